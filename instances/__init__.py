@@ -1,0 +1,1 @@
+"""Problems that ship with milpbn."""
