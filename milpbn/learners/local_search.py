@@ -1,0 +1,247 @@
+"""Local search over single-variable parent changes, with exact scores of all changes of a variable at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+import numpy as np
+from numba import njit, prange
+from numpy.typing import NDArray
+
+from milpbn.network.structure import Structure
+from milpbn.scores.problem import Problem
+
+#: Changes that gain less, in nats, are rounding.
+MINIMAL_GAIN = 1e-9
+
+
+@njit(cache=True, parallel=True, fastmath={"contract"})
+def _block_values(alpha, base, first, last, weights, gamma, chunks):  # type: ignore[no-untyped-def]
+    """Return sum_m w_m min(gamma, min_r base[m, r] + alpha[m, r, k]) for first <= k < last."""
+    M, R, _ = alpha.shape
+    n = last - first
+    partial = np.zeros((chunks, n))
+    for chunk in prange(chunks):
+        smallest = np.empty(n)
+        for m in range(chunk * M // chunks, (chunk + 1) * M // chunks):
+            smallest[:] = gamma
+            for r in range(R):
+                b = base[m, r]
+                row = alpha[m, r]
+                for k in range(n):
+                    value = b + row[first + k]
+                    if value < smallest[k]:
+                        smallest[k] = value
+            w = weights[m]
+            for k in range(n):
+                partial[chunk, k] += w * smallest[k]
+    return partial.sum(axis=0)
+
+
+@njit(cache=True)
+def _block_minima(alpha, base, first, last):  # type: ignore[no-untyped-def]
+    """Return min_{m, r} base[m, r] + alpha[m, r, k] for first <= k < last."""
+    M, R, _ = alpha.shape
+    n = last - first
+    smallest = np.full(n, np.inf)
+    for m in range(M):
+        for r in range(R):
+            for k in range(n):
+                value = base[m, r] + alpha[m, r, first + k]
+                if value < smallest[k]:
+                    smallest[k] = value
+    return smallest
+
+
+class LocalSearch:
+    """A structure of a problem, and moves that re-choose one variable's parent set.
+
+    The margins of all samples are kept, so that the scores of all parent sets of a variable come out of one
+    pass over the variable's coefficients.
+
+    Parameters
+    ----------
+    problem : Problem
+        With margin coefficients or linear scores.
+    structure : Structure
+        Where to start; it must obey the problem's rules.
+    """
+
+    def __init__(self, problem: Problem, structure: Structure) -> None:
+        choice = problem.choice(structure)
+        if choice is None:
+            raise ValueError("the structure is outside the problem's candidates")
+        self.problem = problem
+        self.choice = choice
+        candidates = problem.candidates
+        self._column = np.full(candidates.n_sets, -1, dtype=np.int64)
+        if problem.margins is not None:
+            self._column[problem.margins.columns] = np.arange(len(problem.margins.columns))
+        self._refresh()
+
+    def _refresh(self) -> None:
+        """Recompute the margins from scratch, so that rounding does not add up."""
+        margins = self.problem.margins
+        if margins is None:
+            return
+        columns = self._column[self.choice]
+        self._rows = np.ascontiguousarray(margins.alpha[:, :, columns[columns >= 0]].sum(axis=2))
+
+    @property
+    def structure(self) -> Structure:
+        """The current structure."""
+        return self.problem.candidates.structure(self.choice)
+
+    @property
+    def value(self) -> float:
+        """The score of the current structure, by the coefficients."""
+        return self.problem.value(self.problem.indicator(self.choice))
+
+    def scores(self, variable: int) -> NDArray[np.float64]:
+        """Return the score with each candidate set of one variable in place of the current one.
+
+        float64 array, shape (number of candidates,); cyclic choices are scored too.
+        """
+        problem, candidates = self.problem, self.problem.candidates
+        a, b = int(candidates.offsets[variable]), int(candidates.offsets[variable + 1])
+        rest = np.delete(self.choice, variable)
+        values = problem.linear[a:b] + problem.linear[rest].sum()
+        if problem.curve is not None:
+            k = problem.curve.parameters[rest].sum()
+            values = values - np.array([problem.curve.correction(k + own) for own in problem.curve.parameters[a:b]])
+        margins = problem.margins
+        if margins is None:
+            return values
+        columns = self._column[a:b]
+        base = self._rows
+        current = self._column[self.choice[variable]]
+        if current >= 0:
+            base = base - margins.alpha[:, :, current]
+        active = np.flatnonzero(columns >= 0)
+        part = np.empty(b - a)
+        if len(active) < b - a:
+            worst = base.min(axis=1)
+            part[:] = worst.min() if margins.gamma is None else margins.weights @ np.minimum(worst, margins.gamma)
+        if len(active):
+            # The active columns of a variable are neighbours: candidates are listed in ascending order.
+            first, last = int(columns[active[0]]), int(columns[active[-1]]) + 1
+            if margins.gamma is None:
+                part[active] = _block_minima(margins.alpha, base, first, last)
+            else:
+                part[active] = _block_values(margins.alpha, base, first, last, margins.weights, margins.gamma, 8)
+        return values + part
+
+    def admissible(self, variable: int) -> NDArray[np.bool_]:
+        """Return which candidate sets of a variable keep the graph acyclic and the child limits, shape (Q_i,)."""
+        candidates, rules = self.problem.candidates, self.problem.rules
+        chosen = [candidates.flat[p] for p in self.choice]
+        below = {variable}
+        grown = True
+        while grown:
+            more = {i for i, s in enumerate(chosen) if i not in below and not below.isdisjoint(s)}
+            grown = bool(more)
+            below |= more
+        banned = set(below)
+        if rules.max_children:
+            for j, limit in rules.max_children.items():
+                if sum(j in s for i, s in enumerate(chosen) if i != variable) >= limit:
+                    banned.add(j)
+        return np.array([banned.isdisjoint(s) for s in candidates.sets[variable]])
+
+    def move(self, variable: int, candidate: int) -> None:
+        """Give a variable its candidate set of the given number."""
+        new = int(self.problem.candidates.offsets[variable]) + candidate
+        margins = self.problem.margins
+        if margins is not None:
+            for sign, column in ((-1.0, self._column[self.choice[variable]]), (1.0, self._column[new])):
+                if column >= 0:
+                    self._rows += sign * margins.alpha[:, :, column]
+        self.choice[variable] = new
+
+    def climb(self, rng: np.random.Generator, stopping: Callable[[], bool] = lambda: False) -> float:
+        """Re-choose variables in random order until no single change gains; return the score."""
+        candidates = self.problem.candidates
+        improved = True
+        while improved and not stopping():
+            improved = False
+            for i in rng.permutation(candidates.n_variables):
+                if len(candidates.sets[i]) == 1:
+                    continue
+                if stopping():
+                    break
+                values = np.where(self.admissible(i), self.scores(i), -np.inf)
+                now = int(self.choice[i] - candidates.offsets[i])
+                best = int(np.argmax(values))
+                if values[best] > values[now] + MINIMAL_GAIN:
+                    self.move(i, best)
+                    improved = True
+            self._refresh()
+        return self.value
+
+    def perturb(self, rng: np.random.Generator, changes: int) -> None:
+        """Give some random variables random admissible parent sets."""
+        n = self.problem.candidates.n_variables
+        for i in rng.choice(n, size=min(changes, n), replace=False):
+            allowed = np.flatnonzero(self.admissible(int(i)))
+            if len(allowed):
+                self.move(int(i), int(rng.choice(allowed)))
+        self._refresh()
+
+
+def search(
+    problem: Problem,
+    starts: Iterable[Structure],
+    *,
+    random_state: int = 0,
+    restarts: int = 20,
+    stopping: Callable[[], bool] = lambda: False,
+    found: Callable[[Structure], None] = lambda structure: None,
+) -> Structure | None:
+    """Climb from every start, then perturb the best structure and climb again.
+
+    Parameters
+    ----------
+    problem : Problem
+        What to maximise.
+    starts : iterable of Structure
+        Starting points; those outside the candidates or the child limits are passed over.
+    random_state : int
+        Seed.
+    restarts : int
+        Number of perturbations of the best structure.
+    stopping : callable
+        Asked often; True ends the search.
+    found : callable
+        Told of every structure that is better than all before.
+
+    Returns
+    -------
+    Structure or None
+        The best one, or None if no start could be used.
+    """
+    rng = np.random.default_rng(random_state)
+    best: tuple[float, NDArray[np.int64]] | None = None
+
+    def keep(current: LocalSearch, value: float) -> None:
+        nonlocal best
+        if best is None or value > best[0] + MINIMAL_GAIN:
+            best = value, current.choice.copy()
+            found(current.structure)
+
+    for start in starts:
+        if not problem.obeys(start):
+            continue
+        current = LocalSearch(problem, start)
+        keep(current, current.value)
+        if stopping():
+            break
+        keep(current, current.climb(rng, stopping))
+    if best is None:
+        return None
+    for _ in range(restarts):
+        if stopping():
+            break
+        current = LocalSearch(problem, problem.candidates.structure(best[1]))
+        current.perturb(rng, int(rng.integers(2, max(3, problem.candidates.n_variables // 3 + 1))))
+        keep(current, current.climb(rng, stopping))
+    return problem.candidates.structure(best[1])

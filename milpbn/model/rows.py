@@ -1,0 +1,92 @@
+"""Blocks of rows, and the fast assembly of the margin rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import ArrayLike, NDArray
+
+from milpbn.scores.margins import MarginRows
+
+
+@dataclass(frozen=True)
+class RowBlock:
+    """Some rows of a MILP; the matrix may have fewer columns than the model (trailing zeros)."""
+
+    matrix: sp.csr_array
+    lower: NDArray[np.float64]
+    upper: NDArray[np.float64]
+    names: list[str]
+
+    @classmethod
+    def from_coordinates(
+        cls,
+        rows: ArrayLike,
+        columns: ArrayLike,
+        values: ArrayLike,
+        lower: ArrayLike,
+        upper: ArrayLike,
+        names: list[str],
+    ) -> RowBlock:
+        """Build rows from coordinate triples; zero values are left out."""
+        r, c = np.asarray(rows, dtype=np.int64), np.asarray(columns, dtype=np.int64)
+        v = np.asarray(values, dtype=np.float64)
+        keep = v != 0
+        width = int(c.max()) + 1 if c.size else 0
+        matrix = sp.csr_array((v[keep], (r[keep], c[keep])), shape=(len(names), width))
+        return cls(matrix, np.asarray(lower, dtype=np.float64), np.asarray(upper, dtype=np.float64), names)
+
+
+def stack(blocks: list[RowBlock], n_columns: int) -> RowBlock:
+    """Put blocks below each other, as a matrix of `n_columns` columns with sorted int32 indices."""
+    data = np.concatenate([b.matrix.data for b in blocks])
+    indices = np.concatenate([b.matrix.indices.astype(np.int32, copy=False) for b in blocks])
+    lengths = np.concatenate([np.diff(b.matrix.indptr) for b in blocks])
+    index_type = np.int32 if len(data) < 2**31 else np.int64
+    indptr = np.concatenate([[0], np.cumsum(lengths)]).astype(index_type)
+    matrix = sp.csr_array((data, indices, indptr), shape=(len(lengths), n_columns))
+    matrix.sort_indices()
+    return RowBlock(
+        matrix,
+        np.concatenate([b.lower for b in blocks]),
+        np.concatenate([b.upper for b in blocks]),
+        [name for b in blocks for name in b.names],
+    )
+
+
+def margin_block(margins: MarginRows, tau: int) -> RowBlock:
+    """Rows (14) or (25): tau_m - alpha_{m,c} eta <= 0 for every sample and competing class.
+
+    Parameters
+    ----------
+    margins : MarginRows
+        Coefficients; exact zeros are left out.
+    tau : int
+        First tau column; with the hard margin the only one.
+
+    Returns
+    -------
+    RowBlock
+        Rows named ``m_<sample>_<row>``.
+    """
+    M, R, K = margins.alpha.shape
+    flat = margins.alpha.reshape(M * R, K)
+    present = flat != 0
+    lengths = np.count_nonzero(present, axis=1) + 1
+    indptr = np.concatenate([[0], np.cumsum(lengths)])
+    last = indptr[1:] - 1
+    own = np.zeros(indptr[-1], dtype=bool)
+    own[last] = True
+    data = np.empty(indptr[-1])
+    data[own] = 1.0
+    data[~own] = flat[present]
+    np.negative(data, where=~own, out=data)
+    indices = np.empty(indptr[-1], dtype=np.int32)
+    indices[~own] = np.broadcast_to(margins.columns.astype(np.int32), flat.shape)[present]
+    indices[own] = tau if margins.gamma is None else np.repeat(tau + np.arange(M, dtype=np.int32), R)
+    width = tau + (1 if margins.gamma is None else M)
+    matrix = sp.csr_array((data, indices, indptr), shape=(M * R, width))
+    names = [f"m_{m}_{r}" for m in range(M) for r in range(R)]
+    return RowBlock(matrix, np.full(M * R, -np.inf), np.zeros(M * R), names)

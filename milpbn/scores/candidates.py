@@ -1,0 +1,190 @@
+"""Candidate parent sets: which sets each variable may choose, and their places in eta."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import combinations
+from math import comb
+
+import numpy as np
+from numpy.typing import NDArray
+
+from milpbn.errors import InputError
+from milpbn.network.structure import Structure
+from milpbn.scores.constraints import Rules
+from milpbn.scores.spec import Score
+
+ParentSet = tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Candidates:
+    """Candidate parent sets S_{i,k} of every variable; eta stacks their indicators (P12, section 3).
+
+    Attributes
+    ----------
+    names : tuple of str, length V
+        Variable names, the class last.
+    sets : tuple of tuples of parent sets, length V
+        For each variable its candidates, each an ascending tuple of variable indices.
+    """
+
+    names: tuple[str, ...]
+    sets: tuple[tuple[ParentSet, ...], ...]
+
+    @property
+    def n_variables(self) -> int:
+        """V = N + 1."""
+        return len(self.names)
+
+    @cached_property
+    def offsets(self) -> NDArray[np.int64]:
+        """Start of each variable's block in eta, shape (V + 1,)."""
+        return np.concatenate([[0], np.cumsum([len(s) for s in self.sets])]).astype(np.int64)
+
+    @property
+    def n_sets(self) -> int:
+        """P, the length of eta."""
+        return int(self.offsets[-1])
+
+    @cached_property
+    def variable(self) -> NDArray[np.int64]:
+        """Variable of each entry of eta, shape (P,)."""
+        return np.repeat(np.arange(self.n_variables), np.diff(self.offsets))
+
+    @cached_property
+    def flat(self) -> tuple[ParentSet, ...]:
+        """Parent set of each entry of eta, length P."""
+        return tuple(s for sets in self.sets for s in sets)
+
+    @cached_property
+    def _positions(self) -> list[dict[ParentSet, int]]:
+        return [{s: int(o) + k for k, s in enumerate(sets)} for o, sets in zip(self.offsets, self.sets, strict=False)]
+
+    def position(self, variable: int, parents: ParentSet) -> int | None:
+        """Return the index in eta of one variable's parent set, or None if it is no candidate."""
+        return self._positions[variable].get(parents)
+
+    @cached_property
+    def arcs(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+        """(parent, child, entry of eta) of every arc in every candidate, three arrays of equal length."""
+        triples = [(j, i, p) for p, (i, s) in enumerate(zip(self.variable, self.flat, strict=True)) for j in s]
+        table = np.array(triples, dtype=np.int64).reshape(-1, 3)
+        return table[:, 0], table[:, 1], table[:, 2]
+
+    def choice(self, structure: Structure, *, margin: bool) -> NDArray[np.int64] | None:
+        """Return the entry of eta that each variable's parent set has, shape (V,), or None.
+
+        Parameters
+        ----------
+        structure : Structure
+            Over the same variables.
+        margin : bool
+            Under a margin score all sets without the class have the same coefficients, so that a feature's
+            class-free set that is no candidate may be replaced by a candidate contained in it.
+        """
+        chosen = np.empty(self.n_variables, dtype=np.int64)
+        c = self.n_variables - 1
+        for i, parents in enumerate(structure.parents):
+            place = self.position(i, parents)
+            if place is None and margin and i != c and c not in parents:
+                inside = [s for s in self.sets[i] if set(s) <= set(parents)]
+                place = self.position(i, inside[0]) if inside else None
+            if place is None:
+                return None
+            chosen[i] = place
+        return chosen
+
+    def structure(self, choice: Sequence[int] | NDArray[np.integer]) -> Structure:
+        """Return the structure of one chosen entry of eta per variable.
+
+        Raises
+        ------
+        InputError
+            If the choice has a cycle.
+        """
+        return Structure(self.names, tuple(self.flat[int(p)] for p in choice))
+
+    def __repr__(self) -> str:
+        return f"Candidates({self.n_variables} variables, {self.n_sets} sets)"
+
+
+def count_candidates(n_features: int, score: Score) -> int:
+    """Return the number P of candidate sets without constraints, without listing them."""
+    n, k = n_features, score.max_parents
+    feature_sets = sum(comb(n, size) for size in range(k + 1)) if score.class_parents else 1
+    with_class = sum(comb(n - 1, size) for size in range(k))
+    without = sum(comb(n - 1, size) for size in range(k + 1)) if score.parent_sets == "all" else 1
+    return n * (with_class + without) + feature_sets
+
+
+def build_candidates(names: Sequence[str], score: Score, rules: Rules | None = None) -> Candidates:
+    """List every variable's candidate parent sets that obey the rules.
+
+    A feature has {} and the sets that contain the class (P12, section 4), with ``parent_sets='all'`` every set.
+    The class has every set of features, or only {} with ``class_parents=False``. Where rules require arcs
+    into a feature, its class-free candidate is the smallest class-free set that satisfies them.
+
+    Parameters
+    ----------
+    names : sequence of str, length V
+        Variable names, the class last.
+    score : Score
+        Reads max_parents, class_parents and parent_sets.
+    rules : Rules, optional
+        Constraints in indices.
+
+    Returns
+    -------
+    Candidates
+        Possibly with an empty list for a variable that the rules leave nothing.
+    """
+    rules = rules or Rules()
+    c = len(names) - 1
+    sets: list[tuple[ParentSet, ...]] = []
+    for i in range(c + 1):
+        if i in rules.fixed:
+            fixed = tuple(sorted(rules.fixed[i]))
+            sets.append((fixed,) if rules.admits(i, fixed) else ())
+            continue
+        must = {j for j, child in rules.required if child == i}
+        banned = {j for j, child in rules.forbidden if child == i}
+        if must & banned:
+            sets.append(())
+            continue
+        free = [j for j in range(c) if j != i and j not in must and j not in banned]
+        base = tuple(sorted(must - {c}))
+        if i == c:
+            room = (score.max_parents if score.class_parents else 0) - len(must)
+            sets.append(tuple(_extend(base, free, room)))
+            continue
+        own: list[ParentSet] = []
+        if c not in must:
+            room = score.max_parents - len(must)
+            if score.parent_sets == "all":
+                own += _extend(base, free, room)
+            elif room >= 0:
+                own.append(base)
+        if c not in banned:
+            room = score.max_parents - len(must | {c})
+            own += [(*s, c) for s in _extend(base, free, room)]
+        sets.append(tuple(own))
+    return Candidates(tuple(names), tuple(sets))
+
+
+def _extend(base: ParentSet, free: Iterable[int], room: int) -> list[ParentSet]:
+    """Return `base` united with every subset of `free` of at most `room` members, smallest first."""
+    members = list(free)
+    return [tuple(sorted((*base, *extra))) for size in range(room + 1) for extra in combinations(members, size)]
+
+
+def require_candidates(candidates: Candidates, score: Score) -> None:
+    """Raise InputError if a variable has no candidate although no two constraints contradict each other."""
+    for name, sets in zip(candidates.names, candidates.sets, strict=True):
+        if not sets:
+            raise InputError(
+                f"The constraints leave the variable {name!r} no parent set with max_parents = {score.max_parents}"
+                f"{'' if score.class_parents else ' and without class parents'}; relax them."
+            )

@@ -1,0 +1,151 @@
+"""The problem to solve: candidate sets, and the score as a function of eta."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from milpbn.data.dataset import Dataset
+from milpbn.memory import require_memory
+from milpbn.network.structure import Structure
+from milpbn.scores.candidates import Candidates, count_candidates, require_candidates
+from milpbn.scores.conflicts import resolve
+from milpbn.scores.constraints import Constraints, Rules
+from milpbn.scores.forecast import tensor_bytes
+from milpbn.scores.generative import AiccCurve, LocalScores, bdeu_scores, local_scores
+from milpbn.scores.margins import MarginRows, margin_rows
+from milpbn.scores.spec import Score
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Maximise ``linear @ eta + margins(eta) - correction(parameters @ eta)`` over acyclic choices.
+
+    Attributes
+    ----------
+    data : Dataset
+        Training samples, identical ones merged unless that was switched off.
+    score : Score
+        What is maximised.
+    candidates : Candidates
+        Parent sets that obey the rules.
+    rules : Rules
+        User constraints, in indices.
+    linear : float64 array, shape (P,)
+        Terms linear in eta: local scores, penalty, hybrid term, arc weights.
+    margins : MarginRows or None
+        Coefficients of a margin score.
+    curve : AiccCurve or None
+        AICc's convex correction.
+    """
+
+    data: Dataset
+    score: Score
+    candidates: Candidates
+    rules: Rules
+    linear: NDArray[np.float64]
+    margins: MarginRows | None = None
+    curve: AiccCurve | None = None
+
+    def with_gamma(self, gamma: float) -> Problem:
+        """Return the same problem for another desired log-margin; the coefficients are shared."""
+        assert self.margins is not None
+        return replace(
+            self, score=replace(self.score, gamma=gamma), margins=replace(self.margins, gamma=gamma)
+        )
+
+    def indicator(self, choice: NDArray[np.integer]) -> NDArray[np.float64]:
+        """Return eta of one chosen entry per variable, shape (P,)."""
+        eta = np.zeros(self.candidates.n_sets)
+        eta[choice] = 1.0
+        return eta
+
+    def choice(self, structure: Structure) -> NDArray[np.int64] | None:
+        """Return the entries of eta of a structure, or None if it is outside the candidates."""
+        return self.candidates.choice(structure, margin=self.score.is_margin)
+
+    def value(self, eta: NDArray[np.float64]) -> float:
+        """Return the score at a point eta, by the coefficients (not by the data, see `rescore`)."""
+        total = float(self.linear @ eta)
+        if self.margins is not None:
+            total += self.margins.value(eta)
+        if self.curve is not None:
+            total -= self.curve.correction(float(self.curve.parameters @ eta))
+        return total
+
+    def obeys(self, structure: Structure) -> bool:
+        """Whether a structure is among the candidates and within the child limits."""
+        if self.choice(structure) is None:
+            return False
+        children = [0] * self.candidates.n_variables
+        for j, _ in structure.arcs:
+            children[j] += 1
+        return all(children[j] <= limit for j, limit in self.rules.max_children.items())
+
+
+def _linear_terms(
+    data: Dataset, score: Score, candidates: Candidates, rules: Rules, local: LocalScores | None
+) -> NDArray[np.float64]:
+    linear = np.zeros(candidates.n_sets)
+    if score.name == "bdeu":
+        linear += bdeu_scores(data, candidates, score.equivalent_sample_size)
+    elif local is not None:
+        total = float(data.weights.sum())
+        likelihood = score.hybrid if score.is_margin else 1.0
+        per_parameter = {"mdl": 0.5 * np.log(total), "aic": 1.0}.get(score.name, score.penalty)
+        linear += likelihood * local.log_likelihood - per_parameter * local.parameters
+    parent, child, entry = candidates.arcs
+    for (j, i), weight in rules.arc_weights.items():
+        linear[entry[(parent == j) & (child == i)]] += weight
+    return linear
+
+
+def build_problem(
+    data: Dataset, score: Score, constraints: Constraints | None = None, *, merge: bool = True
+) -> Problem:
+    """Build candidate sets and coefficients.
+
+    Parameters
+    ----------
+    data : Dataset
+        Training data.
+    score : Score
+        What to maximise.
+    constraints : Constraints, optional
+        User constraints by name.
+    merge : bool
+        Merge identical samples into one with their weight (no score changes).
+
+    Returns
+    -------
+    Problem
+
+    Raises
+    ------
+    InputError
+        If constraints conflict, AICc is undefined, or the coefficients would not fit the machine's memory.
+    """
+    if merge:
+        data = data.merged
+    remedy = "reduce --max-parents, use --score sbm or --no-class-parents, or fewer features or rows"
+    n_sets = count_candidates(data.n_features, score)
+    require_memory(200 * n_sets, f"A list of {n_sets} candidate parent sets", remedy)
+    rules, candidates = resolve(constraints or Constraints(), data.names, score)
+    require_candidates(candidates, score)
+    local = None
+    if score.name in ("ll", "mdl", "aic", "aicc") or score.penalty or score.hybrid:
+        local = local_scores(data, candidates)
+    margins = None
+    if score.is_margin:
+        needed = tensor_bytes(data, candidates, score)
+        require_memory(needed, "The coefficients alpha(i, k, m, c)", remedy)
+        margins = margin_rows(data, candidates, score)
+    curve = None
+    if score.name == "aicc":
+        assert local is not None
+        curve = AiccCurve(local.parameters, float(data.weights.sum()))
+        curve.range(candidates)
+    linear = _linear_terms(data, score, candidates, rules, local)
+    return Problem(data, score, candidates, rules, linear, margins, curve)

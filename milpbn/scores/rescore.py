@@ -1,0 +1,93 @@
+"""Score a structure from the data alone: the check on every structure that a backend returns.
+
+Nothing here reads the coefficients of the model; parameters are counted anew for the one structure.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from milpbn.data.dataset import Dataset
+from milpbn.network.cpt import class_log_joint, fit_cpts
+from milpbn.network.margins import log_margins
+from milpbn.network.structure import Structure
+from milpbn.scores.constraints import Rules
+from milpbn.scores.generative import bdeu, family_counts, log_likelihood, n_parameters
+from milpbn.scores.spec import Score
+
+
+def binary_log_margins(data: Dataset, structure: Structure, smoothing: float) -> NDArray[np.float64]:
+    """Return the log of the binary margin of every sample, P12 (21), shape (M,).
+
+    For each class c the class variable is re-read as {c, not c}, parameters are fitted to those data, and the
+    samples of class c are compared under them.
+    """
+    result = np.empty(data.n_samples)
+    last = data.variables[-1]
+    for c in range(data.n_classes):
+        mine = data.y == c
+        if not mine.any():
+            continue
+        codes = data.codes.copy()
+        codes[:, -1] = np.where(mine, 0, 1)
+        two = type(last)(last.name, ("1", "2"))
+        binary = Dataset(data.name, (*data.variables[:-1], two), codes, data.weights)
+        joint = class_log_joint(codes[mine], structure, fit_cpts(binary, structure, smoothing), 2)
+        result[mine] = joint[:, 0] - joint[:, 1]
+    return result
+
+
+def rescore(data: Dataset, structure: Structure, score: Score, rules: Rules | None = None) -> float:
+    """Return the score of a structure, computed from the data.
+
+    Parameters
+    ----------
+    data : Dataset
+        Training data, merged or not.
+    structure : Structure
+        Over the same variables.
+    score : Score
+        Which score, with its options; P12 (9), (21), design of the generative ones in `generative`.
+    rules : Rules, optional
+        Read for the arc weights only.
+
+    Returns
+    -------
+    float
+        Nats. ``-inf`` for AICc with k >= M - 1.
+    """
+    total = 0.0
+    if score.is_margin:
+        if score.name == "sbm":
+            margins = binary_log_margins(data, structure, score.smoothing)
+        else:
+            joint = class_log_joint(
+                data.codes, structure, fit_cpts(data, structure, score.smoothing), data.n_classes
+            )
+            margins = log_margins(joint, data.y)
+        if score.gamma is None:
+            total = float(margins.min())
+        else:
+            total = math.fsum(data.weights * np.minimum(margins, score.gamma))
+    families = list(enumerate(structure.parents))
+    M = float(data.weights.sum())
+    if score.name == "bdeu":
+        sizes = data.n_states
+        for i, s in families:
+            q = math.prod(int(sizes[j]) for j in s)
+            total += bdeu(family_counts(data, i, s), q, score.equivalent_sample_size)
+    elif not score.is_margin or score.penalty or score.hybrid:
+        likelihood = sum(log_likelihood(family_counts(data, i, s)) for i, s in families)
+        k = sum(n_parameters(data, i, s) for i, s in families)
+        if score.is_margin:
+            total += score.hybrid * likelihood - score.penalty * k
+        elif score.name == "aicc":
+            total += likelihood - (k + k * (k + 1) / (M - k - 1) if k < M - 1 else math.inf)
+        else:
+            total += likelihood - {"ll": 0.0, "mdl": 0.5 * math.log(M), "aic": 1.0}[score.name] * k
+    if rules is not None:
+        total += sum(rules.arc_weights.get(arc, 0.0) for arc in structure.arcs)
+    return total

@@ -1,0 +1,150 @@
+"""What is maximised: the score's name and its options, checked once."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from milpbn.errors import InputError
+
+#: Scores on the class margins of the samples: not decomposable, one or more rows per sample in the MILP.
+MARGIN_SCORES = ("sm", "sbm", "hard-margin")
+#: Decomposable scores, linear in the parent-set indicators (AICc: up to a convex function of the total).
+GENERATIVE_SCORES = ("ll", "mdl", "aic", "aicc", "bdeu")
+#: Every score name; ``bic`` is another word for ``mdl``.
+SCORES = (*MARGIN_SCORES, *GENERATIVE_SCORES)
+#: The values of p that P12 chooses from; gamma = log(p / (1 - p)).
+P_GRID = (0.501, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99, 0.999)
+#: The default of p.
+DEFAULT_P = 0.99
+
+
+def gamma_from_p(p: float) -> float:
+    """Return the desired log-margin gamma = log(p / (1 - p)) in nats (P12, section 6).
+
+    Raises
+    ------
+    InputError
+        If p is not strictly between 0.5 and 1, so that gamma would not be positive and finite.
+    """
+    if not 0.5 < p < 1:
+        raise InputError(f"p must lie strictly between 0.5 and 1, got {p}; P12 uses {P_GRID[0]} to {P_GRID[-1]}.")
+    return math.log(p / (1 - p))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Score:
+    """A score and its options.
+
+    Attributes
+    ----------
+    name : str
+        One of `SCORES` (``bic`` is accepted and becomes ``mdl``).
+    gamma : float or None
+        Desired log-margin in nats, for ``sm`` and ``sbm`` only; None there means p = `DEFAULT_P`.
+    max_parents : int
+        Most parents of a variable, the class among them, as in P12.
+    class_parents : bool
+        The class variable may have feature parents, as in P12 (19).
+    smoothing : float
+        Laplace constant a > 0 of the margin scores' parameters (P12 uses 1).
+    parent_sets : {"paper", "all"}
+        Candidate sets of the features for generative scores: the margin's ({} and sets with the class) or all.
+    equivalent_sample_size : float
+        Of the BDeu score.
+    penalty : float
+        Nats subtracted per free parameter from a margin score; `parse_penalty` reads ``bic`` and ``aic``.
+    hybrid : float
+        Factor of the log-likelihood that is added to a margin score.
+
+    Raises
+    ------
+    InputError
+        If an option is out of range or does not go with the score.
+    """
+
+    name: str = "sm"
+    gamma: float | None = None
+    max_parents: int = 2
+    class_parents: bool = True
+    smoothing: float = 1.0
+    parent_sets: str = "paper"
+    equivalent_sample_size: float = 1.0
+    penalty: float = 0.0
+    hybrid: float = 0.0
+
+    def __post_init__(self) -> None:
+        name = {"bic": "mdl"}.get(self.name, self.name)
+        object.__setattr__(self, "name", name)
+        if name not in SCORES:
+            raise InputError(f"There is no score {self.name!r}; choose one of {', '.join(SCORES)} (or bic for mdl).")
+        if name in ("sm", "sbm"):
+            gamma = gamma_from_p(DEFAULT_P) if self.gamma is None else float(self.gamma)
+            if not (gamma > 0 and math.isfinite(gamma)):
+                raise InputError(f"gamma must be a positive finite number of nats, got {self.gamma}.")
+            object.__setattr__(self, "gamma", gamma)
+        elif self.gamma is not None:
+            raise InputError(f"gamma and p belong to the scores sm and sbm, not to {name}; leave them out.")
+        if self.max_parents < 1:
+            raise InputError(f"max_parents counts all parents and must be at least 1, got {self.max_parents}.")
+        if not (self.smoothing > 0 and math.isfinite(self.smoothing)):
+            raise InputError(f"smoothing must be a positive finite number, got {self.smoothing}.")
+        if self.parent_sets not in ("paper", "all"):
+            raise InputError(f"parent_sets must be 'paper' or 'all', got {self.parent_sets!r}.")
+        if self.parent_sets == "all" and self.is_margin:
+            raise InputError(
+                f"parent_sets 'all' is for generative scores: under {name} all sets without the class are alike."
+            )
+        if not (self.equivalent_sample_size > 0 and math.isfinite(self.equivalent_sample_size)):
+            raise InputError(
+                f"The equivalent sample size must be a positive finite number, got {self.equivalent_sample_size}."
+            )
+        for option, value in (("penalty", self.penalty), ("hybrid", self.hybrid)):
+            if not (value >= 0 and math.isfinite(value)):
+                raise InputError(f"{option} must be a finite number of at least 0, got {value}.")
+            if value and not self.is_margin:
+                raise InputError(f"{option} goes with the margin scores {', '.join(MARGIN_SCORES)}, not with {name}.")
+
+    @property
+    def is_margin(self) -> bool:
+        """Whether the score is made of class margins (else it is generative)."""
+        return self.name in MARGIN_SCORES
+
+    def to_dict(self) -> dict[str, object]:
+        """Return all options as JSON-safe values."""
+        return {
+            "name": self.name,
+            "gamma": self.gamma,
+            "max_parents": self.max_parents,
+            "smoothing": self.smoothing,
+            "class_parents": self.class_parents,
+            "parent_sets": self.parent_sets,
+            "equivalent_sample_size": self.equivalent_sample_size,
+            "penalty": self.penalty,
+            "hybrid": self.hybrid,
+        }
+
+
+def parse_penalty(penalty: float | str, total_weight: float) -> float:
+    """Return the nats per free parameter: ``bic`` is log(M)/2, ``aic`` is 1, else the number itself.
+
+    Parameters
+    ----------
+    penalty : float or str
+        ``"bic"``, ``"aic"`` or a number, also as text.
+    total_weight : float
+        M, the sum of the sample weights.
+
+    Raises
+    ------
+    InputError
+        If it is none of these.
+    """
+    if penalty == "bic":
+        return 0.5 * math.log(total_weight)
+    if penalty == "aic":
+        return 1.0
+    try:
+        return float(penalty)
+    except ValueError:
+        raise InputError(f"penalty must be bic, aic or a number, got {penalty!r}.") from None
