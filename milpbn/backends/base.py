@@ -133,7 +133,9 @@ class Backend(ABC):
         """
 
     @abstractmethod
-    def solve(self, milp: Milp, start: NDArray[np.float64] | None, settings: Settings, events: Events) -> Outcome:
+    def solve(
+        self, milp: Milp, start: NDArray[np.float64] | None, settings: Settings, events: Events
+    ) -> Outcome:
         """Maximise the MILP, reporting points and bounds as they are found.
 
         Parameters
@@ -197,4 +199,6 @@ def parse_number(text: str) -> int | float | bool | str:
 def unknown_option(backend: str, key: str, reason: str = "") -> InputError:
     """Return the error for an option that a solver does not take."""
     tail = f" ({reason})" if reason else ""
-    return InputError(f"{backend} does not take the solver option {key!r} with that value{tail}; see its manual.")
+    return InputError(
+        f"{backend} does not take the solver option {key!r} with that value{tail}; see its manual."
+    )

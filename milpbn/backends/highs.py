@@ -9,7 +9,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from milpbn.backends.base import Backend, Capabilities, Events, Outcome, Settings, parse_number, unknown_option
+from milpbn.backends.base import (
+    Backend,
+    Capabilities,
+    Events,
+    Outcome,
+    Settings,
+    parse_number,
+    unknown_option,
+)
 from milpbn.errors import SolverError
 from milpbn.model.milp import Milp
 
@@ -29,7 +37,9 @@ class HighsBackend(Backend):
 
         return f"HiGHS {highspy.Highs().version()}"
 
-    def solve(self, milp: Milp, start: NDArray[np.float64] | None, settings: Settings, events: Events) -> Outcome:
+    def solve(
+        self, milp: Milp, start: NDArray[np.float64] | None, settings: Settings, events: Events
+    ) -> Outcome:
         """Maximise the MILP; see `Backend.solve`."""
         import highspy
 
@@ -57,7 +67,9 @@ def pass_model(h: Any, milp: Milp) -> None:
     """Hand a MILP to a Highs object as arrays."""
     import highspy
 
-    integrality = np.where(milp.integer, int(highspy.HighsVarType.kInteger), int(highspy.HighsVarType.kContinuous))
+    integrality = np.where(
+        milp.integer, int(highspy.HighsVarType.kInteger), int(highspy.HighsVarType.kContinuous)
+    )
     A = milp.A
     status = h.passModel(
         milp.n_columns,

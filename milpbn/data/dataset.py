@@ -132,7 +132,7 @@ class Dataset:
         over samples, so that merging changes no score.
         """
         unique, inverse = np.unique(self.codes, axis=0, return_inverse=True)
-        weights = np.bincount(inverse.ravel(), weights=self.weights, minlength=len(unique))
+        weights = np.bincount(inverse.ravel(), weights=self.weights, minlength=len(unique)).astype(np.float64)
         return replace(self, codes=unique, weights=weights)
 
     def take(self, rows: NDArray[np.integer] | Sequence[int]) -> Dataset:

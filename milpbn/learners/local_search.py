@@ -108,7 +108,9 @@ class LocalSearch:
         values = problem.linear[a:b] + problem.linear[rest].sum()
         if problem.curve is not None:
             k = problem.curve.parameters[rest].sum()
-            values = values - np.array([problem.curve.correction(k + own) for own in problem.curve.parameters[a:b]])
+            values = values - np.array(
+                [problem.curve.correction(k + own) for own in problem.curve.parameters[a:b]]
+            )
         margins = problem.margins
         if margins is None:
             return values
@@ -121,14 +123,18 @@ class LocalSearch:
         part = np.empty(b - a)
         if len(active) < b - a:
             worst = base.min(axis=1)
-            part[:] = worst.min() if margins.gamma is None else margins.weights @ np.minimum(worst, margins.gamma)
+            part[:] = (
+                worst.min() if margins.gamma is None else margins.weights @ np.minimum(worst, margins.gamma)
+            )
         if len(active):
             # The active columns of a variable are neighbours: candidates are listed in ascending order.
             first, last = int(columns[active[0]]), int(columns[active[-1]]) + 1
             if margins.gamma is None:
                 part[active] = _block_minima(margins.alpha, base, first, last)
             else:
-                part[active] = _block_values(margins.alpha, base, first, last, margins.weights, margins.gamma, 8)
+                part[active] = _block_values(
+                    margins.alpha, base, first, last, margins.weights, margins.gamma, 8
+                )
         return values + part
 
     def admissible(self, variable: int) -> NDArray[np.bool_]:

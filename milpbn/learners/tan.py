@@ -67,7 +67,9 @@ def tan_structure(data: Dataset, root: int = 0) -> Structure:
     information = conditional_mutual_information(data)
     np.fill_diagonal(information, 0.0)
     # The sparse routine takes an explicit zero for a missing edge, so that all weights are made positive.
-    tree = minimum_spanning_tree(information.max() + 1.0 - np.triu(information, 1) - np.tril(np.full((N, N), np.inf)))
+    tree = minimum_spanning_tree(
+        information.max() + 1.0 - np.triu(information, 1) - np.tril(np.full((N, N), np.inf))
+    )
     _, above = breadth_first_order(tree, root, directed=False)
     parents = [(N,) if above[i] < 0 else (int(above[i]), N) for i in range(N)]
     return Structure(data.names, (*parents, ()))

@@ -93,7 +93,10 @@ class Formulation:
         candidates = self.problem.candidates
         eta = x[: self.n_sets]
         chosen = np.array(
-            [a + int(np.argmax(eta[a:b])) for a, b in zip(candidates.offsets, candidates.offsets[1:], strict=False)],
+            [
+                a + int(np.argmax(eta[a:b]))
+                for a, b in zip(candidates.offsets, candidates.offsets[1:], strict=False)
+            ],
             dtype=np.int64,
         )
         residual = eta.copy()
@@ -145,14 +148,18 @@ def cluster_block(candidates: Candidates, cluster: frozenset[int]) -> RowBlock:
     name = "c_" + "_".join(str(i) for i in sorted(cluster))
     if len(name) > 80:
         name = "c_" + hashlib.sha256(name.encode()).hexdigest()[:24]
-    return RowBlock.from_coordinates(np.zeros(len(entries)), entries, np.ones(len(entries)), [1.0], [np.inf], [name])
+    return RowBlock.from_coordinates(
+        np.zeros(len(entries)), entries, np.ones(len(entries)), [1.0], [np.inf], [name]
+    )
 
 
 def _set_block(candidates: Candidates) -> RowBlock:
     """Rows (5): exactly one parent set per variable."""
     V, P = candidates.n_variables, candidates.n_sets
     names = [f"s_{i}" for i in range(V)]
-    return RowBlock.from_coordinates(candidates.variable, np.arange(P), np.ones(P), np.ones(V), np.ones(V), names)
+    return RowBlock.from_coordinates(
+        candidates.variable, np.arange(P), np.ones(P), np.ones(V), np.ones(V), names
+    )
 
 
 def _order_block(candidates: Candidates, order: int) -> RowBlock:
@@ -184,7 +191,9 @@ def _children_block(problem: Problem) -> RowBlock:
     rows = np.array([at[int(j)] for j in parent[keep]], dtype=np.int64)
     upper = np.array([float(problem.rules.max_children[j]) for j in limited])
     names = [f"d_{j}" for j in limited]
-    return RowBlock.from_coordinates(rows, entry[keep], np.ones(len(rows)), np.full(len(limited), -np.inf), upper, names)
+    return RowBlock.from_coordinates(
+        rows, entry[keep], np.ones(len(rows)), np.full(len(limited), -np.inf), upper, names
+    )
 
 
 def _curve_block(problem: Problem, curve: int) -> RowBlock:

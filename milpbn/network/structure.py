@@ -40,7 +40,9 @@ class Structure:
         cycle = find_cycle(normal)
         if cycle is not None:
             raise InputError(
-                "The structure has the cycle " + " -> ".join(repr(self.names[i]) for i in [*cycle, cycle[0]]) + "."
+                "The structure has the cycle "
+                + " -> ".join(repr(self.names[i]) for i in [*cycle, cycle[0]])
+                + "."
             )
 
     @classmethod

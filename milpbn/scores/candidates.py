@@ -61,7 +61,10 @@ class Candidates:
 
     @cached_property
     def _positions(self) -> list[dict[ParentSet, int]]:
-        return [{s: int(o) + k for k, s in enumerate(sets)} for o, sets in zip(self.offsets, self.sets, strict=False)]
+        return [
+            {s: int(o) + k for k, s in enumerate(sets)}
+            for o, sets in zip(self.offsets, self.sets, strict=False)
+        ]
 
     def position(self, variable: int, parents: ParentSet) -> int | None:
         """Return the index in eta of one variable's parent set, or None if it is no candidate."""
@@ -70,7 +73,9 @@ class Candidates:
     @cached_property
     def arcs(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
         """(parent, child, entry of eta) of every arc in every candidate, three arrays of equal length."""
-        triples = [(j, i, p) for p, (i, s) in enumerate(zip(self.variable, self.flat, strict=True)) for j in s]
+        triples = [
+            (j, i, p) for p, (i, s) in enumerate(zip(self.variable, self.flat, strict=True)) for j in s
+        ]
         table = np.array(triples, dtype=np.int64).reshape(-1, 3)
         return table[:, 0], table[:, 1], table[:, 2]
 
@@ -177,7 +182,9 @@ def build_candidates(names: Sequence[str], score: Score, rules: Rules | None = N
 def _extend(base: ParentSet, free: Iterable[int], room: int) -> list[ParentSet]:
     """Return `base` united with every subset of `free` of at most `room` members, smallest first."""
     members = list(free)
-    return [tuple(sorted((*base, *extra))) for size in range(room + 1) for extra in combinations(members, size)]
+    return [
+        tuple(sorted((*base, *extra))) for size in range(room + 1) for extra in combinations(members, size)
+    ]
 
 
 def require_candidates(candidates: Candidates, score: Score) -> None:

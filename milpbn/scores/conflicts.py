@@ -32,9 +32,13 @@ def resolve(constraints: Constraints, names: Sequence[str], score: Score) -> tup
     needed = minimal_conflict(binding, names, score)
     limits = f"max_parents = {score.max_parents}" + ("" if score.class_parents else " and no class parents")
     if len(needed) == 1:
-        raise InputError(f"No structure with {limits} obeys this constraint: {needed[0].text}. Drop or change it.")
+        raise InputError(
+            f"No structure with {limits} obeys this constraint: {needed[0].text}. Drop or change it."
+        )
     shown = "; ".join(p.text for p in needed)
-    raise InputError(f"With {limits} these constraints exclude each other: {shown}. Drop or change one of them.")
+    raise InputError(
+        f"With {limits} these constraints exclude each other: {shown}. Drop or change one of them."
+    )
 
 
 def minimal_conflict(parts: Sequence[Atom], names: Sequence[str], score: Score) -> list[Atom]:
@@ -60,7 +64,9 @@ def _feasible(parts: Sequence[Atom], names: Sequence[str], score: Score) -> bool
         for i, parents in part.rules.fixed.items():
             if fixed.setdefault(i, parents) != parents:
                 return False
-            if len(parents) > score.max_parents or (i == len(names) - 1 and parents and not score.class_parents):
+            if len(parents) > score.max_parents or (
+                i == len(names) - 1 and parents and not score.class_parents
+            ):
                 return False
     rules = combine(parts)
     return feasible_structure(build_candidates(names, score, rules), rules) is not None

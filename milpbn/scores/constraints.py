@@ -42,7 +42,15 @@ class Constraints:
 
     def __bool__(self) -> bool:
         return any(
-            (self.required, self.forbidden, self.tiers, self.max_children, self.fixed, self.allowed, self.arc_weights)
+            (
+                self.required,
+                self.forbidden,
+                self.tiers,
+                self.max_children,
+                self.fixed,
+                self.allowed,
+                self.arc_weights,
+            )
         )
 
     def to_dict(self) -> dict[str, object]:
@@ -69,7 +77,9 @@ class Constraints:
         known = ("required", "forbidden", "tiers", "max_children", "fixed", "allowed", "arc_weights")
         unknown = [k for k in values if k not in known]
         if unknown:
-            raise InputError(f"{where}: there is no constraint {unknown[0]!r}; choose from {', '.join(known)}.")
+            raise InputError(
+                f"{where}: there is no constraint {unknown[0]!r}; choose from {', '.join(known)}."
+            )
         key = ""
         try:
             parts: dict[str, object] = {}

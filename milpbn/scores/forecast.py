@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import math
+from typing import TYPE_CHECKING
 
 from milpbn.data.dataset import Dataset
 from milpbn.scores.candidates import Candidates
 from milpbn.scores.spec import Score
 from milpbn.scores.tables import DENSE_CELLS_PER_SAMPLE, active_columns
+
+if TYPE_CHECKING:
+    from milpbn.scores.problem import Problem
 
 
 def n_margin_rows(data: Dataset, score: Score) -> int:
@@ -52,16 +56,23 @@ def tensor_bytes(data: Dataset, candidates: Candidates, score: Score) -> int:
     )
 
 
-def model_bytes(problem_rows: int, n_columns: int, n_extra: int) -> int:
-    """Forecast the bytes of the sparse model's matrix: 12 per non-zero (value and column index).
+def solver_bytes(problem: Problem) -> int:
+    """Forecast the bytes of the sparse model and the copy that a solver makes of it.
+
+    A non-zero takes 12 bytes (value and column index); the solver keeps its rows and its columns.
 
     Parameters
     ----------
-    problem_rows : int
-        Margin rows.
-    n_columns : int
-        Columns with margin coefficients.
-    n_extra : int
-        Non-zeros of all other rows.
+    problem : Problem
+        With its coefficients.
+
+    Returns
+    -------
+    int
+        Bytes, beyond those of the coefficients.
     """
-    return 12 * (problem_rows * (n_columns + 1) + n_extra)
+    candidates = problem.candidates
+    nonzeros = candidates.n_sets + len(candidates.arcs[0]) + 2 * candidates.n_variables**2
+    if problem.margins is not None:
+        nonzeros += problem.margins.n_rows * (len(problem.margins.columns) + 1)
+    return 3 * 12 * nonzeros

@@ -92,9 +92,7 @@ def _linear_terms(
     if score.name == "bdeu":
         linear += bdeu_scores(data, candidates, score.equivalent_sample_size)
     elif local is not None:
-        total = float(data.weights.sum())
-        likelihood = score.hybrid if score.is_margin else 1.0
-        per_parameter = {"mdl": 0.5 * np.log(total), "aic": 1.0}.get(score.name, score.penalty)
+        likelihood, per_parameter = score.local_weights(float(data.weights.sum()))
         linear += likelihood * local.log_likelihood - per_parameter * local.parameters
     parent, child, entry = candidates.arcs
     for (j, i), weight in rules.arc_weights.items():
@@ -134,9 +132,7 @@ def build_problem(
     require_memory(200 * n_sets, f"A list of {n_sets} candidate parent sets", remedy)
     rules, candidates = resolve(constraints or Constraints(), data.names, score)
     require_candidates(candidates, score)
-    local = None
-    if score.name in ("ll", "mdl", "aic", "aicc") or score.penalty or score.hybrid:
-        local = local_scores(data, candidates)
+    local = local_scores(data, candidates) if score.has_local_terms else None
     margins = None
     if score.is_margin:
         needed = tensor_bytes(data, candidates, score)

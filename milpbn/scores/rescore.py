@@ -79,15 +79,13 @@ def rescore(data: Dataset, structure: Structure, score: Score, rules: Rules | No
         for i, s in families:
             q = math.prod(int(sizes[j]) for j in s)
             total += bdeu(family_counts(data, i, s), q, score.equivalent_sample_size)
-    elif not score.is_margin or score.penalty or score.hybrid:
-        likelihood = sum(log_likelihood(family_counts(data, i, s)) for i, s in families)
+    elif score.has_local_terms:
         k = sum(n_parameters(data, i, s) for i, s in families)
-        if score.is_margin:
-            total += score.hybrid * likelihood - score.penalty * k
-        elif score.name == "aicc":
-            total += likelihood - (k + k * (k + 1) / (M - k - 1) if k < M - 1 else math.inf)
-        else:
-            total += likelihood - {"ll": 0.0, "mdl": 0.5 * math.log(M), "aic": 1.0}[score.name] * k
+        likelihood, per_parameter = score.local_weights(M)
+        total += likelihood * sum(log_likelihood(family_counts(data, i, s)) for i, s in families)
+        total -= per_parameter * k
+        if score.name == "aicc":
+            total -= k + k * (k + 1) / (M - k - 1) if k < M - 1 else math.inf
     if rules is not None:
         total += sum(rules.arc_weights.get(arc, 0.0) for arc in structure.arcs)
     return total

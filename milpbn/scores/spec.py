@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from milpbn.errors import InputError
 
@@ -28,7 +30,9 @@ def gamma_from_p(p: float) -> float:
         If p is not strictly between 0.5 and 1, so that gamma would not be positive and finite.
     """
     if not 0.5 < p < 1:
-        raise InputError(f"p must lie strictly between 0.5 and 1, got {p}; P12 uses {P_GRID[0]} to {P_GRID[-1]}.")
+        raise InputError(
+            f"p must lie strictly between 0.5 and 1, got {p}; P12 uses {P_GRID[0]} to {P_GRID[-1]}."
+        )
     return math.log(p / (1 - p))
 
 
@@ -41,7 +45,9 @@ class Score:
     name : str
         One of `SCORES` (``bic`` is accepted and becomes ``mdl``).
     gamma : float or None
-        Desired log-margin in nats, for ``sm`` and ``sbm`` only; None there means p = `DEFAULT_P`.
+        Desired log-margin in nats, for ``sm`` and ``sbm`` only; None there means that of `p`.
+    p : float or None
+        The same as a probability, gamma = log(p / (1 - p)); with neither, p is `DEFAULT_P`.
     max_parents : int
         Most parents of a variable, the class among them, as in P12.
     class_parents : bool
@@ -52,8 +58,8 @@ class Score:
         Candidate sets of the features for generative scores: the margin's ({} and sets with the class) or all.
     equivalent_sample_size : float
         Of the BDeu score.
-    penalty : float
-        Nats subtracted per free parameter from a margin score; `parse_penalty` reads ``bic`` and ``aic``.
+    penalty : float, "bic" or "aic"
+        Nats subtracted per free parameter from a margin score: a number, log(M) / 2, or 1.
     hybrid : float
         Factor of the log-likelihood that is added to a margin score.
 
@@ -65,28 +71,37 @@ class Score:
 
     name: str = "sm"
     gamma: float | None = None
+    p: float | None = None
     max_parents: int = 2
     class_parents: bool = True
     smoothing: float = 1.0
     parent_sets: str = "paper"
     equivalent_sample_size: float = 1.0
-    penalty: float = 0.0
+    penalty: float | str = 0.0
     hybrid: float = 0.0
 
     def __post_init__(self) -> None:
         name = {"bic": "mdl"}.get(self.name, self.name)
         object.__setattr__(self, "name", name)
         if name not in SCORES:
-            raise InputError(f"There is no score {self.name!r}; choose one of {', '.join(SCORES)} (or bic for mdl).")
+            raise InputError(
+                f"There is no score {self.name!r}; choose one of {', '.join(SCORES)} (or bic for mdl)."
+            )
         if name in ("sm", "sbm"):
-            gamma = gamma_from_p(DEFAULT_P) if self.gamma is None else float(self.gamma)
+            if self.gamma is not None and self.p is not None:
+                raise InputError("gamma and p say the same thing; give one of them.")
+            given = DEFAULT_P if self.p is None else self.p
+            gamma = gamma_from_p(given) if self.gamma is None else float(self.gamma)
             if not (gamma > 0 and math.isfinite(gamma)):
                 raise InputError(f"gamma must be a positive finite number of nats, got {self.gamma}.")
             object.__setattr__(self, "gamma", gamma)
-        elif self.gamma is not None:
+            object.__setattr__(self, "p", None)
+        elif self.gamma is not None or self.p is not None:
             raise InputError(f"gamma and p belong to the scores sm and sbm, not to {name}; leave them out.")
         if self.max_parents < 1:
-            raise InputError(f"max_parents counts all parents and must be at least 1, got {self.max_parents}.")
+            raise InputError(
+                f"max_parents counts all parents and must be at least 1, got {self.max_parents}."
+            )
         if not (self.smoothing > 0 and math.isfinite(self.smoothing)):
             raise InputError(f"smoothing must be a positive finite number, got {self.smoothing}.")
         if self.parent_sets not in ("paper", "all"):
@@ -99,19 +114,50 @@ class Score:
             raise InputError(
                 f"The equivalent sample size must be a positive finite number, got {self.equivalent_sample_size}."
             )
-        for option, value in (("penalty", self.penalty), ("hybrid", self.hybrid)):
+        object.__setattr__(self, "penalty", _parse_penalty(self.penalty))
+        penalty = 1.0 if isinstance(self.penalty, str) else self.penalty
+        for option, value in (("penalty", penalty), ("hybrid", self.hybrid)):
             if not (value >= 0 and math.isfinite(value)):
                 raise InputError(f"{option} must be a finite number of at least 0, got {value}.")
             if value and not self.is_margin:
-                raise InputError(f"{option} goes with the margin scores {', '.join(MARGIN_SCORES)}, not with {name}.")
+                raise InputError(
+                    f"{option} goes with the margin scores {', '.join(MARGIN_SCORES)}, not with {name}."
+                )
 
     @property
     def is_margin(self) -> bool:
         """Whether the score is made of class margins (else it is generative)."""
         return self.name in MARGIN_SCORES
 
-    def to_dict(self) -> dict[str, object]:
-        """Return all options as JSON-safe values."""
+    @property
+    def has_local_terms(self) -> bool:
+        """Whether log-likelihood or parameters of single families enter the score."""
+        if self.is_margin:
+            return bool(self.penalty or self.hybrid)
+        return self.name != "bdeu"
+
+    def local_weights(self, total_weight: float) -> tuple[float, float]:
+        """Return (factor of the log-likelihood, nats subtracted per free parameter).
+
+        Parameters
+        ----------
+        total_weight : float
+            M, the sum of the sample weights. AICc's correction is not linear and not in the second number.
+        """
+        bic = 0.5 * math.log(total_weight)
+        if not self.is_margin:
+            return 1.0, {"mdl": bic, "aic": 1.0}.get(self.name, 0.0)
+        if isinstance(self.penalty, str):
+            return self.hybrid, {"bic": bic, "aic": 1.0}[self.penalty]
+        return self.hybrid, self.penalty
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> Score:
+        """Read what `to_dict` wrote."""
+        return cls(**values)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return all options as JSON-safe values; gamma speaks for p."""
         return {
             "name": self.name,
             "gamma": self.gamma,
@@ -125,25 +171,9 @@ class Score:
         }
 
 
-def parse_penalty(penalty: float | str, total_weight: float) -> float:
-    """Return the nats per free parameter: ``bic`` is log(M)/2, ``aic`` is 1, else the number itself.
-
-    Parameters
-    ----------
-    penalty : float or str
-        ``"bic"``, ``"aic"`` or a number, also as text.
-    total_weight : float
-        M, the sum of the sample weights.
-
-    Raises
-    ------
-    InputError
-        If it is none of these.
-    """
-    if penalty == "bic":
-        return 0.5 * math.log(total_weight)
-    if penalty == "aic":
-        return 1.0
+def _parse_penalty(penalty: float | str) -> float | str:
+    if penalty in ("bic", "aic"):
+        return penalty
     try:
         return float(penalty)
     except ValueError:

@@ -80,7 +80,9 @@ def joint_states(
 def _class_counts(
     index: NDArray[np.int64], size: int, y: NDArray[np.int32], weights: NDArray[np.float64], n_classes: int
 ) -> NDArray[np.float64]:
-    return np.bincount(index * n_classes + y, weights=weights, minlength=size * n_classes).reshape(size, n_classes)
+    return np.bincount(index * n_classes + y, weights=weights, minlength=size * n_classes).reshape(
+        size, n_classes
+    )
 
 
 def _column(

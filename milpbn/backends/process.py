@@ -1,0 +1,188 @@
+"""Run a solver as a child process whose output is followed line by line and which never outlives its run."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TextIO
+
+from milpbn.errors import InputError
+
+#: Seconds between two looks at the child and at `stop`.
+POLL_SECONDS = 0.05
+#: Seconds between two interrupts: solvers overlook one that arrives between two phases.
+INTERRUPT_SECONDS = 0.25
+
+
+@dataclass(frozen=True)
+class Exit:
+    """How a child process ended.
+
+    Attributes
+    ----------
+    code : int
+        Its exit status, negative for a signal.
+    stopped : bool
+        It was asked to stop before it ended by itself.
+    """
+
+    code: int
+    stopped: bool
+
+
+def run_process(
+    command: Sequence[str],
+    *,
+    on_line: Callable[[str], None],
+    stop: Callable[[], bool],
+    grace: float = 1.0,
+    environment: dict[str, str] | None = None,
+) -> Exit:
+    """Run a command in a session of its own, so that a Ctrl-C at the terminal reaches only this process.
+
+    Once `stop` says so the child is interrupted (SIGINT), and after `grace` seconds killed together with
+    all its children. It is killed too when this function is left by an exception.
+
+    Parameters
+    ----------
+    command : sequence of str
+        Program and arguments.
+    on_line : callable
+        Gets every line of standard output and error, from another thread. What it raises is raised here.
+    stop : callable
+        Asked about twenty times a second, in the calling thread.
+    grace : float
+        Seconds between the first interrupt and the kill.
+    environment : dict of str to str, optional
+        Environment of the child; this process's if None.
+
+    Returns
+    -------
+    Exit
+
+    Raises
+    ------
+    OSError
+        If the program cannot be started.
+    """
+    output, terminal = _channel()
+    try:
+        process = subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=terminal,
+            stderr=terminal,
+            env=environment,
+            start_new_session=True,
+        )
+    except OSError:
+        os.close(output)
+        raise
+    finally:
+        os.close(terminal)
+    reader = _LineReader(output, on_line)
+    stopped: float | None = None
+    interrupted = -INTERRUPT_SECONDS
+    try:
+        reader.start()
+        while process.poll() is None:
+            now = time.monotonic()
+            if stopped is None and (reader.error is not None or stop()):
+                stopped = now
+            if stopped is not None:
+                if now - stopped >= grace:
+                    break
+                if now - interrupted >= INTERRUPT_SECONDS:
+                    interrupted = now
+                    _interrupt(process)
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(POLL_SECONDS)
+    finally:
+        _kill(process)
+        # A grandchild that left the group could hold the terminal open: do not wait for it for ever.
+        reader.join(5.0)
+    if reader.error is not None:
+        raise reader.error
+    return Exit(process.returncode, stopped is not None)
+
+
+class _LineReader(threading.Thread):
+    """Hands over lines until the other end is closed, and keeps the first exception."""
+
+    def __init__(self, descriptor: int, on_line: Callable[[str], None]) -> None:
+        super().__init__(daemon=True)
+        self._descriptor = descriptor
+        self._on_line = on_line
+        self.error: BaseException | None = None
+
+    def run(self) -> None:
+        with open(self._descriptor, encoding="utf-8", errors="replace", newline="\n") as lines:
+            # Reading a pseudo-terminal whose other end is closed is an error on Linux, not an end of file.
+            with contextlib.suppress(OSError):
+                for line in lines:
+                    self._pass_on(line.rstrip())
+
+    def _pass_on(self, line: str) -> None:
+        if self.error is None:
+            try:
+                self._on_line(line)
+            except BaseException as error:  # noqa: BLE001  # raised again by the thread that waits
+                self.error = error
+
+
+def _channel() -> tuple[int, int]:
+    """Return descriptors to read from and to give to the child.
+
+    A pseudo-terminal where there are any: into a pipe most programs write only when 4 kB have gathered, so
+    that their bounds would arrive minutes late.
+    """
+    try:
+        import pty
+
+        return pty.openpty()
+    except (ImportError, OSError):
+        return os.pipe()
+
+
+def _interrupt(process: subprocess.Popen[bytes]) -> None:
+    with contextlib.suppress(OSError):
+        if os.name == "posix":
+            process.send_signal(signal.SIGINT)
+        else:
+            process.terminate()
+
+
+def _kill(process: subprocess.Popen[bytes]) -> None:
+    """Kill what is left of the child's process group, which has the child's id, and reap the child."""
+    with contextlib.suppress(OSError):
+        if os.name == "posix":
+            os.killpg(process.pid, signal.SIGKILL)
+        else:
+            process.kill()
+    process.wait()
+
+
+def open_log(path: Path | None) -> contextlib.AbstractContextManager[TextIO | None]:
+    """Open the file that gets a solver's own log; a context without effect if there is none.
+
+    Raises
+    ------
+    InputError
+        If the file cannot be written.
+    """
+    if path is None:
+        return contextlib.nullcontext()
+    try:
+        return open(path, "w", encoding="utf-8", buffering=1)
+    except OSError as error:
+        raise InputError(
+            f"The log file {path} cannot be written ({error.strerror or error}); "
+            "choose a folder that exists and is writable."
+        ) from error

@@ -1,0 +1,220 @@
+"""From anything that holds a table, a path, a name, a data frame or arrays, to a `Table`."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Collection, Mapping
+from dataclasses import replace
+from typing import Any, cast, get_args
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from milpbn.data.catalog import CatalogEntry
+from milpbn.data.column import Column
+from milpbn.data.dataset import Dataset, Variable
+from milpbn.data.kinds import Kind, decide_kinds, describe_kinds
+from milpbn.data.sources import Source, load_source
+from milpbn.data.table import MISSING_POLICIES, Missing, Table, encode_columns, factorise
+from milpbn.data.variables import States
+from milpbn.data.weights import class_factors, row_weights
+from milpbn.errors import InputError
+
+
+def read_table(
+    source: Source,
+    *,
+    target: str | None = None,
+    continuous: Collection[str] = (),
+    nominal: Collection[str] = (),
+    missing: Missing | None = None,
+    weights: str | None = None,
+    class_weights: Mapping[Any, float] | str | None = None,
+    data_dir: str | os.PathLike[str] | None = None,
+    name: str | None = None,
+    states: States = "seen",
+) -> Table:
+    """Read a table and decide on its target, types, missing values and weights.
+
+    Parameters
+    ----------
+    source : path, str, DataFrame, array or tuple
+        A file (see `milpbn.data.reading.read_frame`), a name of the catalog or of an embedded instance,
+        a data frame, a two-dimensional array with the class as its last column, or a pair (X, y). A
+        string is a file if there is one of that name, else a catalog name, else an instance. Columns of
+        arrays are called ``x1``, ``x2``, ... and ``class``.
+    target : str, optional
+        The class column; the last column if not given (y of a pair).
+    continuous, nominal : collections of str
+        Columns declared to be of a kind; the others' kinds come from the catalog or are detected (see
+        `milpbn.data.kinds.detect_kind`).
+    missing : {'drop', 'state', 'error'}, optional
+        Drop rows with missing values, give missing values of a feature a state of their own, or refuse
+        them. By default what the catalog says, else 'drop'. Cells that are empty, ``?``, ``NA``, ``NaN``
+        or ``nan`` are missing, and so are nulls. Rows without a class are dropped also under 'state'.
+    weights : str, optional
+        A column of sample weights, which is then no feature. Rows of weight zero are dropped.
+    class_weights : mapping from label to weight, or 'balanced', optional
+        Factors on the weights; see `milpbn.data.weights.class_factors`.
+    data_dir : path-like, optional
+        The catalog's folder; by default the environment variable ``MILPBN_DATA``.
+    name : str, optional
+        Name for reports, by default the file's stem or the source's name.
+    states : {'seen', 'declared'}
+        Take the states of nominal variables from the training rows, or as ARFF or a pandas categorical
+        declares them.
+
+    Raises
+    ------
+    InputError
+        For everything that is wrong with the source or the options, in a sentence.
+    """
+    if missing is not None and missing not in MISSING_POLICIES:
+        raise InputError(
+            f"The missing value policy must be one of {', '.join(MISSING_POLICIES)}; got {missing!r}."
+        )
+    if states not in get_args(States):
+        raise InputError(f"The states must be one of {', '.join(get_args(States))}; got {states!r}.")
+    loaded = load_source(source, data_dir)
+    frame, where, entry = loaded.frame, loaded.where, loaded.entry
+    policy = missing or cast(Missing, entry.missing if entry else "drop")
+
+    row_weight = np.ones(len(frame))
+    if weights is not None:
+        row_weight = row_weights(Column.of(_take_column(frame, weights, "weights", where)), where)
+        frame = frame.drop(columns=weights)
+    frame = _target_last(frame, target, where)
+    class_name = str(frame.columns[-1])
+    features = [str(c) for c in frame.columns[:-1]]
+    columns = factorise(frame)
+    known = _catalog_kinds(entry, loaded.frame) if entry else None
+    kinds = decide_kinds(
+        columns, class_name, where, continuous=_names(continuous), nominal=_names(nominal), known=known
+    )
+    keep, dropped = _rows_to_keep(columns, class_name, row_weight, policy, where)
+    notes = [*describe_kinds(columns, features, kinds), *dropped]
+    own_state = [name for name in features if policy == "state" and columns[name].missing[keep].any()]
+    if own_state:
+        notes.append(f"Missing values have a state of their own in: {', '.join(own_state)}.")
+    table = Table(
+        name=name or loaded.name,
+        frame=frame[keep],
+        kinds=kinds,
+        weights=row_weight[keep],
+        missing=policy,
+        train_rows=entry.train_rows if entry else None,
+        states=states,
+        notes=tuple(notes),
+    )
+    return table if class_weights is None else _weigh_classes(table, class_weights)
+
+
+def read_samples(
+    source: Source,
+    variables: tuple[Variable, ...],
+    *,
+    weights: str | None = None,
+    data_dir: str | os.PathLike[str] | None = None,
+    name: str | None = None,
+) -> Dataset:
+    """Read a table to predict on: every row, in its order, encoded with a classifier's variables.
+
+    Columns are matched by name and others ignored; the class column may be absent. What has no state
+    becomes `UNKNOWN` and is counted in the notes (see `milpbn.data.table.encode_columns`).
+
+    Parameters
+    ----------
+    source, weights, data_dir, name
+        As for `read_table`; a weight of zero keeps its row.
+    variables : tuple of Variable
+        Features first, the class variable last.
+
+    Raises
+    ------
+    InputError
+        For an unreadable source, an absent feature, or a value that cannot be encoded.
+    """
+    loaded = load_source(source, data_dir, names=[v.name for v in variables])
+    frame = loaded.frame
+    row_weight = np.ones(len(frame))
+    if weights is not None:
+        row_weight = row_weights(
+            Column.of(_take_column(frame, weights, "weights", loaded.where)), loaded.where
+        )
+    needed = {v.name for v in variables}
+    columns = factorise(frame[[c for c in frame.columns if c in needed]])
+    return encode_columns(columns, variables, row_weight, name or loaded.name)
+
+
+def _take_column(frame: pd.DataFrame, name: str, option: str, where: str) -> pd.Series:
+    if name not in frame.columns:
+        columns = ", ".join(str(c) for c in frame.columns)
+        raise InputError(f"The option {option!r} names {name!r}, which is no column of {where} ({columns}).")
+    return frame[name]
+
+
+def _target_last(frame: pd.DataFrame, target: str | None, where: str) -> pd.DataFrame:
+    """Return the frame with the target as its last column."""
+    if target is not None:
+        labels = _take_column(frame, target, "target", where)
+        frame = frame.drop(columns=target).assign(**{target: labels})
+    if frame.shape[1] < 2:
+        raise InputError(
+            f"There is only the column {str(frame.columns[0])!r} in {where}; a table needs features and a "
+            "class, separated by commas, semicolons or tabs."
+        )
+    return frame
+
+
+def _catalog_kinds(entry: CatalogEntry, frame: pd.DataFrame) -> dict[str, Kind]:
+    unknown = [c for c in entry.continuous if c not in frame.columns]
+    if unknown:
+        raise InputError(
+            f"The catalog calls {unknown[0]!r} of {entry.name!r} continuous, but there is no such column."
+        )
+    return {str(c): "continuous" if c in entry.continuous else "nominal" for c in frame.columns}
+
+
+def _names(option: Collection[str]) -> tuple[str, ...]:
+    return (option,) if isinstance(option, str) else tuple(option)
+
+
+def _rows_to_keep(
+    columns: Mapping[str, Column], target: str, weights: NDArray[np.float64], policy: Missing, where: str
+) -> tuple[NDArray[np.bool_], list[str]]:
+    """Return which rows stay, shape (M,), and sentences on those that do not."""
+    missing = columns[target].missing
+    if policy != "state":
+        missing = np.logical_or.reduce([c.missing for c in columns.values()])
+    if policy == "error" and missing.any():
+        row = np.flatnonzero(missing)[0]
+        name = next(name for name, c in columns.items() if c.missing[row])
+        raise InputError(
+            f"The value in row {row + 1} of {where}, column {name!r}, is missing; fill it in, or choose the "
+            "missing value policy 'drop' or 'state'."
+        )
+    if missing.all():
+        raise InputError(
+            f"No row of {where} has a class in column {target!r}; name another target."
+            if policy == "state"
+            else f"Every row of {where} has missing values and was dropped; give missing values a state of "
+            "their own with the missing value policy 'state'."
+        )
+    weightless = weights == 0
+    keep = ~missing & ~weightless
+    if not keep.any():
+        raise InputError(f"All rows of {where} without missing values have the weight zero.")
+    lost = "a missing class" if policy == "state" else "missing values"
+    reasons = {lost: missing, "a weight of zero": weightless & ~missing}
+    notes = [
+        f"Rows dropped for {reason}: {np.count_nonzero(rows)} of {len(rows)}."
+        for reason, rows in reasons.items()
+        if rows.any()
+    ]
+    return keep, notes
+
+
+def _weigh_classes(table: Table, spec: Mapping[Any, float] | str) -> Table:
+    factors = class_factors(table.columns[table.target], spec, table.weights, table.train_indices)
+    return replace(table, weights=table.weights * factors)

@@ -1,0 +1,187 @@
+"""The attribute-relation file format (ARFF) of Weka: dense and sparse rows, quoted and nominal values."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from milpbn.data.column import MISSING_MARKERS, number_of
+from milpbn.errors import InputError
+
+_NUMERIC = {"numeric", "real", "integer"}
+_TEXT = {"string", "date"}
+
+# A quoted text with backslash escapes, or bare text up to the next separator.
+_QUOTED = r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*\""""
+_CELL = re.compile(rf"\s*({_QUOTED}|[^,\t'\"]*?)\s*(?:,|\t|$)")
+_ATTRIBUTE = re.compile(rf"@attribute\s+({_QUOTED}|\S+?)\s*(\s|(?={{))\s*(.+)", re.IGNORECASE)
+_SPARSE = re.compile(r"(\d+)\s+(.+)", re.DOTALL)
+_ESCAPES = {"n": "\n", "t": "\t", "r": "\r"}
+
+
+@dataclass(frozen=True)
+class _Attribute:
+    """A declared column; `values` are the allowed ones of a nominal attribute, else None."""
+
+    name: str
+    values: tuple[str, ...] | None
+    numeric: bool
+
+    @property
+    def default(self) -> str:
+        """What a sparse row means by leaving the attribute out: zero, or the first declared value."""
+        return self.values[0] if self.values else "0"
+
+
+def parse_arff(text: str, where: str) -> pd.DataFrame:
+    """Parse the text of an ARFF file.
+
+    Parameters
+    ----------
+    text : str
+        The file's text.
+    where : str
+        The file, as messages call it.
+
+    Returns
+    -------
+    DataFrame
+        Text columns; nominal attributes as categoricals with the declared values in their order.
+
+    Raises
+    ------
+    InputError
+        For a malformed line, an unknown or relational type, a value that is not declared or no number,
+        a row of another length and instance weights, each with its line.
+    """
+    lines = _content_lines(text)
+    attributes = _parse_header(lines, where)
+    rows = [_parse_row(line, number, attributes, where) for number, line in lines]
+    columns = zip(*rows, strict=True) if rows else [()] * len(attributes)
+    data: list[pd.Series] = []
+    for attribute, column in zip(attributes, columns, strict=True):
+        cells = np.array(column, dtype=object)
+        if attribute.values is not None:
+            cells[[cell in MISSING_MARKERS and cell not in attribute.values for cell in column]] = None
+            data.append(pd.Series(pd.Categorical(cells, categories=list(attribute.values))))
+        else:
+            data.append(pd.Series(cells, dtype=object))
+    return pd.concat(data, axis=1).set_axis([a.name for a in attributes], axis=1)
+
+
+def _content_lines(text: str) -> Iterator[tuple[int, str]]:
+    """Yield (line number, stripped line), comments and blank lines left out."""
+    for number, line in enumerate(re.split(r"\r\n|\r|\n", text), 1):
+        stripped = line.strip()
+        if stripped and not stripped.startswith("%"):
+            yield number, stripped
+
+
+def _parse_header(lines: Iterator[tuple[int, str]], where: str) -> list[_Attribute]:
+    """Read the declarations up to and including ``@data``."""
+    attributes: list[_Attribute] = []
+    for number, line in lines:
+        keyword = line.split(None, 1)[0].lower()
+        if keyword == "@data":
+            if not attributes:
+                raise InputError(f"The ARFF file {where} declares no attributes before line {number}.")
+            return attributes
+        if keyword == "@attribute":
+            attributes.append(_parse_attribute(line, number, where))
+        elif keyword != "@relation":
+            raise InputError(
+                f"Line {number} of {where} is neither @relation, @attribute, @data nor a comment."
+            )
+    raise InputError(f"The ARFF file {where} has no @data line; it seems cut off.")
+
+
+def _parse_attribute(line: str, number: int, where: str) -> _Attribute:
+    match = _ATTRIBUTE.fullmatch(line)
+    if match is None:
+        raise InputError(f"Line {number} of {where} is no valid ARFF attribute; it needs a name and a type.")
+    name, _, kind = match.groups()
+    name = _unquote(name)
+    if kind.startswith("{"):
+        if not kind.endswith("}"):
+            raise InputError(f"Line {number} of {where} lacks the closing brace of the values of {name!r}.")
+        values = _split_cells(kind[1:-1], number, where)
+        if "" in values or len(set(values)) < len(values):
+            raise InputError(f"Line {number} of {where} declares an empty value of {name!r}, or one twice.")
+        return _Attribute(name, tuple(values), numeric=False)
+    word = kind.split(None, 1)[0].lower()
+    if word not in _NUMERIC | _TEXT:
+        raise InputError(
+            f"Line {number} of {where} gives {name!r} the type {word!r}, which milpbn cannot read."
+        )
+    return _Attribute(name, None, numeric=word in _NUMERIC)
+
+
+def _parse_row(line: str, number: int, attributes: list[_Attribute], where: str) -> list[str]:
+    if line.startswith("{"):
+        cells = _parse_sparse(line, number, attributes, where)
+    else:
+        cells = _split_cells(line, number, where)
+    if cells[-1].startswith("{") and len(cells) == len(attributes) + 1:
+        raise InputError(f"Line {number} of {where} has an instance weight; put the weights into a column.")
+    if len(cells) != len(attributes):
+        raise InputError(
+            f"Line {number} of {where} has {len(cells)} values for {len(attributes)} attributes."
+        )
+    for attribute, cell in zip(attributes, cells, strict=True):
+        if attribute.values is not None:
+            valid = cell in attribute.values or cell in MISSING_MARKERS
+        else:
+            valid = not attribute.numeric or cell in MISSING_MARKERS or not np.isnan(number_of(cell))
+        if not valid:
+            expected = "a number" if attribute.numeric else "among its declared values"
+            raise InputError(
+                f"Line {number} of {where}: the value {cell!r} of {attribute.name!r} is not {expected}."
+            )
+    return cells
+
+
+def _parse_sparse(line: str, number: int, attributes: list[_Attribute], where: str) -> list[str]:
+    """Parse ``{0 x, 3 'y z'}``: attribute positions from 0, and their values."""
+    if not line.endswith("}"):
+        raise InputError(f"Line {number} of {where} lacks the closing brace of a sparse row.")
+    cells = [attribute.default for attribute in attributes]
+    for pair in _split_pairs(line[1:-1]):
+        match = _SPARSE.fullmatch(pair)
+        if match is None or int(match[1]) >= len(attributes):
+            raise InputError(
+                f"Line {number} of {where} holds {pair!r}, which is no attribute position and value."
+            )
+        cells[int(match[1])] = _unquote(match[2])
+    return cells
+
+
+def _split_pairs(text: str) -> list[str]:
+    """Split the inside of a sparse row at the commas outside quotes."""
+    return [pair.strip() for pair in re.findall(rf"(?:{_QUOTED}|[^,'\"])+", text) if pair.strip()]
+
+
+def _split_cells(line: str, number: int, where: str) -> list[str]:
+    """Split a line at commas and tabs outside quotes."""
+    if "'" not in line and '"' not in line:
+        return [cell.strip() for cell in (re.split(r"\s*[,\t]", line) if "\t" in line else line.split(","))]
+    cells: list[str] = []
+    position, open_end = 0, True
+    while open_end:
+        match = _CELL.match(line, position)
+        if match is None:
+            raise InputError(f"Line {number} of {where} has a quote that does not enclose a whole value.")
+        cells.append(_unquote(match[1]))
+        position = match.end()
+        open_end = line[position - 1 : position] in {",", "\t"} and position > match.end(1)
+    return cells
+
+
+def _unquote(text: str) -> str:
+    """Return a value without its quotes and escapes."""
+    if len(text) < 2 or text[0] not in "'\"" or text[-1] != text[0]:
+        return text
+    return re.sub(r"\\(.)", lambda m: _ESCAPES.get(m[1], m[1]), text[1:-1])

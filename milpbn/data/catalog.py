@@ -1,0 +1,127 @@
+"""The catalog: a folder of known data sets, ``<name>.csv.gz`` each, described in its ``catalog.json``.
+
+An entry gives ``continuous`` (column names; all others are nominal), ``missing`` ("drop row", or "value"
+for a state of its own), ``train_rows`` (the first rows train; null if there is no split) and ``sha256``
+(of the file as it is stored). The class is the last column.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from milpbn.errors import InputError
+
+#: Environment variable that names the catalog's folder.
+DATA_DIR_VARIABLE = "MILPBN_DATA"
+
+_MISSING = {"drop row": "drop", "value": "state"}
+
+
+@dataclass(frozen=True)
+class CatalogEntry:
+    """One known data set.
+
+    Attributes
+    ----------
+    name : str
+        Catalog name.
+    path : Path
+        The table's file, checked against its hash.
+    continuous : tuple of str
+        Columns to discretise; all others are nominal.
+    missing : str
+        Missing value policy, as in `Table`.
+    train_rows : int or None
+        How many rows at the start of the file train.
+    """
+
+    name: str
+    path: Path
+    continuous: tuple[str, ...]
+    missing: str
+    train_rows: int | None
+
+
+def find_data_dir(data_dir: str | os.PathLike[str] | None = None) -> Path | None:
+    """Return the catalog's folder: the argument, else the variable `DATA_DIR_VARIABLE`, else None."""
+    chosen = data_dir or os.environ.get(DATA_DIR_VARIABLE)
+    return Path(chosen) if chosen else None
+
+
+def catalog_names(data_dir: Path) -> list[str]:
+    """Return the names of a catalog, sorted.
+
+    Raises
+    ------
+    InputError
+        If the folder holds no readable ``catalog.json``.
+    """
+    return sorted(_read_catalog(data_dir))
+
+
+def find_entry(name: str, data_dir: Path) -> CatalogEntry | None:
+    """Return a name's catalog entry, its file checked, or None if the catalog does not know the name.
+
+    Raises
+    ------
+    InputError
+        If the catalog cannot be read or is malformed, or the file is absent or has another hash.
+    """
+    entry = _read_catalog(data_dir).get(name)
+    if entry is None:
+        return None
+    path = data_dir / f"{name}.csv.gz"
+    result = _parse_entry(name, path, entry, data_dir)
+    try:
+        digest = hashlib.sha256(path.read_bytes()).hexdigest()
+    except OSError as error:
+        raise InputError(
+            f"The catalog knows {name!r}, but its file {str(path)!r} cannot be read: {error.strerror}."
+        ) from None
+    if digest != entry.get("sha256", digest):
+        raise InputError(
+            f"The file {str(path)!r} is not the one the catalog describes (its SHA-256 differs); restore "
+            "it, or read a copy of it by its path."
+        )
+    return result
+
+
+def _read_catalog(data_dir: Path) -> dict[str, Any]:
+    path = data_dir / "catalog.json"
+    try:
+        catalog = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InputError(
+            f"The catalog {str(path)!r} cannot be read ({error.strerror}); check --data-dir and the "
+            f"environment variable {DATA_DIR_VARIABLE}."
+        ) from None
+    except ValueError as error:
+        raise InputError(f"The catalog {str(path)!r} is no valid JSON: {error}.") from None
+    if not isinstance(catalog, dict):
+        raise InputError(f"The catalog {str(path)!r} must be a JSON object from names to entries.")
+    return catalog
+
+
+def _parse_entry(name: str, path: Path, entry: Any, data_dir: Path) -> CatalogEntry:
+    """Check the form of an entry."""
+
+    def refuse(key: str, expected: str) -> InputError:
+        return InputError(f"In {str(data_dir / 'catalog.json')!r}, {key!r} of {name!r} must be {expected}.")
+
+    if not isinstance(entry, dict):
+        raise InputError(f"In {str(data_dir / 'catalog.json')!r}, the entry {name!r} must be a JSON object.")
+    continuous = entry.get("continuous", [])
+    if not isinstance(continuous, list) or not all(isinstance(c, str) for c in continuous):
+        raise refuse("continuous", "a list of column names")
+    missing = entry.get("missing", "drop row")
+    if missing not in _MISSING:
+        raise refuse("missing", " or ".join(repr(m) for m in _MISSING))
+    train_rows = entry.get("train_rows")
+    if train_rows is not None and (type(train_rows) is not int or train_rows < 1):
+        raise refuse("train_rows", "null or a positive integer")
+    return CatalogEntry(name, path, tuple(continuous), _MISSING[missing], train_rows)

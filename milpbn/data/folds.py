@@ -1,0 +1,94 @@
+"""Splits of samples into folds, and into training and validation rows, stratified by class."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from milpbn.errors import InputError
+
+Split = tuple[NDArray[np.int64], NDArray[np.int64]]
+
+
+def stratified_folds(classes: ArrayLike, n_folds: int, random_state: int | None = None) -> list[Split]:
+    """Return the (training, test) rows of a shuffled stratified k-fold cross-validation.
+
+    Classes with fewer members than folds are spread over some of the folds; if all classes are that
+    small, the folds are not stratified.
+
+    Parameters
+    ----------
+    classes : int array, shape (M,)
+        Class codes.
+    n_folds : int
+        Number of folds, from 2 to M.
+    random_state : int, optional
+        Seed of the shuffling.
+
+    Returns
+    -------
+    list of (int64 array, int64 array)
+        Ascending row positions; every row is in exactly one test part.
+
+    Raises
+    ------
+    InputError
+        If there are fewer than two folds, or more folds than rows.
+    """
+    from sklearn.model_selection import KFold, StratifiedKFold
+
+    y = np.asarray(classes)
+    if not 2 <= n_folds <= len(y):
+        raise InputError(
+            f"The number of folds must lie between 2 and the number of rows, {len(y)}; got {n_folds}."
+        )
+    stratify = np.unique(y, return_counts=True)[1].max() >= n_folds
+    splitter = (StratifiedKFold if stratify else KFold)(n_folds, shuffle=True, random_state=random_state)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # small classes: see above
+        return [_sorted(split) for split in splitter.split(np.zeros((len(y), 1)), y)]
+
+
+def validation_split(classes: ArrayLike, fraction: float, random_state: int | None = None) -> Split:
+    """Return (training, validation) rows, stratified unless a class has one member or a part too few rows.
+
+    Parameters
+    ----------
+    classes : int array, shape (M,)
+        Class codes.
+    fraction : float
+        Share of the validation rows, in (0, 1).
+    random_state : int, optional
+        Seed of the draw.
+
+    Returns
+    -------
+    (int64 array, int64 array)
+        Ascending row positions.
+
+    Raises
+    ------
+    InputError
+        If the fraction is not inside (0, 1), or there are fewer than two rows.
+    """
+    from sklearn.model_selection import ShuffleSplit, StratifiedShuffleSplit
+
+    y = np.asarray(classes)
+    if not 0.0 < fraction < 1.0:
+        raise InputError(f"The validation fraction must lie between 0 and 1, both excluded; got {fraction}.")
+    if len(y) < 2:
+        raise InputError(f"A validation split needs at least two rows; there are {len(y)}.")
+    sizes = np.unique(y, return_counts=True)[1]
+    n_held = min(max(1, round(fraction * len(y))), len(y) - 1)
+    stratify = sizes.min() >= 2 and min(n_held, len(y) - n_held) >= len(sizes)
+    splitter = (StratifiedShuffleSplit if stratify else ShuffleSplit)(
+        1, test_size=n_held, random_state=random_state
+    )
+    return _sorted(next(splitter.split(np.zeros((len(y), 1)), y)))
+
+
+def _sorted(split: tuple[NDArray, NDArray]) -> Split:
+    train, test = split
+    return np.sort(train).astype(np.int64), np.sort(test).astype(np.int64)

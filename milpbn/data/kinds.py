@@ -1,0 +1,127 @@
+"""Which columns are nominal and which continuous."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Literal, get_args
+
+import numpy as np
+
+from milpbn.data.column import Column
+from milpbn.errors import InputError
+
+Kind = Literal["nominal", "continuous"]
+KINDS: tuple[Kind, ...] = get_args(Kind)
+
+#: Columns of integers with at most this many distinct values are nominal.
+MAX_NOMINAL_INTEGERS = 10
+
+
+def detect_kind(column: Column) -> Kind:
+    """Return the kind that the values suggest.
+
+    Columns that hold anything but numbers are nominal, and so are declared ones (ARFF nominal, pandas
+    categorical) and columns of integers (by value: 1.0 is one) with at most `MAX_NOMINAL_INTEGERS`
+    distinct values; all others are continuous.
+    """
+    if column.declared is not None or not column.is_numeric:
+        return "nominal"
+    integers = _all_integers(column)
+    few = np.unique(column.numbers).size <= MAX_NOMINAL_INTEGERS
+    return "nominal" if integers and few else "continuous"
+
+
+def decide_kinds(
+    columns: Mapping[str, Column],
+    target: str,
+    where: str,
+    *,
+    continuous: Collection[str] = (),
+    nominal: Collection[str] = (),
+    known: Mapping[str, Kind] | None = None,
+) -> dict[str, Kind]:
+    """Return the kind of every column: declared by the user, else known from the catalog, else detected.
+
+    Parameters
+    ----------
+    columns : mapping from name to Column
+        Features and the target.
+    target : str
+        The class column, always nominal.
+    where : str
+        The table, as messages call it.
+    continuous, nominal : collections of str
+        What the user declared.
+    known : mapping from name to kind, optional
+        What the catalog says.
+
+    Raises
+    ------
+    InputError
+        For a declared name that is no column or is declared as both kinds, for a class column that was
+        declared or looks continuous, and for values in continuous columns that are no finite numbers.
+    """
+    for option, names in (("continuous", continuous), ("nominal", nominal)):
+        for name in names:
+            if name not in columns:
+                raise InputError(f"The option {option!r} names {name!r}, which is no column of {where}.")
+    for name in continuous:
+        if name in nominal:
+            raise InputError(f"Column {name!r} was declared both continuous and nominal; choose one.")
+    if target in continuous:
+        raise InputError(f"The target {target!r} cannot be continuous: the class of a classifier is nominal.")
+
+    kinds: dict[str, Kind] = {name: (known or {}).get(name) or detect_kind(c) for name, c in columns.items()}
+    kinds |= dict.fromkeys(nominal, "nominal")
+    kinds |= dict.fromkeys(continuous, "continuous")
+    if target not in nominal:
+        _check_class(columns[target], where)
+    kinds[target] = "nominal"
+
+    for name, kind in kinds.items():
+        if kind == "continuous":
+            columns[name].check_numeric(where, "correct the value or declare the column nominal")
+    return kinds
+
+
+def describe_kinds(
+    columns: Mapping[str, Column], features: Sequence[str], kinds: Mapping[str, Kind]
+) -> list[str]:
+    """Return sentences on the choice: continuous features, numeric nominal ones, and almost numeric ones."""
+    groups = {
+        "Continuous, to be discretised": [f for f in features if kinds[f] == "continuous"],
+        "Numeric, taken as nominal": [f for f in features if kinds[f] == "nominal" and columns[f].is_numeric],
+    }
+    notes = []
+    for what, names in groups.items():
+        if names:
+            everything = len(names) == len(features) > 1
+            notes.append(f"{what}: {f'all {len(names)} features' if everything else ', '.join(names)}.")
+    for name in features:
+        texts = np.isnan(columns[name].numbers)
+        if (
+            kinds[name] == "nominal"
+            and texts.any()
+            and np.count_nonzero(~texts) > 10 * np.count_nonzero(texts)
+        ):
+            value = columns[name].describe_first(texts)
+            notes.append(f"Column {name!r} is nominal because of {value}; nearly all its values are numbers.")
+    return notes
+
+
+def _all_integers(column: Column) -> bool:
+    return bool(np.all(np.isfinite(column.numbers) & (np.floor(column.numbers) == column.numbers)))
+
+
+def _check_class(column: Column, where: str) -> None:
+    """Refuse a class column that is a measured quantity: many fractions, or nearly all numbers distinct."""
+    if column.declared is not None or not column.is_numeric:
+        return
+    distinct = np.unique(column.numbers).size
+    present = int(np.count_nonzero(column.codes >= 0))
+    many = distinct > max(20, present // 2) if _all_integers(column) else distinct > MAX_NOMINAL_INTEGERS
+    if many:
+        raise InputError(
+            f"The target {column.name!r} of {where} has {distinct} different numbers in {present} rows and "
+            "looks continuous; name another target, put its values into classes, or declare it nominal."
+        )

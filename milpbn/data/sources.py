@@ -1,0 +1,138 @@
+"""Finding and loading whatever a table is read from: a file, a known name, a data frame or arrays."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from milpbn.data.catalog import DATA_DIR_VARIABLE, CatalogEntry, catalog_names, find_data_dir, find_entry
+from milpbn.data.reading import check_frame, path_extension, path_stem, read_frame
+from milpbn.errors import InputError
+
+#: What a table is read from: a path, a catalog or instance name, a frame, an array, or a pair (X, y).
+Source = str | os.PathLike[str] | pd.DataFrame | NDArray[Any] | tuple[Any, Any]
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """A source, loaded.
+
+    Attributes
+    ----------
+    frame : DataFrame
+        Raw columns with checked names, index 0 .. M - 1.
+    name : str
+        Name for reports.
+    where : str
+        The table, as messages call it.
+    entry : CatalogEntry or None
+        What the catalog says of it.
+    """
+
+    frame: pd.DataFrame
+    name: str
+    where: str
+    entry: CatalogEntry | None = None
+
+
+def load_source(
+    source: Source, data_dir: str | os.PathLike[str] | None = None, names: Sequence[str] | None = None
+) -> Loaded:
+    """Load a table from any source.
+
+    A string is a file if there is one of that name, else a catalog name, else an embedded instance.
+
+    Parameters
+    ----------
+    source : path, str, DataFrame, array or tuple
+        See `milpbn.data.read_table`.
+    data_dir : path-like, optional
+        The catalog's folder, by default the environment variable ``MILPBN_DATA``.
+    names : sequence of str, optional
+        Column names for arrays, the class last; ``x1``, ``x2``, ... and ``class`` by default. With names
+        given, an array may lack the class.
+
+    Raises
+    ------
+    InputError
+        If the source is of no known kind, cannot be found or read, or has unusable column names.
+    """
+    if isinstance(source, pd.DataFrame):
+        return _loaded(source, "table", "the data frame")
+    if isinstance(source, np.ndarray):
+        return _loaded(_frame_of_array(source, names), "table", "the array")
+    if isinstance(source, tuple):
+        return _loaded(_frame_of_pair(source, names), "table", "the pair (X, y)")
+    if not isinstance(source, str | os.PathLike):
+        kind = type(source).__name__
+        raise InputError(f"A table is read from a path, a name, a data frame or an array, not from a {kind}.")
+    path = Path(source)
+    # Only a bare word can be a name; what looks like a file's name or path can only be that.
+    is_word = isinstance(source, str) and path.name == source and path_extension(path) is None
+    if is_word and not os.path.isfile(path):
+        return _load_name(str(source), data_dir)
+    return Loaded(read_frame(path), path_stem(path), repr(str(path)))
+
+
+def _loaded(frame: pd.DataFrame, name: str, where: str) -> Loaded:
+    return Loaded(check_frame(frame, where), name, where)
+
+
+def _load_name(name: str, data_dir: str | os.PathLike[str] | None) -> Loaded:
+    """Load a catalog entry or an embedded instance."""
+    import milpbn.instances as instances  # type: ignore[import-not-found,unused-ignore]
+
+    folder = find_data_dir(data_dir)
+    entry = find_entry(name, folder) if folder else None
+    if entry is not None:
+        return Loaded(read_frame(entry.path), name, repr(str(entry.path)), entry)
+    embedded = list(instances.names())
+    if name in embedded:
+        return _loaded(instances.load(name), name, f"the instance {name!r}")
+    catalog = (
+        f"no entry of the catalog in {str(folder)!r} ({', '.join(catalog_names(folder))})"
+        if folder
+        else f"no catalog name (neither --data-dir nor {DATA_DIR_VARIABLE} names a folder)"
+    )
+    raise InputError(f"{name!r} is no file, {catalog} and no embedded instance ({', '.join(embedded)}).")
+
+
+def _frame_of_array(array: NDArray[Any], names: Sequence[str] | None) -> pd.DataFrame:
+    """Return an array as a frame: the class is its last column, or, with names given, may be absent."""
+    if array.ndim != 2:
+        raise InputError(f"An array of data must have two dimensions, rows by columns; it has {array.ndim}.")
+    width = array.shape[1]
+    if names is None:
+        names = [*_feature_names(width - 1), "class"]
+    elif width not in {len(names) - 1, len(names)}:
+        raise InputError(f"The array has {width} columns, but the classifier has {len(names) - 1} features.")
+    return pd.DataFrame(array, columns=list(names[:width]))
+
+
+def _frame_of_pair(pair: tuple[Any, ...], names: Sequence[str] | None) -> pd.DataFrame:
+    """Return features and class labels as a frame, the class last."""
+    if len(pair) != 2:
+        raise InputError(f"A tuple of data must be a pair (X, y), not {len(pair)} items.")
+    X, y = pair
+    if isinstance(X, pd.DataFrame):
+        features = X.reset_index(drop=True)
+    else:
+        array = np.asarray(X)
+        width = array.shape[1] if array.ndim == 2 else 0
+        features = _frame_of_array(array, names or [*_feature_names(width), "class"])
+    class_name = names[-1] if names else str(getattr(y, "name", None) or "class")
+    labels = pd.Series(y.array if isinstance(y, pd.Series) else np.ravel(y), name=class_name)
+    if len(features) != len(labels):
+        raise InputError(f"X has {len(features)} rows, but y has {len(labels)}; they must be equally many.")
+    return pd.concat([features, labels], axis=1)
+
+
+def _feature_names(n: int) -> list[str]:
+    return [f"x{i + 1}" for i in range(n)]

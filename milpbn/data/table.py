@@ -1,0 +1,221 @@
+"""A raw table together with every decision about it, from which discrete data sets are learnt.
+
+Labels and cuts are learnt anew by each `Table.dataset` call on exactly the rows it is given, which is
+how cross-validation keeps test rows out of the discretisation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal, get_args
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike, NDArray
+
+from milpbn.data.column import Column
+from milpbn.data.dataset import UNKNOWN, Dataset, Variable
+from milpbn.data.kinds import Kind
+from milpbn.data.variables import States, encode_column, learn_continuous, learn_nominal
+from milpbn.errors import InputError
+
+Missing = Literal["drop", "state", "error"]
+MISSING_POLICIES: tuple[Missing, ...] = get_args(Missing)
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """Raw data and the decisions about them; made by `milpbn.data.read_table`.
+
+    Attributes
+    ----------
+    name : str
+        Name for reports.
+    frame : DataFrame, M rows
+        Raw features in column order, the target last. The index holds the rows' numbers in the source,
+        from 0: rows that were dropped are missing in it, the others keep their order.
+    kinds : mapping from column name to 'nominal' or 'continuous'
+        The target's is 'nominal'.
+    weights : float64 array, shape (M,)
+        Positive sample weights.
+    missing : {'drop', 'state', 'error'}
+        What was done about missing values: their rows are not in the frame, they get a state of their
+        own, or there are none.
+    train_rows : int or None
+        The first so many rows of the source train, the others test; None if there is no split.
+    states : {'seen', 'declared'}
+        Whether the states of nominal variables are those of the training rows or the declared ones.
+    notes : tuple of str
+        What reading decided, one sentence each.
+    """
+
+    name: str
+    frame: pd.DataFrame
+    kinds: Mapping[str, Kind]
+    weights: NDArray[np.float64]
+    missing: Missing = "drop"
+    train_rows: int | None = None
+    states: States = "seen"
+    notes: tuple[str, ...] = ()
+
+    @property
+    def target(self) -> str:
+        """Name of the class column."""
+        return str(self.frame.columns[-1])
+
+    @property
+    def features(self) -> tuple[str, ...]:
+        """Names of the features in column order."""
+        return tuple(str(c) for c in self.frame.columns[:-1])
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows M, dropped ones not counted."""
+        return len(self.frame)
+
+    @property
+    def train_indices(self) -> NDArray[np.int64]:
+        """Positions of the training rows; all rows if there is no split."""
+        return np.flatnonzero(self.frame.index < (np.inf if self.train_rows is None else self.train_rows))
+
+    @property
+    def test_indices(self) -> NDArray[np.int64]:
+        """Positions of the test rows; none if there is no split."""
+        return np.flatnonzero(self.frame.index >= (np.inf if self.train_rows is None else self.train_rows))
+
+    @cached_property
+    def columns(self) -> dict[str, Column]:
+        """The factorised columns by name."""
+        return factorise(self.frame)
+
+    def dataset(self, rows: str | ArrayLike = "train") -> Dataset:
+        """Learn states and cuts on the given rows and return these rows, encoded.
+
+        Parameters
+        ----------
+        rows : {'train', 'test', 'all'} or int array
+            Which rows; positions refer to the rows of `frame` and are taken in the given order.
+
+        Raises
+        ------
+        InputError
+            If there are no such rows, or all of them belong to one class.
+        """
+        index = self._positions(rows)
+        target = self.columns[self.target]
+        class_variable = learn_nominal(target, index, states=self.states)
+        classes = encode_column(class_variable, target)[index]
+        if len(np.unique(classes)) < 2:
+            label = class_variable.states[classes[0]]
+            raise InputError(
+                f"All {len(index)} training rows of {self.name!r} have the class {label!r}; a classifier "
+                "needs at least two classes."
+            )
+        own_state = self.missing == "state"
+        variables: list[Variable] = []
+        for name in self.features:
+            column = self.columns[name]
+            if self.kinds[name] == "continuous":
+                weights, n_classes = self.weights[index], class_variable.n_states
+                learnt = learn_continuous(column, index, classes, n_classes, weights, missing_state=own_state)
+            else:
+                learnt = learn_nominal(column, index, states=self.states, missing_state=own_state)
+            variables.append(learnt)
+        variables.append(class_variable)
+        codes = np.column_stack([encode_column(v, self.columns[v.name])[index] for v in variables])
+        return Dataset(self.name, tuple(variables), codes, self.weights[index], self.notes)
+
+    def encode(self, variables: Sequence[Variable], rows: str | ArrayLike = "all") -> Dataset:
+        """Encode rows with variables learnt elsewhere; see `encode_columns`.
+
+        The rows that the policy 'drop' took out stay out, as P12 evaluates; `milpbn.data.read_samples`
+        keeps every row, for prediction. The notes are those of the encoding only.
+        """
+        index = self._positions(rows)
+        columns = {name: column.take(index) for name, column in self.columns.items()}
+        return encode_columns(columns, variables, self.weights[index], self.name)
+
+    def _positions(self, rows: str | ArrayLike) -> NDArray[np.int64]:
+        """Return the positions that a name of rows, an index array or a mask stands for."""
+        if isinstance(rows, str):
+            named = {"train": self.train_indices, "test": self.test_indices, "all": np.arange(self.n_rows)}
+            if rows not in named:
+                raise InputError(f"Rows are 'train', 'test', 'all' or positions, not {rows!r}.")
+            index, what = named[rows], f"{rows} rows"
+        else:
+            index, what = np.asarray(rows), "chosen rows"
+            if index.dtype == bool and index.shape == (self.n_rows,):
+                index = np.flatnonzero(index)
+            integral = index.size == 0 or index.dtype.kind in "iu"
+            if index.ndim != 1 or not integral or (index < 0).any() or (index >= self.n_rows).any():
+                raise InputError(
+                    f"Positions of rows of {self.name!r} are integers from 0 to {self.n_rows - 1}."
+                )
+        if index.size == 0:
+            raise InputError(f"The table {self.name!r} has no {what}.")
+        return index.astype(np.int64)
+
+
+def factorise(frame: pd.DataFrame) -> dict[str, Column]:
+    """Return the columns of a frame whose index holds the rows' numbers."""
+    return {str(name): Column.of(series) for name, series in frame.items()}
+
+
+def encode_columns(
+    columns: Mapping[str, Column], variables: Sequence[Variable], weights: NDArray[np.float64], name: str
+) -> Dataset:
+    """Encode raw columns, matched by name, with variables learnt elsewhere.
+
+    What has no state, a category that training never saw or a missing value without a state of its own,
+    becomes `UNKNOWN` and is counted in the notes. Other columns are ignored.
+
+    Parameters
+    ----------
+    columns : mapping from name to Column
+        The table; the class column may be absent, then all classes are `UNKNOWN`.
+    variables : sequence of Variable
+        Features first, the class variable last.
+    weights : float64 array, shape (M,)
+        Sample weights.
+    name : str
+        The table's name.
+
+    Raises
+    ------
+    InputError
+        If the column of a feature is absent, or a value of a discretised one is no finite number.
+    """
+    codes = np.full((len(weights), len(variables)), UNKNOWN, dtype=np.int32)
+    unseen: dict[str, int] = {}
+    missing: dict[str, int] = {}
+    for i, variable in enumerate(variables):
+        column = columns.get(variable.name)
+        if column is None:
+            if i == len(variables) - 1:
+                continue
+            raise InputError(
+                f"The table {name!r} lacks the column {variable.name!r} that the classifier needs."
+            )
+        codes[:, i] = encode_column(variable, column, repr(name))
+        without = codes[:, i] == UNKNOWN
+        unseen[variable.name] = int(np.count_nonzero(without & ~column.missing))
+        missing[variable.name] = int(np.count_nonzero(without & column.missing))
+    target = variables[-1].name
+    no_class, new_class = missing.pop(target, 0), unseen.pop(target, 0)
+    notes = [
+        *([f"There is no column {target!r}: the classes are unknown."] if target not in columns else []),
+        *([f"Rows with a class label that training never saw: {new_class}."] if new_class else []),
+        *([f"Rows without a class label: {no_class}."] if no_class else []),
+        *_count_note("Values that training never saw", unseen),
+        *_count_note("Missing values", missing),
+    ]
+    return Dataset(name, tuple(variables), codes, weights, tuple(notes))
+
+
+def _count_note(what: str, counts: Mapping[str, int]) -> list[str]:
+    """Return a sentence with the total and the columns it is made of, or none for zero."""
+    total = sum(counts.values())
+    places = ", ".join(f"{n} in {name!r}" for name, n in counts.items() if n)
+    return [f"{what}, which contribute nothing to the class scores: {total} ({places})."] if total else []

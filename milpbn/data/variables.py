@@ -1,0 +1,150 @@
+"""Learning the states of a variable from rows, and encoding columns with them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from milpbn.data.column import MAX_EXACT, Column, number_label, number_of
+from milpbn.data.dataset import UNKNOWN, Variable
+
+States = Literal["seen", "declared"]
+
+#: Label of the state that stands for missing values.
+MISSING_LABEL = "?"
+
+
+def learn_nominal(
+    column: Column, rows: NDArray[np.int64], *, states: States = "seen", missing_state: bool = False
+) -> Variable:
+    """Return the variable of a nominal column.
+
+    Labels that are all numbers are compared and ordered by value ("1", 1 and 1.0 are one state), all
+    others as text; declared states keep their declared order.
+
+    Parameters
+    ----------
+    column : Column
+        The raw column.
+    rows : int64 array
+        Positions of the training rows.
+    states : {'seen', 'declared'}
+        Take the labels of the training rows, or those the file or type declares where it does.
+    missing_state : bool
+        Give missing values, if the training rows hold any, a last state of their own.
+    """
+    seen = np.unique(column.codes[rows])
+    has_missing = bool(seen.size and seen[0] < 0)
+    seen = seen[seen >= 0]
+    declared = column.declared is not None and states == "declared"
+    if declared:
+        labels = list(column.declared or ())
+        numbers = np.array([number_of(label) for label in labels])
+    else:
+        labels = [column.labels[k] for k in seen]
+        numbers = column.numbers[seen]
+    numeric = bool(numbers.size and np.all(np.abs(numbers) <= MAX_EXACT))  # NaN compares false
+    if numeric:
+        labels = [number_label(x) for x in (numbers if declared else np.sort(numbers))]
+    elif not declared:
+        labels = sorted(labels)
+    own = missing_state and has_missing
+    return Variable(
+        column.name,
+        (*dict.fromkeys(labels), *((MISSING_LABEL,) if own else ())),
+        numeric=numeric,
+        missing_state=own,
+    )
+
+
+def learn_continuous(
+    column: Column,
+    rows: NDArray[np.int64],
+    classes: NDArray[np.int32],
+    n_classes: int,
+    weights: NDArray[np.float64],
+    *,
+    missing_state: bool = False,
+) -> Variable:
+    """Return the variable of a continuous column, cut by the MDL criterion on the given rows' present values.
+
+    Parameters
+    ----------
+    column : Column
+        The raw column, numeric.
+    rows : int64 array, shape (M,)
+        Positions of the training rows.
+    classes : int32 array, shape (M,)
+        Class codes of the training rows.
+    n_classes : int
+        Number of classes.
+    weights : float64 array, shape (M,)
+        Weights of the training rows.
+    missing_state : bool
+        Give missing values, if the training rows hold any, a last state of their own.
+
+    Notes
+    -----
+    Without an accepted cut there is one state; if all training values are missing, the missing one.
+    """
+    from milpbn.data.mdlp import mdlp_cuts  # numba takes half a second to import
+
+    codes = column.codes[rows]
+    present = codes >= 0
+    values = column.numbers[codes[present]]
+    cuts = tuple(mdlp_cuts(values, classes[present], n_classes, weights[present]).tolist())
+    own = missing_state and not bool(present.all())
+    return Variable(
+        column.name,
+        interval_labels(cuts) + ((MISSING_LABEL,) if own else ()),
+        cuts=cuts,
+        missing_state=own,
+    )
+
+
+def interval_labels(cuts: Sequence[float]) -> tuple[str, ...]:
+    """Return the labels of the intervals between ascending cuts, such as ``(2.5, 4]``.
+
+    Cuts are written with the fewest digits, six or more, that keep them apart; the exact ones are the
+    variable's ``cuts``.
+    """
+    for digits in range(6, 18):
+        texts = [f"{cut:.{digits}g}" for cut in cuts]
+        if len(set(texts)) == len(texts):
+            break
+    edges = ["-inf", *texts, "inf"]
+    closed = ["]"] * len(texts) + [")"]
+    return tuple(f"({a}, {b}{end}" for a, b, end in zip(edges[:-1], edges[1:], closed, strict=True))
+
+
+def encode_column(variable: Variable, column: Column, where: str = "the table") -> NDArray[np.int32]:
+    """Return the state codes of a raw column, shape (M,), `UNKNOWN` for what has no state.
+
+    Raises
+    ------
+    InputError
+        If the variable is discretised and a value is no finite number.
+    """
+    if variable.cuts is not None:
+        column.check_numeric(where, f"the data {column.name!r} was learnt from are continuous")
+        states = np.searchsorted(np.array(variable.cuts), column.numbers, side="left")
+    else:
+        code = {label: i for i, label in enumerate(_present_states(variable))}
+        states = np.array([code.get(label, UNKNOWN) for label in _labels(variable, column)], dtype=np.int64)
+    missing = variable.n_states - 1 if variable.missing_state else UNKNOWN
+    return np.append(states, missing).astype(np.int32)[column.codes]  # code -1, missing, takes the last one
+
+
+def _present_states(variable: Variable) -> tuple[str, ...]:
+    return variable.states[:-1] if variable.missing_state else variable.states
+
+
+def _labels(variable: Variable, column: Column) -> Sequence[str]:
+    """Return the labels of the distinct values, numbers in their one form if the variable is numeric."""
+    if not variable.numeric:
+        return column.labels
+    pairs = zip(column.numbers, range(len(column.values)), strict=True)
+    return [number_label(x) if abs(x) <= MAX_EXACT else column.labels[k] for x, k in pairs]

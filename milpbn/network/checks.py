@@ -1,0 +1,95 @@
+"""What variables and tables must satisfy to be a classifier, each violation a sentence."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from milpbn.data.dataset import Variable
+from milpbn.errors import InputError
+from milpbn.network.cpt import Cpt
+from milpbn.network.structure import Structure
+
+#: How far the sum of a row of a table may be from 1.
+ROW_SUM_TOLERANCE = 1e-6
+
+
+def check_variables(variables: Sequence[Variable]) -> None:
+    """Check names, states and cuts.
+
+    Raises
+    ------
+    InputError
+        If there is no feature, names or states repeat, a variable has no state, the class has only one,
+        cuts are not finite and ascending, or their number does not go with the number of states.
+    """
+    if len(variables) < 2:
+        raise InputError("The classifier needs at least one feature and the class variable.")
+    repeated = _first_repeated([v.name for v in variables])
+    if repeated is not None:
+        raise InputError(f"The variable name {repeated!r} occurs twice.")
+    for variable in variables:
+        _check_variable(variable)
+    if variables[-1].n_states < 2:
+        raise InputError(f"The class variable {variables[-1].name!r} has fewer than two states.")
+
+
+def _check_variable(variable: Variable) -> None:
+    if not variable.states:
+        raise InputError(f"The variable {variable.name!r} has no states.")
+    repeated = _first_repeated(variable.states)
+    if repeated is not None:
+        raise InputError(f"The state {repeated!r} of {variable.name!r} occurs twice.")
+    if variable.cuts is None:
+        return
+    if not all(math.isfinite(cut) for cut in variable.cuts):
+        raise InputError(f"The cuts of {variable.name!r} are not all finite.")
+    if any(a >= b for a, b in zip(variable.cuts, variable.cuts[1:], strict=False)):
+        raise InputError(f"The cuts of {variable.name!r} do not ascend.")
+    intervals = len(variable.cuts) + 1
+    if variable.n_states != intervals + variable.missing_state:
+        raise InputError(
+            f"The variable {variable.name!r} has {variable.n_states} states, "
+            f"but its cuts make {intervals} intervals."
+        )
+
+
+def check_cpts(cpts: Sequence[Cpt], variables: Sequence[Variable], structure: Structure) -> None:
+    """Check that the tables belong to the structure and hold probabilities.
+
+    Raises
+    ------
+    InputError
+        If names, order, parents or shapes disagree, or a row holds something negative, not finite, or does
+        not sum to 1 within `ROW_SUM_TOLERANCE`.
+    """
+    if structure.names != tuple(v.name for v in variables):
+        raise InputError("The structure and the variables have different names or a different order.")
+    if len(cpts) != len(variables):
+        raise InputError(f"The classifier has {len(variables)} variables and {len(cpts)} tables.")
+    for i, cpt in enumerate(cpts):
+        name = variables[i].name
+        if cpt.variable != i or cpt.parents != structure.parents[i]:
+            raise InputError(
+                f"The table of {name!r} has other parents than the structure, or another order of them."
+            )
+        shape = tuple(variables[j].n_states for j in (*cpt.parents, i))
+        if cpt.table.shape != shape:
+            raise InputError(
+                f"The table of {name!r} has the shape {cpt.table.shape}, its states and parents make {shape}."
+            )
+        if not np.isfinite(cpt.table).all() or (cpt.table < 0).any():
+            raise InputError(f"The table of {name!r} holds a probability that is negative or not finite.")
+        if not np.allclose(cpt.table.sum(axis=-1), 1, rtol=0, atol=ROW_SUM_TOLERANCE):
+            raise InputError(f"The table of {name!r} has a row whose probabilities do not sum to 1.")
+
+
+def _first_repeated(names: Sequence[str]) -> str | None:
+    seen: set[str] = set()
+    for name in names:
+        if name in seen:
+            return name
+        seen.add(name)
+    return None

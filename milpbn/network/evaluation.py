@@ -1,0 +1,154 @@
+"""How well a classifier does on samples whose class is known."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtri
+
+from milpbn.data.dataset import UNKNOWN
+from milpbn.errors import InputError
+from milpbn.network.classifier import Classifier, Source
+from milpbn.network.jsonable import json_safe
+from milpbn.network.margins import log_margins, log_posterior, soft_margin
+
+#: Two-sided 95 % quantile of the standard normal distribution, 1.96.
+Z_95 = float(ndtri(0.975))
+
+
+@dataclass(frozen=True, eq=False)
+class Evaluation:
+    """Figures over the evaluated samples, each sample counted with its weight.
+
+    Attributes
+    ----------
+    data : str
+        Name of the data.
+    classes : tuple of str, length C
+        Class labels.
+    samples : int
+        Evaluated rows.
+    weight : float
+        Their total weight, the sample size n behind the intervals.
+    accuracy : float
+        Share of correctly classified weight, ties to the first class.
+    interval : tuple of float
+        Wilson score interval of the accuracy, 95 %.
+    half_width : float
+        Half the width of the normal 95 % interval, 1.96 sqrt(a (1 - a) / n), as P12's table 2 states it
+        (Mitchell 1997).
+    confusion : float64 array, shape (C, C)
+        Weight by true class (rows) and predicted class (columns).
+    recall, precision : float64 arrays, shape (C,)
+        Per class; NaN for a class that never occurs, or is never predicted.
+    mean_log_margin : float
+        Mean log-margin in nats.
+    log_loss : float
+        Mean of -log P(c_m | z_m) in nats.
+    gamma : float or None
+        Desired log-margin of the soft margin, nats.
+    soft_margin : float or None
+        Weighted sum of min(log-margin, gamma) in nats, P12 (9); None without gamma.
+    unknown_class : int
+        Rows left out because their class label is missing or was not seen in training.
+    unknown_values : dict of str to int
+        Values without a state per feature, over all rows; features without any left out.
+    """
+
+    data: str
+    classes: tuple[str, ...]
+    samples: int
+    weight: float
+    accuracy: float
+    interval: tuple[float, float]
+    half_width: float
+    confusion: NDArray[np.float64]
+    recall: NDArray[np.float64]
+    precision: NDArray[np.float64]
+    mean_log_margin: float
+    log_loss: float
+    gamma: float | None
+    soft_margin: float | None
+    unknown_class: int
+    unknown_values: dict[str, int]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return all figures as JSON values, None where one is undefined or infinite."""
+        return json_safe(vars(self))
+
+
+def evaluate(classifier: Classifier, source: Source, gamma: float | None = None) -> Evaluation:
+    """Evaluate a classifier on labelled samples.
+
+    Parameters
+    ----------
+    classifier : Classifier
+        The classifier.
+    source : Dataset, pandas.DataFrame, str or path-like
+        Samples, see `Classifier.encode`. Rows with an unknown class label are left out and counted.
+    gamma : float, optional
+        Desired log-margin in nats, for the soft margin.
+
+    Raises
+    ------
+    InputError
+        If no row has a known class label, or the samples cannot be encoded.
+    """
+    data = classifier.encode(source)
+    known = np.flatnonzero(data.y != UNKNOWN)
+    if not known.size:
+        raise InputError(
+            f"No row of {data.name!r} has a class label that the classifier knows; "
+            f"column {classifier.variables[-1].name!r} must hold labels such as {classifier.classes[0]!r}."
+        )
+    labelled = data.take(known)
+    y, weights, total = labelled.y, labelled.weights, float(labelled.weights.sum())
+    log_joint = classifier.predict_log_joint(labelled)
+    margins = log_margins(log_joint, y)
+    losses = -log_posterior(log_joint)[np.arange(len(y)), y]
+
+    n_classes = len(classifier.classes)
+    cells = y.astype(np.intp) * n_classes + log_joint.argmax(axis=1)
+    counts = np.bincount(cells, weights=weights, minlength=n_classes**2).astype(np.float64)
+    confusion = counts.reshape(n_classes, n_classes)
+    hits = np.diag(confusion)
+    accuracy = min(1.0, float(hits.sum()) / total)  # weights may sum to a rounding error more
+    return Evaluation(
+        data=data.name,
+        classes=classifier.classes,
+        samples=len(y),
+        weight=total,
+        accuracy=accuracy,
+        interval=wilson_interval(accuracy, total),
+        half_width=normal_half_width(accuracy, total),
+        confusion=confusion,
+        recall=_ratio(hits, confusion.sum(axis=1)),
+        precision=_ratio(hits, confusion.sum(axis=0)),
+        mean_log_margin=float(weights @ margins) / total,
+        log_loss=float(weights @ losses) / total,
+        gamma=gamma,
+        soft_margin=None if gamma is None else soft_margin(margins, gamma, weights),
+        unknown_class=data.n_samples - len(y),
+        unknown_values=classifier.unknown_count(data),
+    )
+
+
+def wilson_interval(share: float, n: float) -> tuple[float, float]:
+    """Return the 95 % score interval of a share observed on n samples (Wilson 1927)."""
+    z2 = Z_95**2
+    centre = (share + z2 / (2 * n)) / (1 + z2 / n)
+    radius = Z_95 / (1 + z2 / n) * math.sqrt(share * (1 - share) / n + z2 / (4 * n * n))
+    return max(0.0, centre - radius), min(1.0, centre + radius)
+
+
+def normal_half_width(share: float, n: float) -> float:
+    """Return 1.96 sqrt(share (1 - share) / n), the normal approximation's half-width (Mitchell 1997)."""
+    return Z_95 * math.sqrt(share * (1 - share) / n)
+
+
+def _ratio(part: NDArray[np.float64], whole: NDArray[np.float64]) -> NDArray[np.float64]:
+    return np.divide(part, whole, out=np.full(len(part), np.nan), where=whole > 0)

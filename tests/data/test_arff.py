@@ -1,0 +1,72 @@
+import pytest
+
+from milpbn.data.arff import parse_arff
+from milpbn.errors import InputError
+
+HEADER = """% a comment
+@RELATION 'some table'
+
+@attribute 'x 1' NUMERIC
+@Attribute\tcolour\t{red, 'dark blue', "a,b", 'it\\'s'}
+@attribute note string
+@attribute class{yes,no}
+@DATA
+"""
+
+
+def rows(text):
+    frame = parse_arff(HEADER + text, "'t.arff'").astype(object)
+    return frame.where(frame.notna(), None).to_numpy().tolist()
+
+
+def test_header():
+    frame = parse_arff(HEADER + "1,red,a,no\n", "'t.arff'")
+    assert list(frame.columns) == ["x 1", "colour", "note", "class"]
+    assert list(frame["colour"].cat.categories) == ["red", "dark blue", "a,b", "it's"]
+    assert list(frame["class"].cat.categories) == ["yes", "no"]
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("1.5, red, some text, yes", ["1.5", "red", "some text", "yes"]),
+        ("1e3,'dark blue','x, y',no", ["1e3", "dark blue", "x, y", "no"]),
+        ('-1,"a,b","say \\"hi\\"",\'no\'', ["-1", "a,b", 'say "hi"', "no"]),
+        ("1,'it\\'s',z,no", ["1", "it's", "z", "no"]),
+        ("?,?,?,yes", ["?", None, "?", "yes"]),
+        ("1\tred\tz\tno", ["1", "red", "z", "no"]),
+        ("{0 2, 1 'dark blue', 2 'p, q', 3 no}", ["2", "dark blue", "p, q", "no"]),
+        ("{2 z}", ["0", "red", "z", "yes"]),
+    ],
+)
+def test_rows(line, expected):
+    assert rows(line) == [expected]
+
+
+def test_comments_and_blank_lines_between_rows():
+    assert len(rows("1,red,a,no\r\n\r\n% comment\r\n2,red,b,yes\r\n")) == 2
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (HEADER + "1,red,a,maybe\n", "Line 9 .*'maybe' of 'class' is not among its declared"),
+        (HEADER + "1,red,a,no\nabc,red,a,no\n", "Line 10 .*'abc' of 'x 1' is not a number"),
+        (HEADER + "1,red,no\n", "Line 9 .* has 3 values for 4 attributes"),
+        (HEADER + "1,red,a,no,{2}\n", "instance weight"),
+        (HEADER + "1,'red,a,no\n", "quote"),
+        (HEADER + "{7 x}\n", "Line 9 .*no attribute position"),
+        (HEADER + "{0 1\n", "closing brace of a sparse row"),
+        ("@relation r\n@attribute a numeric\n", "no @data line"),
+        ("@relation r\n@data\n1\n", "declares no attributes"),
+        ("@relation r\n@attribute a relational\n@data\n", "type 'relational'"),
+        ("@relation r\n@attribute a {x,y\n@data\n", "closing brace of the values"),
+        ("@relation r\n@attribute a {x,x}\n@data\n", "one twice"),
+        ("@relation r\n@attribute a\n@data\n", "Line 2 .*no valid ARFF attribute"),
+        ("a,b\n1,2\n", "Line 1 .*neither"),
+    ],
+)
+def test_bad_files(text, message):
+    with pytest.raises(InputError, match=message) as error:
+        parse_arff(text, "'t.arff'")
+    assert "'t.arff'" in str(error.value)

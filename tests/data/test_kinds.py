@@ -1,0 +1,109 @@
+import numpy as np
+import pandas as pd
+import pytest
+
+from milpbn.data import read_table
+from milpbn.data.column import Column, label_of, number_of
+from milpbn.data.kinds import detect_kind
+from milpbn.errors import InputError
+
+
+def column(values, name="x"):
+    return Column.of(
+        pd.Series(values, name=name, dtype=None if isinstance(values, pd.Categorical) else object)
+    )
+
+
+@pytest.mark.parametrize(
+    ("values", "kind"),
+    [
+        (["a", "b"], "nominal"),
+        (["1", "2", "3"], "nominal"),
+        (["1.0", "2.0"], "nominal"),
+        ([str(i) for i in range(10)], "nominal"),
+        ([str(i) for i in range(11)], "continuous"),
+        ([*(str(i) for i in range(10)), "3.0", " 4 ", "5e0"], "nominal"),
+        (["0.5", "1"], "continuous"),
+        ([0.5, None, np.nan], "continuous"),
+        (["0.5", "?", "", "NA", "NaN"], "continuous"),
+        (["0.5", "low"], "nominal"),
+        (["0.5", "1_000"], "nominal"),
+        ([True, False], "nominal"),
+        (["?", ""], "nominal"),
+        (pd.Categorical([0.5, 1.5]), "nominal"),
+        (["1e-3", "-.5", "+2.", "7"], "continuous"),
+    ],
+)
+def test_detection(values, kind):
+    assert detect_kind(column(values)) == kind
+
+
+def test_numbers_and_labels():
+    assert [number_of(v) for v in ("1", " 2.50 ", "-1e2", 3, np.int8(4), 0.5)] == [1, 2.5, -100, 3, 4, 0.5]
+    assert np.isnan([number_of(v) for v in ("", "x", "1_0", "0x1", "nan", "١", True, None)]).all()
+    assert [label_of(v) for v in (1, 1.0, 2.5, " a ", True, b"x", -0.0)] == [
+        "1",
+        "1",
+        "2.5",
+        "a",
+        "True",
+        "x",
+        "0",
+    ]
+
+
+FRAME = pd.DataFrame(
+    {
+        "age": [str(i) for i in range(30)],
+        "few": ["1", "2"] * 15,
+        "text": ["a", "b", "c"] * 10,
+        "class": ["yes", "no"] * 15,
+    }
+)
+
+
+def test_choice_is_noted_and_overridden():
+    table = read_table(FRAME)
+    assert table.kinds == {"age": "continuous", "few": "nominal", "text": "nominal", "class": "nominal"}
+    assert "Continuous, to be discretised: age." in table.notes
+    assert "Numeric, taken as nominal: few." in table.notes
+    table = read_table(FRAME, continuous=["few"], nominal="age")
+    assert table.kinds["few"] == "continuous"
+    assert table.kinds["age"] == "nominal"
+
+
+def test_almost_numeric_column_is_noted():
+    frame = FRAME.assign(age=[*FRAME["age"][:-1], "abc"])
+    assert any("'age' is nominal because of 'abc' in row 30" in note for note in read_table(frame).notes)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"continuous": ["height"]}, "'height', which is no column"),
+        ({"nominal": ["height"]}, "'height', which is no column"),
+        ({"nominal": ["age"], "continuous": ["age"]}, "both"),
+        ({"continuous": ["class"]}, "cannot be continuous"),
+        ({"continuous": ["text"]}, "'text' .* holds 'a' in row 1, not a finite number"),
+        ({"target": "age"}, "looks continuous"),
+    ],
+)
+def test_bad_declarations(options, message):
+    with pytest.raises(InputError, match=message):
+        read_table(FRAME, **options)
+
+
+@pytest.mark.parametrize("value", ["inf", "-Infinity", "1e999", 10**400, np.inf])
+def test_infinite_values_are_refused(value):
+    frame = FRAME.assign(age=[*FRAME["age"][:-1], value])
+    with pytest.raises(InputError, match=r"'age' .* in row 30, not a finite number"):
+        read_table(frame)
+
+
+def test_numeric_class_labels():
+    many = pd.DataFrame({"x": ["a", "b"] * 20, "y": np.arange(40) % 15})
+    assert read_table(many).dataset().n_classes == 15
+    measured = many.assign(y=np.arange(40) / 7)
+    with pytest.raises(InputError, match=r"'y' .* looks continuous"):
+        read_table(measured)
+    assert read_table(measured, nominal=["y"]).dataset().n_classes == 40

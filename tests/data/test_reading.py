@@ -1,0 +1,118 @@
+import gzip
+
+import pandas as pd
+import pytest
+
+from milpbn.data.reading import path_stem, read_frame
+from milpbn.errors import InputError
+
+
+def write(path, data):
+    raw = data if isinstance(data, bytes) else data.encode()
+    path.write_bytes(gzip.compress(raw) if path.name.endswith(".gz") else raw)
+    return path
+
+
+def cells(frame):
+    return [list(frame.columns), *frame.astype(object).to_numpy().tolist()]
+
+
+EXPECTED = [["a", "b"], ["1", "x"], ["2", "y"]]
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("t.csv", "a,b\n1,x\n2,y\n"),
+        ("t.CSV", "a,b\n1,x\n2,y"),
+        ("t.csv.gz", "a,b\n1,x\n2,y\n"),
+        ("t.csv", "\ufeffa,b\r\n1,x\r\n2,y\r\n"),
+        ("t.csv", "a,b\r1,x\r2,y\r"),
+        ("t.csv", "\na,b\n\n1,x\n\n2,y\n\n"),
+        ("t.csv", "a;b\n1;x\n2;y\n"),
+        ("t.csv", "a\tb\n1\tx\n2\ty\n"),
+        ("t.csv", '"a","b"\n"1","x"\n"2","y"\n'),
+        ("t.tsv", "a\tb\n1\tx\n2\ty\n"),
+        ("t.tsv.gz", "a\tb\n1\tx\n2\ty\n"),
+        ("t.csv", " a , b\n1,x\n2,y\n"),
+    ],
+)
+def test_delimited(tmp_path, name, text):
+    assert cells(read_frame(write(tmp_path / name, text))) == EXPECTED
+
+
+def test_quotes_unicode_and_text_stay_as_they_are(tmp_path):
+    text = 'größe,"Klasse, ""neu""",x;y\n"1,5\nm",Ω,007\n1e3,"",NA\n'
+    frame = read_frame(write(tmp_path / "t.csv", text))
+    assert cells(frame) == [
+        ["größe", 'Klasse, "neu"', "x;y"],
+        ["1,5\nm", "Ω", "007"],
+        ["1e3", "", "NA"],
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "message"),
+    [
+        ("t.csv", "", "is empty"),
+        ("t.csv.gz", "", "is empty"),
+        ("t.csv", "\n\n", "no rows"),
+        ("t.csv", "a,b\n", "no rows"),
+        ("t.csv", "a,b\n1,2\n3\n", "Line 3 .* has 1 cells, but there are 2"),
+        ("t.csv", 'a,b\n"x\ny",2\n3,4,5\n', "Line 4 .* has 3 cells"),
+        ("t.csv", 'a,b\n1,"2\n', "Line .* cannot be parsed"),
+        ("t.csv", "a,,c\n1,2,3\n", "Column 2 .* has no name"),
+        ("t.csv", "a, \n1,2\n", "Column 2 .* has no name"),
+        ("t.csv", "a,b,a\n1,2,3\n", "'a' occurs more than once"),
+        ("t.csv", "a,b\n1,x\n2,\xe9\n".encode("latin-1"), "not UTF-8 text .byte 0xe9 in line 3"),
+        ("t.csv", "a,b\n1,x\n".encode("utf-16"), "not UTF-8"),
+        ("t.csv", b"a,b\n1,\0\n", "null characters"),
+        ("t.xlsx", "a,b\n1,2\n", "ending .* is unknown"),
+        ("t", "a,b\n1,2\n", "ending .* is unknown"),
+    ],
+)
+def test_bad_files(tmp_path, name, data, message):
+    with pytest.raises(InputError, match=message) as error:
+        read_frame(write(tmp_path / name, data))
+    assert name in str(error.value)
+    assert str(error.value).endswith(".")
+
+
+def test_absent_file_folder_and_broken_gzip(tmp_path):
+    with pytest.raises(InputError, match="no file"):
+        read_frame(tmp_path / "absent.csv")
+    (tmp_path / "folder.csv").mkdir()
+    with pytest.raises(InputError, match="is a folder"):
+        read_frame(tmp_path / "folder.csv")
+    broken = tmp_path / "t.csv.gz"
+    whole = gzip.compress(b"a,b\n1,2\n" * 1000)
+    for data in (b"a,b\n1,2\n", whole[:-20], whole[:10] + b"\xff" * 40):
+        broken.write_bytes(data)
+        with pytest.raises(InputError, match="gzip"):
+            read_frame(broken)
+
+
+def test_parquet(tmp_path):
+    pytest.importorskip("pyarrow")
+    frame = pd.DataFrame({"a": [1, 2], "b": pd.Categorical(["x", "y"], ["y", "x", "z"]), "c": [1.5, None]})
+    frame.to_parquet(tmp_path / "t.parquet", engine="pyarrow")
+    write(tmp_path / "t.parquet.gz", (tmp_path / "t.parquet").read_bytes())
+    for name in ("t.parquet", "t.parquet.gz"):
+        read = read_frame(tmp_path / name)
+        assert list(read.columns) == ["a", "b", "c"]
+        assert list(read["a"]) == [1, 2]
+        assert list(read["b"].cat.categories) == ["y", "x", "z"]
+        assert list(read["c"].isna()) == [False, True]
+    with pytest.raises(InputError, match="Parquet"):
+        read_frame(write(tmp_path / "bad.parquet", "a,b\n1,2\n"))
+
+
+def test_parquet_without_pyarrow(tmp_path, monkeypatch):
+    monkeypatch.setitem(__import__("sys").modules, "pyarrow", None)
+    with pytest.raises(InputError, match=r"pip install 'milpbn\[parquet\]'"):
+        read_frame(write(tmp_path / "t.parquet", "x"))
+
+
+def test_path_stem(tmp_path):
+    assert path_stem(tmp_path / "letter.csv.gz") == "letter"
+    assert path_stem(tmp_path / "my.data.arff") == "my.data"

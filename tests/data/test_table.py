@@ -1,0 +1,226 @@
+"""States and cuts are learnt on the training rows only; encoding matches by name and counts the unseen."""
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from milpbn.data import UNKNOWN, mdlp_cuts, read_samples, read_table
+from milpbn.data.variables import interval_labels
+from milpbn.errors import InputError
+
+
+def mixed(n=60, seed=0):
+    rng = np.random.default_rng(seed)
+    y = rng.integers(0, 2, n)
+    return pd.DataFrame(
+        {
+            "size": np.round(y * 3 + rng.normal(size=n), 3),
+            "code": rng.integers(0, 4, n),
+            "constant": "same",
+            "colour": rng.choice(["red", "green", "blue"], n),
+            "class": np.where(y == 1, "pos", "neg"),
+        }
+    )
+
+
+def test_dataset_of_mixed_columns():
+    frame = mixed()
+    data = read_table(frame).dataset()
+    size, code, constant, colour, label = data.variables
+    assert data.names == tuple(frame.columns)
+    assert colour.states == ("blue", "green", "red")
+    assert label.states == ("neg", "pos")
+    assert constant.states == ("same",)
+    assert (code.states, code.numeric) == (("0", "1", "2", "3"), True)
+    np.testing.assert_array_equal(size.cuts, mdlp_cuts(frame["size"], data.y, 2))
+    np.testing.assert_array_equal(data.codes[:, 0], [sum(v > c for c in size.cuts) for v in frame["size"]])
+    np.testing.assert_array_equal(np.array(colour.states)[data.codes[:, 3]], frame["colour"])
+    np.testing.assert_array_equal(np.array(label.states)[data.y], frame["class"])
+    assert data.codes.dtype == np.int32
+    assert data.codes.flags.c_contiguous
+
+
+def test_cuts_and_states_come_from_the_given_rows_only():
+    frame = mixed()
+    rows = np.arange(0, 60, 3)
+    table = read_table(frame)
+    data = table.dataset(rows)
+    alone = read_table(frame.iloc[rows]).dataset()
+    assert data.variables == alone.variables
+    np.testing.assert_array_equal(data.codes, alone.codes)
+    changed = frame.copy()
+    changed.loc[1::3, "size"] = 1000.0
+    changed.loc[2::3, "colour"] = "violet"
+    assert read_table(changed).dataset(rows).variables == data.variables
+
+
+@settings(deadline=None)  # the first call imports or compiles
+@given(st.permutations(range(30)))
+def test_rows_keep_the_given_order(order):
+    table = read_table(mixed(30))
+    whole, permuted = table.dataset("all"), table.dataset(order)
+    assert permuted.variables == whole.variables
+    np.testing.assert_array_equal(permuted.codes, whole.codes[list(order)])
+
+
+def test_encoding_own_rows_gives_the_dataset_back():
+    table = read_table(mixed())
+    data = table.dataset()
+    again = table.encode(data.variables)
+    np.testing.assert_array_equal(again.codes, data.codes)
+    assert again.notes == ()
+
+
+def test_numbers_are_compared_by_value_in_numeric_columns_only():
+    text = pd.DataFrame(
+        {"x": ["1", "1.0", "2", "10"], "z": ["1", "1.0", "a", "10"], "y": ["0", "1", "0.0", "1"]}
+    )
+    data = read_table(text).dataset()
+    x, z, y = data.variables
+    assert (x.states, x.numeric) == (("1", "2", "10"), True)
+    assert (z.states, z.numeric) == (("1", "1.0", "10", "a"), False)
+    assert y.states == ("0", "1")
+    other = pd.DataFrame({"y": [1.0, 0.0], "x": [10, 1], "z": [1.0, 10.0]})
+    assert read_table(other, target="y").encode(data.variables).codes.tolist() == [[2, 0, 1], [0, 2, 0]]
+
+
+def test_integers_beyond_float64_stay_apart():
+    big = [str(2**53), str(2**53 + 1)] * 3
+    data = read_table(pd.DataFrame({"x": big, "y": ["a", "b"] * 3}), nominal=["x"]).dataset()
+    assert data.variables[0].n_states == 2
+
+
+def test_unseen_and_missing_values_are_counted():
+    variables = read_table(mixed()).dataset().variables
+    sample = pd.DataFrame(
+        {
+            "extra": [1, 2, 3],
+            "class": ["pos", "strange", None],
+            "colour": ["violet", "red", "?"],
+            "constant": ["same", "same", "other"],
+            "size": [-50.0, np.nan, 50.0],
+            "code": ["3", 2.0, "7"],
+        }
+    )
+    data = read_samples(sample, variables)
+    assert data.codes[0].tolist() == [0, 3, 0, UNKNOWN, 1]
+    assert data.codes[1].tolist() == [UNKNOWN, 2, 0, 2, UNKNOWN]
+    top = variables[0].n_states - 1
+    assert data.codes[2].tolist() == [top, UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN]
+    assert data.notes == (
+        "Rows with a class label that training never saw: 1.",
+        "Rows without a class label: 1.",
+        "Values that training never saw, which contribute nothing to the class scores: "
+        "3 (1 in 'code', 1 in 'constant', 1 in 'colour').",
+        "Missing values, which contribute nothing to the class scores: 2 (1 in 'size', 1 in 'colour').",
+    )
+
+
+def test_prediction_without_class_column_and_with_lacking_feature():
+    variables = read_table(mixed()).dataset().variables
+    data = read_samples(mixed().drop(columns="class"), variables)
+    assert (data.y == UNKNOWN).all()
+    assert "no column 'class'" in data.notes[0]
+    with pytest.raises(InputError, match="lacks the column 'colour'"):
+        read_samples(mixed().drop(columns="colour"), variables)
+    with pytest.raises(InputError, match=r"'size' .* holds 'big' in row 2"):
+        read_samples(mixed().astype(object).assign(size=["1", "big", *["2"] * 58]), variables)
+
+
+def test_split_refers_to_rows_of_the_source():
+    frame = pd.DataFrame({"x": ["a", "?", "b", "a", "b", "?"], "y": ["p", "q", "q", "p", "q", "p"]})
+    table = replace(read_table(frame), train_rows=3)
+    assert table.n_rows == 4
+    assert "Rows dropped for missing values: 2 of 6." in table.notes
+    assert table.train_indices.tolist() == [0, 1]
+    assert table.test_indices.tolist() == [2, 3]
+    assert table.dataset().codes.tolist() == [[0, 0], [1, 1]]
+    assert table.encode(table.dataset().variables, "test").codes.tolist() == [[0, 0], [1, 1]]
+    assert read_table(frame).train_indices.tolist() == [0, 1, 2, 3]
+    with pytest.raises(InputError, match="no test rows"):
+        read_table(frame).dataset("test")
+
+
+def test_missing_values_as_states():
+    frame = mixed()
+    frame.loc[:4, "size"] = np.nan
+    frame.loc[2:6, "colour"] = None
+    frame["hole"] = ["?"] * 60
+    table = read_table(frame, target="class", missing="state")
+    data = table.dataset()
+    by_name = dict(zip(data.names, data.variables, strict=True))
+    assert data.n_samples == 60
+    assert by_name["size"].missing_state
+    assert by_name["size"].states[-1] == "?"
+    assert by_name["size"].n_states == len(by_name["size"].cuts) + 2
+    assert by_name["colour"].states == ("blue", "green", "red", "?")
+    assert by_name["hole"].states == ("?",)
+    assert not by_name["code"].missing_state
+    assert (data.codes[:5, 0] == by_name["size"].n_states - 1).all()
+    assert (data.codes[2:7, 3] == 3).all()
+    assert "Missing values have a state of their own in: size, colour, hole." in table.notes
+    # A column that misses nothing in training has no such state.
+    later = table.dataset(np.arange(10, 60))
+    assert not later.variables[0].missing_state
+    assert (table.encode(later.variables).codes[:5, 0] == UNKNOWN).all()
+
+
+def test_missing_policies():
+    frame = pd.DataFrame({"x": ["a", None, "b", "a"], "y": ["p", "q", "q", ""]})
+    assert read_table(frame).n_rows == 2
+    kept = read_table(frame, missing="state")
+    assert kept.n_rows == 3
+    assert "Rows dropped for a missing class: 1 of 4." in kept.notes
+    with pytest.raises(InputError, match=r"row 2 of .*'x', is missing"):
+        read_table(frame, missing="error")
+    with pytest.raises(InputError, match="one of drop, state, error"):
+        read_table(frame, missing="impute")
+    with pytest.raises(InputError, match=r"Every row .* missing"):
+        read_table(frame.assign(z=None)[["z", "x", "y"]])
+    with pytest.raises(InputError, match=r"No row .* has a class"):
+        read_table(frame.assign(y="?"), missing="state")
+
+
+def test_declared_states():
+    frame = pd.DataFrame(
+        {
+            "x": pd.Categorical(["low", "high", "low", "high"], ["low", "mid", "high"]),
+            "k": pd.Categorical([1, 2, 1, 2], [3, 2, 1]),
+            "y": ["p", "q", "q", "p"],
+        }
+    )
+    declared = read_table(frame, states="declared").dataset()
+    assert declared.variables[0].states == ("low", "mid", "high")
+    assert declared.variables[1].states == ("3", "2", "1")
+    assert declared.variables[1].numeric
+    assert declared.codes[:, 0].tolist() == [0, 2, 0, 2]
+    seen = read_table(frame).dataset()
+    assert seen.variables[0].states == ("high", "low")
+    assert seen.variables[1].states == ("1", "2")
+    with pytest.raises(InputError, match="seen, declared"):
+        read_table(frame, states="all")
+
+
+def test_single_class_is_refused():
+    frame = pd.DataFrame({"x": ["a", "b", "a"], "y": ["p", "p", "q"]})
+    with pytest.raises(InputError, match=r"All 2 training rows .* class 'p'"):
+        read_table(frame).dataset([0, 1])
+    with pytest.raises(InputError, match="'train', 'test', 'all'"):
+        read_table(frame).dataset("some")
+    for positions in ([0, 3], [-1, 0], [0.5], [[0, 1]]):
+        with pytest.raises(InputError, match="integers from 0 to 2"):
+            read_table(frame).dataset(positions)
+    with pytest.raises(InputError, match="no chosen rows"):
+        read_table(frame).dataset([])
+    assert read_table(frame).dataset([False, True, True]).n_samples == 2
+
+
+def test_interval_labels_stay_apart():
+    assert interval_labels([]) == ("(-inf, inf)",)
+    assert interval_labels([2.5, 4.0]) == ("(-inf, 2.5]", "(2.5, 4]", "(4, inf)")
+    near = [1.0, float(np.nextafter(1.0, 2.0)), 1.5]
+    assert len(set(interval_labels(near))) == 4

@@ -1,0 +1,128 @@
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from milpbn import __version__
+from milpbn.data.dataset import UNKNOWN, Variable
+from milpbn.errors import InputError
+from milpbn.network import Classifier, Cpt, Structure, fit_cpts
+
+
+@pytest.fixture
+def data(make_data):
+    return make_data(7, samples=80)
+
+
+@pytest.fixture
+def classifier(data, make_structure):
+    return Classifier.fit(data, make_structure(data.names, 2))
+
+
+def test_fit_uses_the_maximum_likelihood_tables(data, classifier):
+    for ours, table in zip(classifier.cpts, fit_cpts(data, classifier.structure), strict=True):
+        assert np.array_equal(ours.table, table.table)
+    assert classifier.classes == ("s0", "s1", "s2")
+
+
+def test_predictions_are_consistent(data, classifier):
+    log_joint = classifier.predict_log_joint(data)
+    proba = classifier.predict_proba(data)
+    np.testing.assert_allclose(proba.sum(axis=1), 1, rtol=1e-12)
+    expected = [classifier.classes[c] for c in log_joint.argmax(axis=1)]
+    assert classifier.predict(data).tolist() == expected
+    assert [classifier.classes[c] for c in proba.argmax(axis=1)] == expected
+
+
+def test_ties_go_to_the_first_class(data):
+    tied = replace(data, codes=data.codes.copy())
+    tied.codes[:, -1] = np.arange(80) % 2 + 1  # classes 1 and 2 equally often, class 0 never
+    classifier = Classifier.fit(tied, Structure.empty(data.names))
+    assert set(classifier.predict(tied)) == {"s1"}
+
+
+def test_prediction_on_rows_without_any_known_value(data):
+    classifier = Classifier.fit(data, Structure.naive_bayes(data.names))
+    blank = replace(data, codes=np.full_like(data.codes, UNKNOWN))
+    prior = np.log(classifier.cpts[-1].table)
+    np.testing.assert_allclose(classifier.predict_log_joint(blank), np.tile(prior, (80, 1)), rtol=1e-15)
+    assert classifier.unknown_count(blank) == {f"x{i}": 80 for i in range(4)}
+    assert classifier.unknown_count(data) == {}
+
+
+def test_provenance_records_version_and_data_and_takes_more(data, make_structure):
+    structure = make_structure(data.names)
+    plain = Classifier.fit(data, structure)
+    assert plain.provenance["milpbn"] == __version__
+    assert plain.provenance["data"] == {"name": "random", "sha256": data.sha256, "samples": 80}
+    more = Classifier.fit(data, structure, provenance={"objective": 1.5, "milpbn": "other"})
+    assert more.provenance["objective"] == 1.5
+    assert more.provenance["milpbn"] == "other"
+
+
+def test_data_with_other_states_are_refused(data, classifier, make_data):
+    other = make_data(states=(2, 3, 4, 2, 3))
+    with pytest.raises(InputError, match="other columns or states"):
+        classifier.predict(other)
+
+
+def test_frames_and_paths_go_through_the_reader(data, classifier, monkeypatch):
+    import milpbn.data
+
+    asked = []
+
+    def read_samples(source, variables):
+        asked.append((source, variables))
+        return data
+
+    monkeypatch.setattr(milpbn.data, "read_samples", read_samples, raising=False)
+    assert np.array_equal(classifier.predict("file.csv"), classifier.predict(data))
+    assert asked == [("file.csv", classifier.variables)]
+
+
+def test_parts_that_do_not_belong_together(data, classifier):
+    cpts = classifier.cpts
+
+    def changed(i, **change):
+        return (*cpts[:i], replace(cpts[i], **change), *cpts[i + 1 :])
+
+    with pytest.raises(InputError, match="different names"):
+        replace(classifier, structure=Structure.empty(["a", "b"]))
+    with pytest.raises(InputError, match="5 variables and 4 tables"):
+        replace(classifier, cpts=cpts[:-1])
+    with pytest.raises(InputError, match="other parents"):
+        replace(classifier, cpts=changed(0, variable=1))
+    with pytest.raises(InputError, match="shape"):
+        replace(classifier, cpts=changed(0, table=np.ones((7, 1))))
+    with pytest.raises(InputError, match="do not sum to 1"):
+        replace(classifier, cpts=changed(0, table=cpts[0].table * 1.1))
+    with pytest.raises(InputError, match="negative or not finite"):
+        replace(classifier, cpts=changed(0, table=np.full_like(cpts[0].table, np.nan)))
+
+
+@pytest.mark.parametrize(
+    ("variable", "sentence"),
+    [
+        (Variable("x", ("a", "a")), "state 'a' of 'x' occurs twice"),
+        (Variable("x", ()), "no states"),
+        (Variable("class", ("a",)), "name 'class' occurs twice"),
+        (Variable("x", ("a", "b"), cuts=(1.0, 2.0)), "its cuts make 3 intervals"),
+        (Variable("x", ("a", "b", "c"), cuts=(2.0, 2.0)), "do not ascend"),
+        (Variable("x", ("a", "b"), cuts=(float("inf"),)), "not all finite"),
+    ],
+)
+def test_bad_variables(variable, sentence):
+    variables = (variable, Variable("class", ("y", "n")))
+    structure = Structure.empty(["x", "class"])
+    cpts = (Cpt(0, (), np.full(2, 0.5)), Cpt(1, (), np.full(2, 0.5)))
+    with pytest.raises(InputError, match=sentence):
+        Classifier(variables, structure, cpts)
+
+
+def test_missing_state_counts_beside_the_intervals():
+    variables = (
+        Variable("x", ("<=1", ">1", "missing"), cuts=(1.0,), missing_state=True),
+        Variable("class", ("y", "n")),
+    )
+    cpts = (Cpt(0, (), np.full(3, 1 / 3)), Cpt(1, (), np.full(2, 0.5)))
+    assert Classifier(variables, Structure.empty(["x", "class"]), cpts).classes == ("y", "n")

@@ -1,0 +1,347 @@
+"""Enumeration of every structure of a tiny problem: slow, plain Python, and independent of milpbn's scores.
+
+Works from the definitions: count, estimate, multiply, compare. Nothing is merged, pruned or vectorised, and
+nothing is imported from `milpbn.scores` or `milpbn.model`. The numbers (9), (20), (21) are the equations of
+Peharz & Pernkopf (2012), P12.
+
+A structure is a tuple of parent tuples, one for each variable, ascending indices, the class variable last;
+it equals `Structure.parents`.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache, lru_cache
+from itertools import combinations
+from math import exp, inf, lgamma, log, prod
+
+import numpy as np
+
+from milpbn.data.dataset import Dataset, Variable
+
+Parents = tuple[int, ...]
+StructureParents = tuple[Parents, ...]
+Row = tuple[int, ...]
+
+MARGIN_SCORES = ("sm", "sbm", "hard-margin", "cll")
+GENERATIVE_SCORES = ("ll", "mdl", "aic", "aicc", "bdeu")
+SCORES = MARGIN_SCORES + GENERATIVE_SCORES
+
+
+@dataclass(frozen=True)
+class Best:
+    """The optimum of a problem.
+
+    Attributes
+    ----------
+    objective : float
+        Best score in nats; -inf if no structure is allowed.
+    structures : tuple of structures
+        All structures whose score equals the best one up to 1e-9 relative to max(1, abs(objective)).
+    """
+
+    objective: float
+    structures: tuple[StructureParents, ...]
+
+
+def enumerate_best(
+    data: Dataset,
+    score: str,
+    gamma: float | None = None,
+    max_parents: int = 2,
+    class_parents: bool = True,
+    smoothing: float = 1.0,
+    parent_sets: str = "paper",
+    ess: float = 1.0,
+    penalty: float = 0.0,
+    hybrid: float = 0.0,
+    allowed: Callable[[StructureParents], bool] | None = None,
+    candidates: Sequence[Sequence[Sequence[int]]] | None = None,
+) -> Best:
+    """Score every acyclic structure and return the best.
+
+    Parameters
+    ----------
+    data : Dataset
+        Training data without unknown values.
+    score : str
+        One of `SCORES`; gamma is needed for sm and sbm.
+    max_parents, class_parents, parent_sets
+        See `candidate_sets`; "all" is for generative scores only.
+    smoothing, ess, penalty, hybrid
+        See `score_structure`.
+    allowed : callable, optional
+        User constraints: structures for which it returns False are left out.
+    candidates : sequence of sequences of parent sets, optional
+        The parent sets to choose from, one sequence for each variable, instead of `candidate_sets`.
+    """
+    if parent_sets == "all" and score not in GENERATIVE_SCORES:
+        raise ValueError("all parent sets are for generative scores")
+    if candidates is None:
+        candidates = candidate_sets(data.n_variables, max_parents, class_parents, parent_sets)
+    fixed = tuple(tuple(tuple(sorted(s)) for s in sets) for sets in candidates)
+    problem = _Problem(data, score, gamma, smoothing, ess, penalty, hybrid)
+    scored = [(problem.score(g), g) for g in acyclic_structures(fixed) if allowed is None or allowed(g)]
+    objective = max((value for value, _ in scored), default=-inf)
+    if objective == -inf:
+        return Best(-inf, ())
+    tolerance = 1e-9 * max(1.0, abs(objective))
+    return Best(objective, tuple(g for value, g in scored if value >= objective - tolerance))
+
+
+def score_structure(
+    data: Dataset,
+    parents: Sequence[Sequence[int]],
+    score: str,
+    gamma: float | None = None,
+    smoothing: float = 1.0,
+    ess: float = 1.0,
+    penalty: float = 0.0,
+    hybrid: float = 0.0,
+) -> float:
+    """Return the score of one structure, in nats.
+
+    With theta the smoothed parameters (n + a) / (n_h + a sp), M the sum of the weights w, LL the unsmoothed
+    log-likelihood and k the number of free parameters:
+
+    - sm: sum of w min(gamma, log P(c_m, z_m) - max over c != c_m of log P(c, z_m)), P12 (9);
+    - sbm: the same with the class re-read as {c_m, not c_m} for each sample, P12 (21);
+    - hard-margin: the smallest log-margin of a sample;
+    - cll: sum of w log P(c_m | z_m);
+    - ll: LL; mdl: LL - k/2 log M; aic: LL - k; aicc: LL - k - k (k + 1) / (M - k - 1), -inf if k >= M - 1;
+    - bdeu: log marginal likelihood under Dirichlet priors with alpha = ess / (sp q).
+
+    The first four get - penalty k + hybrid LL on top.
+    """
+    normal = tuple(tuple(sorted(p)) for p in parents)
+    return _Problem(data, score, gamma, smoothing, ess, penalty, hybrid).score(normal)
+
+
+def candidate_sets(
+    n_variables: int, max_parents: int, class_parents: bool = True, parent_sets: str = "paper"
+) -> list[list[Parents]]:
+    """Return the parent sets each variable may choose from.
+
+    "paper": a feature takes {} or a set with the class in it; "all": any set of other variables. The size is
+    at most max_parents, the class counted. The class variable takes sets of features, or only {}.
+    """
+    class_index = n_variables - 1
+    result = []
+    for i in range(n_variables):
+        sets = _subsets([j for j in range(n_variables) if j != i], max_parents)
+        if i == class_index:
+            sets = sets if class_parents else [()]
+        elif parent_sets == "paper":
+            sets = [s for s in sets if not s or class_index in s]
+        elif parent_sets != "all":
+            raise ValueError(f"unknown parent sets {parent_sets!r}")
+        result.append(sets)
+    return result
+
+
+@lru_cache(maxsize=8)
+def acyclic_structures(candidates: tuple[tuple[Parents, ...], ...]) -> tuple[StructureParents, ...]:
+    """Return every acyclic choice of one parent set for each variable."""
+    return tuple(_extend(candidates, ()))
+
+
+def random_dataset(
+    rng: np.random.Generator,
+    n_features: int,
+    n_classes: int,
+    max_states: int,
+    n_samples: int,
+    weights: bool = False,
+) -> Dataset:
+    """Return a tiny random problem whose variables depend on each other.
+
+    Features have 2 to max_states states. A value is usually a random function of the class and the feature
+    before, sometimes noise. Every state of every variable occurs; weights are 1, or real in [0.25, 3].
+
+    Raises
+    ------
+    ValueError
+        If n_samples is smaller than some number of states, or max_states < 2.
+    """
+    states = [int(rng.integers(2, max_states + 1)) for _ in range(n_features)] + [n_classes]
+    if n_samples < max(states):
+        raise ValueError("every state needs a sample")
+    codes = np.zeros((n_samples, n_features + 1), dtype=np.int32)
+    codes[:, -1] = rng.integers(0, n_classes, n_samples)
+    for i in range(n_features):
+        before = codes[:, i - 1] if i else codes[:, -1]
+        function = rng.integers(0, states[i], (n_classes, max(states)))
+        noise = rng.integers(0, states[i], n_samples)
+        codes[:, i] = np.where(rng.random(n_samples) < 0.3, noise, function[codes[:, -1], before])
+    for i, n_states in enumerate(states):  # plant the states that chance left out, one in a row of its own
+        rows = rng.permutation(n_samples)[:n_states]
+        if len(np.unique(codes[:, i])) < n_states:
+            codes[rows, i] = np.arange(n_states)
+    names = [f"X{i + 1}" for i in range(n_features)] + ["C"]
+    variables = tuple(
+        Variable(name, tuple(f"s{j}" for j in range(n))) for name, n in zip(names, states, strict=True)
+    )
+    sample_weights = np.round(rng.uniform(0.25, 3.0, n_samples), 2) if weights else np.ones(n_samples)
+    return Dataset("random", variables, codes, sample_weights)
+
+
+def _subsets(items: Sequence[int], max_size: int) -> list[Parents]:
+    return [s for size in range(max_size + 1) for s in combinations(items, size)]
+
+
+def _extend(candidates: Sequence[Sequence[Parents]], chosen: StructureParents) -> Iterator[StructureParents]:
+    """Yield the acyclic completions of the parent sets chosen for the first variables."""
+    if len(chosen) == len(candidates):
+        yield chosen
+        return
+    for parents in candidates[len(chosen)]:
+        extended = (*chosen, parents)
+        if _is_acyclic(extended):
+            yield from _extend(candidates, extended)
+
+
+def _is_acyclic(parents: StructureParents) -> bool:
+    """Strip variables without remaining parents until none is left; the rest of a cycle never goes."""
+    remaining = set(range(len(parents)))  # variables beyond these have no parents yet
+    while remaining:
+        sources = {i for i in remaining if not remaining.intersection(parents[i])}
+        if not sources:
+            return False
+        remaining -= sources
+    return True
+
+
+class _Problem:
+    """Data and score, with the terms of each (variable, parent set) computed once."""
+
+    def __init__(
+        self,
+        data: Dataset,
+        score: str,
+        gamma: float | None,
+        smoothing: float,
+        ess: float,
+        penalty: float,
+        hybrid: float,
+    ) -> None:
+        if score not in SCORES:
+            raise ValueError(f"unknown score {score!r}")
+        if score in ("sm", "sbm") and gamma is None:
+            raise ValueError(f"{score} needs gamma")
+        if score in GENERATIVE_SCORES and (penalty or hybrid):
+            raise ValueError("penalty and hybrid belong to margin scores")
+        self.score_name, self.gamma, self.smoothing, self.ess = score, gamma, smoothing, ess
+        self.penalty, self.hybrid = penalty, hybrid
+        self.rows: list[Row] = [tuple(row) for row in data.codes.tolist()]
+        self.weights: list[float] = data.weights.tolist()
+        self.n_states: list[int] = [v.n_states for v in data.variables]
+        if any(code < 0 for row in self.rows for code in row):
+            raise ValueError("training data has no unknown values")
+        self.total = sum(self.weights)
+        # Families recur in many structures.
+        self.rival_terms = cache(self._rival_terms)
+        self.log_likelihood_term = cache(self._log_likelihood_term)
+        self.bdeu_term = cache(self._bdeu_term)
+
+    def score(self, parents: StructureParents) -> float:
+        if self.score_name in MARGIN_SCORES:
+            value = self._margin_score(parents)
+            if self.penalty:
+                value -= self.penalty * self._n_parameters(parents)
+            if self.hybrid:
+                value += self.hybrid * self._log_likelihood(parents)
+            return value
+        return self._generative_score(parents)
+
+    def _generative_score(self, parents: StructureParents) -> float:
+        if self.score_name == "bdeu":
+            return sum(self.bdeu_term(i, p) for i, p in enumerate(parents))
+        fit, k, m = self._log_likelihood(parents), self._n_parameters(parents), self.total
+        if self.score_name == "ll":
+            return fit
+        if self.score_name == "mdl":
+            return fit - k / 2 * log(m)
+        if self.score_name == "aic":
+            return fit - k
+        return fit - k - k * (k + 1) / (m - k - 1) if k < m - 1 else -inf
+
+    def _margin_score(self, parents: StructureParents) -> float:
+        terms = [self.rival_terms(i, p) for i, p in enumerate(parents)]
+        value, smallest = 0.0, inf
+        for weight, *per_variable in zip(self.weights, *terms, strict=True):
+            true, *rivals = map(sum, zip(*per_variable, strict=True))  # joint log-probabilities of a sample
+            margin = true - max(rivals)
+            if self.score_name == "cll":
+                value -= weight * log(1.0 + sum(exp(rival - true) for rival in rivals))
+            elif self.score_name == "hard-margin":
+                smallest = min(smallest, margin) if weight > 0 else smallest
+            else:
+                assert self.gamma is not None
+                value += weight * min(self.gamma, margin)
+        return smallest if self.score_name == "hard-margin" else value
+
+    def _rival_terms(self, i: int, parents: Parents) -> list[tuple[float, ...]]:
+        """Return a variable's log theta for each sample: first with the true class, then with each rival."""
+        if self.score_name != "sbm":
+            log_theta = self._smoothed(self.rows, self.n_states, i, parents)
+            classes = range(self.n_states[-1])
+            return [
+                (log_theta(row), *(log_theta((*row[:-1], c)) for c in classes if c != row[-1]))
+                for row in self.rows
+            ]
+        # P12 (20): one set of parameters for each class c, estimated with the class re-read as {c, not c}.
+        result: list[tuple[float, ...]] = [()] * len(self.rows)
+        for c in range(self.n_states[-1]):
+            binary = [(*row[:-1], 0 if row[-1] == c else 1) for row in self.rows]
+            log_theta = self._smoothed(binary, [*self.n_states[:-1], 2], i, parents)
+            for m, row in enumerate(self.rows):
+                if row[-1] == c:
+                    result[m] = (log_theta((*row[:-1], 0)), log_theta((*row[:-1], 1)))
+        return result
+
+    def _smoothed(
+        self, rows: list[Row], n_states: list[int], i: int, parents: Parents
+    ) -> Callable[[Row], float]:
+        """Return row -> log theta of the row's state of variable i given its parents' states."""
+        family, configuration = self._counts(rows, i, parents)
+        a = self.smoothing
+
+        def log_theta(row: Row) -> float:
+            h = tuple(row[p] for p in parents)
+            return log((family[row[i], h] + a) / (configuration[h] + a * n_states[i]))
+
+        return log_theta
+
+    def _counts(
+        self, rows: list[Row], i: int, parents: Parents
+    ) -> tuple[dict[tuple[int, Row], float], dict[Row, float]]:
+        """Return the weights n(x_i, h) and n(h) of states and parent configurations; 0 where none occurs."""
+        family: dict[tuple[int, Row], float] = defaultdict(float)
+        configuration: dict[Row, float] = defaultdict(float)
+        for row, weight in zip(rows, self.weights, strict=True):
+            h = tuple(row[p] for p in parents)
+            family[row[i], h] += weight
+            configuration[h] += weight
+        return family, configuration
+
+    def _log_likelihood(self, parents: StructureParents) -> float:
+        return sum(self.log_likelihood_term(i, p) for i, p in enumerate(parents))
+
+    def _log_likelihood_term(self, i: int, parents: Parents) -> float:
+        family, configuration = self._counts(self.rows, i, parents)
+        return sum(n * log(n / configuration[h]) for (_, h), n in family.items() if n > 0)
+
+    def _bdeu_term(self, i: int, parents: Parents) -> float:
+        family, configuration = self._counts(self.rows, i, parents)
+        q = prod(self.n_states[p] for p in parents)
+        # Configurations and states that do not occur contribute lgamma(alpha) - lgamma(alpha) = 0.
+        alpha_h, alpha = self.ess / q, self.ess / (q * self.n_states[i])
+        value = sum(lgamma(alpha_h) - lgamma(alpha_h + n) for n in configuration.values())
+        return value + sum(lgamma(alpha + n) - lgamma(alpha) for n in family.values())
+
+    def _n_parameters(self, parents: StructureParents) -> int:
+        return sum(
+            (r - 1) * prod(self.n_states[j] for j in p) for r, p in zip(self.n_states, parents, strict=True)
+        )
