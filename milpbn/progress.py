@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 import time
 from collections.abc import Iterable
-from pathlib import Path
 from typing import IO
 
 from milpbn.errors import InputError
@@ -69,7 +69,7 @@ class Progress:
 class TraceFile:
     """Any-time trace as JSON lines, written as it grows."""
 
-    def __init__(self, path: str | Path) -> None:
+    def __init__(self, path: str | os.PathLike[str]) -> None:
         try:
             self._file = open(path, "w", encoding="utf-8")  # noqa: SIM115  # open for the whole run
         except OSError as error:
@@ -88,6 +88,10 @@ class TraceFile:
     def close(self) -> None:
         """Close the file."""
         self._file.close()
+
+
+def _threads(count: int | None) -> str:
+    return "" if count is None else f", {count} thread{'' if count == 1 else 's'}"
 
 
 def closing_block(result: Result) -> str:
@@ -111,8 +115,7 @@ def closing_block(result: Result) -> str:
         f"data       {result.data.name}: {result.data.samples} samples{unique}, "
         f"{result.data.features} features, {result.data.classes} classes",
         f"score      {described}",
-        f"backend    {result.backend.version}, {result.backend.threads} thread"
-        f"{'' if result.backend.threads == 1 else 's'}",
+        f"backend    {result.backend.version}{_threads(result.backend.threads)}",
         f"status     {status}",
         f"incumbent  {show_number(result.objective)}",
         f"bound      {show_number(result.bound)}  ({result.bound_source})",

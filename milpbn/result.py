@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import json
 import math
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from milpbn.atomic import atomic_write_text
 from milpbn.data.dataset import Dataset
 from milpbn.errors import InputError
+from milpbn.network.jsonable import parse_object, read_text
 from milpbn.network.structure import Structure
 from milpbn.scores.constraints import Constraints
 from milpbn.scores.spec import Score
@@ -99,11 +100,11 @@ class DataSummary:
 
 @dataclass(frozen=True)
 class BackendInfo:
-    """Which solver ran: registry name, version, threads."""
+    """Which solver ran: registry name, version, threads (None where a solution file does not say)."""
 
     name: str
     version: str
-    threads: int
+    threads: int | None
 
 
 @dataclass(frozen=True)
@@ -213,7 +214,7 @@ class Result:
             "nodes": self.nodes,
         }
 
-    def save(self, path: str | Path) -> None:
+    def save(self, path: str | os.PathLike[str]) -> None:
         """Write ``result.json`` atomically.
 
         Raises
@@ -267,7 +268,7 @@ class Result:
             ) from None
 
     @classmethod
-    def load(cls, path: str | Path) -> Result:
+    def load(cls, path: str | os.PathLike[str]) -> Result:
         """Read a ``result.json``.
 
         Raises
@@ -275,15 +276,12 @@ class Result:
         InputError
             If the file cannot be read or is not a result.
         """
+        where = f"The result {str(path)!r}"
         try:
-            values = json.loads(Path(path).read_text(encoding="utf-8"))
-        except OSError as error:
-            raise InputError(f"The result {path} cannot be read ({error.strerror}).") from None
-        except ValueError:
-            raise InputError(f"The result {path} is no JSON; give the file that --output wrote.") from None
-        if not isinstance(values, dict):
-            raise InputError(f"The result {path} is no result.json of milpbn.")
-        return cls.from_dict(values, f"The result {path}")
+            values = parse_object(read_text(path, "result"))
+        except ValueError as error:
+            raise InputError(f"{where} cannot be used: {error}") from None
+        return cls.from_dict(values, where)
 
     def primal_dual_integral(self) -> float | None:
         """Return the integral of the gap relative to the bound over the run's seconds (0 is instant proof).

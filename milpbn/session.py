@@ -147,6 +147,7 @@ class Session:
             if self.best_bound is None or value < self.best_bound:
                 self.best_bound = value
                 self.bound_source = source
+                self.source = "bound"
                 self._record()
 
     def nodes(self, count: int) -> None:

@@ -7,7 +7,7 @@ import sys
 import threading
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,15 +16,13 @@ from milpbn.backends.registry import get_backend
 from milpbn.backends.rounds import solve_formulation
 from milpbn.data import Dataset, Table, read_table
 from milpbn.errors import InputError, MilpbnError, SolverError
-from milpbn.learners.local_search import search
-from milpbn.learners.tan import tan_structure
+from milpbn.learners.first_incumbent import first_incumbent
 from milpbn.memory import require_memory
 from milpbn.model.formulation import ACYCLICITY, Formulation, formulate
 from milpbn.network.classifier import Classifier
 from milpbn.network.structure import Structure
 from milpbn.progress import Progress, TraceFile
 from milpbn.result import BackendInfo, DataSummary, Gap, Result, Seconds, is_optimal
-from milpbn.scores.conflicts import feasible_structure
 from milpbn.scores.constraints import Constraints
 from milpbn.scores.forecast import solver_bytes
 from milpbn.scores.problem import Problem, build_problem
@@ -267,21 +265,7 @@ class _Run:
             self._run_backend(formulation)
 
     def _first_incumbents(self) -> None:
-        """Climb from the user's start, naive Bayes, TAN and some feasible structure."""
-        problem, session = self.problem, self.session
-        names = problem.candidates.names
-        given = self.options.start
-        if given is not None:
-            if not problem.obeys(given):
-                raise InputError(
-                    "The start is outside the candidate parent sets or breaks a constraint; raise --max-parents, "
-                    "allow class parents, or leave it out."
-                )
-            session.offer(given, "start")
-        feasible = feasible_structure(problem.candidates, problem.rules)
-        starts = [s for s in (given, feasible, Structure.naive_bayes(names)) if s is not None]
-        if problem.score.max_parents > 1:
-            starts.append(tan_structure(problem.data))
+        session = self.session
         end = time.monotonic() + HEURISTIC_SECONDS
         if self.deadline is not None:
             end = min(end, time.monotonic() + HEURISTIC_SHARE * max(0.0, self.deadline - time.monotonic()))
@@ -290,9 +274,9 @@ class _Run:
             session.offer(structure, "local search")
             self._show()
 
-        search(
-            problem,
-            starts,
+        first_incumbent(
+            self.problem,
+            self.options.start,
             random_state=self.options.random_state,
             stopping=lambda: time.monotonic() > end or session.stopping(),
             found=found,
@@ -380,11 +364,8 @@ class _Run:
                 limit = "gap"
             if not final:
                 limit = "time"
-        classifier = None
-        if final and structure is not None:
-            classifier = self._classifier(structure, objective, bound, reason)
         total = session.elapsed()
-        return Result(
+        result = Result(
             data=self.summary,
             score=self.problem.score,
             constraints=self.constraints,
@@ -400,24 +381,26 @@ class _Run:
             seed=self.options.random_state,
             nodes=session.node_count,
             detail=outcome.detail,
-            classifier=classifier,
         )
+        return replace(result, classifier=fit_classifier(self.dataset, result)) if final else result
 
-    def _classifier(
-        self, structure: Structure, objective: float | None, bound: float | None, reason: str
-    ) -> Classifier:
-        from milpbn import __version__
 
-        provenance = {
-            "milpbn": __version__,
-            "data": vars(self.summary),
-            "score": self.problem.score.to_dict(),
-            "objective": objective,
-            "bound": bound,
-            "status": reason,
-            "backend": vars(self.info),
-        }
-        return Classifier.fit(self.dataset, structure, self.problem.score.smoothing, provenance)
+def fit_classifier(dataset: Dataset, result: Result) -> Classifier | None:
+    """Fit the parameters of a result's structure, with the result's numbers as provenance."""
+    from milpbn import __version__
+
+    if result.structure is None:
+        return None
+    provenance = {
+        "milpbn": __version__,
+        "data": vars(result.data),
+        "score": result.score.to_dict(),
+        "objective": result.objective,
+        "bound": result.bound,
+        "status": result.reason,
+        "backend": vars(result.backend),
+    }
+    return Classifier.fit(dataset, result.structure, result.score.smoothing, provenance)
 
 
 def _wants_progress(verbose: bool | None) -> bool:

@@ -23,7 +23,7 @@ def family_counts(data: Dataset, child: int, parents: ParentSet) -> NDArray[np.f
     index, size = joint_states(data.codes, parents, data.n_states)
     r = int(data.n_states[child])
     cell = index * r + data.codes[:, child]
-    return np.bincount(cell, weights=data.weights, minlength=size * r).reshape(size, r)
+    return np.bincount(cell, weights=data.weights, minlength=size * r).astype(np.float64).reshape(size, r)
 
 
 def log_likelihood(counts: NDArray[np.float64]) -> float:

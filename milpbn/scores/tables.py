@@ -80,9 +80,8 @@ def joint_states(
 def _class_counts(
     index: NDArray[np.int64], size: int, y: NDArray[np.int32], weights: NDArray[np.float64], n_classes: int
 ) -> NDArray[np.float64]:
-    return np.bincount(index * n_classes + y, weights=weights, minlength=size * n_classes).reshape(
-        size, n_classes
-    )
+    counts = np.bincount(index * n_classes + y, weights=weights, minlength=size * n_classes)
+    return counts.astype(np.float64).reshape(size, n_classes)
 
 
 def _column(

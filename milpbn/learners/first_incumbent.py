@@ -1,0 +1,53 @@
+"""A good first incumbent: simple structures, each climbed from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from milpbn.errors import InputError
+from milpbn.learners.local_search import search
+from milpbn.learners.tan import tan_structure
+from milpbn.network.structure import Structure
+from milpbn.scores.conflicts import feasible_structure
+from milpbn.scores.problem import Problem
+
+
+def first_incumbent(
+    problem: Problem,
+    start: Structure | None = None,
+    *,
+    random_state: int = 0,
+    stopping: Callable[[], bool] = lambda: False,
+    found: Callable[[Structure], None] = lambda structure: None,
+) -> Structure | None:
+    """Return a locally optimal structure from a user's start, naive Bayes, TAN and some feasible structure.
+
+    Parameters
+    ----------
+    problem : Problem
+        What is maximised.
+    start : Structure, optional
+        A user's own structure, tried first.
+    random_state : int
+        Seed of the search.
+    stopping : callable
+        Asked often; True ends the search, which still returns its best so far.
+    found : callable
+        Told of every better structure.
+
+    Raises
+    ------
+    InputError
+        If `start` is outside the candidate sets or breaks a rule.
+    """
+    if start is not None and not problem.obeys(start):
+        raise InputError(
+            "The start is outside the candidate parent sets or breaks a constraint; raise --max-parents, allow "
+            "class parents, or leave it out."
+        )
+    feasible = feasible_structure(problem.candidates, problem.rules)
+    starts = [s for s in (start, feasible) if s is not None]
+    starts.append(Structure.naive_bayes(problem.candidates.names))
+    if problem.score.max_parents > 1:
+        starts.append(tan_structure(problem.data))
+    return search(problem, starts, random_state=random_state, stopping=stopping, found=found)
