@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from milpbn.scores.rescore import rescore
     from milpbn.scores.spec import Score
     from milpbn.selection import select
-    from milpbn.solve import solve
+    from milpbn.solving import solve
 
 # Imported at first use: NumPy, pandas and numba take a second that `milpbn --help` does not need.
 _HOME = {
@@ -41,7 +41,7 @@ _HOME = {
     "read_table": "data",
     "rescore": "scores.rescore",
     "select": "selection",
-    "solve": "solve",
+    "solve": "solving",
 }
 
 __all__ = sorted([*_HOME, "__version__"])

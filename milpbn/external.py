@@ -33,7 +33,7 @@ from milpbn.scores.problem import build_problem
 from milpbn.scores.rescore import rescore
 from milpbn.scores.spec import Score
 from milpbn.scores.trivial_bound import trivial_bound
-from milpbn.solve import fit_classifier, training_data
+from milpbn.solving import fit_classifier, training_data
 
 #: Seconds that the search for the start may take.
 START_SECONDS = 20.0

@@ -151,6 +151,8 @@ class Result:
         Branch-and-bound nodes.
     detail : str
         The solver's own status.
+    selection : mapping or None
+        How p and max_parents were chosen (`milpbn.selection.Selection.to_dict`).
     classifier : Classifier or None
         Fitted parameters of the structure; not part of the JSON.
     """
@@ -170,6 +172,7 @@ class Result:
     seed: int = 0
     nodes: int | None = None
     detail: str = ""
+    selection: Mapping[str, Any] | None = None
     classifier: Classifier | None = field(default=None, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -212,6 +215,7 @@ class Result:
             "trace": [[round(t, 6), _number(z), _number(b)] for t, z, b in self.trace],
             "seed": self.seed,
             "nodes": self.nodes,
+            "selection": None if self.selection is None else dict(self.selection),
         }
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -255,6 +259,7 @@ class Result:
                 trace=tuple((float(t), _finite(z), _finite(b)) for t, z, b in values["trace"]),
                 seed=values["seed"],
                 nodes=values.get("nodes"),
+                selection=values.get("selection"),
             )
         except KeyError as error:
             raise InputError(

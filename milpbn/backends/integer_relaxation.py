@@ -2,11 +2,12 @@
 
 CP-SAT takes integers only. Every column x_j becomes y_j = D_j x_j, rounded, and every row is multiplied by a
 factor and rounded so that each feasible point of the MILP stays feasible and its objective does not fall.
-Hence the integer program's bound holds for the MILP.
+Hence a bound on the integer program is one on the MILP.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,12 +18,16 @@ from milpbn.backends.column_bounds import finite_bounds
 from milpbn.errors import InputError
 from milpbn.model.milp import Milp
 
+Vector = NDArray[np.float64]
+
 #: Sums of |coefficient| x range stay below 2**BITS: exact as doubles, and far from overflow in 64 bits.
-BITS = 52
-#: The scale is not made finer than 2**-MAX_SCALE_BITS nats: larger numbers only slow propagation down.
+BITS = 50
+#: The scale is at most 2**MAX_SCALE_BITS: still finer steps only slow propagation down.
 MAX_SCALE_BITS = 36
-#: A bound that rounding may lift by more than this, relative to the objective's range, proves nothing.
+#: Rounding that may lift the bound by more than this, relative to the objective's range, is refused.
 COARSEST = 1e-6
+#: Relative error of the few floating-point operations between the MILP's numbers and the integers.
+ROUNDING = 2.0**-48
 
 
 @dataclass(frozen=True)
@@ -31,12 +36,15 @@ class IntegerRelaxation:
 
     Attributes
     ----------
-    milp : Milp
-        The program that is relaxed, n columns.
     unit : float64 array, shape (n,)
-        D: y is ``unit * x``, rounded in the direction in which the objective rises, minus `origin`.
+        D. An integral column has D = 1; a scaled one D = `scale` |c_j|, so that its objective coefficient is
+        1 or -1 exactly, whatever the sample weights are (D = `scale` where c_j = 0).
+    scaled : bool array, shape (n,)
+        Columns whose y is ``unit * x`` rounded, in the direction in which the objective rises.
+    direction : float64 array, shape (n,)
+        That direction, 1 or -1.
     origin : float64 array, shape (n,)
-        Value of ``unit * x`` where y = 0, an integer.
+        Integer value of ``unit * x`` where y = 0.
     upper : int64 array, shape (n,)
         Upper bounds of y.
     A : scipy.sparse.csr_array of int64, shape (r, n)
@@ -46,38 +54,198 @@ class IntegerRelaxation:
     objective : int64 array, shape (n,)
         Objective coefficients.
     scale : float
-        Units of the integer objective per unit of the MILP's objective, a power of two.
+        S, a power of two: steps of the integer objective per unit of the MILP's.
     offset : float
         The MILP's objective where y = 0.
     """
 
-    milp: Milp
-    unit: NDArray[np.float64]
-    origin: NDArray[np.float64]
+    unit: Vector
+    scaled: NDArray[np.bool_]
+    direction: Vector
+    origin: Vector
     upper: NDArray[np.int64]
     A: sp.csr_array
-    row_lower: NDArray[np.float64]
-    row_upper: NDArray[np.float64]
+    row_lower: Vector
+    row_upper: Vector
     objective: NDArray[np.int64]
     scale: float
     offset: float
 
     def bound(self, value: float) -> float:
-        """Return the bound on the MILP's objective that a bound on the integer objective implies."""
+        """Return the bound on the MILP's objective that follows from one on the integer objective."""
         bound = self.offset + value / self.scale
-        return bound + 2.0**-46 * (abs(self.offset) + abs(bound))
+        return bound + 2.0**-40 * (abs(self.offset) + abs(bound))
 
-    def integers(self, x: NDArray[np.float64]) -> NDArray[np.int64]:
-        """Return the integer point of a feasible point of the MILP; it is feasible and scores no less."""
-        y = _outward(self.unit * x, self.milp) - self.origin
-        return np.clip(
-            np.where(_rounded(self.milp, self.unit), y, np.round(self.unit * x - self.origin)), 0, self.upper
-        ).astype(np.int64)
+    def integers(self, x: Vector) -> NDArray[np.int64]:
+        """Return the integer point of an optimal or complete point of the MILP, shape (n,).
 
-    def point(self, y: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Return the MILP's point of an integer point; columns that were scaled are approximate."""
+        It is feasible and scores no less, if the point's columns that `finite_bounds` bounded by the
+        objective are as far as their rows let them.
+        """
+        y = self.unit * x
+        y = np.where(self.scaled, self.direction * np.ceil(self.direction * y - 1e-6), np.round(y))
+        return np.clip(y - self.origin, 0, self.upper).astype(np.int64)
+
+    def point(self, y: NDArray[np.int64]) -> Vector:
+        """Return the MILP's point of an integer point; scaled columns are approximate."""
         return (y + self.origin) / self.unit
 
 
 def relax_to_integers(milp: Milp) -> IntegerRelaxation:
-    raise NotImplementedError
+    """Build the integer relaxation with the finest scale that the integers allow.
+
+    Raises
+    ------
+    InputError
+        If a column has no finite bounds, or the numbers span too many digits for `COARSEST`.
+    """
+    lower, upper = finite_bounds(milp)
+    scaled = ~milp.integer & ~integral_columns(milp)
+    scale = _scale(milp, lower, upper, scaled)
+    unit = np.where(scaled, scale * np.where(milp.c == 0, 1.0, np.abs(milp.c)), 1.0)
+    direction = np.where(milp.c >= 0, 1.0, -1.0)
+    origin = np.floor(unit * lower + np.where(scaled, 0.0, 1e-9))
+    top = np.ceil(unit * upper - np.where(scaled, 0.0, 1e-9))
+    range_ = np.maximum(top - origin, 0.0)
+
+    exact = _exact_rows(milp, scaled)
+    blocks = [
+        (milp.A[exact], milp.row_lower[exact] - milp.A[exact] @ origin, milp.row_upper[exact] - milp.A[exact] @ origin)
+    ]
+    for sign, side in ((1.0, milp.row_upper), (-1.0, -milp.row_lower)):
+        rows = np.flatnonzero(~exact & np.isfinite(side))
+        if rows.size:
+            matrix, right = _rounded_rows(sp.csr_array(sign * milp.A[rows]), side[rows], unit, scaled, direction, origin, range_)
+            blocks.append((matrix, np.full(len(rows), -np.inf), right))
+
+    per_step = np.where(milp.c == 0, 0.0, np.where(scaled, direction, np.ceil(scale * milp.c)))
+    # Integral columns count with their true coefficient at the origin, scaled ones in steps.
+    at_origin = np.where(scaled, np.sign(milp.c) * origin / scale, milp.c * origin)
+    return IntegerRelaxation(
+        unit,
+        scaled,
+        direction,
+        origin,
+        range_.astype(np.int64),
+        sp.csr_array(sp.vstack([block[0] for block in blocks], format="csr").astype(np.int64)),
+        np.concatenate([block[1] for block in blocks]),
+        np.concatenate([block[2] for block in blocks]),
+        per_step.astype(np.int64),
+        scale,
+        milp.constant + float(at_origin.sum()),
+    )
+
+
+def _is_integer(values: Vector) -> NDArray[np.bool_]:
+    return values == np.round(values)
+
+
+def _all_by_row(A: sp.csr_array, holds: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Whether a property of entries holds for all entries of each row."""
+    row = np.repeat(np.arange(A.shape[0]), np.diff(A.indptr))
+    return np.bincount(row, ~holds, A.shape[0]) == 0
+
+
+def integral_columns(milp: Milp) -> NDArray[np.bool_]:
+    """Return which continuous columns are integral in some optimal point, shape (n,).
+
+    Either a column is defined by an equation in integers (AICc's number of parameters), or it is one of a
+    set of columns that, with the integer columns fixed, occur only in rows x_j - x_i >= integer: their
+    matrix is totally unimodular (the order variables o).
+    """
+    A = milp.A
+    row = np.repeat(np.arange(milp.n_rows), np.diff(A.indptr))
+    sides_integral = (np.isinf(milp.row_lower) | _is_integer(milp.row_lower)) & (
+        np.isinf(milp.row_upper) | _is_integer(milp.row_upper)
+    )
+    integral_rows = sides_integral & _all_by_row(A, _is_integer(A.data))
+    found = np.zeros(milp.n_columns, dtype=bool)
+
+    continuous = ~milp.integer[A.indices]
+    alone = np.bincount(row, continuous, milp.n_rows) == 1
+    defining = integral_rows & alone & (milp.row_lower == milp.row_upper)
+    found[A.indices[continuous & defining[row] & (np.abs(A.data) == 1)]] = True
+
+    finite_integral = _is_integer(milp.lower) & _is_integer(milp.upper) & np.isfinite(milp.lower) & np.isfinite(milp.upper)
+    good = ~milp.integer & ~found & finite_integral
+    while True:
+        kept = ~milp.integer[A.indices] & ~found[A.indices]
+        a = np.where(kept, A.data, 0.0)
+        network = np.bincount(row, np.maximum(a, 0.0), milp.n_rows) <= 1
+        network &= np.bincount(row, np.maximum(-a, 0.0), milp.n_rows) <= 1
+        network &= integral_rows & _all_by_row(A, ~kept | good[A.indices])
+        touched = np.zeros(milp.n_columns, dtype=bool)
+        touched[A.indices[~network[row]]] = True
+        if not (good & touched).any():
+            return found | good
+        good &= ~touched
+
+
+def _exact_rows(milp: Milp, scaled: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Rows that hold integers and integral columns only: they stay as they are."""
+    small = np.abs(milp.A.data) < 2.0**40
+    entries = _all_by_row(milp.A, _is_integer(milp.A.data) & ~scaled[milp.A.indices] & small)
+    sides = [np.isinf(side) | _is_integer(side) for side in (milp.row_lower, milp.row_upper)]
+    return entries & sides[0] & sides[1]
+
+
+def _scale(milp: Milp, lower: Vector, upper: Vector, scaled: NDArray[np.bool_]) -> float:
+    """Return S, the largest power of two that keeps objective and rows below 2**BITS."""
+    largest = np.maximum(np.maximum(np.abs(lower), np.abs(upper)), upper - lower)
+    objective = float(np.abs(milp.c) @ largest)
+    size = abs(milp.A) @ largest
+    factor = _row_factors(milp.A, np.where(milp.c == 0, 1.0, np.abs(milp.c)), scaled)
+    # Rows without scaled columns get a factor of their own, whatever the scale.
+    needed = max(objective, float(np.max(size * factor, initial=0.0)), 2.0**-20)
+    bits = min(MAX_SCALE_BITS, math.floor(BITS - math.log2(needed)))
+    scale = 2.0**bits
+    # Each scaled column's rows are off by less than a step per chosen set, and by two for itself.
+    per_row = np.diff(milp.A.indptr)
+    chosen = min(float(per_row.max(initial=0)), float((milp.row_lower == milp.row_upper).sum()) + 4.0)
+    if scaled.any() and float(scaled.sum()) * (chosen + 2.0) / scale > COARSEST * max(1.0, objective):
+        raise InputError(
+            "CP-SAT's integers are too coarse for the numbers of this model, so its bound would prove little; "
+            "choose another --backend."
+        )
+    return scale
+
+
+def _row_factors(A: sp.csr_array, unit: Vector, scaled: NDArray[np.bool_]) -> Vector:
+    """Return the largest D_j / |a_rj| over each row's scaled columns, 0 if there are none."""
+    row = np.repeat(np.arange(A.shape[0]), np.diff(A.indptr))
+    mine = scaled[A.indices]
+    factor = np.zeros(A.shape[0])
+    np.maximum.at(factor, row[mine], unit[A.indices[mine]] / np.abs(A.data[mine]))
+    return factor
+
+
+def _rounded_rows(
+    A: sp.csr_array,
+    side: Vector,
+    unit: Vector,
+    scaled: NDArray[np.bool_],
+    direction: Vector,
+    origin: Vector,
+    range_: Vector,
+) -> tuple[sp.csr_array, Vector]:
+    """Relax rows ``A @ x <= side`` to ``B @ y <= right`` in integers.
+
+    Multiplied by its factor R a row reads sum_j q_j (y_j + origin_j) <= R side with q_j = R a_j / D_j.
+    As y >= 0, rounding q down relaxes; so does adding q_j to the right side where rounding a scaled column in
+    its direction, by less than 1, raises the row. R makes a row's only scaled column's q exactly 1 or -1.
+    """
+    row = np.repeat(np.arange(A.shape[0]), np.diff(A.indptr))
+    factor = _row_factors(A, unit, scaled)
+    size = np.bincount(row, np.abs(A.data) * np.maximum(range_, 1.0)[A.indices], A.shape[0])
+    free = factor == 0
+    factor[free] = 2.0 ** np.floor(BITS - np.log2(np.maximum(size[free], 1e-30)))
+    # Dividing by D / |a| first gives exactly 1 where the factor is just that.
+    q = np.sign(A.data) * factor[row] / (unit[A.indices] / np.abs(A.data))
+    whole = scaled[A.indices] & _is_integer(q)
+    offsets = q * origin[A.indices]
+    q = np.where(whole, q, np.floor(q - ROUNDING * np.abs(q)))
+    rising = np.where(scaled[A.indices], np.maximum(q * direction[A.indices], 0.0), 0.0)
+    right = factor * side - np.bincount(row, offsets, A.shape[0]) + np.bincount(row, rising, A.shape[0])
+    magnitude = np.abs(factor * side) + np.bincount(row, np.abs(offsets), A.shape[0])
+    B = sp.csr_array((q, A.indices, A.indptr), shape=A.shape)
+    return B, np.floor(right + ROUNDING * magnitude)

@@ -5,8 +5,9 @@ from __future__ import annotations
 from milpbn.backends.base import Backend
 from milpbn.backends.cbc import CbcBackend
 from milpbn.backends.highs import HighsBackend
+from milpbn.backends.cpsat import CpSatBackend
 from milpbn.errors import InputError
 
 
 def get_backend(name: str) -> Backend:
-    return {"highs": HighsBackend, "cbc": CbcBackend}[name]()
+    return {"highs": HighsBackend, "cbc": CbcBackend, 'cpsat':CpSatBackend}[name]()

@@ -34,9 +34,10 @@ def conditional_mutual_information(data: Dataset) -> NDArray[np.float64]:
             continue
         places = (data.X[mine] + starts[:-1]).ravel()
         rows = np.repeat(np.arange(len(mine)), N)
-        one_hot = sp.csr_array((np.ones(len(rows)), (rows, places)), shape=(len(mine), int(starts[-1])))
-        row_weights = sp.dia_array((data.weights[mine][None, :], [0]), shape=(len(mine), len(mine)))
-        joint = (one_hot.T @ (row_weights @ one_hot)).toarray()
+        shape = (len(mine), int(starts[-1]))
+        one_hot = sp.csr_array((np.ones(len(rows)), (rows, places)), shape=shape)
+        weighted = sp.csr_array((np.repeat(data.weights[mine], N), (rows, places)), shape=shape)
+        joint = (one_hot.T @ weighted).toarray()
         single = joint.diagonal()
         weight = float(data.weights[mine].sum())
         # sum n_ij log(n_ij n_c / (n_i n_j)), each block of states summed to one number per pair of features

@@ -22,8 +22,9 @@ def n_margin_rows(data: Dataset, score: Score) -> int:
 def tensor_bytes(data: Dataset, candidates: Candidates, score: Score) -> int:
     """Forecast the peak memory of building the margin coefficients.
 
-    It is the tensor itself (8 bytes per row and column), the cell numbers (4 bytes per sample and column) and
-    the stacked tables (8 bytes per cell and class, twice while they are put together; twice again for SBM).
+    It is the cell numbers (4 bytes per sample and column), the stacked tables (8 bytes per cell and class,
+    twice that for SBM), and the larger of the tensor (8 bytes per row and column) and the single tables, which
+    are gone when the tensor comes.
 
     Parameters
     ----------
@@ -48,12 +49,10 @@ def tensor_bytes(data: Dataset, candidates: Candidates, score: Score) -> int:
         i, parents = int(candidates.variable[p]), candidates.flat[p]
         full = math.prod(int(n_states[j]) for j in (i, *parents) if j != c)
         cells += full if full <= bound else data.n_samples
-    copies = 4 if score.name == "sbm" else 2
-    return (
-        8 * n_margin_rows(data, score) * len(columns)
-        + 4 * data.n_samples * len(columns)
-        + 8 * copies * cells * data.n_classes
-    )
+    kinds = 2 if score.name == "sbm" else 1
+    tables = 8 * kinds * cells * data.n_classes
+    tensor = 8 * n_margin_rows(data, score) * len(columns)
+    return 4 * data.n_samples * len(columns) + tables + max(tables, tensor)
 
 
 def solver_bytes(problem: Problem) -> int:
