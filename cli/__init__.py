@@ -1,1 +1,55 @@
-"""The command line."""
+"""The command line: a thin layer over the Python API, one module a verb.
+
+Modules here import NumPy and everything that needs it inside the functions that do the work, so that help
+appears at once.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import sys
+import threading
+import time
+import warnings
+from types import FrameType
+from typing import NoReturn
+
+#: Seconds that a solver which was told to stop gets to remove its files before the process ends.
+FAREWELL = 0.5
+
+
+def main() -> NoReturn:
+    """Run ``milpbn`` on the arguments of this process and end the process with its exit code.
+
+    The time limit counts from here. SIGTERM does what Ctrl-C does: the best structure so far is kept.
+    """
+    started = time.monotonic()
+    from milpbn.cli.app import app
+
+    signal.signal(signal.SIGTERM, _interrupt)
+    if not sys.warnoptions:
+        warnings.simplefilter("ignore")  # other libraries' remarks are not for the user
+    with contextlib.suppress(AttributeError):
+        sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
+    code = app.run(obj=started)
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(OSError, ValueError):
+            stream.flush()
+    _end(code)
+
+
+def _interrupt(number: int, frame: FrameType | None) -> NoReturn:
+    raise KeyboardInterrupt
+
+
+def _end(code: int) -> NoReturn:
+    """End the process, also when a solver that does not listen still runs in a thread."""
+    last = time.monotonic() + FAREWELL
+    for thread in threading.enumerate():
+        if thread is not threading.current_thread():
+            thread.join(max(0.0, last - time.monotonic()))
+    if threading.active_count() > 1:
+        os._exit(code)  # an ordinary exit would pull the interpreter away from under the solver
+    sys.exit(code)

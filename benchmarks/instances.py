@@ -1,0 +1,81 @@
+"""Find the optima of the embedded instances, and write them where users read them.
+
+    python benchmarks/instances.py [--seconds 120] [--only NAME ...]
+
+Solves every instance with the default options at p = 0.9 and 0.99 (the command is kept with each number),
+updates instances/optima.json, and fills the last column of instances/README.md.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+from pathlib import Path
+
+import milpbn
+from milpbn import instances
+
+ROOT = Path(__file__).resolve().parent.parent
+OPTIMA, README = ROOT / "instances" / "optima.json", ROOT / "instances" / "README.md"
+
+
+def solve(name: str, p: float, seconds: float, backend: str) -> dict[str, object]:
+    result = milpbn.solve(name, milpbn.Score(p=p), time_limit=seconds, backend=backend, verbose=False)
+    command = f"milpbn solve {name} --score sm --p {p} --time-limit {seconds:g}"
+    if backend != "auto":
+        command += f" --backend {backend}"
+    print(command, result.reason, result.objective, result.bound, f"{result.seconds.total:.1f} s", flush=True)
+    return {
+        "score": "sm",
+        "p": p,
+        "max_parents": 2,
+        "class_parents": True,
+        "objective": result.objective,
+        "bound": result.bound,
+        "status": result.reason,
+        "command": command,
+    }
+
+
+def better(new: dict[str, object], old: dict[str, object] | None) -> bool:
+    """Whether a new entry has a higher incumbent or, at the same one, a lower bound."""
+    if old is None:
+        return True
+    return (new["objective"], -new["bound"]) > (old["objective"], -old["bound"])  # type: ignore[operator]
+
+
+def show(entries: list[dict[str, object]]) -> str:
+    parts = []
+    for entry in entries:
+        value = f"{entry['objective']:.6f}"
+        if entry["status"] != "optimal":
+            value = f"{entry['objective']:.3f} to {entry['bound']:.3f}"
+        parts.append(f"p = {entry['p']}: {value}")
+    return "; ".join(parts)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--seconds", type=float, default=120)
+    parser.add_argument("--only", nargs="*")
+    parser.add_argument("--backend", default="auto")
+    options = parser.parse_args()
+    optima = json.loads(OPTIMA.read_text())
+    for name in options.only or instances.names():
+        entries = {entry["p"]: entry for entry in optima.get(name, [])}
+        for p in (0.9, 0.99):
+            found = solve(name, p, options.seconds, options.backend)
+            if better(found, entries.get(p)):
+                entries[p] = found
+        optima[name] = [entries[p] for p in sorted(entries)]
+        OPTIMA.write_text(json.dumps(optima, indent=1) + "\n")
+    text = README.read_text()
+    for name, entries in optima.items():
+        pattern = rf"(?m)^(\| {re.escape(name)} \|.*\|) [^|]*\|$"
+        text = re.sub(pattern, lambda m, e=entries: f"{m.group(1)} {show(e)} |", text)
+    README.write_text(text)
+
+
+if __name__ == "__main__":
+    main()

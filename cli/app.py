@@ -1,0 +1,92 @@
+"""The command ``milpbn``: its verbs, and what becomes of their errors."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import Any, NoReturn
+
+import click
+
+from milpbn.cli.backends import backends
+from milpbn.cli.evaluate import evaluate
+from milpbn.cli.export import export
+from milpbn.cli.import_ import import_
+from milpbn.cli.info import info
+from milpbn.cli.instances import instances
+from milpbn.cli.predict import predict
+from milpbn.cli.report import report
+from milpbn.cli.score import score
+from milpbn.cli.solve import solve
+
+
+class App(click.Group):
+    """A group of verbs in which every error becomes one sentence and an exit code (see `report`)."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return the verbs in the order they were added, the main job first."""
+        return list(self.commands)
+
+    def main(self, args: Sequence[str] | None = None, *positional: Any, **extra: Any) -> NoReturn:
+        """Run and exit, as click does."""
+        extra.pop("standalone_mode", None)
+        sys.exit(self.run(args, **extra))
+
+    def run(self, args: Sequence[str] | None = None, **extra: Any) -> int:
+        """Run the command line and return its exit code.
+
+        Parameters
+        ----------
+        args : sequence of str, optional
+            Arguments, by default those of the process.
+        **extra
+            For the click context; ``obj`` is the `time.monotonic` value from which time limits count.
+        """
+        arguments = list(sys.argv[1:] if args is None else args)
+        extra.setdefault("prog_name", "milpbn")
+        try:
+            return super().main(arguments, standalone_mode=False, **extra) or 0
+        except SystemExit:
+            return 0  # click's answer to a reader of stdout that has seen enough, such as `head`
+        except (Exception, KeyboardInterrupt) as error:
+            return report(error, debug="--debug" in arguments)
+
+
+def _show_version(context: click.Context, parameter: click.Parameter, value: bool) -> None:
+    if value:
+        from milpbn import __version__
+
+        click.echo(f"milpbn {__version__}")
+        context.exit()
+
+
+@click.group(cls=App, invoke_without_command=True, context_settings={"help_option_names": ["-h", "--help"]})
+@click.option(
+    "--version",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_show_version,
+    help="Show the version and exit.",
+)
+@click.option("--debug", is_flag=True, expose_value=False, help="Show the traceback of an error.")
+@click.pass_context
+def app(context: click.Context) -> int | None:
+    r"""Learn the structure of a Bayesian network classifier, with a proven gap.
+
+    \b
+    Example:
+      milpbn solve table.csv --target class --time-limit 60 --classifier classifier.json
+      milpbn evaluate classifier.json test.csv
+
+    Each verb explains itself: milpbn VERB --help. Exit codes: 0 a classifier was found (whatever its gap),
+    2 unusable options or data, 3 nothing found within the limits, 4 the solver failed, 130 interrupted with
+    nothing to keep.
+    """
+    if context.invoked_subcommand is None:
+        click.echo(context.get_help())
+    return None
+
+
+for _verb in (solve, export, import_, predict, evaluate, info, score, instances, backends):
+    app.add_command(_verb)

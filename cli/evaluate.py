@@ -1,0 +1,117 @@
+"""``milpbn evaluate``: how well a classifier does on samples whose class is known."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import click
+
+from milpbn.cli.sections import verb
+from milpbn.errors import InputError
+
+if TYPE_CHECKING:
+    from milpbn.data import Dataset
+    from milpbn.network import Classifier, Evaluation
+
+
+@verb()
+@click.argument("classifier")
+@click.argument("data")
+@click.option(
+    "--split",
+    type=click.Choice(["all", "train", "test"]),
+    help="Rows of a catalog's split; by default the test rows where there is a split, else all.",
+)
+@click.option("--weights", metavar="NAME", help="Column of sample weights.")
+@click.option("--data-dir", metavar="DIR", help="Folder of the catalog; by default the variable MILPBN_DATA.")
+@click.option("--json", "as_json", is_flag=True, help="Print the figures as one JSON object.")
+@click.option("-q", "--quiet", is_flag=True, help="No notes on stderr.")
+def evaluate(
+    classifier: str,
+    data: str,
+    split: str | None,
+    weights: str | None,
+    data_dir: str | None,
+    as_json: bool,
+    quiet: bool,
+) -> None:
+    r"""Count how often a classifier is right on DATA, with a 95 % interval, and where it errs.
+
+    Every row with a known class counts: what is missing or was never seen in training contributes nothing
+    to the class scores, and is reported.
+
+    \b
+    Example:
+      milpbn evaluate classifier.json test.csv
+    """
+    from milpbn.network import evaluate as count
+    from milpbn.network import load_classifier
+
+    loaded = load_classifier(classifier)
+    samples, rows = _samples(loaded, data, split, weights, data_dir)
+    if not quiet:
+        for note in samples.notes:
+            click.echo(note, err=True)
+    figures = count(loaded, samples, _gamma(loaded))
+    if as_json:
+        click.echo(json.dumps({"rows": rows, **figures.to_dict()}, ensure_ascii=False, allow_nan=False))
+    else:
+        click.echo(describe(figures, rows))
+
+
+def _samples(
+    classifier: Classifier, data: str, split: str | None, weights: str | None, data_dir: str | None
+) -> tuple[Dataset, str]:
+    """Return the chosen rows, encoded, and which they are."""
+    from milpbn.data import read_samples
+    from milpbn.data.sources import load_source
+
+    loaded = load_source(data, data_dir)
+    border = None if loaded.entry is None else loaded.entry.train_rows
+    if border is None and split in ("train", "test"):
+        raise InputError(
+            f"The data {data!r} have no split into training and test rows; leave out --split {split}."
+        )
+    rows = split or ("all" if border is None else "test")
+    frame = {"all": loaded.frame, "train": loaded.frame[:border], "test": loaded.frame[border:]}[rows]
+    return read_samples(frame, classifier.variables, weights=weights, name=loaded.name), rows
+
+
+def _gamma(classifier: Classifier) -> float | None:
+    """Return the gamma that the classifier was learnt with, as far as its file says."""
+    score = classifier.provenance.get("score")
+    gamma = score.get("gamma") if isinstance(score, dict) else None
+    return float(gamma) if isinstance(gamma, int | float) and gamma > 0 else None
+
+
+def describe(figures: Evaluation, rows: str) -> str:
+    """Return the figures for people."""
+    low, high = figures.interval
+    weight = "" if figures.weight == figures.samples else f", total weight {figures.weight:g}"
+    lines = [
+        f"data         {figures.data}: {figures.samples} samples ({rows} rows{weight})",
+        f"accuracy     {100 * figures.accuracy:.2f} %  (95 % interval {100 * low:.2f} to {100 * high:.2f} %; "
+        f"+- {100 * figures.half_width:.2f})",
+        f"mean margin  {figures.mean_log_margin:.6f} nats",
+        f"log-loss     {figures.log_loss:.6f} nats",
+    ]
+    if figures.soft_margin is not None:
+        lines.append(f"soft margin  {figures.soft_margin:.6f} nats  (gamma = {figures.gamma:.6g})")
+    if figures.unknown_class:
+        lines.append(f"left out     {figures.unknown_class} rows without a class that training saw")
+    if figures.unknown_values:
+        counts = ", ".join(f"{count} in {name}" for name, count in figures.unknown_values.items())
+        lines.append(f"unknown      {sum(figures.unknown_values.values())} values without a state: {counts}")
+    lines += ["confusion    true class (rows) by predicted class (columns)", *_confusion(figures)]
+    return "\n".join(lines)
+
+
+def _confusion(figures: Evaluation) -> list[str]:
+    cells = [[f"{value:g}" for value in row] for row in figures.confusion]
+    width = max(len(text) for text in (*figures.classes, *(cell for row in cells for cell in row)))
+    table = [
+        ["", *figures.classes],
+        *([label, *row] for label, row in zip(figures.classes, cells, strict=True)),
+    ]
+    return ["  " + "  ".join(text.rjust(width) for text in row) for row in table]

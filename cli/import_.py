@@ -1,0 +1,47 @@
+"""``milpbn import``: the solution of an exported model becomes a result."""
+
+from __future__ import annotations
+
+import click
+
+from milpbn.cli.outputs import check_outputs
+from milpbn.cli.sections import verb
+from milpbn.cli.types import NUMBER
+
+
+@verb("import")
+@click.argument("solution")
+@click.option("--model", metavar="FILE", help="The exported model, if its sidecar has another stem.")
+@click.option("--data", metavar="DATA", help="The training data, if they moved since the export.")
+@click.option("--bound", type=NUMBER, help="The solver's bound as it prints it, if the file has none.")
+@click.option("--output", metavar="FILE", help="result.json.")
+@click.option("--classifier", metavar="FILE", help="The classifier as JSON.")
+def import_(
+    solution: str,
+    model: str | None,
+    data: str | None,
+    bound: float | None,
+    output: str | None,
+    classifier: str | None,
+) -> int:
+    r"""Read the solution file of CPLEX, Gurobi, SCIP, HiGHS or CBC for an exported model.
+
+    The structure is rebuilt, checked, and scored from the data; a solution of other data or options is
+    refused.
+
+    \b
+    Example:
+      milpbn import model.gurobi.sol --bound 5341.6 --output result.json --classifier classifier.json
+    """
+    check_outputs({"--output": output, "--classifier": classifier}, [solution, model, data])
+
+    from milpbn.cli.solve import show_result
+    from milpbn.external import import_solution
+    from milpbn.network import save_classifier
+
+    result = import_solution(solution, model=model, data=data, bound=bound)
+    if output is not None:
+        result.save(output)
+    if classifier is not None and result.classifier is not None:
+        save_classifier(result.classifier, classifier)
+    return show_result(result)

@@ -1,0 +1,126 @@
+"""``milpbn info``: what a file holds."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from milpbn.cli.options import TableOptions, table_options
+from milpbn.cli.sections import verb
+
+
+@verb()
+@click.argument("file")
+@table_options
+def info(file: str, table: TableOptions) -> None:
+    r"""Show what FILE is: a classifier, a result, the sidecar of a model, or a table.
+
+    A table may also be a catalog name or an embedded instance.
+
+    \b
+    Examples:
+      milpbn info classifier.json
+      milpbn info table.csv --target class
+    """
+    click.echo(_describe_document(file) if _is_object(file) else _describe_table(file, table))
+
+
+def _is_object(path: str) -> bool:
+    """Whether a file holds a JSON object, by its first character."""
+    try:
+        with open(path, "rb") as opened:
+            return opened.read(256).removeprefix(b"\xef\xbb\xbf").lstrip().startswith(b"{")
+    except (OSError, ValueError):
+        return False
+
+
+def _describe_document(path: str) -> str:
+    from milpbn.errors import InputError
+    from milpbn.model.sidecar import FORMAT as SIDECAR
+    from milpbn.network.files import FORMAT as CLASSIFIER
+    from milpbn.network.jsonable import parse_object, read_text
+
+    try:
+        document = parse_object(read_text(path, "file"))
+    except InputError as error:
+        raise InputError(f"The file {path!r} is unusable: {error}") from None
+    if document.get("format") == CLASSIFIER:
+        return _describe_classifier(path)
+    if document.get("format") == SIDECAR:
+        return _describe_sidecar(path)
+    if "status" in document and "structure" in document:
+        from milpbn.progress import closing_block
+        from milpbn.result import Result
+
+        return closing_block(Result.load(path))
+    raise InputError(f"The file {path!r} is neither a classifier, a result nor a sidecar of milpbn.")
+
+
+def _describe_classifier(path: str) -> str:
+    from milpbn.network import load_classifier
+
+    classifier = load_classifier(path)
+    source = classifier.provenance
+    data = source.get("data") if isinstance(source.get("data"), dict) else {}
+    lines = [
+        f"classifier  {path}",
+        f"learnt by   milpbn {source.get('milpbn', '(unknown version)')}, smoothing {classifier.smoothing:g}",
+        f"data        {data.get('name', '(unknown)')}: {data.get('samples', 'unknown number of')} samples",
+    ]
+    for key in ("objective", "bound", "status"):
+        if source.get(key) is not None:
+            lines.append(f"{key:<12}{source[key]}")
+    lines.append("variables")
+    names = [variable.name for variable in classifier.variables]
+    for variable, parents in zip(classifier.variables, classifier.structure.parents, strict=True):
+        kind = "nominal" if variable.cuts is None else "discretised"
+        mark = ", the class" if variable is classifier.variables[-1] else ""
+        lines.append(
+            f"  {variable.name}: {variable.n_states} states, {kind}{mark}; "
+            f"parents: {', '.join(names[j] for j in parents) or '(none)'}"
+        )
+    return "\n".join(lines)
+
+
+def _describe_sidecar(path: str) -> str:
+    from milpbn.model.sidecar import Sidecar
+
+    sidecar = Sidecar.load(Path(path))
+    score = sidecar.score
+    gamma = "" if score.gamma is None else f", gamma = {score.gamma:.6g}"
+    return "\n".join(
+        [
+            f"sidecar  {path}",
+            f"data     {sidecar.data.get('name', '(unknown)')}: {len(sidecar.names) - 1} features",
+            f"score    {score.name}{gamma}, max_parents = {score.max_parents}",
+            f"columns  {len(sidecar.columns)} parent sets, fingerprint {sidecar.fingerprint}",
+        ]
+    )
+
+
+def _describe_table(source: str, table: TableOptions) -> str:
+    import numpy as np
+
+    read = table.read(source)
+    dataset = read.dataset("train")
+    test = len(read.test_indices)
+    lines = [
+        f"data      {dataset.name}: {dataset.n_samples} training samples"
+        f"{f' and {test} test samples' if test else ''}, {dataset.merged.n_samples} different, "
+        f"{dataset.n_features} features, {dataset.n_classes} classes",
+        *(f"note      {note}" for note in dataset.notes),
+        "variables",
+    ]
+    for variable in dataset.variables[:-1]:
+        kind = "nominal" if variable.cuts is None else f"{len(variable.cuts)} cuts"
+        lines.append(f"  {variable.name}: {variable.n_states} states, {kind}: {_shorten(variable.states)}")
+    target = dataset.variables[-1]
+    weights = np.bincount(dataset.y, weights=dataset.weights, minlength=target.n_states)
+    lines.append(f"class {target.name}")
+    lines += [f"  {label}: {weight:g}" for label, weight in zip(target.states, weights, strict=True)]
+    return "\n".join(lines)
+
+
+def _shorten(states: tuple[str, ...], most: int = 8) -> str:
+    return ", ".join(states[:most]) + (", ..." if len(states) > most else "")

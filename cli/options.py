@@ -1,0 +1,336 @@
+"""The options that verbs share: of the table, of the score, of the constraints, of the search."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from milpbn.cli.sections import option, option_group
+from milpbn.cli.types import (
+    ARC,
+    ARC_WEIGHT,
+    CHILD_LIMIT,
+    CLASS_WEIGHTS,
+    COUNT,
+    COUNT_OR_CV,
+    FAMILY,
+    NAMES,
+    NUMBER,
+    NUMBER_OR_CV,
+    SETTING,
+    TIERS,
+)
+from milpbn.errors import InputError
+
+if TYPE_CHECKING:
+    from milpbn.data import Table
+    from milpbn.data.request import DataRequest
+    from milpbn.scores.constraints import Constraints
+    from milpbn.scores.spec import Score
+
+
+@dataclass(frozen=True)
+class TableOptions:
+    """How to read the training data: the rows that train, and the options of `milpbn.read_table`."""
+
+    rows: str = "train"
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+    def read(self, source: str) -> Table:
+        """Return the table; with the rows ``all`` it has no split any more."""
+        from dataclasses import replace
+
+        from milpbn.data import read_table
+
+        table = read_table(source, **self.settings)
+        return replace(table, train_rows=None) if self.rows == "all" else table
+
+    def request(self, source: str) -> DataRequest:
+        """Return the same in writing, for the sidecar of an exported model."""
+        from milpbn.data.request import DataRequest
+
+        return DataRequest(source, self.rows, self.settings)
+
+
+@option_group(
+    "Table",
+    "table",
+    option("--target", metavar="NAME", help="Class column; by default the last one."),
+    option("--continuous", type=NAMES, multiple=True, help="Columns to discretise (MDL criterion)."),
+    option("--nominal", type=NAMES, multiple=True, help="Columns to take as they are."),
+    option(
+        "--missing",
+        type=click.Choice(["drop", "state", "error"]),
+        help="Rows with missing values: drop them (the default), give missing values a state, or refuse.",
+    ),
+    option("--weights", metavar="NAME", help="Column of sample weights, which is no feature."),
+    option("--class-weights", type=CLASS_WEIGHTS, help="Factors on the weights by class."),
+    option("--data-dir", metavar="DIR", help="Folder of the catalog; by default the variable MILPBN_DATA."),
+    option(
+        "--states",
+        type=click.Choice(["seen", "declared"]),
+        default="seen",
+        help="States of nominal columns: those in training rows, or all that ARFF or Parquet declares.",
+    ),
+    option(
+        "--split",
+        type=click.Choice(["train", "all"]),
+        default="train",
+        show_default=True,
+        help="Which rows train where the catalog splits the data.",
+    ),
+)
+def table_options(
+    target: str | None,
+    continuous: tuple[tuple[str, ...], ...],
+    nominal: tuple[tuple[str, ...], ...],
+    missing: str | None,
+    weights: str | None,
+    class_weights: dict[str, float] | str | None,
+    data_dir: str | None,
+    states: str,
+    split: str,
+) -> TableOptions:
+    """Gather the options of the table; those at their defaults are left out."""
+    given = {
+        "target": target,
+        "continuous": [name for names in continuous for name in names],
+        "nominal": [name for names in nominal for name in names],
+        "missing": missing,
+        "weights": weights,
+        "class_weights": class_weights,
+        "data_dir": None if data_dir is None else os.path.abspath(data_dir),
+        "states": None if states == "seen" else states,
+    }
+    return TableOptions(split, {key: value for key, value in given.items() if value})
+
+
+@dataclass(frozen=True)
+class ScoreOptions:
+    """What was said about the score: attributes of `milpbn.Score`, and which of them validation chooses."""
+
+    given: Mapping[str, Any]
+    choose_p: bool = False
+    choose_max_parents: bool = False
+
+    @property
+    def chooses(self) -> bool:
+        """Whether validation chooses anything."""
+        return self.choose_p or self.choose_max_parents
+
+    def score(self) -> Score:
+        """Return the score, checked."""
+        from milpbn.scores.spec import Score
+
+        return Score(**self.given)
+
+
+@option_group(
+    "Score",
+    "score",
+    option(
+        "--score",
+        "name",
+        metavar="NAME",
+        help="sm (the default), sbm, hard-margin, ll, mdl or bic, aic, aicc, bdeu.",
+    ),
+    option(
+        "--p", type=NUMBER_OR_CV, help="gamma = log(p / (1 - p)); default 0.99. cv: choose by validation."
+    ),
+    option("--gamma", type=NUMBER, help="Desired log-margin in nats, instead of --p."),
+    option(
+        "--max-parents",
+        type=COUNT_OR_CV,
+        help="Most parents of a variable, the class among them; default 2. cv: choose 1 or 2 by validation.",
+    ),
+    option(
+        "--class-parents/--no-class-parents",
+        default=None,
+        help="The class may have feature parents (the default), or not.",
+    ),
+    option("--smoothing", type=NUMBER, help="Laplace constant of the parameters; default 1."),
+    option(
+        "--parent-sets",
+        type=click.Choice(["paper", "all"]),
+        help="Of generative scores: the margin's candidate sets (the default), or all.",
+    ),
+    option("--ess", "equivalent_sample_size", type=NUMBER, help="Equivalent sample size of bdeu; default 1."),
+    option(
+        "--penalty",
+        metavar="bic|aic|NATS",
+        help="Subtract per free parameter from a margin score; default 0.",
+    ),
+    option(
+        "--hybrid", type=NUMBER, help="Add so many times the log-likelihood to a margin score; default 0."
+    ),
+)
+def score_options(
+    name: str | None,
+    p: float | str | None,
+    gamma: float | None,
+    max_parents: int | str | None,
+    class_parents: bool | None,
+    smoothing: float | None,
+    parent_sets: str | None,
+    equivalent_sample_size: float | None,
+    penalty: str | None,
+    hybrid: float | None,
+) -> ScoreOptions:
+    """Gather what was said about the score."""
+    if p == "cv" and gamma is not None:
+        raise InputError("--p cv chooses gamma, so that --gamma has no part in it; leave one of them out.")
+    given = {
+        "name": name,
+        "p": None if p == "cv" else p,
+        "gamma": gamma,
+        "max_parents": None if max_parents == "cv" else max_parents,
+        "class_parents": class_parents,
+        "smoothing": smoothing,
+        "parent_sets": parent_sets,
+        "equivalent_sample_size": equivalent_sample_size,
+        "penalty": penalty,
+        "hybrid": hybrid,
+    }
+    known = {key: value for key, value in given.items() if value is not None}
+    return ScoreOptions(known, p == "cv", max_parents == "cv")
+
+
+@option_group(
+    "Constraints (names that hold commas stand in double quotes)",
+    "constraints",
+    option("--require", type=ARC, multiple=True, help="An arc that must be there."),
+    option("--forbid", type=ARC, multiple=True, help="An arc that must not be there."),
+    option("--tiers", type=TIERS, help="No arc leads from a later tier to an earlier one."),
+    option(
+        "--max-children",
+        type=CHILD_LIMIT,
+        multiple=True,
+        help="Most children: of every feature, or of one variable.",
+    ),
+    option("--fix", type=FAMILY, multiple=True, help="Exact parents of a variable; NAME= for none."),
+    option("--allow", type=FAMILY, multiple=True, help="The only possible parents of a variable."),
+    option(
+        "--arc-weight",
+        type=ARC_WEIGHT,
+        multiple=True,
+        help="Nats added to the score of structures with an arc.",
+    ),
+    option(
+        "--constraints",
+        "constraints_file",
+        metavar="FILE",
+        help="JSON file with the keys required, forbidden, tiers, max_children, fixed, allowed, arc_weights.",
+    ),
+)
+def constraint_options(
+    require: tuple[tuple[str, str], ...],
+    forbid: tuple[tuple[str, str], ...],
+    tiers: tuple[tuple[str, ...], ...] | None,
+    max_children: tuple[tuple[str, int], ...],
+    fix: tuple[tuple[str, tuple[str, ...]], ...],
+    allow: tuple[tuple[str, tuple[str, ...]], ...],
+    arc_weight: tuple[tuple[tuple[str, str], float], ...],
+    constraints_file: str | None,
+) -> Constraints:
+    """Gather the constraints of the options and of the file."""
+    from milpbn.scores.constraints import Constraints
+
+    base = Constraints() if constraints_file is None else read_constraints(constraints_file)
+    if tiers and base.tiers:
+        raise InputError(f"--tiers and the file {constraints_file!r} both give tiers; keep one of them.")
+    return Constraints(
+        required=(*base.required, *require),
+        forbidden=(*base.forbidden, *forbid),
+        tiers=tiers or base.tiers,
+        max_children=_once("--max-children", base.max_children, max_children),
+        fixed=_once("--fix", base.fixed, fix),
+        allowed=_once("--allow", base.allowed, allow),
+        arc_weights=_once("--arc-weight", base.arc_weights, arc_weight),
+    )
+
+
+def read_constraints(path: str) -> Constraints:
+    """Read a file of constraints, in the form of `milpbn.Constraints.to_dict`.
+
+    Raises
+    ------
+    InputError
+        If the file cannot be read or is no such JSON.
+    """
+    from milpbn.network.jsonable import parse_object, read_text
+    from milpbn.scores.constraints import Constraints
+
+    text = read_text(path, "file of constraints")
+    try:
+        values = parse_object(text)
+    except InputError as error:
+        raise InputError(f"The file of constraints {path!r} is unusable: {error}") from None
+    return Constraints.from_dict(values, f"The file of constraints {path!r}")
+
+
+def _once(name: str, base: Mapping[Any, Any], given: Iterable[tuple[Any, Any]]) -> dict[Any, Any]:
+    """Add pairs to a mapping, each key once."""
+    result = dict(base)
+    for key, value in given:
+        if key in result:
+            shown = " -> ".join(key) if isinstance(key, tuple) else key
+            raise InputError(f"{name} speaks of {shown!r} twice; keep one of them.")
+        result[key] = value
+    return result
+
+
+@option_group(
+    "Search",
+    "search",
+    option("--backend", metavar="NAME", help="auto (the default), highs, cbc, cpsat, scip or pulp:NAME."),
+    option("--acyclicity", metavar="order|cluster", help="Order rows (the default) or cutting planes."),
+    option("--time-limit", type=NUMBER, metavar="SECONDS", help="For everything, reading included."),
+    option(
+        "--gap-rel",
+        "--gap",
+        "gap_rel",
+        type=NUMBER,
+        help="Stop at this gap relative to the bound; default 0.",
+    ),
+    option("--gap-abs", type=NUMBER, metavar="NATS", help="Stop at this absolute gap; default 0."),
+    option("--threads", type=COUNT, help="By default all cores."),
+    option("--seed", "random_state", type=COUNT, help="Random seed; default 0."),
+    option("--start", metavar="FILE", help="Structure to start from: arc list, result or classifier file."),
+    option("--no-warm-start", is_flag=True, help="Do not hand the heuristics' best structure to the solver."),
+    option("--no-merge", is_flag=True, help="Do not merge identical samples."),
+    option(
+        "--solver-option", type=SETTING, multiple=True, help="One of the solver's own parameters; repeatable."
+    ),
+)
+def search_options(
+    backend: str | None,
+    acyclicity: str | None,
+    time_limit: float | None,
+    gap_rel: float | None,
+    gap_abs: float | None,
+    threads: int | None,
+    random_state: int | None,
+    start: str | None,
+    no_warm_start: bool,
+    no_merge: bool,
+    solver_option: tuple[tuple[str, str], ...],
+) -> dict[str, Any]:
+    """Gather attributes of `milpbn.solve.Options`, given ones only; ``start`` is still a path."""
+    given = {
+        "backend": backend,
+        "acyclicity": acyclicity,
+        "time_limit": time_limit,
+        "gap_rel": gap_rel,
+        "gap_abs": gap_abs,
+        "threads": threads,
+        "random_state": random_state,
+        "start": start,
+        "warm_start": False if no_warm_start else None,
+        "merge": False if no_merge else None,
+        "solver_options": _once("--solver-option", {}, solver_option) or None,
+    }
+    return {key: value for key, value in given.items() if value is not None}

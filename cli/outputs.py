@@ -1,0 +1,64 @@
+"""The files a verb will write, checked before the work begins."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
+from pathlib import Path
+
+from milpbn.errors import InputError
+
+
+def check_outputs(
+    outputs: Mapping[str, str | None], inputs: Iterable[str | None] = (), streams: Iterable[str] = ()
+) -> None:
+    """Check that every output can be written, and that none replaces an input or another output.
+
+    Parameters
+    ----------
+    outputs : mapping from option to path or None
+        Files to write, by the option that names them.
+    inputs : iterable of path or None
+        Files that the verb reads; what is no file (a catalog name) does not matter.
+    streams : iterable of str
+        Options whose files grow line by line, so that a device such as ``/dev/stderr`` will do.
+
+    Raises
+    ------
+    InputError
+        Naming the option.
+    """
+    taken = {os.path.realpath(path): "a file that is read" for path in inputs if path and Path(path).exists()}
+    for option, path in outputs.items():
+        if path is None:
+            continue
+        real = os.path.realpath(path)
+        if real in taken:
+            raise InputError(f"{option} {path!r} would overwrite {taken[real]}; choose another path.")
+        taken[real] = f"the file of {option}"
+        try:
+            _check_stream(path) if option in streams else _check_whole(path)
+        except InputError as error:
+            raise InputError(f"{option}: {error}") from None
+
+
+class _Checked(Exception):
+    """Leaves `atomic_path` before it replaces anything."""
+
+
+def _check_whole(path: str) -> None:
+    from milpbn.atomic import atomic_path
+
+    with suppress(_Checked), atomic_path(path):
+        raise _Checked
+
+
+def _check_stream(path: str) -> None:
+    target = Path(path)
+    if target.is_dir():
+        raise InputError(f"Cannot write {path!r}, which is a folder; name a file.")
+    if not target.parent.is_dir():
+        raise InputError(f"Cannot write {path!r}: its folder does not exist; create it first.")
+    if not os.access(target if target.exists() else target.parent, os.W_OK):
+        raise InputError(f"Cannot write {path!r} (no permission); choose another path.")

@@ -1,0 +1,79 @@
+"""Groups of options: each a section of the help, and one argument of the verbs that use it."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+import click
+
+Verb = Callable[..., Any]
+
+
+class SectionedOption(click.Option):
+    """An option that knows its section of the help."""
+
+    def __init__(self, *args: Any, section: str = "Options", **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.section = section
+
+
+class SectionedCommand(click.Command):
+    """A verb whose help shows its options by section."""
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the options, in the order of the groups, what belongs to none last."""
+        sections: dict[str, list[tuple[str, str]]] = {}
+        for parameter in self.get_params(ctx):
+            record = parameter.get_help_record(ctx)
+            if record is not None:
+                section = getattr(parameter, "section", "Options")
+                sections.setdefault(section, []).append(record)
+        for section, records in sections.items():
+            with formatter.section(section):
+                formatter.write_dl(records)
+
+
+#: Decorates a verb.
+verb = functools.partial(click.command, cls=SectionedCommand)
+
+
+def option(*names: str, **settings: Any) -> Callable[[str], Callable[[Verb], Verb]]:
+    """Return an option that still waits for its section."""
+    return lambda section: click.option(*names, cls=SectionedOption, section=section, **settings)
+
+
+def option_group(
+    section: str, argument: str, *options: Callable[[str], Callable[[Verb], Verb]]
+) -> Callable[[Callable[..., Any]], Callable[[Verb], Verb]]:
+    """Turn a function of option values into a decorator for verbs.
+
+    Parameters
+    ----------
+    section : str
+        Heading in the help.
+    argument : str
+        Name of the verb's argument that gets what the decorated function returns.
+    *options
+        From `option`; their names are the parameters of the decorated function.
+    """
+
+    def make(build: Callable[..., Any]) -> Callable[[Verb], Verb]:
+        keys = list(inspect.signature(build).parameters)
+
+        def decorate(command: Verb) -> Verb:
+            @functools.wraps(command)
+            def with_group(*args: Any, **values: Any) -> Any:
+                own = {key: values.pop(key) for key in keys}
+                return command(*args, **{argument: build(**own)}, **values)
+
+            decorated: Verb = with_group
+            for add in reversed(options):
+                decorated = add(section)(decorated)
+            return decorated
+
+        return functools.wraps(build)(decorate)
+
+    return make

@@ -1,0 +1,179 @@
+"""Values on the command line: finite numbers, names in CSV-style quotes, arcs, tiers, assignments.
+
+Names are separated by commas. A name that holds a separator (or begins or ends with a space) stands in
+double quotes, as in CSV files: ``--require '"income, yearly",class'``; a quote inside is doubled.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable
+from typing import Any, Generic, TypeVar
+
+import click
+
+T = TypeVar("T")
+
+
+class Parsed(click.ParamType, Generic[T]):
+    """A type whose values a function parses; the function's ValueError completes click's sentence.
+
+    Parameters
+    ----------
+    name : str
+        Shown in the help, in capitals.
+    parse : callable
+        From the text to the value.
+    """
+
+    def __init__(self, name: str, parse: Callable[[str], T]) -> None:
+        self.name = name
+        self._parse = parse
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> T:
+        """Return the parsed value, or fail with a sentence."""
+        if not isinstance(value, str):
+            return value
+        try:
+            return self._parse(value)
+        except ValueError as error:
+            self.fail(f"{value!r} {error}.", param, ctx)
+
+
+def parse_number(text: str) -> float:
+    """Return a finite number."""
+    try:
+        number = float(text)
+    except ValueError:
+        number = math.nan
+    if not math.isfinite(number):
+        raise ValueError("is not a finite number")
+    return number
+
+
+def parse_count(text: str) -> int:
+    """Return an integer."""
+    try:
+        return int(text)
+    except ValueError:
+        raise ValueError("is not an integer") from None
+
+
+def split(text: str, separator: str) -> list[str]:
+    """Split at the separators that stand outside double quotes; the quotes stay."""
+    pieces, quoted = [""], False
+    for character in text:
+        if character == '"':
+            quoted = not quoted
+        if character == separator and not quoted:
+            pieces.append("")
+        else:
+            pieces[-1] += character
+    if quoted:
+        raise ValueError("has a double quote that is not closed")
+    return pieces
+
+
+def parse_name(piece: str) -> str:
+    """Return a name without the quotes and spaces around it."""
+    text = piece.strip()
+    if not text:
+        raise ValueError("has an empty name")
+    if '"' not in text:
+        return text
+    inside = re.fullmatch(r'"((?:[^"]|"")+)"', text)
+    if inside is None:
+        raise ValueError("has quotes that do not stand around a whole name (double a quote inside a name)")
+    return inside[1].replace('""', '"')
+
+
+def parse_names(text: str) -> tuple[str, ...]:
+    """Return the names of a list such as ``A,B``."""
+    return tuple(parse_name(piece) for piece in split(text, ","))
+
+
+def parse_arc(text: str) -> tuple[str, str]:
+    """Return the parent and the child of ``PARENT,CHILD``."""
+    names = parse_names(text)
+    if len(names) != 2:
+        raise ValueError(
+            "is no arc, which is written PARENT,CHILD with names that hold commas in double quotes"
+        )
+    return names[0], names[1]
+
+
+def parse_arc_weight(text: str) -> tuple[tuple[str, str], float]:
+    """Return the arc and the weight of ``PARENT,CHILD=NATS``."""
+    *arc, weight = split(text, "=")
+    if not arc:
+        raise ValueError("has no weight, which is written PARENT,CHILD=NATS")
+    return parse_arc("=".join(arc)), parse_number(weight)
+
+
+def parse_tiers(text: str) -> tuple[tuple[str, ...], ...]:
+    """Return the tiers of ``A,B;C``, the earliest first."""
+    return tuple(parse_names(tier) for tier in split(text, ";"))
+
+
+def parse_family(text: str) -> tuple[str, tuple[str, ...]]:
+    """Return the variable and the parents of ``NAME=P1,P2``; ``NAME=`` means no parents."""
+    name, *rest = split(text, "=")
+    if not rest:
+        raise ValueError("has no equals sign; write NAME=PARENT,PARENT, or NAME= for no parents")
+    parents = "=".join(rest)
+    return parse_name(name), parse_names(parents) if parents.strip() else ()
+
+
+def parse_limit(text: str) -> tuple[str, int]:
+    """Return the name and the number of ``NAME=N``; a number alone speaks of every feature, ``*``."""
+    *names, count = split(text, "=")
+    return parse_name("=".join(names)) if names else "*", parse_count(count)
+
+
+def parse_class_weights(text: str) -> dict[str, float] | str:
+    """Return ``balanced``, or the weights of ``LABEL=WEIGHT,LABEL=WEIGHT`` by label."""
+    if text == "balanced":
+        return text
+    weights = {}
+    for piece in split(text, ","):
+        *label, weight = split(piece, "=")
+        if not label:
+            raise ValueError("has no equals sign; write LABEL=WEIGHT,LABEL=WEIGHT or balanced")
+        name = parse_name("=".join(label))
+        if name in weights:
+            raise ValueError(f"weighs the label {name!r} twice")
+        weights[name] = parse_number(weight)
+    return weights
+
+
+def parse_setting(text: str) -> tuple[str, str]:
+    """Return the key and the value of ``KEY=VALUE``."""
+    key, equals, value = text.partition("=")
+    if not equals or not key.strip():
+        raise ValueError("is not of the form KEY=VALUE")
+    return key.strip(), value.strip()
+
+
+def _or_cv(parse: Callable[[str], T]) -> Callable[[str], T | str]:
+    def parse_or_cv(text: str) -> T | str:
+        try:
+            return "cv" if text == "cv" else parse(text)
+        except ValueError as error:
+            raise ValueError(f"{error} (nor the word cv)") from None
+
+    return parse_or_cv
+
+
+NUMBER = Parsed("number", parse_number)
+COUNT = Parsed("integer", parse_count)
+NUMBER_OR_CV = Parsed("number|cv", _or_cv(parse_number))
+COUNT_OR_CV = Parsed("integer|cv", _or_cv(parse_count))
+NAMES = Parsed("a,b,...", parse_names)
+ARC = Parsed("parent,child", parse_arc)
+ARC_WEIGHT = Parsed("parent,child=nats", parse_arc_weight)
+TIERS = Parsed("a,b;c;...", parse_tiers)
+FAMILY = Parsed("name=p1,p2", parse_family)
+CHILD_LIMIT = Parsed("n|name=n", parse_limit)
+CLASS_WEIGHTS = Parsed("balanced|label=w,...", parse_class_weights)
+SETTING = Parsed("key=value", parse_setting)

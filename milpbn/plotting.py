@@ -1,0 +1,183 @@
+"""Pictures of a result: the network, and incumbent and bound over time (extra ``[plot]``)."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from milpbn.atomic import atomic_path
+from milpbn.errors import InputError
+from milpbn.network.structure import Structure
+from milpbn.progress import show_gap
+from milpbn.result import Result
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+#: Picture formats that can be written.
+SUFFIXES = (".png", ".svg", ".pdf")
+_CLASS, _FEATURE, _ARC, _CLASS_ARC = "#d95f02", "#4575b4", "#333333", "#d9d9d9"
+
+
+def _pyplot() -> Any:
+    try:
+        import matplotlib
+    except ImportError:
+        raise InputError(
+            "Pictures need matplotlib and networkx; install them with: pip install milpbn[plot]."
+        ) from None
+    matplotlib.use("Agg", force=False)
+    import matplotlib.pyplot as plt
+
+    return plt
+
+
+def layout(structure: Structure) -> dict[int, tuple[float, float]]:
+    """Return a place for every variable: the class on top, each feature below its feature parents.
+
+    Parameters
+    ----------
+    structure : Structure
+        Any acyclic structure.
+
+    Returns
+    -------
+    dict of int to (float, float)
+        x and y; features without feature parents lie in the second row, and rows are ordered so that children
+        come near the middle of their parents.
+    """
+    last = len(structure.names) - 1
+    depth: dict[int, int] = {}
+    for i in structure.topological_order():
+        above = [depth[j] for j in structure.parents[i] if j != last and j in depth]
+        depth[i] = 0 if i == last else 1 + max(above, default=0)
+    place = {last: (0.0, 0.0)}
+    for level in range(1, max(depth.values(), default=0) + 1):
+        row = [i for i, d in depth.items() if d == level and i != last]
+
+        def middle(i: int) -> float:
+            xs = [place[j][0] for j in structure.parents[i] if j != last and j in place]
+            return float(np.mean(xs)) if xs else 0.0
+
+        row.sort(key=lambda i: (middle(i), i))
+        width = max(1.0, len(row) - 1.0)
+        for k, i in enumerate(row):
+            # Neighbours of long rows are shifted a little in height, so that their names do not meet.
+            x = 0.0 if len(row) == 1 else 2.0 * k / width - 1.0
+            place[i] = (x, -level - 0.28 * (k % 2) * (len(row) > 4))
+    return place
+
+
+def plot_structure(structure: Structure, axes: Axes | None = None) -> Axes:
+    """Draw a structure: arcs from the class in light grey, arcs between features in black.
+
+    Raises
+    ------
+    InputError
+        If the extra ``[plot]`` is not installed.
+    """
+    plt = _pyplot()
+    import networkx as nx
+
+    if axes is None:
+        axes = plt.subplots(figsize=(8, 5))[1]
+    last = len(structure.names) - 1
+    graph = nx.DiGraph()
+    graph.add_nodes_from(range(last + 1))
+    graph.add_edges_from(structure.arcs)
+    place = layout(structure)
+    with_class = [a for a in structure.arcs if last in a]
+    rest = [a for a in structure.arcs if last not in a]
+    options: dict[str, Any] = {"ax": axes, "node_size": 900, "arrowsize": 12}
+    nx.draw_networkx_edges(graph, place, edgelist=with_class, edge_color=_CLASS_ARC, **options)
+    nx.draw_networkx_edges(graph, place, edgelist=rest, edge_color=_ARC, width=1.6, **options)
+    for i, name in enumerate(structure.names):
+        axes.text(
+            *place[i],
+            name.replace("-", "-\n") if len(name) > 14 else name,
+            ha="center",
+            va="center",
+            fontsize=7,
+            color="white",
+            bbox={"boxstyle": "round,pad=0.35", "fc": _CLASS if i == last else _FEATURE, "ec": "none"},
+        )
+    axes.margins(0.12)
+    axes.set_axis_off()
+    return axes
+
+
+def plot_trace(result: Result, axes: Axes | None = None) -> Axes:
+    """Draw incumbent and bound over time, the gap between them shaded.
+
+    Raises
+    ------
+    InputError
+        If the extra ``[plot]`` is not installed or the result has no trace.
+    """
+    plt = _pyplot()
+    if axes is None:
+        axes = plt.subplots(figsize=(6, 4))[1]
+    if not result.trace:
+        raise InputError("The result has no trace to draw; it comes from a run that found nothing.")
+    end = max(result.seconds.total, result.trace[-1][0])
+    points = [*result.trace, (end, *result.trace[-1][1:])]
+    t = np.array([p[0] for p in points])
+    z = np.array([np.nan if p[1] is None else p[1] for p in points])
+    b = np.array([np.nan if p[2] is None else p[2] for p in points])
+    axes.step(t, b, where="post", color=_CLASS, label="bound")
+    axes.step(t, z, where="post", color=_FEATURE, label="incumbent")
+    axes.fill_between(t, z, b, step="post", color="#bbbbbb", alpha=0.35, linewidth=0)
+    final = [v for v in (result.objective, result.bound) if v is not None]
+    settled = b[len(b) // 2 :]
+    if final and np.isfinite(settled).any():
+        # The first, trivial bounds would flatten everything that matters.
+        top = (
+            float(np.nanmax(b[t >= 0.1 * end]))
+            if np.isfinite(b[t >= 0.1 * end]).any()
+            else float(np.nanmax(b))
+        )
+        low = float(np.nanmin(z[t >= 0.1 * end])) if np.isfinite(z[t >= 0.1 * end]).any() else min(final)
+        span = max(top - low, 1e-6 * max(1.0, abs(top)))
+        axes.set_ylim(low - 0.08 * span, top + 0.08 * span)
+    axes.set_xlabel("seconds")
+    axes.set_ylabel("score (nats)")
+    proved = "proved optimal" if result.optimal else f"gap {show_gap(result.gap.relative_to_bound)} of the bound"
+    axes.set_title(f"{result.data.name}: {proved}")
+    axes.legend(frameon=False)
+    for side in ("top", "right"):
+        axes.spines[side].set_visible(False)
+    return axes
+
+
+def save_picture(result: Result, path: str | os.PathLike[str]) -> None:
+    """Write one picture with the network on the left and the trace on the right.
+
+    Parameters
+    ----------
+    result : Result
+        With a structure.
+    path : path
+        ``.png``, ``.svg`` or ``.pdf``; written atomically.
+
+    Raises
+    ------
+    InputError
+        If the suffix is another, the result has no structure, or the extra ``[plot]`` is missing.
+    """
+    if Path(path).suffix.lower() not in SUFFIXES:
+        raise InputError(f"A picture file ends in {', '.join(SUFFIXES)}; {os.fspath(path)!r} does not.")
+    if result.structure is None:
+        raise InputError("The result has no structure to draw.")
+    plt = _pyplot()
+    figure, (left, right) = plt.subplots(1, 2, figsize=(13, 5), width_ratios=(1.35, 1))
+    try:
+        plot_structure(result.structure, left)
+        plot_trace(result, right)
+        figure.tight_layout()
+        with atomic_path(path) as temporary:
+            figure.savefig(temporary, dpi=120)
+    finally:
+        plt.close(figure)

@@ -1,0 +1,242 @@
+"""P12's choice of gamma and max_parents by validation, before the final solve."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from milpbn.backends.registry import get_backend
+from milpbn.data import Dataset, Table, read_table, stratified_folds, validation_split
+from milpbn.data.dataset import UNKNOWN
+from milpbn.errors import InputError
+from milpbn.network.structure import Structure
+from milpbn.result import Result
+from milpbn.scores.constraints import Constraints
+from milpbn.scores.problem import build_problem
+from milpbn.scores.spec import P_GRID, Score, gamma_from_p
+from milpbn.solving import Options, solve, solve_problem
+
+#: Above this many training rows one validation set of `VALIDATION_SHARE` decides, else cross-validation (P12).
+LARGE, VALIDATION_SHARE, FOLDS = 1000, 0.2, 5
+#: P12 chooses the number of parents from these.
+MAX_PARENTS_GRID = (1, 2)
+#: Share of the time limit that the selection may take; without a limit every trial gets so many seconds.
+SELECTION_SHARE, TRIAL_SECONDS = 0.5, 60.0
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One pair of values.
+
+    Attributes
+    ----------
+    p, max_parents : float or None, int
+        The values tried (p is None for scores without gamma).
+    accuracy : float
+        Share of the validation weight classified correctly, over all splits.
+    proved : int
+        In how many splits the structure was proved optimal.
+    splits : int
+        Number of splits.
+    """
+
+    p: float | None
+    max_parents: int
+    accuracy: float
+    proved: int
+    splits: int
+
+
+@dataclass(frozen=True)
+class Selection:
+    """What was chosen, and everything that was tried.
+
+    Attributes
+    ----------
+    p, max_parents : float or None, int
+        The values with the highest accuracy; of equal ones fewer parents, then the smaller p.
+    protocol : str
+        ``validation set of 20 %`` or ``5-fold cross-validation``.
+    trials : tuple of Trial
+        In the order tried.
+    incumbent : Structure or None
+        The last split's structure at the chosen values, a start for the final solve.
+    """
+
+    p: float | None
+    max_parents: int
+    protocol: str
+    trials: tuple[Trial, ...]
+    incumbent: Structure | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return JSON-safe values."""
+        return {
+            "p": self.p,
+            "max_parents": self.max_parents,
+            "protocol": self.protocol,
+            "trials": [vars(t) for t in self.trials],
+        }
+
+
+def select(
+    data: Any,
+    score: Score,
+    *,
+    p_values: Sequence[float] | None = P_GRID,
+    max_parents_values: Sequence[int] = MAX_PARENTS_GRID,
+    constraints: Constraints | None = None,
+    started: float | None = None,
+    **options: Any,
+) -> Selection:
+    """Choose p (that is gamma) and max_parents by accuracy on rows that did not train (P12, section 6).
+
+    Cuts and states are learnt anew on the training rows of every split. The coefficients of a split are
+    shared over all values of p, and the structure found for one p is where the next one starts.
+
+    Parameters
+    ----------
+    data : Table, Dataset, or anything `read_table` reads
+        Training rows.
+    score : Score
+        Everything but the values to choose.
+    p_values : sequence of float or None
+        Values of p; None for scores without gamma, or to keep the score's own.
+    max_parents_values : sequence of int
+        Values of max_parents.
+    constraints : Constraints, optional
+        What every structure has to obey.
+    started : float, optional
+        `time.monotonic` value from which the time limit counts.
+    **options
+        Attributes of `milpbn.solving.Options`. Of a time limit the half goes to the selection.
+
+    Returns
+    -------
+    Selection
+    """
+    began = time.monotonic() if started is None else started
+    chosen = Options(**options)
+    if p_values is not None and score.name not in ("sm", "sbm"):
+        raise InputError(f"p belongs to the scores sm and sbm, not to {score.name}; leave it out.")
+    source = data if isinstance(data, Table | Dataset) else read_table(data)
+    splits, protocol = _splits(source, chosen.random_state)
+    points: list[float | None] = [None] if p_values is None else list(p_values)
+    backend = get_backend(chosen.backend)
+    version = backend.version()
+    limit = None if chosen.time_limit is None else began + SELECTION_SHARE * chosen.time_limit
+    waiting = len(splits) * len(max_parents_values) * len(points)
+
+    correct: dict[tuple[int, float | None], float] = {}
+    proved: dict[tuple[int, float | None], int] = {}
+    incumbents: dict[tuple[int, float | None], Structure | None] = {}
+    total = 0.0
+    for train, held_out in _datasets(source, splits):
+        total += float(held_out.weights.sum())
+        for max_parents in max_parents_values:
+            problem = build_problem(
+                train, replace(score, max_parents=max_parents), constraints, merge=chosen.merge
+            )
+            start = None
+            for p in points:
+                seconds = TRIAL_SECONDS if limit is None else max(0.05, (limit - time.monotonic()) / waiting)
+                waiting -= 1
+                trial = replace(
+                    chosen, time_limit=seconds, start=start, output=None, trace=None, log=None, verbose=False
+                )
+                own = problem if p is None else problem.with_gamma(gamma_from_p(p))
+                result = solve_problem(
+                    own, train, trial, backend, version, constraints or Constraints(), time.monotonic()
+                )
+                if result.limit == "user":
+                    raise KeyboardInterrupt
+                start = result.structure
+                key = max_parents, p
+                correct[key] = correct.get(key, 0.0) + _correct_weight(result, held_out)
+                proved[key] = proved.get(key, 0) + int(result.optimal)
+                incumbents[key] = result.structure
+    trials = tuple(Trial(p, k, correct[k, p] / total, proved[k, p], len(splits)) for k, p in correct)
+    best = min(trials, key=lambda t: (-round(t.accuracy, 12), t.max_parents, t.p or 0.0))
+    return Selection(best.p, best.max_parents, protocol, trials, incumbents[best.max_parents, best.p])
+
+
+def _splits(
+    source: Table | Dataset, random_state: int
+) -> tuple[list[tuple[NDArray[np.int64], NDArray[np.int64]]], str]:
+    """Return (training, validation) positions within the source."""
+    if isinstance(source, Table):
+        rows = source.train_indices
+        classes = source.dataset(rows).y
+    else:
+        rows, classes = np.arange(source.n_samples), source.y
+    if len(rows) > LARGE:
+        parts = [validation_split(classes, VALIDATION_SHARE, random_state)]
+        protocol = f"validation set of {100 * VALIDATION_SHARE:.0f} %"
+    else:
+        parts = stratified_folds(classes, min(FOLDS, len(rows)), random_state)
+        protocol = f"{len(parts)}-fold cross-validation"
+    return [(rows[a], rows[b]) for a, b in parts], protocol
+
+
+def _datasets(
+    source: Table | Dataset, splits: list[tuple[NDArray[np.int64], NDArray[np.int64]]]
+) -> Iterator[tuple[Dataset, Dataset]]:
+    for train_rows, held_out_rows in splits:
+        if isinstance(source, Table):
+            train = source.dataset(train_rows)
+            yield train, source.encode(train.variables, held_out_rows)
+        else:
+            yield source.take(train_rows), source.take(held_out_rows)
+
+
+def _correct_weight(result: Result, held_out: Dataset) -> float:
+    if result.classifier is None:
+        return 0.0
+    predicted = result.classifier.predict_log_joint(held_out).argmax(axis=1)
+    right = (predicted == held_out.y) & (held_out.y != UNKNOWN)
+    return float(held_out.weights[right].sum())
+
+
+def solve_selected(
+    data: Any,
+    score: Score,
+    *,
+    p_values: Sequence[float] | None = P_GRID,
+    max_parents_values: Sequence[int] = MAX_PARENTS_GRID,
+    constraints: Constraints | None = None,
+    started: float | None = None,
+    **options: Any,
+) -> Result:
+    """Choose p and max_parents by validation, then solve on all training rows; see `select` and `solve`.
+
+    Returns
+    -------
+    Result
+        With the `Selection` as ``selection``.
+    """
+    began = time.monotonic() if started is None else started
+    source = data if isinstance(data, Table | Dataset) else read_table(data)
+    chosen = select(
+        source,
+        score,
+        p_values=p_values,
+        max_parents_values=max_parents_values,
+        constraints=constraints,
+        started=began,
+        **options,
+    )
+    final = replace(score, max_parents=chosen.max_parents)
+    if chosen.p is not None:
+        final = replace(final, gamma=gamma_from_p(chosen.p))
+    if options.get("start") is None:
+        options["start"] = chosen.incumbent
+    result = solve(source, final, constraints=constraints, started=began, **options)
+    result = replace(result, selection=chosen.to_dict())
+    if options.get("output") is not None:
+        result.save(options["output"])
+    return result

@@ -1,0 +1,33 @@
+"""What the README promises: its commands are the ones that are run."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def commands() -> list[str]:
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    block = re.search(r"```sh\n(.*?)```", text, re.DOTALL)
+    assert block is not None
+    return [line for line in block.group(1).splitlines() if line and not line.startswith("#")]
+
+
+def test_the_readme_opens_with_two_commands():
+    solve, test = commands()
+    assert "milpbn solve --score sm --time-limit 60" in solve
+    assert "[" not in solve, "the first command needs no extra"
+    assert "pytest" in test
+
+
+def test_ci_calls_exactly_the_readmes_test_command():
+    assert commands()[1] in (ROOT / ".ci" / "run").read_text(encoding="utf-8").splitlines()
+
+
+def test_every_picture_and_page_that_is_linked_exists():
+    for page in [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]:
+        for target in re.findall(r"\]\(([^)#]+)\)", page.read_text(encoding="utf-8")):
+            if "://" not in target:
+                assert (page.parent / target).exists(), f"{page.name} links to {target}"
