@@ -7,7 +7,7 @@ import click
 from milpbn.cli.sections import verb
 
 
-@verb()
+@verb(short_help="List the solvers.")
 def backends() -> None:
     r"""List the solvers that milpbn drives, with versions, or what is missing.
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from milpbn.network import Classifier, Evaluation
 
 
-@verb()
+@verb(short_help="Count how often a classifier is right.")
 @click.argument("classifier")
 @click.argument("data")
 @click.option(

@@ -54,7 +54,7 @@ def model_options(
     }
 
 
-@verb()
+@verb(short_help="Write the model for another solver.")
 @click.argument("data", required=False)
 @table_options
 @score_options
@@ -107,7 +107,8 @@ def export(
         **model,
     )
     click.echo(
-        f"model    {written.model}: {written.rows} rows, {written.columns} columns, {written.nonzeros} non-zeros"
+        f"model    {written.model}: {written.rows} rows, {written.columns} columns, "
+        f"{written.nonzeros} non-zeros"
     )
     click.echo(f"sidecar  {written.sidecar}")
     click.echo(f"starts   {', '.join(sorted({str(path) for path in written.starts.values()}))}")

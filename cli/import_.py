@@ -9,7 +9,7 @@ from milpbn.cli.sections import verb
 from milpbn.cli.types import NUMBER
 
 
-@verb("import")
+@verb("import", short_help="Bring another solver's solution back.")
 @click.argument("solution")
 @click.option("--model", metavar="FILE", help="The exported model, if its sidecar has another stem.")
 @click.option("--data", metavar="DATA", help="The training data, if they moved since the export.")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -10,7 +11,7 @@ from milpbn.cli.options import TableOptions, table_options
 from milpbn.cli.sections import verb
 
 
-@verb()
+@verb(short_help="Show what a file holds.")
 @click.argument("file")
 @table_options
 def info(file: str, table: TableOptions) -> None:
@@ -62,7 +63,8 @@ def _describe_classifier(path: str) -> str:
 
     classifier = load_classifier(path)
     source = classifier.provenance
-    data = source.get("data") if isinstance(source.get("data"), dict) else {}
+    data: Any = source.get("data")
+    data = data if isinstance(data, dict) else {}
     lines = [
         f"classifier  {path}",
         f"learnt by   milpbn {source.get('milpbn', '(unknown version)')}, smoothing {classifier.smoothing:g}",

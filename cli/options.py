@@ -138,9 +138,7 @@ class ScoreOptions:
         metavar="NAME",
         help="sm (the default), sbm, hard-margin, ll, mdl or bic, aic, aicc, bdeu.",
     ),
-    option(
-        "--p", type=NUMBER_OR_CV, help="gamma = log(p / (1 - p)); default 0.99. cv: choose by validation."
-    ),
+    option("--p", type=NUMBER_OR_CV, help="gamma = log(p / (1 - p)); default 0.99. cv: by validation."),
     option("--gamma", type=NUMBER, help="Desired log-margin in nats, instead of --p."),
     option(
         "--max-parents",
@@ -162,11 +160,9 @@ class ScoreOptions:
     option(
         "--penalty",
         metavar="bic|aic|NATS",
-        help="Subtract per free parameter from a margin score; default 0.",
+        help="Subtract from a margin score per free parameter.",
     ),
-    option(
-        "--hybrid", type=NUMBER, help="Add so many times the log-likelihood to a margin score; default 0."
-    ),
+    option("--hybrid", type=NUMBER, help="Add so many times the log-likelihood to a margin score."),
 )
 def score_options(
     name: str | None,
@@ -217,7 +213,7 @@ def score_options(
         "--arc-weight",
         type=ARC_WEIGHT,
         multiple=True,
-        help="Nats added to the score of structures with an arc.",
+        help="Nats added to structures with an arc.",
     ),
     option(
         "--constraints",
@@ -294,9 +290,9 @@ def _once(name: str, base: Mapping[Any, Any], given: Iterable[tuple[Any, Any]]) 
         "--gap",
         "gap_rel",
         type=NUMBER,
-        help="Stop at this gap relative to the bound; default 0.",
+        help="Stop at this gap relative to the bound.",
     ),
-    option("--gap-abs", type=NUMBER, metavar="NATS", help="Stop at this absolute gap; default 0."),
+    option("--gap-abs", type=NUMBER, metavar="NATS", help="Stop at this absolute gap."),
     option("--threads", type=COUNT, help="By default all cores."),
     option("--seed", "random_state", type=COUNT, help="Random seed; default 0."),
     option("--start", metavar="FILE", help="Structure to start from: arc list, result or classifier file."),

@@ -43,7 +43,7 @@ def check_outputs(
             raise InputError(f"{option}: {error}") from None
 
 
-class _Checked(Exception):
+class _Checked(Exception):  # noqa: N818  # no error
     """Leaves `atomic_path` before it replaces anything."""
 
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from milpbn.network import Classifier
 
 
-@verb()
+@verb(short_help="Predict the classes of samples.")
 @click.argument("classifier")
 @click.argument("data")
 @click.option("--output", metavar="FILE", help="CSV file; by default the table goes to stdout.")

@@ -45,15 +45,16 @@ def explain(error: BaseException) -> tuple[int, str]:
         return USAGE, error.format_message()
     if isinstance(error, MemoryError):
         return USAGE, (
-            "The machine ran out of memory; reduce --max-parents, use --score sbm or --no-class-parents, or fewer "
-            "features or rows."
+            "The machine ran out of memory; reduce --max-parents, use --score sbm or --no-class-parents, or "
+            "fewer features or rows."
         )
     if isinstance(error, OSError) and error.filename is not None:
         reason = error.strerror or error
         return USAGE, f"The file {str(error.filename)!r} cannot be used ({reason}); choose another one."
     described = f"{type(error).__name__}: {error}".rstrip(".")
     return FAILED, (
-        f"milpbn failed unexpectedly ({described}); please report this with the output of `milpbn --debug ...`."
+        f"milpbn failed unexpectedly ({described}); please report this with what milpbn --debug shows of the "
+        "same command."
     )
 
 
@@ -74,4 +75,5 @@ def no_structure(result: Result) -> str:
         return "No structure obeys the constraints; relax them."
     if result.reason == "error":
         return f"{result.backend.version} failed ({result.detail or 'without a word'})."
-    return f"No structure was found within the {result.limit or 'time'} limit; raise it, or reduce --max-parents."
+    limit = result.limit or "time"
+    return f"No structure was found within the {limit} limit; raise it, or reduce --max-parents."

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from milpbn.scores.spec import Score
 
 
-@verb()
+@verb(short_help="Score a network of your own, and state its gap.")
 @click.argument("structure")
 @click.argument("data")
 @click.option("--bound", "bound_file", metavar="RESULT", help="result.json of the same data, with a bound.")
@@ -53,7 +53,7 @@ def score(
     else:
         if dataset.sha256 != result.data.sha256:
             raise InputError(
-                f"The bound in {bound_file!r} is for other data ({result.data.name!r}) than {dataset.name!r}: their "
+                f"The bound in {bound_file!r} is for other data ({result.data.name!r}) than {dataset.name!r}: "
                 "rows, columns or options of reading differ; give the data and the options of that run."
             )
         rules, candidates = resolve(result.constraints, dataset.names, spec)
@@ -84,8 +84,8 @@ def _same_score(result: Result, options: ScoreOptions, path: str) -> Score:
     for key, value in said.to_dict().items():
         if value != getattr(result.score, key):
             raise InputError(
-                f"The bound in {path!r} is for {key} = {getattr(result.score, key)}, not {value}; leave the score's "
-                "options out, or give a result of the same score."
+                f"The bound in {path!r} is for {key} = {getattr(result.score, key)}, not {value}; leave the "
+                "score's options out, or give a result of the same score."
             )
     return result.score
 
@@ -101,7 +101,7 @@ def why_outside(structure: Structure, score: Score, rules: Rules, candidates: Ca
     if candidates.choice(structure, margin=alike) is None:
         for i, parents in enumerate(structure.parents):
             if candidates.position(i, parents) is None:
-                shown = ", ".join(names[j] for j in parents) or "no parents"
+                shown = ", ".join(names[j] for j in parents) or "(none)"
                 return (
                     f"it gives {names[i]!r} {shown}, which max_parents or a constraint of that run rules out"
                 )

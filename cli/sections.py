@@ -24,13 +24,12 @@ class SectionedCommand(click.Command):
     """A verb whose help shows its options by section."""
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the options, in the order of the groups, what belongs to none last."""
+        """Write the options, in the order of the groups."""
         sections: dict[str, list[tuple[str, str]]] = {}
         for parameter in self.get_params(ctx):
-            record = parameter.get_help_record(ctx)
+            record = parameter.get_help_record(ctx) if isinstance(parameter, click.Option) else None
             if record is not None:
-                section = getattr(parameter, "section", "Options")
-                sections.setdefault(section, []).append(record)
+                sections.setdefault(getattr(parameter, "section", "Options"), []).append(record)
         for section, records in sections.items():
             with formatter.section(section):
                 formatter.write_dl(records)

@@ -59,7 +59,7 @@ def file_options(
     return Files(output, classifier, trace, log, quiet, verbose)
 
 
-@verb()
+@verb(short_help="Find the best structure, and bound what any could reach.")
 @click.argument("data", required=False)
 @table_options
 @score_options

@@ -59,6 +59,7 @@ def enumerate_best(
     hybrid: float = 0.0,
     allowed: Callable[[StructureParents], bool] | None = None,
     candidates: Sequence[Sequence[Sequence[int]]] | None = None,
+    bonus: Callable[[StructureParents], float] = lambda parents: 0.0,
 ) -> Best:
     """Score every acyclic structure and return the best.
 
@@ -76,6 +77,8 @@ def enumerate_best(
         User constraints: structures for which it returns False are left out.
     candidates : sequence of sequences of parent sets, optional
         The parent sets to choose from, one sequence for each variable, instead of `candidate_sets`.
+    bonus : callable
+        What a structure gets on top of its score, such as the prior weights of its arcs.
     """
     if parent_sets == "all" and score not in GENERATIVE_SCORES:
         raise ValueError("all parent sets are for generative scores")
@@ -83,7 +86,9 @@ def enumerate_best(
         candidates = candidate_sets(data.n_variables, max_parents, class_parents, parent_sets)
     fixed = tuple(tuple(tuple(sorted(s)) for s in sets) for sets in candidates)
     problem = _Problem(data, score, gamma, smoothing, ess, penalty, hybrid)
-    scored = [(problem.score(g), g) for g in acyclic_structures(fixed) if allowed is None or allowed(g)]
+    scored = [
+        (problem.score(g) + bonus(g), g) for g in acyclic_structures(fixed) if allowed is None or allowed(g)
+    ]
     objective = max((value for value, _ in scored), default=-inf)
     if objective == -inf:
         return Best(-inf, ())

@@ -1,1 +1,1 @@
-"""TODO."""
+"""Heuristics and comparison learners: structures that solvers start from."""

@@ -1,1 +1,1 @@
-"""TODO."""
+"""Scores: candidate parent sets, user constraints, coefficients, and re-scoring from the data."""

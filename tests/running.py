@@ -1,0 +1,148 @@
+"""Run one solver on one problem, and ask the oracle about the same problem."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from itertools import combinations
+
+import numpy as np
+import oracle
+import pytest
+
+from milpbn.backends.base import Backend, Outcome, Settings
+from milpbn.backends.registry import get_backend
+from milpbn.backends.rounds import solve_formulation
+from milpbn.data.dataset import Dataset, Variable
+from milpbn.errors import InputError
+from milpbn.model.formulation import formulate
+from milpbn.network.structure import Structure
+from milpbn.scores.constraints import Constraints
+from milpbn.scores.problem import Problem
+from milpbn.scores.spec import Score
+from milpbn.session import Session
+
+FORMULATIONS = ("order", "cluster")
+
+
+def _installed(name: str) -> bool:
+    try:
+        get_backend(name).version()
+    except InputError:
+        return False
+    return True
+
+
+#: The solvers of this machine; SCIP is an extra.
+BACKENDS = tuple(name for name in ("highs", "cbc", "cpsat", "scip") if _installed(name))
+
+
+def require_backend(name: str) -> Backend:
+    if name not in BACKENDS:
+        pytest.skip(f"{name} is not installed")
+    return get_backend(name)
+
+
+def dataset(rows, n_states=None, weights=None) -> Dataset:
+    """Data from integer codes, the class last."""
+    codes = np.array(rows, dtype=np.int32)
+    n_states = codes.max(axis=0) + 1 if n_states is None else n_states
+    names = [f"X{i + 1}" for i in range(codes.shape[1] - 1)] + ["C"]
+    variables = tuple(
+        Variable(name, tuple(f"s{j}" for j in range(n))) for name, n in zip(names, n_states, strict=True)
+    )
+    weights = np.ones(len(codes)) if weights is None else np.asarray(weights, dtype=np.float64)
+    return Dataset("test", variables, codes, weights)
+
+
+def random_data(seed, n_features=3, n_classes=3, max_states=3, n_samples=16, weights=False) -> Dataset:
+    rng = np.random.default_rng(seed)
+    return oracle.random_dataset(rng, n_features, n_classes, max_states, n_samples, weights)
+
+
+def run(
+    problem: Problem, backend: str, acyclicity: str = "order", start: Structure | None = None
+) -> tuple[Session, Outcome]:
+    """Solve with the solver alone: no heuristics, and no bound but the solver's."""
+    session = Session(problem, started=time.monotonic())
+    session.formulation = formulate(problem, acyclicity)
+    outcome = solve_formulation(get_backend(backend), session.formulation, start, Settings(), session)
+    if session.error is not None:
+        raise session.error
+    return session, outcome
+
+
+def optimum(data: Dataset, score: Score, constraints: Constraints | None = None) -> oracle.Best:
+    """Enumerate the structures over the candidate sets that `constraints` leave."""
+    constraints = constraints or Constraints()
+    sets = candidate_sets(data.names, score, constraints)
+    index = {name: i for i, name in enumerate(data.names)}
+    weights = {(index[a], index[b]): w for (a, b), w in constraints.arc_weights.items()}
+    obeys = predicate(data.names, constraints)
+    total = data.weights.sum()
+    penalty = {"bic": np.log(total) / 2, "aic": 1.0}.get(score.penalty, score.penalty)
+    return oracle.enumerate_best(
+        data,
+        score.name,
+        gamma=score.gamma,
+        smoothing=score.smoothing,
+        ess=score.equivalent_sample_size,
+        penalty=float(penalty),
+        hybrid=score.hybrid,
+        allowed=obeys if constraints else None,
+        candidates=sets,
+        bonus=lambda parents: sum(weights.get((j, i), 0.0) for i, p in enumerate(parents) for j in p),
+    )
+
+
+def candidate_sets(names, score: Score, constraints: Constraints | None = None) -> list[list[tuple[int, ...]]]:
+    """Candidate sets by their definition: all sets within the limits, filtered one by one.
+
+    Where a score tells class-free sets of a feature apart only by its linear terms, the smallest allowed one
+    stands for them.
+    """
+    V = len(names)
+    obeys = _local_predicate(names, constraints or Constraints())
+    result = []
+    for i in range(V):
+        others = [j for j in range(V) if j != i]
+        size = score.max_parents if i < V - 1 or score.class_parents else 0
+        sets = [s for k in range(min(size, V - 1) + 1) for s in combinations(others, k) if obeys(i, s)]
+        if i < V - 1 and score.parent_sets == "paper":
+            free = [s for s in sets if V - 1 not in s]
+            sets = [s for s in sets if V - 1 in s or not any(set(t) < set(s) for t in free)]
+        result.append(sets)
+    return result
+
+
+def predicate(names, constraints: Constraints) -> Callable[[tuple[tuple[int, ...], ...]], bool]:
+    """Whether a structure, as parent tuples, obeys the constraints: each looked up by itself."""
+    local = _local_predicate(names, constraints)
+    limits = constraints.max_children
+
+    def obeys(parents) -> bool:
+        for j, name in enumerate(names):
+            limit = limits.get(name, limits.get("*") if j < len(names) - 1 else None)
+            if limit is not None and sum(j in p for p in parents) > limit:
+                return False
+        return all(local(i, p) for i, p in enumerate(parents))
+
+    return obeys
+
+
+def _local_predicate(names, constraints: Constraints) -> Callable[[int, tuple[int, ...]], bool]:
+    tier = {name: level for level, members in enumerate(constraints.tiers) for name in members}
+
+    def obeys(i, parents) -> bool:
+        child, members = names[i], {names[j] for j in parents}
+        if any(b == child and a not in members for a, b in constraints.required):
+            return False
+        if any((a, child) in constraints.forbidden for a in members):
+            return False
+        if any(tier.get(a, -1) > tier.get(child, len(tier)) for a in members):
+            return False
+        if child in constraints.fixed and members != set(constraints.fixed[child]):
+            return False
+        return child not in constraints.allowed or members <= set(constraints.allowed[child])
+
+    return obeys

@@ -1,0 +1,148 @@
+"""Every solver, with every formulation and score, agrees with enumeration on random problems.
+
+``--oracle-problems 5000`` runs thousands of them.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from itertools import product
+
+import numpy as np
+import pytest
+from oracle import random_dataset
+from running import BACKENDS, FORMULATIONS, optimum, predicate, run
+
+from milpbn.data.dataset import Dataset
+from milpbn.errors import InputError
+from milpbn.result import is_optimal
+from milpbn.scores.constraints import Constraints
+from milpbn.scores.problem import build_problem
+from milpbn.scores.spec import MARGIN_SCORES, SCORES, Score
+
+TOLERANCE = 1e-6
+
+
+@dataclass(frozen=True)
+class Case:
+    data: Dataset
+    score: Score
+    constraints: Constraints
+    runs: tuple[tuple[str, str], ...]
+
+
+def is_large(number: int) -> bool:
+    """One round of scores in five has 4 features and 3 parents: for HiGHS only, the others take too long."""
+    return number // len(SCORES) % 5 == 4
+
+
+def score_name(number: int) -> str:
+    return SCORES[number % len(SCORES)]
+
+
+def runs(number: int) -> tuple[tuple[str, str], ...]:
+    backends = ("highs",) if is_large(number) else BACKENDS
+    return tuple(product(backends, FORMULATIONS))
+
+
+def make_case(number: int) -> Case:
+    rng = np.random.default_rng([2012, number])
+    name = score_name(number)
+    large = is_large(number)
+    n_features = 4 if large else int(rng.integers(1, 4))
+    options = {"max_parents": 3 if large else int(rng.integers(1, 4)), "class_parents": rng.random() < 0.7}
+    if name in MARGIN_SCORES:
+        options["smoothing"] = float(rng.choice([1.0, 0.5, 0.1]))
+        if name != "hard-margin":
+            options["gamma"] = float(rng.uniform(0.1, 4.0))
+        # Real terms: with penalty 0.25 and the like the best structure is rarely the empty one.
+        options["penalty"] = rng.choice([0.0, 0.0, 0.25, 1.5]) if rng.random() < 0.8 else "bic"
+        options["hybrid"] = float(rng.choice([0.0, 0.0, 0.1, 2.0]))
+    else:
+        options["parent_sets"] = str(rng.choice(["paper", "all"]))
+    if name == "bdeu":
+        options["equivalent_sample_size"] = float(rng.choice([0.5, 1.0, 10.0]))
+    # AICc with few samples: its domain, k < M - 1, cuts structures off.
+    n_samples = int(rng.integers(10, 50)) if name == "aicc" else int(rng.integers(8, 16 if large else 24))
+    data = random_dataset(
+        rng, n_features, int(rng.integers(2, 4)), 2 if large else 3, n_samples, weights=rng.random() < 0.4
+    )
+    pairs = [(a, b) for a in data.names for b in data.names if a != b]
+    chosen = rng.choice(len(pairs), size=int(rng.choice([0, 0, 2])), replace=False)
+    weights = {pairs[k]: float(rng.normal(scale=2.0)) for k in chosen}
+    return Case(data, Score(name=name, **options), Constraints(arc_weights=weights), runs(number))
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if "number" in metafunc.fixturenames:
+        metafunc.parametrize("number", range(metafunc.config.getoption("--oracle-problems")))
+
+
+def test_solvers_agree_with_enumeration(number: int) -> None:
+    case = make_case(number)
+    best = optimum(case.data, case.score, case.constraints)
+    if not best.structures:
+        assert case.score.name == "aicc"
+        with pytest.raises(InputError, match="AICc is defined for fewer than"):
+            build_problem(case.data, case.score, case.constraints)
+        return
+    problem = build_problem(case.data, case.score, case.constraints)
+    obeys = predicate(case.data.names, case.constraints)
+    for backend, acyclicity in case.runs:
+        session, outcome = run(problem, backend, acyclicity)
+        where = f"{backend} with {acyclicity} and {case.score}: {outcome}"
+        assert outcome.finished, where
+        assert session.objective is not None, where
+        assert session.structure is not None, where
+        assert session.best_bound is not None, where
+        assert session.objective == pytest.approx(best.objective, rel=TOLERANCE, abs=TOLERANCE), where
+        assert session.best_bound >= best.objective - 1e-9 * max(1.0, abs(best.objective)), where
+        assert obeys(session.structure.parents), where
+        assert session.structure.parents in best.structures, where
+        assert is_optimal(session.objective, session.best_bound), where
+
+
+def test_every_combination_is_met_five_times() -> None:
+    met = Counter(
+        (score_name(number), backend, acyclicity)
+        for number in range(200)
+        for backend, acyclicity in runs(number)
+    )
+    assert set(met) == set(product(SCORES, BACKENDS, FORMULATIONS))
+    assert min(met.values()) >= 5
+    large = Counter(score_name(number) for number in range(200) if is_large(number))
+    assert all(large[name] >= 5 for name in SCORES)
+
+
+def test_problems_use_every_option() -> None:
+    cases = [make_case(number) for number in range(200)]
+    margin = [case for case in cases if case.score.is_margin]
+    rest = [case for case in cases if not case.score.is_margin]
+    for name in SCORES:
+        own = [case for case in cases if case.score.name == name]
+        assert {case.score.max_parents for case in own} == {1, 2, 3}
+        assert {case.score.class_parents for case in own} == {False, True}
+        assert {case.data.n_classes for case in own} == {2, 3}
+        assert any(case.data.n_features == 4 and case.score.class_parents for case in own)
+        assert any((case.data.weights % 1 != 0).any() for case in own)
+        assert any(case.constraints for case in own)
+    assert {case.score.penalty for case in margin} >= {0.0, 0.25, 1.5, "bic"}
+    assert {case.score.hybrid for case in margin} == {0.0, 0.1, 2.0}
+    assert {case.score.parent_sets for case in rest} == {"paper", "all"}
+
+
+def test_aicc_meets_the_end_of_its_domain() -> None:
+    """Some problem has structures with k >= M - 1 among its candidates, and one without."""
+    numbers = [n for n in range(200) if score_name(n) == "aicc"]
+    cut = 0
+    for number in numbers:
+        case = make_case(number)
+        try:
+            problem = build_problem(case.data, case.score, case.constraints)
+        except InputError:
+            continue
+        assert problem.curve is not None
+        blocks = np.split(problem.curve.parameters, problem.candidates.offsets[1:-1])
+        cut += sum(b.max() for b in blocks) >= case.data.weights.sum() - 1
+    assert cut >= 3
