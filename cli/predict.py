@@ -75,7 +75,7 @@ def _rows(classifier: Classifier, samples: Dataset, proba: bool, joint: bool) ->
         header += [f"P({label})" for label in classifier.classes]
     if joint:
         blocks.append(log_joint)
-        header += [f"log P({label}, x)" for label in classifier.classes]
+        header += [f"log_joint({label})" for label in classifier.classes]
     yield list(header)
     numbers = np.hstack(blocks).tolist() if blocks else [[]] * samples.n_samples
     for best, row in zip(log_joint.argmax(axis=1), numbers, strict=True):

@@ -53,8 +53,8 @@ def score(
     else:
         if dataset.sha256 != result.data.sha256:
             raise InputError(
-                f"The bound in {bound_file!r} is for other data ({result.data.name!r}) than {dataset.name!r}: "
-                "rows, columns or options of reading differ; give the data and the options of that run."
+                f"The bound in {bound_file!r} is for other data ({result.data.name!r}) than {dataset.name!r}; "
+                "give the data, rows and options of reading of that run."
             )
         rules, candidates = resolve(result.constraints, dataset.names, spec)
         value = rescore(dataset, own, spec, rules)

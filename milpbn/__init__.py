@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from milpbn.scores.constraints import Constraints
     from milpbn.scores.rescore import rescore
     from milpbn.scores.spec import Score
-    from milpbn.selection import select
+    from milpbn.selection import select, solve_selected
     from milpbn.solving import solve
 
 # Imported at first use: NumPy, pandas and numba take a second that `milpbn --help` does not need.
@@ -42,9 +42,31 @@ _HOME = {
     "rescore": "scores.rescore",
     "select": "selection",
     "solve": "solving",
+    "solve_selected": "selection",
 }
 
-__all__ = sorted([*_HOME, "__version__"])
+__all__ = [
+    "Classifier",
+    "Constraints",
+    "Dataset",
+    "InputError",
+    "MilpbnError",
+    "Result",
+    "Score",
+    "SolverError",
+    "Structure",
+    "Table",
+    "Variable",
+    "__version__",
+    "evaluate",
+    "export_model",
+    "import_solution",
+    "read_table",
+    "rescore",
+    "select",
+    "solve",
+    "solve_selected",
+]
 
 
 def __getattr__(name: str) -> Any:

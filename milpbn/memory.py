@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from pathlib import Path
 
 from milpbn.errors import InputError
@@ -16,16 +17,12 @@ def available_memory() -> int | None:
             if line.startswith("MemAvailable:"):
                 limits.append(int(line.split()[1]) * 1024)
     except OSError:
-        try:
+        with suppress(ValueError, OSError, AttributeError):
             limits.append(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
-        except (ValueError, OSError, AttributeError):
-            pass
-    try:
+    with suppress(OSError, ValueError):
         maximum = Path("/sys/fs/cgroup/memory.max").read_text().strip()
         if maximum != "max":
             limits.append(int(maximum) - int(Path("/sys/fs/cgroup/memory.current").read_text()))
-    except (OSError, ValueError):
-        pass
     return min(limits) if limits else None
 
 

@@ -144,7 +144,9 @@ def plot_trace(result: Result, axes: Axes | None = None) -> Axes:
         axes.set_ylim(low - 0.08 * span, top + 0.08 * span)
     axes.set_xlabel("seconds")
     axes.set_ylabel("score (nats)")
-    proved = "proved optimal" if result.optimal else f"gap {show_gap(result.gap.relative_to_bound)} of the bound"
+    proved = (
+        "proved optimal" if result.optimal else f"gap {show_gap(result.gap.relative_to_bound)} of the bound"
+    )
     axes.set_title(f"{result.data.name}: {proved}")
     axes.legend(frameon=False)
     for side in ("top", "right"):

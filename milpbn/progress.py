@@ -17,6 +17,13 @@ HEARTBEAT = 5.0
 HEADER = f"{'time':>9} {'nodes':>9} {'incumbent':>16} {'bound':>16} {'gap':>9}  source"
 
 
+def wants_progress(verbose: bool | None) -> bool:
+    """Return whether to show progress: as asked, else in a terminal or a notebook."""
+    if verbose is not None:
+        return verbose
+    return "ipykernel" in sys.modules or sys.stderr.isatty()
+
+
 def show_number(value: float | None, digits: int = 6) -> str:
     """Return a score for people: fixed digits, or a dash for an unknown one."""
     return "-" if value is None else f"{value:.{digits}f}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -15,6 +16,7 @@ from milpbn.data import Dataset, Table, read_table, stratified_folds, validation
 from milpbn.data.dataset import UNKNOWN
 from milpbn.errors import InputError
 from milpbn.network.structure import Structure
+from milpbn.progress import wants_progress
 from milpbn.result import Result
 from milpbn.scores.constraints import Constraints
 from milpbn.scores.problem import build_problem
@@ -132,16 +134,12 @@ def select(
     limit = None if chosen.time_limit is None else began + SELECTION_SHARE * chosen.time_limit
     waiting = len(splits) * len(max_parents_values) * len(points)
 
-    correct: dict[tuple[int, float | None], float] = {}
-    proved: dict[tuple[int, float | None], int] = {}
-    incumbents: dict[tuple[int, float | None], Structure | None] = {}
-    total = 0.0
+    show = wants_progress(chosen.verbose)
+    tallies: dict[tuple[int, float | None], _Tally] = {}
     for train, held_out in _datasets(source, splits):
-        total += float(held_out.weights.sum())
         for max_parents in max_parents_values:
-            problem = build_problem(
-                train, replace(score, max_parents=max_parents), constraints, merge=chosen.merge
-            )
+            own_score = replace(score, max_parents=max_parents)
+            problem = build_problem(train, own_score, constraints, merge=chosen.merge)
             start = None
             for p in points:
                 seconds = TRIAL_SECONDS if limit is None else max(0.05, (limit - time.monotonic()) / waiting)
@@ -149,20 +147,57 @@ def select(
                 trial = replace(
                     chosen, time_limit=seconds, start=start, output=None, trace=None, log=None, verbose=False
                 )
-                own = problem if p is None else problem.with_gamma(gamma_from_p(p))
                 result = solve_problem(
-                    own, train, trial, backend, version, constraints or Constraints(), time.monotonic()
+                    problem if p is None else problem.with_gamma(gamma_from_p(p)),
+                    train,
+                    trial,
+                    backend,
+                    version,
+                    constraints or Constraints(),
+                    time.monotonic(),
                 )
                 if result.limit == "user":
                     raise KeyboardInterrupt
                 start = result.structure
-                key = max_parents, p
-                correct[key] = correct.get(key, 0.0) + _correct_weight(result, held_out)
-                proved[key] = proved.get(key, 0) + int(result.optimal)
-                incumbents[key] = result.structure
-    trials = tuple(Trial(p, k, correct[k, p] / total, proved[k, p], len(splits)) for k, p in correct)
+                tally = tallies.setdefault((max_parents, p), _Tally())
+                tally.add(result, held_out)
+                if show:
+                    _report(time.monotonic() - began, waiting, max_parents, p, tally)
+    trials = tuple(Trial(p, k, t.accuracy, t.proved, len(splits)) for (k, p), t in tallies.items())
     best = min(trials, key=lambda t: (-round(t.accuracy, 12), t.max_parents, t.p or 0.0))
-    return Selection(best.p, best.max_parents, protocol, trials, incumbents[best.max_parents, best.p])
+    return Selection(best.p, best.max_parents, protocol, trials, tallies[best.max_parents, best.p].incumbent)
+
+
+@dataclass
+class _Tally:
+    """Validation results of one pair of values, summed over the splits so far."""
+
+    right: float = 0.0
+    total: float = 0.0
+    proved: int = 0
+    incumbent: Structure | None = None
+
+    @property
+    def accuracy(self) -> float:
+        return self.right / self.total
+
+    def add(self, result: Result, held_out: Dataset) -> None:
+        self.total += float(held_out.weights.sum())
+        self.proved += int(result.optimal)
+        self.incumbent = result.structure
+        if result.classifier is not None:
+            predicted = result.classifier.predict_log_joint(held_out).argmax(axis=1)
+            right = (predicted == held_out.y) & (held_out.y != UNKNOWN)
+            self.right += float(held_out.weights[right].sum())
+
+
+def _report(seconds: float, waiting: int, max_parents: int, p: float | None, tally: _Tally) -> None:
+    values = f"max_parents = {max_parents}" + ("" if p is None else f", p = {p}")
+    print(
+        f"{seconds:8.1f}s  selection: {values}: accuracy {100 * tally.accuracy:.2f} %, {waiting} trials to go",
+        file=sys.stderr,
+        flush=True,
+    )
 
 
 def _splits(
@@ -192,14 +227,6 @@ def _datasets(
             yield train, source.encode(train.variables, held_out_rows)
         else:
             yield source.take(train_rows), source.take(held_out_rows)
-
-
-def _correct_weight(result: Result, held_out: Dataset) -> float:
-    if result.classifier is None:
-        return 0.0
-    predicted = result.classifier.predict_log_joint(held_out).argmax(axis=1)
-    right = (predicted == held_out.y) & (held_out.y != UNKNOWN)
-    return float(held_out.weights[right].sum())
 
 
 def solve_selected(

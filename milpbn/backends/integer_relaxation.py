@@ -119,12 +119,18 @@ def relax_to_integers(milp: Milp, objective: float | None = None) -> IntegerRela
 
     exact = _exact_rows(milp, scaled)
     blocks = [
-        (milp.A[exact], milp.row_lower[exact] - milp.A[exact] @ origin, milp.row_upper[exact] - milp.A[exact] @ origin)
+        (
+            milp.A[exact],
+            milp.row_lower[exact] - milp.A[exact] @ origin,
+            milp.row_upper[exact] - milp.A[exact] @ origin,
+        )
     ]
     for sign, side in ((1.0, milp.row_upper), (-1.0, -milp.row_lower)):
         rows = np.flatnonzero(~exact & np.isfinite(side))
         if rows.size:
-            matrix, right = _rounded_rows(sp.csr_array(sign * milp.A[rows]), side[rows], unit, scaled, direction, origin, range_)
+            matrix, right = _rounded_rows(
+                sp.csr_array(sign * milp.A[rows]), side[rows], unit, scaled, direction, origin, range_
+            )
             blocks.append((matrix, np.full(len(rows), -np.inf), right))
 
     per_step = np.where(milp.c == 0, 0.0, np.where(scaled, direction, np.ceil(scale * milp.c)))
@@ -175,7 +181,9 @@ def integral_columns(milp: Milp) -> NDArray[np.bool_]:
     defining = integral_rows & alone & (milp.row_lower == milp.row_upper)
     found[A.indices[continuous & defining[row] & (np.abs(A.data) == 1)]] = True
 
-    finite_integral = _is_integer(milp.lower) & _is_integer(milp.upper) & np.isfinite(milp.lower) & np.isfinite(milp.upper)
+    finite_integral = (
+        _is_integer(milp.lower) & _is_integer(milp.upper) & np.isfinite(milp.lower) & np.isfinite(milp.upper)
+    )
     good = ~milp.integer & ~found & finite_integral
     while True:
         kept = ~milp.integer[A.indices] & ~found[A.indices]
@@ -198,7 +206,9 @@ def _exact_rows(milp: Milp, scaled: NDArray[np.bool_]) -> NDArray[np.bool_]:
     return entries & sides[0] & sides[1]
 
 
-def _scale(milp: Milp, lower: Vector, upper: Vector, scaled: NDArray[np.bool_], objective: float | None) -> float:
+def _scale(
+    milp: Milp, lower: Vector, upper: Vector, scaled: NDArray[np.bool_], objective: float | None
+) -> float:
     """Return S, the least power of two for which rounding stays below `TOLERANCE`, if the integers allow it."""
     largest = np.maximum(np.maximum(np.abs(lower), np.abs(upper)), upper - lower)
     range_ = float(np.abs(milp.c) @ largest)

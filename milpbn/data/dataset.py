@@ -105,7 +105,7 @@ class Dataset:
         return np.array([v.n_states for v in self.variables], dtype=np.int64)
 
     @property
-    def X(self) -> NDArray[np.int32]:
+    def X(self) -> NDArray[np.int32]:  # noqa: N802  # the field's name
         """Feature codes, shape (M, N)."""
         return self.codes[:, :-1]
 

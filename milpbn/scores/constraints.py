@@ -210,7 +210,7 @@ def atoms(constraints: Constraints, names: Sequence[str]) -> list[Atom]:
         shown = "{" + ", ".join(members) + "}"
         result.append(Atom(f"allowed parents of {name}: {shown}", Rules(forbidden=others)))
     every = constraints.max_children.get("*")
-    limits = {i: every for i in range(len(names) - 1)} if every is not None else {}
+    limits = dict.fromkeys(range(len(names) - 1), every) if every is not None else {}
     limits |= {at(n, "max_children"): c for n, c in constraints.max_children.items() if n != "*"}
     for i, limit in limits.items():
         if limit < 0:
