@@ -93,18 +93,19 @@ def _same_score(result: Result, options: ScoreOptions, path: str) -> Score:
 def why_outside(structure: Structure, score: Score, rules: Rules, candidates: Candidates) -> str | None:
     """Return why a bound over the candidates under the rules does not speak of a structure, or None.
 
-    Under a margin score a feature's parent sets without the class are all alike, so that one that is no
-    candidate is covered by one that is; with local terms or arc weights they differ.
+    Under a margin score alone all parent sets without the class are alike for a feature, so that a candidate
+    inside such a set stands for it; local terms and arc weights tell them apart.
     """
     alike = score.is_margin and not score.has_local_terms and not rules.arc_weights
-    names = structure.names
-    if candidates.choice(structure, margin=alike) is None:
-        for i, parents in enumerate(structure.parents):
-            if candidates.position(i, parents) is None:
-                shown = ", ".join(names[j] for j in parents) or "(none)"
-                return (
-                    f"it gives {names[i]!r} {shown}, which max_parents or a constraint of that run rules out"
-                )
+    names, target = structure.names, len(structure.names) - 1
+    for i, parents in enumerate(structure.parents):
+        if alike and target not in (i, *parents):
+            inside = any(set(s) <= set(parents) for s in candidates.sets[i])
+        else:
+            inside = candidates.position(i, parents) is not None
+        if not inside:
+            shown = ", ".join(names[j] for j in parents) or "(none)"
+            return f"the parents {shown} of {names[i]!r} are none of the parent sets of that run"
     for j, limit in rules.max_children.items():
         if sum(j in parents for parents in structure.parents) > limit:
             return f"that run allowed {names[j]!r} at most {limit} children"

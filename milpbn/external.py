@@ -16,7 +16,6 @@ from milpbn.data import Dataset
 from milpbn.data.request import DataRequest
 from milpbn.errors import InputError
 from milpbn.learners.first_incumbent import first_incumbent
-from milpbn.memory import require_memory
 from milpbn.model.commands import solver_commands
 from milpbn.model.formulation import formulate
 from milpbn.model.lp_file import write_lp
@@ -28,7 +27,6 @@ from milpbn.model.start_files import write_starts
 from milpbn.network.structure import Structure
 from milpbn.result import BackendInfo, DataSummary, Result, Seconds, is_optimal
 from milpbn.scores.constraints import Constraints
-from milpbn.scores.forecast import solver_bytes
 from milpbn.scores.problem import build_problem
 from milpbn.scores.rescore import rescore
 from milpbn.scores.spec import Score
@@ -125,8 +123,6 @@ def export_model(
     spec = Score(name=score) if isinstance(score, str) else score
     rules = constraints or Constraints()
     problem = build_problem(dataset, spec, rules, merge=merge)
-    needed = solver_bytes(problem)
-    require_memory(needed, "The model", "reduce --max-parents, use --score sbm or --no-class-parents")
     formulation = formulate(problem)
     mark = fingerprint(dataset.sha256, spec, rules, formulation.acyclicity, merge)
     milp = _with_mark(formulation.milp, mark)

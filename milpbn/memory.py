@@ -46,5 +46,6 @@ def require_memory(needed: int, what: str, remedy: str) -> None:
     available = available_memory()
     if available is not None and needed > available:
         raise InputError(
-            f"{what} would need {format_bytes(needed)} of memory, and {format_bytes(available)} are available; {remedy}."
+            f"{what} would need {format_bytes(needed)} of memory, and {format_bytes(available)} are available; "
+            f"{remedy}."
         )

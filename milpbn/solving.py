@@ -16,14 +16,12 @@ from milpbn.backends.rounds import solve_formulation
 from milpbn.data import Dataset, Table, read_table
 from milpbn.errors import InputError, MilpbnError, SolverError
 from milpbn.learners.first_incumbent import first_incumbent
-from milpbn.memory import require_memory
 from milpbn.model.formulation import ACYCLICITY, Formulation, formulate
 from milpbn.network.classifier import Classifier
 from milpbn.network.structure import Structure
 from milpbn.progress import Progress, TraceFile, wants_progress
 from milpbn.result import BackendInfo, DataSummary, Gap, Result, Seconds, is_optimal
 from milpbn.scores.constraints import Constraints
-from milpbn.scores.forecast import solver_bytes
 from milpbn.scores.problem import Problem, build_problem
 from milpbn.scores.spec import Score
 from milpbn.scores.trivial_bound import trivial_bound
@@ -225,13 +223,14 @@ class _Run:
         self._saved = time.monotonic()
 
     def run(self) -> Result:
+        session = self.session
         try:
             try:
                 self._search()
             except KeyboardInterrupt:
-                self.session.stop("user")
-            if self.session.error is not None and self.session.structure is None:
-                raise self.session.error
+                session.stop("user")
+            except SolverError as error:
+                session.error = session.error or error
             result = self._result(final=True)
         finally:
             if self._trace is not None:
@@ -239,24 +238,18 @@ class _Run:
                 self._trace.close()
         if self.options.output is not None:
             result.save(self.options.output)
-        if self.session.error is not None:
-            raise self.session.error
+        if session.error is not None:
+            raise session.error
         return result
 
     def _search(self) -> None:
         session = self.session
         session.bound(trivial_bound(self.problem), "certified")
         self._first_incumbents()
-        self._show()
+        self._tick()
         if session.stopping():
             return
         begun = time.monotonic()
-        needed = solver_bytes(self.problem)
-        require_memory(
-            needed,
-            f"The model for {self.info.name} ({needed // 12:,} non-zeros at the least)",
-            "reduce --max-parents, use --score sbm or --no-class-parents",
-        )
         formulation = formulate(self.problem, self.options.acyclicity)
         session.formulation = formulation
         self.times["model"] = time.monotonic() - begun
@@ -271,13 +264,16 @@ class _Run:
 
         def found(structure: Structure) -> None:
             session.offer(structure, "local search")
-            self._show()
+
+        def stopping() -> bool:
+            self._tick()
+            return time.monotonic() > end or session.stopping()
 
         first_incumbent(
             self.problem,
             self.options.start,
             random_state=self.options.random_state,
-            stopping=lambda: time.monotonic() > end or session.stopping(),
+            stopping=stopping,
             found=found,
         )
 
@@ -311,8 +307,7 @@ class _Run:
             try:
                 session.changed.wait(0.2)
                 session.changed.clear()
-                self._show()
-                self._save()
+                self._tick()
                 # Coalesce: many changes at once give one line.
                 thread.join(0.05)
             except KeyboardInterrupt:
@@ -331,9 +326,10 @@ class _Run:
                 self.outcome = Outcome(limit="memory", detail="out of memory")
                 return
             raise SolverError(f"{self.info.version} failed: {error}") from error
-        self._show()
+        self._tick()
 
-    def _show(self) -> None:
+    def _tick(self) -> None:
+        """Show what changed, and save it from time to time."""
         session = self.session
         _, objective, bound, trace = session.snapshot()
         if self._progress is not None:
@@ -341,8 +337,6 @@ class _Run:
             self._progress.line(session.elapsed(), session.node_count, objective, bound, gap, session.source)
         if self._trace is not None:
             self._trace.update(trace)
-
-    def _save(self) -> None:
         if self.options.output is not None and time.monotonic() - self._saved > SAVE_EVERY:
             self._result(final=False).save(self.options.output)
             self._saved = time.monotonic()
@@ -351,7 +345,9 @@ class _Run:
         session, outcome = self.session, self.outcome
         structure, objective, bound, trace = session.snapshot()
         limit = session.stopped if session.stopped not in (None, "gap") else outcome.limit
-        if structure is None and outcome.infeasible:
+        if session.error is not None:
+            reason, limit = "error", None
+        elif structure is None and outcome.infeasible:
             reason, limit = "infeasible", None
         elif structure is None or objective is None:
             reason, limit = "no_solution", limit or "time"
@@ -379,7 +375,7 @@ class _Run:
             trace=tuple(trace),
             seed=self.options.random_state,
             nodes=session.node_count,
-            detail=outcome.detail,
+            detail=outcome.detail if session.error is None else str(session.error),
         )
         return replace(result, classifier=fit_classifier(self.dataset, result)) if final else result
 

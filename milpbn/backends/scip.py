@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import io
-import math
 import tempfile
 import threading
 from collections.abc import Sequence
@@ -89,6 +88,8 @@ def _solve(
 ) -> Outcome:
     pyscipopt = _pyscipopt()
     model = pyscipopt.Model()
+    # SCIP's complaints go to Python's standard error, where they can be caught; the rest is silent.
+    model.redirectOutput()
     model.hideOutput()
     with open_log(settings.log):
         pass  # SCIP opens the file itself, but says nothing if it cannot.
@@ -142,17 +143,10 @@ def _set_options(model: Any, settings: Settings) -> None:
                 value = {"true": True, "false": False, "1": True, "0": False}[text.lower()]
             elif kind in (int, float):
                 value = kind(text)
-            # SCIP's own complaint would reach the terminal.
-            with _quiet(model):
+            with contextlib.redirect_stderr(io.StringIO()):
                 model.setParam(key, value)
-        except (KeyError, ValueError, TypeError, OverflowError, LookupError) as error:
+        except (LookupError, ValueError, TypeError, OverflowError) as error:
             raise unknown_option("SCIP", key) from error
-
-
-@contextlib.contextmanager
-def _quiet(model: Any) -> Any:
-    with contextlib.redirect_stderr(io.StringIO()), contextlib.redirect_stdout(io.StringIO()):
-        yield
 
 
 class _Run:

@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
 from milpbn.data.dataset import Dataset
 from milpbn.scores.candidates import Candidates
 from milpbn.scores.spec import Score
 from milpbn.scores.tables import DENSE_CELLS_PER_SAMPLE, active_columns
-
-if TYPE_CHECKING:
-    from milpbn.scores.problem import Problem
 
 
 def n_margin_rows(data: Dataset, score: Score) -> int:
@@ -55,23 +51,24 @@ def tensor_bytes(data: Dataset, candidates: Candidates, score: Score) -> int:
     return 4 * data.n_samples * len(columns) + tables + max(tables, tensor)
 
 
-def solver_bytes(problem: Problem) -> int:
-    """Forecast the bytes of the sparse model and the copy that a solver makes of it.
+def solver_bytes(data: Dataset, candidates: Candidates, score: Score) -> int:
+    """Forecast the memory of the sparse model of a margin score and of the solver's own copies.
 
-    A non-zero takes 12 bytes (value and column index); the solver keeps its rows and its columns.
+    A non-zero takes 12 bytes (value and column index); the model holds it once, the solver by rows and by columns.
 
     Parameters
     ----------
-    problem : Problem
-        With its coefficients.
+    data : Dataset
+        Merged training data.
+    candidates : Candidates
+        Parent sets.
+    score : Score
+        A margin score.
 
     Returns
     -------
     int
         Bytes, beyond those of the coefficients.
     """
-    candidates = problem.candidates
-    nonzeros = candidates.n_sets + len(candidates.arcs[0]) + 2 * candidates.n_variables**2
-    if problem.margins is not None:
-        nonzeros += problem.margins.n_rows * (len(problem.margins.columns) + 1)
+    nonzeros = n_margin_rows(data, score) * (len(active_columns(candidates)) + 1)
     return 3 * 12 * nonzeros

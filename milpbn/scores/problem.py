@@ -13,7 +13,7 @@ from milpbn.network.structure import Structure
 from milpbn.scores.candidates import Candidates, count_candidates, require_candidates
 from milpbn.scores.conflicts import resolve
 from milpbn.scores.constraints import Constraints, Rules
-from milpbn.scores.forecast import tensor_bytes
+from milpbn.scores.forecast import solver_bytes, tensor_bytes
 from milpbn.scores.generative import AiccCurve, LocalScores, bdeu_scores, local_scores
 from milpbn.scores.margins import MarginRows, margin_rows
 from milpbn.scores.spec import Score
@@ -101,7 +101,12 @@ def _linear_terms(
 
 
 def build_problem(
-    data: Dataset, score: Score, constraints: Constraints | None = None, *, merge: bool = True
+    data: Dataset,
+    score: Score,
+    constraints: Constraints | None = None,
+    *,
+    merge: bool = True,
+    for_milp: bool = True,
 ) -> Problem:
     """Build candidate sets and coefficients.
 
@@ -115,6 +120,8 @@ def build_problem(
         User constraints by name.
     merge : bool
         Merge identical samples into one with their weight (no score changes).
+    for_milp : bool
+        A sparse model will be made of the coefficients: the memory forecast includes it.
 
     Returns
     -------
@@ -135,8 +142,13 @@ def build_problem(
     local = local_scores(data, candidates) if score.has_local_terms else None
     margins = None
     if score.is_margin:
-        needed = tensor_bytes(data, candidates, score)
-        require_memory(needed, "The coefficients alpha(i, k, m, c)", remedy)
+        needed, what = tensor_bytes(data, candidates, score), "The coefficients alpha(i, k, m, c)"
+        if for_milp:
+            needed, what = (
+                needed + solver_bytes(data, candidates, score),
+                what + " and the model made of them",
+            )
+        require_memory(needed, what, remedy)
         margins = margin_rows(data, candidates, score)
     curve = None
     if score.name == "aicc":

@@ -45,7 +45,7 @@ class MarginTables:
 def joint_states(
     codes: NDArray[np.int32], members: tuple[int, ...], n_states: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], int]:
-    """Number the joint states of some variables, the last member varying fastest.
+    """Return the numbers of the joint states of some variables, the last member varying fastest.
 
     Parameters
     ----------

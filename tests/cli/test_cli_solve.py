@@ -1,0 +1,206 @@
+"""``milpbn solve`` in this process: options reach the library, files and exit codes are as promised."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cli_common import QUICK, run, toy_rows, write_csv
+
+import milpbn
+from milpbn.result import Result
+
+
+def solved(tmp_path: Path, *arguments: object) -> dict[str, Any]:
+    output = tmp_path / "result.json"
+    done = run("solve", *arguments, *QUICK, "--output", output)
+    assert done.exit_code == 0, done.output
+    return json.loads(output.read_text())
+
+
+def test_the_three_channels(shop: Path) -> None:
+    done = run("solve", shop / "toy.csv", *QUICK)
+    assert done.exit_code == 0
+    assert done.stdout.startswith("data       toy: 40 samples")
+    assert "status     optimal" in done.stdout
+    assert "Numeric, taken as nominal: c." in done.stderr
+    assert "incumbent" in done.stderr.splitlines()[1]
+
+
+def test_quiet_keeps_only_the_answer(shop: Path) -> None:
+    done = run("solve", shop / "toy.csv", *QUICK, "--quiet")
+    assert done.stderr == ""
+    assert "incumbent" in done.stdout
+
+
+def test_verbose_shows_the_states(shop: Path) -> None:
+    assert "a: x, y, z" in run("solve", shop / "toy.csv", *QUICK, "-v").stderr
+
+
+def test_same_answer_as_the_library(shop: Path, tmp_path: Path) -> None:
+    result = solved(tmp_path, shop / "toy.csv", "--p", "0.9", "--max-parents", "3", "--no-class-parents")
+    score = milpbn.Score(p=0.9, max_parents=3, class_parents=False)
+    expected = milpbn.solve(str(shop / "toy.csv"), score, backend="highs", threads=1)
+    assert result["objective"] == expected.objective
+    assert result["score"] == expected.score.to_dict()
+    assert result["status"]["reason"] == "optimal"
+
+
+def test_corral_reaches_its_known_optimum(tmp_path: Path) -> None:
+    result = solved(tmp_path, "corral", "--score", "sbm", "--p", "0.9", "--no-class-parents")
+    assert result["objective"] == pytest.approx(261.127228, abs=1e-6)
+
+
+def test_score_options_arrive(shop: Path, tmp_path: Path) -> None:
+    options = ["--gamma", "1.5", "--smoothing", "0.5", "--penalty", "bic", "--hybrid", "0.25"]
+    assert solved(tmp_path, shop / "toy.csv", *options)["score"] == {
+        "name": "sm",
+        "gamma": 1.5,
+        "max_parents": 2,
+        "smoothing": 0.5,
+        "class_parents": True,
+        "parent_sets": "paper",
+        "equivalent_sample_size": 1.0,
+        "penalty": "bic",
+        "hybrid": 0.25,
+    }
+    options = ["--score", "bdeu", "--ess", "3", "--parent-sets", "all", "--max-parents", "1"]
+    score = solved(tmp_path, shop / "toy.csv", *options)["score"]
+    assert (score["name"], score["equivalent_sample_size"], score["parent_sets"]) == ("bdeu", 3.0, "all")
+
+
+def test_constraints_arrive_and_hold(shop: Path, tmp_path: Path) -> None:
+    file = tmp_path / "constraints.json"
+    file.write_text(json.dumps({"forbidden": [["a", "c"]], "max_children": {"b": 1}}))
+    options = ["--constraints", file, "--require", "b,a", "--forbid", "class,c", "--max-children", "2"]
+    options += ["--fix", "c=", "--allow", "class=", "--tiers", "class,b;a,c", "--arc-weight", "b,a=0.5"]
+    result = solved(tmp_path, shop / "toy.csv", *options)
+    assert result["constraints"] == {
+        "required": [["b", "a"]],
+        "forbidden": [["a", "c"], ["class", "c"]],
+        "tiers": [["class", "b"], ["a", "c"]],
+        "max_children": {"b": 1, "*": 2},
+        "fixed": {"c": []},
+        "allowed": {"class": []},
+        "arc_weights": [["b", "a", 0.5]],
+    }
+    assert "b" in result["structure"]["a"]
+    assert result["structure"]["c"] == result["structure"]["class"] == []
+
+
+def test_names_with_separators(tmp_path: Path) -> None:
+    header = '"income, yearly","x=y;z","5"" pipe",class'
+    table = write_csv(tmp_path / "odd.csv", toy_rows(), header)
+    options = ["--require", '"income, yearly","5"" pipe"', "--fix", '"x=y;z"="income, yearly",class']
+    structure = solved(tmp_path, table, *options)["structure"]
+    assert "income, yearly" in structure['5" pipe']
+    assert structure["x=y;z"] == ["income, yearly", "class"]
+
+
+def test_table_options_arrive(tmp_path: Path) -> None:
+    rows = [
+        [a, str(i * 1.5), "?" if i == 0 else b, label, "2"] for i, (a, b, _, label) in enumerate(toy_rows())
+    ]
+    table = write_csv(tmp_path / "t.csv", rows, "a,b,c,label,w")
+    options = ["--target", "label", "--weights", "w", "--nominal", "b", "--missing", "state"]
+    result = solved(tmp_path, table, *options, "--class-weights", "good=2,bad=0.5", "--max-parents", "1")
+    assert result["data"]["samples"] == 40
+    assert result["class"] == "label"
+    assert sorted(result["structure"]) == ["a", "b", "c", "label"]
+    assert solved(tmp_path, table, "--target", "label", "--max-parents", "1")["data"]["samples"] == 39
+
+
+def test_split_all_trains_on_every_row(tmp_path: Path) -> None:
+    write_csv(tmp_path / "toy.csv", toy_rows())
+    (tmp_path / "toy.csv.gz").write_bytes(__import__("gzip").compress((tmp_path / "toy.csv").read_bytes()))
+    (tmp_path / "catalog.json").write_text(json.dumps({"toy": {"train_rows": 30}}))
+    (tmp_path / "toy.csv").unlink()
+    catalog = ["toy", "--data-dir", tmp_path]
+    assert solved(tmp_path, *catalog)["data"]["samples"] == 30
+    assert solved(tmp_path, *catalog, "--split", "all")["data"]["samples"] == 40
+
+
+def test_start_from_each_kind_of_file(shop: Path, tmp_path: Path) -> None:
+    arcs = tmp_path / "arcs.txt"
+    arcs.write_text("class -> a\nclass -> b\na -> b\n")
+    for start in (arcs, shop / "result.json", shop / "classifier.json"):
+        assert solved(tmp_path, shop / "toy.csv", "--start", start)["status"]["reason"] == "optimal"
+
+
+@pytest.mark.parametrize("switch", ["--no-merge", "--no-warm-start", "--acyclicity=cluster"])
+def test_switches_leave_the_optimum(shop: Path, tmp_path: Path, switch: str) -> None:
+    known = json.loads((shop / "result.json").read_text())["objective"]
+    assert solved(tmp_path, shop / "toy.csv", switch)["objective"] == pytest.approx(known, abs=1e-6)
+
+
+def test_search_options_arrive(shop: Path, tmp_path: Path) -> None:
+    options = [
+        "--gap",
+        "0.99",
+        "--seed",
+        "7",
+        "--trace",
+        tmp_path / "t.jsonl",
+        "--log",
+        tmp_path / "solver.log",
+    ]
+    result = solved(tmp_path, shop / "toy.csv", *options)
+    assert result["seed"] == 7
+    assert result["backend"]["threads"] == 1
+    lines = (tmp_path / "t.jsonl").read_text().splitlines()
+    assert json.loads(lines[-1])["incumbent"] == result["objective"]
+
+
+def test_the_solver_gets_its_options_and_log(shop: Path, tmp_path: Path) -> None:
+    log = tmp_path / "solver.log"
+    options = ["--no-warm-start", "--solver-option", "presolve=off", "--log", log]
+    solved(tmp_path, "corral", *options)
+    assert "HiGHS" in log.read_text()
+
+
+def test_p_and_max_parents_by_validation(shop: Path, tmp_path: Path) -> None:
+    result = solved(tmp_path, shop / "toy.csv", "--p", "cv", "--max-parents", "cv")
+    assert result["score"]["max_parents"] in (1, 2)
+    result = solved(tmp_path, shop / "toy.csv", "--p", "0.9", "--max-parents", "cv")
+    assert result["score"]["gamma"] == milpbn.Score(p=0.9).gamma
+
+
+def test_no_file_without_being_asked(shop: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert run("solve", shop / "toy.csv", *QUICK).exit_code == 0
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_output_is_updated_while_the_search_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    saved: list[float | None] = []
+    save = Result.save
+
+    def record(self: Result, path: Any) -> None:
+        saved.append(self.bound)
+        save(self, path)
+
+    monkeypatch.setattr(Result, "save", record)
+    monkeypatch.setattr("milpbn.solving.SAVE_EVERY", 0.0)
+    options = ["--backend", "highs", "--threads", "1", "--time-limit", "4"]
+    assert run("solve", "waveform-21", *options, "--output", tmp_path / "r.json").exit_code == 0
+    assert len(saved) > 2
+    assert json.loads((tmp_path / "r.json").read_text())["bound"] == saved[-1]
+
+
+@pytest.mark.parametrize(
+    ("reason", "limit", "code"),
+    [("no_solution", "time", 3), ("no_solution", "user", 130), ("infeasible", None, 2), ("error", None, 4)],
+)
+def test_exit_codes_without_a_structure(
+    shop: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, reason: str, limit: str | None, code: int
+) -> None:
+    known = json.loads((shop / "result.json").read_text())
+    known |= {"structure": None, "objective": None, "status": {"reason": reason, "limit": limit}}
+    monkeypatch.setattr("milpbn.solving.solve", lambda *args, **options: Result.from_dict(known))
+    done = run("solve", shop / "toy.csv", "-q", "--classifier", tmp_path / "c.json")
+    assert done.exit_code == code
+    assert done.stderr.startswith("Error: ")
+    assert done.stderr.count("\n") == 1
+    assert not (tmp_path / "c.json").exists()
