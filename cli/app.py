@@ -14,6 +14,7 @@ from milpbn.cli.export import export
 from milpbn.cli.import_ import import_
 from milpbn.cli.info import info
 from milpbn.cli.instances import instances
+from milpbn.cli.plot import plot
 from milpbn.cli.predict import predict
 from milpbn.cli.report import report
 from milpbn.cli.score import score
@@ -88,5 +89,5 @@ def app(context: click.Context) -> int | None:
     return None
 
 
-for _verb in (solve, export, import_, predict, evaluate, info, score, instances, backends):
+for _verb in (solve, export, import_, predict, evaluate, plot, info, score, instances, backends):
     app.add_command(_verb)

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import threading
-import time
-from concurrent.futures import ThreadPoolExecutor
+from importlib.metadata import version
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from milpbn.backends.base import (
-    Backend,
     Capabilities,
     Events,
     Outcome,
@@ -19,6 +17,7 @@ from milpbn.backends.base import (
     parse_number,
     unknown_option,
 )
+from milpbn.backends.child import ChildBackend
 from milpbn.backends.guard import GuardedEvents
 from milpbn.backends.integer_relaxation import IntegerRelaxation, relax_to_integers
 from milpbn.backends.process import open_log
@@ -30,11 +29,12 @@ from milpbn.model.milp import Milp
 POLL_SECONDS = 0.05
 
 
-class CpSatBackend(Backend):
+class CpSatBackend(ChildBackend):
     """CP-SAT with bounds that hold for the MILP, and points whose integer columns are CP-SAT's.
 
-    It solves an `IntegerRelaxation`, whose optimum exceeds the MILP's by at most some 1e-7 of it. A reported point keeps CP-SAT's integers; its other columns are recomputed. What is optimal for the
-    relaxation may miss the MILP's optimum by that rounding.
+    It solves an `IntegerRelaxation`, whose optimum exceeds the MILP's by at most some 1e-7 of it. A reported
+    point keeps CP-SAT's integers; its other columns are recomputed. What is optimal for the relaxation may
+    miss the MILP's optimum by that rounding.
     """
 
     name = "cpsat"
@@ -42,14 +42,13 @@ class CpSatBackend(Backend):
 
     def version(self) -> str:
         """Return OR-Tools' version."""
-        import ortools
+        # Importing the library itself would keep this process from importing highspy.
+        return f"CP-SAT of OR-Tools {version('ortools')}"
 
-        return f"CP-SAT of OR-Tools {ortools.__version__}"
-
-    def solve(
+    def solve_here(
         self, milp: Milp, start: NDArray[np.float64] | None, settings: Settings, events: Events
     ) -> Outcome:
-        """Maximise the MILP; see `Backend.solve`."""
+        """Maximise the MILP in this process; see `ChildBackend`."""
         from ortools.sat.python import cp_model
 
         solver = cp_model.CpSolver()
@@ -109,8 +108,6 @@ def _set_options(parameters: Any, settings: Settings) -> None:
     parameters.random_seed = settings.seed
     parameters.relative_gap_limit = 0.0
     parameters.absolute_gap_limit = 0.0
-    # Else CP-SAT replaces the caller's handler of Ctrl-C while it runs.
-    parameters.catch_sigint_signal = False
     parameters.log_search_progress = settings.log is not None
     parameters.log_to_stdout = False
     for key, text in settings.options.items():
@@ -157,27 +154,21 @@ def _point(milp: Milp, relaxation: IntegerRelaxation, solution: Any) -> NDArray[
 
 
 def _run(solver: Any, model: Any, callback: Any, events: GuardedEvents) -> None:
-    """Solve in another thread, so that this one stays free for signals and can ask CP-SAT to stop."""
+    """Solve, while another thread watches for the word to stop."""
     done = threading.Event()
 
-    def solve() -> None:
-        try:
-            solver.solve(model, callback)
-        finally:
-            done.set()
-
-    with ThreadPoolExecutor(1) as pool:
-        future = pool.submit(solve)
-        try:
-            while not done.wait(POLL_SECONDS):
-                if events.stopping():
-                    solver.stop_search()
-        finally:
-            # Also when an exception, such as KeyboardInterrupt, leaves this thread: do not wait for the end.
-            while not done.is_set():
+    def watch() -> None:
+        while not done.wait(POLL_SECONDS):
+            if events.stopping():
                 solver.stop_search()
-                time.sleep(POLL_SECONDS)
-        future.result()
+
+    watcher = threading.Thread(target=watch, daemon=True)
+    watcher.start()
+    try:
+        solver.solve(model, callback)
+    finally:
+        done.set()
+        watcher.join()
     events.reraise()
 
 

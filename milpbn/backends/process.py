@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TextIO
+from typing import Any, TextIO
 
 from milpbn.errors import InputError
 
@@ -43,7 +43,6 @@ def run_process(
     on_line: Callable[[str], None],
     stop: Callable[[], bool],
     grace: float = 1.0,
-    environment: dict[str, str] | None = None,
 ) -> Exit:
     """Run a command in a session of its own, so that a Ctrl-C at the terminal reaches only this process.
 
@@ -60,8 +59,6 @@ def run_process(
         Asked about twenty times a second, in the calling thread.
     grace : float
         Seconds between the first interrupt and the kill.
-    environment : dict of str to str, optional
-        Environment of the child; this process's if None.
 
     Returns
     -------
@@ -79,7 +76,6 @@ def run_process(
             stdin=subprocess.DEVNULL,
             stdout=terminal,
             stderr=terminal,
-            env=environment,
             start_new_session=True,
         )
     except OSError:
@@ -87,7 +83,18 @@ def run_process(
         raise
     finally:
         os.close(terminal)
-    reader = _LineReader(output, on_line)
+    return supervise(process, _LineReader(output, on_line), stop=stop, interrupt=lambda: _interrupt(process), grace=grace)
+
+
+def supervise(
+    process: subprocess.Popen[bytes],
+    reader: OutputReader,
+    *,
+    stop: Callable[[], bool],
+    interrupt: Callable[[], None],
+    grace: float,
+) -> Exit:
+    """Wait for a child process in a session of its own; parameters and behaviour as `run_process`."""
     stopped: float | None = None
     interrupted = -INTERRUPT_SECONDS
     try:
@@ -101,40 +108,46 @@ def run_process(
                     break
                 if now - interrupted >= INTERRUPT_SECONDS:
                     interrupted = now
-                    _interrupt(process)
+                    interrupt()
             with contextlib.suppress(subprocess.TimeoutExpired):
                 process.wait(POLL_SECONDS)
     finally:
         _kill(process)
-        # A grandchild that left the group could hold the terminal open: do not wait for it for ever.
+        # A grandchild that left the group could hold the output open: do not wait for it for ever.
         reader.join(5.0)
     if reader.error is not None:
         raise reader.error
     return Exit(process.returncode, stopped is not None)
 
 
-class _LineReader(threading.Thread):
-    """Hands over lines until the other end is closed, and keeps the first exception."""
+class OutputReader(threading.Thread):
+    """Passes on what a child process says, until it ends, and keeps the first exception."""
 
-    def __init__(self, descriptor: int, on_line: Callable[[str], None]) -> None:
+    def __init__(self, receive: Callable[[Any], None]) -> None:
         super().__init__(daemon=True)
-        self._descriptor = descriptor
-        self._on_line = on_line
+        self._receive = receive
         self.error: BaseException | None = None
+
+    def pass_on(self, item: object) -> None:
+        """Hand an item to the receiver, unless it has failed before."""
+        if self.error is None:
+            try:
+                self._receive(item)
+            except BaseException as error:  # raised again by the thread that waits
+                self.error = error
+
+
+class _LineReader(OutputReader):
+    def __init__(self, descriptor: int, on_line: Callable[[str], None]) -> None:
+        super().__init__(on_line)
+        self._descriptor = descriptor
 
     def run(self) -> None:
         with open(self._descriptor, encoding="utf-8", errors="replace", newline="\n") as lines:
             # Reading a pseudo-terminal whose other end is closed is an error on Linux, not an end of file.
             with contextlib.suppress(OSError):
                 for line in lines:
-                    self._pass_on(line.rstrip())
-
-    def _pass_on(self, line: str) -> None:
-        if self.error is None:
-            try:
-                self._on_line(line)
-            except BaseException as error:  # noqa: BLE001  # raised again by the thread that waits
-                self.error = error
+                    self.pass_on(line.rstrip())
 
 
 def _channel() -> tuple[int, int]:

@@ -1,0 +1,60 @@
+"""Pictures: layout, files, and what is refused."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from milpbn.errors import InputError
+from milpbn.network.structure import Structure
+from milpbn.plotting import layout, save_picture
+from milpbn.result import BackendInfo, DataSummary, Result
+from milpbn.scores.spec import Score
+
+NAMES = ("a", "b", "c", "d", "class")
+STRUCTURE = Structure(NAMES, ((4,), (0, 4), (0, 4), (1, 4), ()))
+RESULT = Result(
+    data=DataSummary("toy", "0" * 64, 10, 9, 4, 2),
+    score=Score(),
+    reason="feasible",
+    limit="time",
+    structure=STRUCTURE,
+    objective=10.0,
+    bound=12.0,
+    backend=BackendInfo("highs", "HiGHS", 1),
+    trace=((0.1, None, 20.0), (0.2, 9.0, 20.0), (0.3, 10.0, 12.0)),
+)
+
+
+def test_children_lie_below_their_feature_parents():
+    place = layout(STRUCTURE)
+    assert place[4] == (0.0, 0.0)
+    for parent, child in STRUCTURE.arcs:
+        assert place[child][1] < place[parent][1]
+    assert len(set(place.values())) == len(NAMES)
+
+
+def test_a_class_with_parents_has_a_place():
+    structure = Structure(NAMES, ((), (4,), (4,), (4,), (0,)))
+    assert len(set(layout(structure).values())) == len(NAMES)
+
+
+@pytest.mark.parametrize("suffix", ["png", "svg", "pdf"])
+def test_a_picture_is_written(tmp_path, suffix):
+    pytest.importorskip("matplotlib")
+    pytest.importorskip("networkx")
+    path = tmp_path / f"result.{suffix}"
+    save_picture(RESULT, path)
+    assert path.stat().st_size > 1000
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_another_suffix_is_refused(tmp_path):
+    with pytest.raises(InputError, match="ends in"):
+        save_picture(RESULT, tmp_path / "result.txt")
+
+
+def test_a_result_without_structure_is_refused(tmp_path):
+    with pytest.raises(InputError, match="no structure"):
+        save_picture(replace(RESULT, structure=None, reason="no_solution"), tmp_path / "result.png")
