@@ -6,7 +6,6 @@ appears at once.
 
 from __future__ import annotations
 
-import contextlib
 import os
 import signal
 import sys
@@ -27,16 +26,14 @@ def main() -> NoReturn:
     """
     started = time.monotonic()
     from milpbn.cli.app import app
+    from milpbn.cli.streams import flush_streams, prepare_streams
 
     signal.signal(signal.SIGTERM, _interrupt)
+    prepare_streams()
     if not sys.warnoptions:
         warnings.simplefilter("ignore")  # other libraries' remarks are not for the user
-    with contextlib.suppress(AttributeError):
-        sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
     code = app.run(obj=started)
-    for stream in (sys.stdout, sys.stderr):
-        with contextlib.suppress(OSError, ValueError):
-            stream.flush()
+    flush_streams()
     _end(code)
 
 

@@ -9,20 +9,21 @@ from milpbn.cli.sections import verb
 
 @verb(short_help="List the solvers.")
 def backends() -> None:
-    r"""List the solvers that milpbn drives, with versions, or what is missing.
+    r"""List the solvers that can be used here, with versions, and those that are missing.
 
     \b
     Example:
       milpbn backends
       milpbn solve corral --backend cbc
     """
-    from milpbn.backends.registry import BACKENDS, get_backend
-    from milpbn.errors import MilpbnError
+    from milpbn.backends.registry import backend_names, get_backend
+    from milpbn.errors import InputError
 
-    for name in BACKENDS:
+    missing = []
+    for name in backend_names():
         try:
-            found = get_backend(name).version()
-        except MilpbnError as error:
-            found = f"missing: {error}"
-        click.echo(f"{name:<8} {found}")
-    click.echo("pulp:NAME  any solver that PuLP drives, such as pulp:GUROBI_CMD")
+            click.echo(f"{name:<18} {get_backend(name).version()}")
+        except InputError:
+            missing.append(name)
+    if missing:
+        click.echo(f"Not found (name one as --backend to learn what it needs): {', '.join(missing)}.")

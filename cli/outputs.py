@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
-from contextlib import suppress
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from milpbn.errors import InputError
@@ -41,6 +41,19 @@ def check_outputs(
             _check_stream(path) if option in streams else _check_whole(path)
         except InputError as error:
             raise InputError(f"{option}: {error}") from None
+
+
+@contextmanager
+def dropped_when_refused(*paths: str | None) -> Iterator[None]:
+    """Remove the files that the block began if it ends in an `InputError`: then nothing was done."""
+    new = [Path(path) for path in paths if path is not None and not Path(path).exists()]
+    try:
+        yield
+    except InputError:
+        for path in new:
+            with suppress(OSError):
+                path.unlink()
+        raise
 
 
 class _Checked(Exception):  # noqa: N818  # no error

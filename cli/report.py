@@ -30,8 +30,10 @@ def report(error: BaseException, *, debug: bool = False) -> int:
     if debug:
         traceback.print_exception(error)
     code, sentence = explain(error)
+    sentence = " ".join(sentence.split())
+    end = "" if sentence.endswith((".", "?", "!")) else "."
     with contextlib.suppress(OSError):  # nobody may be listening any more
-        click.echo(f"Error: {' '.join(sentence.split())}", err=True)
+        click.echo(f"Error: {sentence}{end}", err=True)
     return code
 
 
@@ -48,9 +50,9 @@ def explain(error: BaseException) -> tuple[int, str]:
             "The machine ran out of memory; reduce --max-parents, use --score sbm or --no-class-parents, or "
             "fewer features or rows."
         )
-    if isinstance(error, OSError) and error.filename is not None:
-        reason = error.strerror or error
-        return USAGE, f"The file {str(error.filename)!r} cannot be used ({reason}); choose another one."
+    if isinstance(error, OSError) and error.strerror:
+        culprit = "A file" if error.filename is None else f"The file {str(error.filename)!r}"
+        return USAGE, f"{culprit} cannot be read or written ({error.strerror}); choose another one."
     described = f"{type(error).__name__}: {error}".rstrip(".")
     return FAILED, (
         f"milpbn failed unexpectedly ({described}); please report this with what milpbn --debug shows of the "

@@ -15,12 +15,12 @@ from milpbn.cli.options import (
     search_options,
     table_options,
 )
-from milpbn.cli.outputs import check_outputs
+from milpbn.cli.outputs import check_outputs, dropped_when_refused
 from milpbn.cli.report import exit_code, no_structure
 from milpbn.cli.sections import option, option_group, verb
 
 if TYPE_CHECKING:
-    from milpbn.data import Dataset
+    from milpbn.data import Dataset, Table
     from milpbn.result import Result
     from milpbn.scores.constraints import Constraints
 
@@ -95,7 +95,7 @@ def solve(
         "--log": files.log,
     }
     check_outputs(outputs, [data, search.get("start")], streams=["--trace", "--log"])
-    checked_score = score.score()
+    spec = score.score()
 
     from milpbn.instances import DEFAULT
     from milpbn.network import read_structure, save_classifier
@@ -117,24 +117,37 @@ def solve(
     }
     if search.get("start") is not None:
         options["start"] = read_structure(search["start"], dataset.names)
-    if score.chooses:
-        from milpbn.scores.spec import P_GRID
-        from milpbn.selection import MAX_PARENTS_GRID, solve_selected
-
-        result = solve_selected(
-            source,
-            checked_score,
-            p_values=P_GRID if score.choose_p else None,
-            max_parents_values=MAX_PARENTS_GRID if score.choose_max_parents else (checked_score.max_parents,),
-            constraints=constraints,
-            started=started,
-            **options,
-        )
-    else:
-        result = find_structure(dataset, checked_score, constraints=constraints, started=started, **options)
+    with dropped_when_refused(files.trace, files.log):
+        if score.chooses:
+            result = _choose_and_solve(source, score, constraints, started, options)
+        else:
+            result = find_structure(dataset, spec, constraints=constraints, started=started, **options)
     if files.classifier is not None and result.classifier is not None:
         save_classifier(result.classifier, files.classifier)
     return show_result(result)
+
+
+def _choose_and_solve(
+    source: Table,
+    score: ScoreOptions,
+    constraints: Constraints,
+    started: float | None,
+    options: dict[str, Any],
+) -> Result:
+    """Let validation choose p, max_parents or both, then solve."""
+    from milpbn.scores.spec import P_GRID
+    from milpbn.selection import MAX_PARENTS_GRID, solve_selected
+
+    spec = score.score()
+    return solve_selected(
+        source,
+        spec,
+        p_values=P_GRID if score.choose_p else None,
+        max_parents_values=MAX_PARENTS_GRID if score.choose_max_parents else (spec.max_parents,),
+        constraints=constraints,
+        started=started,
+        **options,
+    )
 
 
 def show_notes(dataset: Dataset, *, variables: bool = False) -> None:

@@ -34,7 +34,7 @@ def _installed(name: str) -> bool:
 
 
 #: The solvers of this machine; SCIP is an extra.
-BACKENDS = tuple(name for name in ("highs", "cbc") if _installed(name))  # TEMPORARY
+BACKENDS = tuple(name for name in ("highs", "cbc", "cpsat", "scip") if _installed(name))
 
 
 def require_backend(name: str) -> Backend:

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from milpbn.backends.base import Backend, Capabilities, Events, Outcome, Settings, unknown_option
-from milpbn.backends.process import open_log, run_process
+from milpbn.backends.process import Exit, open_log, run_process
 from milpbn.backends.repair import polish
 from milpbn.errors import InputError, SolverError
 from milpbn.model.milp import Milp
@@ -50,7 +50,7 @@ class CbcBackend(Backend):
     ) -> Outcome:
         """Maximise the MILP; see `Backend.solve`."""
         program = executable()
-        _check_options(program, settings)
+        check_options(program, settings)
         with tempfile.TemporaryDirectory(prefix="milpbn-cbc-") as name, open_log(settings.log) as log_file:
             folder = Path(name)
             write_mps(milp, folder / "model.mps")
@@ -70,11 +70,15 @@ class CbcBackend(Backend):
             begin = time.monotonic()
             command = _command(program, folder, start is not None, settings)
             ended = run_process(command, on_line=on_line, stop=stop, grace=GRACE)
-            # CBC calls a model infeasible when its time runs out in preprocessing.
+            # When its time runs out in preprocessing CBC calls a model infeasible.
             seconds = settings.remaining()
-            trusted = not ended.stopped and (seconds is None or seconds > 0.1 * (time.monotonic() - begin))
+            in_time = not ended.stopped and (seconds is None or seconds > 0.1 * (time.monotonic() - begin))
+            proved = log.optimal and (log.completed or in_time) and not _cuts_off(settings)
             status = _report_solution(milp, folder / "solution.sol", events)
-            return _outcome(log, status, ended.code, ended.stopped, trusted)
+            if proved:
+                events.bound(MPS_OBJECTIVE_SIGN * log.objective + milp.constant)
+                return Outcome(finished=True, detail=log.result)
+            return _outcome(log, status, ended, in_time)
 
 
 def executable() -> str:
@@ -119,8 +123,14 @@ def _option(key: str, text: str) -> list[str]:
     return [f"-{key}", text] if text else [f"-{key}"]
 
 
-def _check_options(program: str, settings: Settings) -> None:
-    """Try each option on a CBC without a model; it complains and goes on, so the complaint is what tells."""
+def check_options(program: str, settings: Settings) -> None:
+    """Try each option on a CBC without a model; it complains and goes on, so the complaint is what tells.
+
+    Raises
+    ------
+    InputError
+        If CBC complains.
+    """
     for key, text in settings.options.items():
         answer = _ask(program, _option(key, text))
         complaint = re.search(
@@ -169,18 +179,23 @@ def _report_solution(milp: Milp, path: Path, events: Events) -> str:
     return ""
 
 
-def _outcome(log: CbcLog, status: str, code: int, stopped: bool, trusted: bool) -> Outcome:
+def _cuts_off(settings: Settings) -> bool:
+    """Whether an option lets CBC drop solutions that are better than the best: then 'optimal' proves nothing."""
+    return any(key.lower().startswith(("inc", "cuto")) for key in settings.options)
+
+
+def _outcome(log: CbcLog, status: str, ended: Exit, in_time: bool) -> Outcome:
     detail = log.result or status
-    if "infeasible" in (log.result + status).lower():
-        return Outcome(finished=trusted, infeasible=trusted, limit=None if trusted else "time", detail=detail)
-    if log.finished and not stopped:
-        return Outcome(finished=True, detail=detail)
+    if "infeasible" in (log.result + status).lower() and in_time:
+        return Outcome(finished=True, infeasible=True, detail=detail)
+    if ended.stopped:
+        return Outcome(limit="user", detail=detail or "killed")
     for limit, word in (("time", "time"), ("node", "node"), ("node", "solutions"), ("gap", "gap")):
         if word in log.result:
             return Outcome(limit=limit, detail=detail)
-    if stopped:
-        return Outcome(limit="user", detail=detail or "killed")
-    raise SolverError(f"CBC failed with exit status {code} and the status {detail or 'unknown'!r}.")
+    if detail:
+        return Outcome(limit="gap" if log.optimal else "time", detail=detail)
+    raise SolverError(f"CBC failed with exit status {ended.code}.")
 
 
 class CbcLog:
@@ -192,18 +207,26 @@ class CbcLog:
         Best proven lower bound, -inf before the first. Printed digits are rounded downwards.
     nodes : int
         Nodes so far.
-    finished : bool
-        The search was completed.
+    completed : bool
+        The tree was searched to the end.
     result : str
         CBC's last word, such as ``Stopped on time limit``.
+    objective : float
+        Objective of the result, rounded downwards; nan without one.
     """
 
     def __init__(self) -> None:
         self.bound = -math.inf
         self.nodes = 0
-        self.finished = False
+        self.completed = False
         self.result = ""
+        self.objective = math.nan
         self._depth = 0
+
+    @property
+    def optimal(self) -> bool:
+        """Whether CBC says that it has proved optimality, with a gap of 0."""
+        return self.result.startswith("Optimal solution found") and "gap" not in self.result
 
     def feed(self, line: str) -> bool:
         """Read a line and return whether the bound has risen.
@@ -216,20 +239,19 @@ class CbcLog:
             self._depth = max(0, self._depth - 1)
         if self._depth:
             return False
-        nodes = re.search(r"(?:After|and) (\d+) nodes", line)
-        if nodes and line.startswith(("Cbc0001I", "Cbc0005I", "Cbc0010I")):
-            self.nodes = max(self.nodes, int(nodes[1]))
-        result = re.match(r"Result - (.*)", line)
-        if result:
-            self.result = result[1].strip()
-            self.finished = self.result.startswith("Optimal solution found") and "gap" not in self.result
+        if line.startswith(("Cbc0001I", "Cbc0005I", "Cbc0010I")):
+            self.completed = line.startswith("Cbc0001I")
+            if nodes := re.search(r"(?:After|and) (\d+) nodes", line):
+                self.nodes = max(self.nodes, int(nodes[1]))
+        elif result := re.match(r"Result - (.*)", line):
+            # Interrupted, CBC 2.10.3 says "User ctrl-cuser ctrl-c".
+            self.result = result[1].strip().partition("user ctrl")[0]
+        elif value := re.match(r"Objective value:\s+(\S+)", line):
+            self.objective = _rounded_down(value[1], None)
         before = self.bound
         for pattern, digits in _BOUNDS:
-            found = re.match(pattern, line)
-            if found:
+            if found := re.match(pattern, line):
                 self.bound = max(self.bound, _rounded_down(found[1], digits))
-        if self.finished and (found := re.match(r"Objective value:\s+(\S+)", line)):
-            self.bound = max(self.bound, _rounded_down(found[1], None))
         return self.bound > before
 
 

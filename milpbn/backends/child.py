@@ -8,6 +8,7 @@ cannot be stopped. A child can be killed, and takes its own children and a crash
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import os
 import pickle
 import signal
@@ -16,6 +17,7 @@ import sys
 import tempfile
 import threading
 from abc import abstractmethod
+from dataclasses import replace
 from typing import IO, Any, ClassVar
 
 import numpy as np
@@ -52,9 +54,10 @@ class ChildBackend(Backend):
     ) -> Outcome:
         """Maximise the MILP in this process; see `Backend.solve`."""
 
-    def solve(self, milp: Milp, start: NDArray[np.float64] | None, settings: Settings, events: Events) -> Outcome:
+    def solve(
+        self, milp: Milp, start: NDArray[np.float64] | None, settings: Settings, events: Events
+    ) -> Outcome:
         """Maximise the MILP; see `Backend.solve`."""
-        self.version()
         answer: list[Outcome | BaseException] = []
 
         def receive(message: tuple[str, tuple[Any, ...]]) -> None:
@@ -70,18 +73,24 @@ class ChildBackend(Backend):
         with contextlib.ExitStack() as stack:
             printed: IO[Any] = stack.enter_context(tempfile.TemporaryFile())
             log = stack.enter_context(open_log(settings.log)) if self.prints_log else None
+            # Its own folder, for what solvers leave behind in the current or the temporary one.
+            folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="milpbn-"))
+            if settings.log is not None:
+                settings = replace(settings, log=settings.log.absolute())
             process = subprocess.Popen(
                 [sys.executable, "-c", _START],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=printed if log is None else log,
+                cwd=folder,
+                env=os.environ | {"TMPDIR": folder, "TMP": folder, "TEMP": folder},
                 start_new_session=True,
             )
             stack.enter_context(process)
             assert process.stdin is not None
             # If the child dies while it is told the model, its end of the pipe is closed: see below.
             with contextlib.suppress(OSError):
-                pickle.dump(sys.path, process.stdin)
+                pickle.dump([os.path.abspath(entry) for entry in sys.path], process.stdin)
                 pickle.dump((self, milp, start, settings), process.stdin, protocol=pickle.HIGHEST_PROTOCOL)
                 process.stdin.flush()
             ended = supervise(
@@ -179,5 +188,8 @@ def main() -> None:
         answer = SolverError(f"{backend.name} failed: {type(error).__name__}: {error}.")
     events.send("answer", answer)
     sys.stdout.flush()
+    with contextlib.suppress(OSError, TypeError):
+        # The solver's log may still be in C's buffers.
+        ctypes.CDLL(None).fflush(None)
     # Solvers' threads and destructors have nothing left to do.
     os._exit(0)

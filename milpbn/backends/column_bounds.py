@@ -108,11 +108,11 @@ def _activities(
     single = g < 0
     a, j = A.data[single], A.indices[single]
     ends = np.stack([a * lower[j], a * upper[j]])
-    sums = []
+    sums: list[Vector] = []
     for part, value in ((row[single], ends.min(axis=0)), (row[single], ends.max(axis=0))):
         finite = np.isfinite(value)
-        sums.append(np.bincount(part, np.where(finite, value, 0.0), m))
-        sums.append(np.bincount(part, ~finite, m))
+        sums.append(np.bincount(part, np.where(finite, value, 0.0), m).astype(np.float64))
+        sums.append(np.bincount(part, ~finite, m).astype(np.float64))
     least, n_least, most, n_most = sums
     if not single.all():
         n_groups = int(group.max()) + 1

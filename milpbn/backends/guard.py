@@ -38,7 +38,7 @@ class GuardedEvents:
         if self._error is None:
             try:
                 return action()
-            except BaseException as error:  # noqa: BLE001  # raised again by `reraise`
+            except BaseException as error:  # raised again by `reraise`
                 self._error = error
         return failed
 

@@ -83,7 +83,9 @@ def run_process(
         raise
     finally:
         os.close(terminal)
-    return supervise(process, _LineReader(output, on_line), stop=stop, interrupt=lambda: _interrupt(process), grace=grace)
+    return supervise(
+        process, _LineReader(output, on_line), stop=stop, interrupt=lambda: _interrupt(process), grace=grace
+    )
 
 
 def supervise(
@@ -143,11 +145,13 @@ class _LineReader(OutputReader):
         self._descriptor = descriptor
 
     def run(self) -> None:
-        with open(self._descriptor, encoding="utf-8", errors="replace", newline="\n") as lines:
-            # Reading a pseudo-terminal whose other end is closed is an error on Linux, not an end of file.
-            with contextlib.suppress(OSError):
-                for line in lines:
-                    self.pass_on(line.rstrip())
+        # Reading a pseudo-terminal whose other end is closed is an error on Linux, not an end of file.
+        with (
+            open(self._descriptor, encoding="utf-8", errors="replace", newline="\n") as lines,
+            contextlib.suppress(OSError),
+        ):
+            for line in lines:
+                self.pass_on(line.rstrip())
 
 
 def _channel() -> tuple[int, int]:

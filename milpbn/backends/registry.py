@@ -2,13 +2,54 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from milpbn.backends.base import Backend
 from milpbn.backends.cbc import CbcBackend
-from milpbn.backends.highs import HighsBackend
-from milpbn.backends.scip import ScipBackend
 from milpbn.backends.cpsat import CpSatBackend
+from milpbn.backends.highs import HighsBackend
+from milpbn.backends.pulp_solvers import PulpBackend, solver_names
+from milpbn.backends.scip import ScipBackend
 from milpbn.errors import InputError
+
+_BACKENDS: dict[str, Callable[[], Backend]] = {
+    "auto": HighsBackend,
+    "highs": HighsBackend,
+    "cbc": CbcBackend,
+    "cpsat": CpSatBackend,
+    "scip": ScipBackend,
+}
+_PULP = "pulp:"
+
+
+def backend_names() -> list[str]:
+    """Return the names that `get_backend` takes, whether their solvers are installed or not."""
+    return [*_BACKENDS, *(_PULP + name for name in solver_names())]
 
 
 def get_backend(name: str) -> Backend:
-    return {"highs": HighsBackend, "cbc": CbcBackend, "cpsat": CpSatBackend, "scip": ScipBackend}[name]()
+    """Return a backend by its name: ``auto``, ``highs``, ``cbc``, ``cpsat``, ``scip`` or ``pulp:NAME``.
+
+    Raises
+    ------
+    InputError
+        If there is none of that name. Whether its solver is installed only `Backend.version` or
+        `Backend.solve` tells.
+    """
+    if name.lower().startswith(_PULP):
+        return PulpBackend(name[len(_PULP) :])
+    make = _BACKENDS.get(name.lower())
+    if make is None:
+        raise InputError(f"There is no backend {name!r}; choose one of {', '.join(_BACKENDS)} or pulp:NAME.")
+    return make()
+
+
+def available_backends() -> dict[str, str]:
+    """Return for each backend the version of its solver, or a sentence that says what is missing."""
+    answers = {}
+    for name in backend_names():
+        try:
+            answers[name] = get_backend(name).version()
+        except InputError as error:
+            answers[name] = str(error)
+    return answers

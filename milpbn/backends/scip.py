@@ -128,6 +128,20 @@ def _read(model: Any, milp: Milp) -> list[Any]:
     return [by_name[name] for name in milp.column_names]
 
 
+def check_options(settings: Settings) -> None:
+    """Try options on an empty model.
+
+    Raises
+    ------
+    InputError
+        If SCIP does not take one.
+    """
+    model = _pyscipopt().Model()
+    model.redirectOutput()
+    model.hideOutput()
+    _set_options(model, settings)
+
+
 def _set_options(model: Any, settings: Settings) -> None:
     model.setParam("timing/clocktype", 2)  # wall clock
     # SCIP's own handler would keep Ctrl-C from the caller.
@@ -181,7 +195,9 @@ def _include_events(run: _Run) -> None:
     kinds = pyscipopt.SCIP_EVENTTYPE
     caught = (kinds.BESTSOLFOUND, kinds.DUALBOUNDIMPROVED, kinds.NODESOLVED, kinds.LPSOLVED)
 
-    class Watch(pyscipopt.Eventhdlr):
+    handler: Any = pyscipopt.Eventhdlr
+
+    class Watch(handler):
         def eventinit(self) -> None:
             for kind in caught:
                 self.model.catchEvent(kind, self)
@@ -208,7 +224,7 @@ def _run_in_thread(model: Any, events: GuardedEvents) -> None:
     def optimize() -> None:
         try:
             model.optimizeNogil()
-        except BaseException as error:  # noqa: BLE001  # raised again below
+        except BaseException as error:  # raised again below
             errors.append(error)
 
     thread = threading.Thread(target=optimize, daemon=True)
@@ -283,13 +299,11 @@ def _include_lazy_rows(run: _Run, separate: LazyRows) -> None:
         rows = separate(x)
         return rows if integral else [r for r in rows if float(r[1] @ x[r[0]]) < r[2] - MINIMAL_VIOLATION]
 
-    class Rows(pyscipopt.Conshdlr):
-        locked: tuple[Any, ...] = ()
+    handler: Any = pyscipopt.Conshdlr
 
+    class Rows(handler):
         def conslock(self, constraint: Any, locktype: Any, nlockspos: int, nlocksneg: int) -> None:
-            if nlockspos + nlocksneg > 0:
-                Rows.locked = tuple(self.model.getVars(transformed=True))
-            for variable in Rows.locked:
+            for variable in run.variables:
                 self.model.addVarLocks(variable, nlockspos + nlocksneg, nlockspos + nlocksneg)
 
         def conscheck(self, constraints: Any, solution: Any, *_: Any) -> dict[str, Any]:

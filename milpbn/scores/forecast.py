@@ -9,6 +9,9 @@ from milpbn.scores.candidates import Candidates
 from milpbn.scores.spec import Score
 from milpbn.scores.tables import DENSE_CELLS_PER_SAMPLE, active_columns
 
+#: Peak bytes per non-zero of the model, its own copies and HiGHS's; benchmarks/memory.py measures it.
+BYTES_PER_NONZERO = 72
+
 
 def n_margin_rows(data: Dataset, score: Score) -> int:
     """Return the number of margin rows: one per sample and competing class, or per sample under SBM."""
@@ -54,7 +57,8 @@ def tensor_bytes(data: Dataset, candidates: Candidates, score: Score) -> int:
 def solver_bytes(data: Dataset, candidates: Candidates, score: Score) -> int:
     """Forecast the memory of the sparse model of a margin score and of the solver's own copies.
 
-    A non-zero takes 12 bytes (value and column index); the model holds it once, the solver by rows and by columns.
+    A non-zero takes 12 bytes (value and column index), and there are some six copies of it at the peak: the
+    model's, and those of the solver's input, presolve and relaxations, by rows and by columns.
 
     Parameters
     ----------
@@ -71,4 +75,4 @@ def solver_bytes(data: Dataset, candidates: Candidates, score: Score) -> int:
         Bytes, beyond those of the coefficients.
     """
     nonzeros = n_margin_rows(data, score) * (len(active_columns(candidates)) + 1)
-    return 3 * 12 * nonzeros
+    return BYTES_PER_NONZERO * nonzeros

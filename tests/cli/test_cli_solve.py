@@ -160,9 +160,11 @@ def test_the_solver_gets_its_options_and_log(shop: Path, tmp_path: Path) -> None
     assert "HiGHS" in log.read_text()
 
 
-def test_p_and_max_parents_by_validation(shop: Path, tmp_path: Path) -> None:
+def test_p_and_max_parents_by_validation(shop: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("milpbn.scores.spec.P_GRID", (0.6, 0.9))
     result = solved(tmp_path, shop / "toy.csv", "--p", "cv", "--max-parents", "cv")
     assert result["score"]["max_parents"] in (1, 2)
+    assert result["score"]["gamma"] in (milpbn.Score(p=0.6).gamma, milpbn.Score(p=0.9).gamma)
     result = solved(tmp_path, shop / "toy.csv", "--p", "0.9", "--max-parents", "cv")
     assert result["score"]["gamma"] == milpbn.Score(p=0.9).gamma
 

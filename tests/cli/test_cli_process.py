@@ -1,0 +1,129 @@
+"""The installed command in a process of its own: signals, the time limit, the end of the process."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+SCRIPT = Path(sys.executable).with_name("milpbn")
+
+pytestmark = [
+    pytest.mark.skipif(not SCRIPT.exists(), reason="milpbn is not installed as a command"),
+    pytest.mark.skipif(sys.platform == "win32", reason="POSIX signals"),
+]
+
+#: Not closed by HiGHS within minutes.
+LONG = ("solve", "waveform-21", "--backend", "highs", "--threads", "1")
+
+
+def start(*arguments: object) -> subprocess.Popen[str]:
+    command = [str(SCRIPT), *(str(a) for a in arguments)]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_keeps_the_incumbent(tmp_path: Path, number: signal.Signals) -> None:
+    output, classifier = tmp_path / "result.json", tmp_path / "classifier.json"
+    process = start(*LONG, "--output", output, "--classifier", classifier)
+    assert process.stderr is not None
+    while "local search" not in process.stderr.readline():
+        assert process.poll() is None
+    time.sleep(1.0)
+    process.send_signal(number)
+    stdout, stderr = process.communicate(timeout=60)
+    assert process.returncode == 0, stderr
+    assert "Traceback" not in stderr
+    result = json.loads(output.read_text())
+    assert result["status"]["limit"] == "user"
+    assert result["objective"] < result["bound"]
+    assert json.loads(classifier.read_text())["structure"] == result["structure"]
+    assert "stopped by: user" in stdout
+
+
+def test_a_signal_before_there_is_anything(tmp_path: Path) -> None:
+    code = (
+        "import os, signal, sys\nimport milpbn.data.api\n"
+        "milpbn.data.read_table = lambda *a, **k: os.kill(os.getpid(), signal.SIGTERM)\n"
+        "from milpbn.cli import main\n"
+        f"sys.argv = ['milpbn', 'solve', '--output', {str(tmp_path / 'r.json')!r}]\nmain()"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 130
+    assert done.stderr.split() == [
+        "Error:",
+        "Interrupted",
+        "before",
+        "there",
+        "was",
+        "anything",
+        "to",
+        "keep.",
+    ]
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_time_limit_holds_for_everything(tmp_path: Path) -> None:
+    begin = time.monotonic()
+    process = start(*LONG, "--time-limit", "5", "--output", tmp_path / "r.json", "-q")
+    _, stderr = process.communicate(timeout=60)
+    seconds = time.monotonic() - begin
+    assert process.returncode == 0
+    assert stderr == ""
+    assert json.loads((tmp_path / "r.json").read_text())["status"]["limit"] == "time"
+    # 2 seconds are allowed by the contract, the rest is for a machine that does other things too.
+    assert seconds < 5 + 2 + 3
+
+
+def test_an_abandoned_solver_does_not_keep_the_process(tmp_path: Path) -> None:
+    code = (
+        "import sys, time\nimport milpbn.solving as solving\n"
+        "from milpbn.backends.highs import HighsBackend\n"
+        "class Deaf(HighsBackend):\n"
+        "    def solve(self, *arguments):\n"
+        "        time.sleep(600)\n"
+        "solving.get_backend = lambda name: Deaf()\n"
+        "from milpbn.cli import main\n"
+        f"sys.argv = ['milpbn', 'solve', 'corral', '--time-limit', '3', '--output', {str(tmp_path / 'r.json')!r}]\n"
+        "main()"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert json.loads((tmp_path / "r.json").read_text())["status"] == {
+        "reason": "feasible",
+        "limit": "time",
+        "detail": "",
+    }
+
+
+def test_an_unknown_option_is_one_line() -> None:
+    process = start("solve", "--no-such-option")
+    stdout, stderr = process.communicate(timeout=60)
+    assert (process.returncode, stdout, stderr.count("\n")) == (2, "", 1)
+    assert "--no-such-option" in stderr
+
+
+def test_the_answer_outlives_its_audience(tmp_path: Path) -> None:
+    process = start("solve", "corral", "--backend", "highs", "--output", tmp_path / "r.json")
+    assert process.stdout is not None
+    assert process.stderr is not None
+    process.stdout.close()
+    process.stderr.close()
+    assert process.wait(timeout=60) == 0
+    assert json.loads((tmp_path / "r.json").read_text())["status"]["reason"] == "optimal"
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+def test_a_full_disk_is_a_sentence() -> None:
+    command = f"{SCRIPT} instances corral > /dev/full"
+    done = subprocess.run(command, shell=True, capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert "No space left on device" in done.stderr
+    assert done.stderr.count("\n") == 1
