@@ -33,7 +33,10 @@ def measure(name: str, score_name: str, data_dir: str, seconds: float, queue: mu
     data, score = read_table(name, data_dir=data_dir).dataset("train"), Score(name=score_name)
     solve("corral", score, time_limit=10, verbose=False)  # kernels and libraries are loaded
     candidates = build_candidates(data.names, score)
-    tensor, solver = tensor_bytes(data.merged, candidates, score), solver_bytes(data.merged, candidates, score)
+    tensor, solver = (
+        tensor_bytes(data.merged, candidates, score),
+        solver_bytes(data.merged, candidates, score),
+    )
     before = peak_bytes()
     result = solve(data, score, time_limit=seconds, verbose=False)
     queue.put((tensor, solver, peak_bytes() - before, result.detail))

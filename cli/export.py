@@ -88,7 +88,7 @@ def export(
     from milpbn.external import export_model
     from milpbn.instances import DEFAULT
     from milpbn.network import read_structure
-    from milpbn.solving import Options
+    from milpbn.options import Options
 
     Options(**{key: value for key, value in model.items() if key != "start"})  # checks the numbers
 

@@ -93,10 +93,11 @@ def _same_score(result: Result, options: ScoreOptions, path: str) -> Score:
 def why_outside(structure: Structure, score: Score, rules: Rules, candidates: Candidates) -> str | None:
     """Return why a bound over the candidates under the rules does not speak of a structure, or None.
 
-    Under a margin score alone all parent sets without the class are alike for a feature, so that a candidate
-    inside such a set stands for it; local terms and arc weights tell them apart.
+    Where all class-free sets of a feature score the same, a candidate inside such a set stands for it.
     """
-    alike = score.is_margin and not score.has_local_terms and not rules.arc_weights
+    from milpbn.scores.candidates import class_free_alike
+
+    alike = class_free_alike(score, rules)
     names, target = structure.names, len(structure.names) - 1
     for i, parents in enumerate(structure.parents):
         if alike and target not in (i, *parents):

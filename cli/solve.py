@@ -99,7 +99,7 @@ def solve(
 
     from milpbn.instances import DEFAULT
     from milpbn.network import read_structure, save_classifier
-    from milpbn.solving import Options
+    from milpbn.options import Options
     from milpbn.solving import solve as find_structure
 
     Options(**{**search, "start": None})  # refuses what it can before the table is read

@@ -26,12 +26,13 @@ from milpbn.model.solution_files import Solution, read_solution
 from milpbn.model.start_files import write_starts
 from milpbn.network.structure import Structure
 from milpbn.result import BackendInfo, DataSummary, Result, Seconds, is_optimal
+from milpbn.run import fit_classifier
 from milpbn.scores.constraints import Constraints
 from milpbn.scores.problem import build_problem
 from milpbn.scores.rescore import rescore
 from milpbn.scores.spec import Score
 from milpbn.scores.trivial_bound import trivial_bound
-from milpbn.solving import fit_classifier, training_data
+from milpbn.solving import training_data
 
 #: Seconds that the search for the start may take.
 START_SECONDS = 20.0

@@ -16,12 +16,14 @@ from milpbn.data import Dataset, Table, read_table, stratified_folds, validation
 from milpbn.data.dataset import UNKNOWN
 from milpbn.errors import InputError
 from milpbn.network.structure import Structure
+from milpbn.options import Options
 from milpbn.progress import wants_progress
 from milpbn.result import Result
+from milpbn.run import Run
 from milpbn.scores.constraints import Constraints
 from milpbn.scores.problem import build_problem
 from milpbn.scores.spec import P_GRID, Score, gamma_from_p
-from milpbn.solving import Options, solve, solve_problem
+from milpbn.solving import solve
 
 #: Above this many training rows one validation set of `VALIDATION_SHARE` decides, else cross-validation (P12).
 LARGE, VALIDATION_SHARE, FOLDS = 1000, 0.2, 5
@@ -116,7 +118,7 @@ def select(
     started : float, optional
         `time.monotonic` value from which the time limit counts.
     **options
-        Attributes of `milpbn.solving.Options`. Of a time limit the half goes to the selection.
+        Attributes of `milpbn.options.Options`. Of a time limit the half goes to the selection.
 
     Returns
     -------
@@ -147,7 +149,7 @@ def select(
                 trial = replace(
                     chosen, time_limit=seconds, start=start, output=None, trace=None, log=None, verbose=False
                 )
-                result = solve_problem(
+                result = Run(
                     problem if p is None else problem.with_gamma(gamma_from_p(p)),
                     train,
                     trial,
@@ -155,7 +157,7 @@ def select(
                     version,
                     constraints or Constraints(),
                     time.monotonic(),
-                )
+                ).result()
                 if result.limit == "user":
                     raise KeyboardInterrupt
                 start = result.structure

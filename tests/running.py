@@ -34,7 +34,7 @@ def _installed(name: str) -> bool:
 
 
 #: The solvers of this machine; SCIP is an extra.
-BACKENDS = tuple(name for name in ("highs", "cbc", "cpsat", "scip") if _installed(name))
+BACKENDS = tuple(name for name in ("highs", "cbc", "cpsat", "scip", "pulp:HiGHS") if _installed(name))
 
 
 def require_backend(name: str) -> Backend:
@@ -95,7 +95,9 @@ def optimum(data: Dataset, score: Score, constraints: Constraints | None = None)
     )
 
 
-def candidate_sets(names, score: Score, constraints: Constraints | None = None) -> list[list[tuple[int, ...]]]:
+def candidate_sets(
+    names, score: Score, constraints: Constraints | None = None
+) -> list[list[tuple[int, ...]]]:
     """Candidate sets by their definition: all sets within the limits, filtered one by one.
 
     Where a score tells class-free sets of a feature apart only by its linear terms, the smallest allowed one

@@ -316,9 +316,7 @@ def test_answers_of_solve_obey_and_are_refused_otherwise() -> None:
     )
     assert result.constraints == constraints
     with pytest.raises(InputError, match="start"):
-        milpbn.solve(
-            data, constraints=constraints, start=Structure.naive_bayes(data.names), backend="highs"
-        )
+        milpbn.solve(data, constraints=constraints, start=Structure.naive_bayes(data.names), backend="highs")
 
 
 def test_arc_weights_count_in_the_objective() -> None:

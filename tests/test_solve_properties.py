@@ -140,7 +140,9 @@ def test_coefficients_agree_with_rescoring(data: Dataset, score: Score, seed: in
         choice = problem.choice(structure)
         if choice is None:
             inside = problem.candidates
-            fallback = [s if inside.position(i, s) is not None else () for i, s in enumerate(structure.parents)]
+            fallback = [
+                s if inside.position(i, s) is not None else () for i, s in enumerate(structure.parents)
+            ]
             structure = Structure(structure.names, tuple(fallback))
             choice = problem.choice(structure)
         chosen = problem.candidates.structure(choice)
@@ -264,9 +266,13 @@ def test_starts_change_nothing() -> None:
         if not problem.obeys(start):
             continue
         for acyclicity in FORMULATIONS:
-            session, _ = run(problem, "highs", acyclicity, start=problem.candidates.structure(problem.choice(start)))
+            session, _ = run(
+                problem, "highs", acyclicity, start=problem.candidates.structure(problem.choice(start))
+            )
             assert session.objective == pytest.approx(best.objective, rel=1e-6)
-    result = milpbn.solve(data, score, backend="highs", start=Structure.naive_bayes(data.names), warm_start=False)
+    result = milpbn.solve(
+        data, score, backend="highs", start=Structure.naive_bayes(data.names), warm_start=False
+    )
     assert result.objective == pytest.approx(best.objective, rel=1e-6)
 
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
+import math
 import threading
 from importlib.metadata import version
-from typing import Any
+from typing import Any, TextIO
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,11 +24,13 @@ from milpbn.backends.guard import GuardedEvents
 from milpbn.backends.integer_relaxation import IntegerRelaxation, relax_to_integers
 from milpbn.backends.process import open_log
 from milpbn.backends.repair import polish
-from milpbn.errors import SolverError
+from milpbn.errors import InputError, SolverError
 from milpbn.model.milp import Milp
 
 #: Seconds between two looks at `Events.stopping`.
 POLL_SECONDS = 0.05
+#: The project's relative tolerance for calling a structure optimal.
+OPTIMAL = 1e-6
 
 
 class CpSatBackend(ChildBackend):
@@ -49,27 +53,65 @@ class CpSatBackend(ChildBackend):
         self, milp: Milp, start: NDArray[np.float64] | None, settings: Settings, events: Events
     ) -> Outcome:
         """Maximise the MILP in this process; see `ChildBackend`."""
-        from ortools.sat.python import cp_model
-
-        solver = cp_model.CpSolver()
-        _set_options(solver.parameters, settings)
-        relaxation = relax_to_integers(milp, None if start is None else milp.objective(start))
-        model = _build(relaxation)
-        if start is not None:
-            hint = relaxation.integers(start)
-            model.proto.solution_hint.vars.extend(range(milp.n_columns))
-            model.proto.solution_hint.values.extend(hint.tolist())
-        guarded = GuardedEvents(events)
+        best = _Best(milp, events)
         with open_log(settings.log) as log_file:
-            if log_file is not None:
-                solver.log_callback = lambda text: guarded.call(lambda: log_file.write(text + "\n"))
-            solver.best_bound_callback = lambda value: guarded.bound(relaxation.bound(value))
-            remaining = settings.remaining()
-            if remaining is not None:
-                # A limit of 0 is CP-SAT's word for none.
-                solver.parameters.max_time_in_seconds = max(remaining, 1e-3)
-            _run(solver, model, _report_points(milp, relaxation, guarded), guarded)
-        return _outcome(solver, milp, relaxation, settings, events)
+            relaxation = relax_to_integers(milp, None if start is None else milp.objective(start))
+            outcome = _solve_relaxation(milp, relaxation, start, settings, best, log_file)
+            excess = best.bound_value - best.objective
+            if outcome.finished and best.x is not None and excess > OPTIMAL * max(1.0, abs(best.objective)):
+                # The optimum is nearer to 0 than was expected: its rounding shows. Go on with a finer scale.
+                with contextlib.suppress(InputError):
+                    relaxation = relax_to_integers(milp, best.objective)
+                    outcome = _solve_relaxation(milp, relaxation, best.x, settings, best, log_file)
+            best.reraise()
+            return outcome
+
+
+class _Best(GuardedEvents):
+    """Passes events on, and remembers the best point and bound."""
+
+    def __init__(self, milp: Milp, events: Events) -> None:
+        super().__init__(events)
+        self._milp = milp
+        self.x: NDArray[np.float64] | None = None
+        self.objective = -math.inf
+        self.bound_value = math.inf
+
+    def point(self, x: NDArray[np.float64], source: str) -> None:
+        objective = self._milp.objective(x)
+        if objective > self.objective:
+            self.x, self.objective = x, objective
+            super().point(x, source)
+
+    def bound(self, value: float) -> None:
+        self.bound_value = min(self.bound_value, value)
+        super().bound(value)
+
+
+def _solve_relaxation(
+    milp: Milp,
+    relaxation: IntegerRelaxation,
+    start: NDArray[np.float64] | None,
+    settings: Settings,
+    events: _Best,
+    log_file: TextIO | None,
+) -> Outcome:
+    from ortools.sat.python import cp_model
+
+    solver = cp_model.CpSolver()
+    _set_options(solver.parameters, settings)
+    model = _build(relaxation)
+    if start is not None:
+        model.proto.solution_hint.vars.extend(range(milp.n_columns))
+        model.proto.solution_hint.values.extend(relaxation.integers(start).tolist())
+    if log_file is not None:
+        solver.log_callback = lambda text: events.call(lambda: log_file.write(text + "\n"))
+    solver.best_bound_callback = lambda value: events.bound(relaxation.bound(value))
+    remaining = settings.remaining()
+    if remaining is not None:
+        solver.parameters.max_time_in_seconds = max(remaining, 1e-3)
+    _run(solver, model, _report_points(milp, relaxation, events), events)
+    return _outcome(solver, milp, relaxation, settings, events)
 
 
 def _build(relaxation: IntegerRelaxation) -> Any:
@@ -105,9 +147,15 @@ def _exact_integers(values: NDArray[np.float64]) -> list[int]:
 
 def _set_options(parameters: Any, settings: Settings) -> None:
     parameters.num_workers = settings.threads
+    # A single worker alone can creep along the huge domains of scaled columns for ever; a portfolio of
+    # searches that take turns does not.
+    parameters.interleave_search = settings.threads == 1
     parameters.random_seed = settings.seed
     parameters.relative_gap_limit = 0.0
     parameters.absolute_gap_limit = 0.0
+    # CP-SAT 9.15's presolve turns some one-of rows inside larger rows into wrong ones ("linear + amo: extracted
+    # enforcement literal"), and then calls a worse point optimal (google/or-tools#5293); this switches that off.
+    parameters.presolve_inclusion_work_limit = 0
     parameters.log_search_progress = settings.log is not None
     parameters.log_to_stdout = False
     for key, text in settings.options.items():

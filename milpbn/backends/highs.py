@@ -18,6 +18,7 @@ from milpbn.backends.base import (
     parse_number,
     unknown_option,
 )
+from milpbn.backends.guard import GuardedEvents
 from milpbn.errors import SolverError
 from milpbn.model.milp import Milp
 
@@ -52,10 +53,12 @@ class HighsBackend(Backend):
                 solution = highspy.HighsSolution()
                 solution.col_value = start
                 h.setSolution(solution)
-            _subscribe(h, milp, events)
+            guarded = GuardedEvents(events)
+            _subscribe(h, guarded)
             if settings.remaining() is not None:
                 h.setOptionValue("time_limit", max(0.0, settings.remaining() or 0.0))
             status = h.run()
+            guarded.reraise()
             model_status = h.getModelStatus()
             detail = h.modelStatusToString(model_status)
             if status == highspy.HighsStatus.kError:
@@ -118,7 +121,7 @@ def _set_options(h: Any, settings: Settings) -> None:
             raise unknown_option("HiGHS", key)
 
 
-def _subscribe(h: Any, milp: Milp, events: Events) -> None:
+def _subscribe(h: Any, events: Events) -> None:
     def interrupt(event: Any) -> None:
         out = event.data_out
         bound = out.mip_dual_bound

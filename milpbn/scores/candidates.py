@@ -79,22 +79,22 @@ class Candidates:
         table = np.array(triples, dtype=np.int64).reshape(-1, 3)
         return table[:, 0], table[:, 1], table[:, 2]
 
-    def choice(self, structure: Structure, *, margin: bool) -> NDArray[np.int64] | None:
+    def choice(self, structure: Structure, *, class_free_alike: bool) -> NDArray[np.int64] | None:
         """Return the entry of eta that each variable's parent set has, shape (V,), or None.
 
         Parameters
         ----------
         structure : Structure
             Over the same variables.
-        margin : bool
-            Under a margin score all sets without the class have the same coefficients, so that a feature's
-            class-free set that is no candidate may be replaced by a candidate contained in it.
+        class_free_alike : bool
+            All sets of a feature without the class score the same (see `class_free_alike`): one that is no
+            candidate is replaced by a candidate contained in it.
         """
         chosen = np.empty(self.n_variables, dtype=np.int64)
         c = self.n_variables - 1
         for i, parents in enumerate(structure.parents):
             place = self.position(i, parents)
-            if place is None and margin and i != c and c not in parents:
+            if place is None and class_free_alike and i != c and c not in parents:
                 inside = [s for s in self.sets[i] if set(s) <= set(parents)]
                 place = self.position(i, inside[0]) if inside else None
             if place is None:
@@ -185,6 +185,14 @@ def _extend(base: ParentSet, free: Iterable[int], room: int) -> list[ParentSet]:
     return [
         tuple(sorted((*base, *extra))) for size in range(room + 1) for extra in combinations(members, size)
     ]
+
+
+def class_free_alike(score: Score, rules: Rules) -> bool:
+    """Return whether all parent sets of a feature without the class score the same.
+
+    So it is under a margin score alone (P12, footnote 1); local terms and arc weights tell them apart.
+    """
+    return score.is_margin and not score.has_local_terms and not rules.arc_weights
 
 
 def require_candidates(candidates: Candidates, score: Score) -> None:

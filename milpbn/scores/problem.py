@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from milpbn.data.dataset import Dataset
 from milpbn.memory import require_memory
 from milpbn.network.structure import Structure
-from milpbn.scores.candidates import Candidates, count_candidates, require_candidates
+from milpbn.scores.candidates import Candidates, class_free_alike, count_candidates, require_candidates
 from milpbn.scores.conflicts import resolve
 from milpbn.scores.constraints import Constraints, Rules
 from milpbn.scores.forecast import solver_bytes, tensor_bytes
@@ -64,7 +64,8 @@ class Problem:
 
     def choice(self, structure: Structure) -> NDArray[np.int64] | None:
         """Return the entries of eta of a structure, or None if it is outside the candidates."""
-        return self.candidates.choice(structure, margin=self.score.is_margin)
+        alike = class_free_alike(self.score, self.rules)
+        return self.candidates.choice(structure, class_free_alike=alike)
 
     def value(self, eta: NDArray[np.float64]) -> float:
         """Return the score at a point eta, by the coefficients (not by the data, see `rescore`)."""

@@ -184,7 +184,7 @@ def test_the_output_is_updated_while_the_search_runs(tmp_path: Path, monkeypatch
         save(self, path)
 
     monkeypatch.setattr(Result, "save", record)
-    monkeypatch.setattr("milpbn.solving.SAVE_EVERY", 0.0)
+    monkeypatch.setattr("milpbn.run.SAVE_EVERY", 0.0)
     options = ["--backend", "highs", "--threads", "1", "--time-limit", "4"]
     assert run("solve", "waveform-21", *options, "--output", tmp_path / "r.json").exit_code == 0
     assert len(saved) > 2

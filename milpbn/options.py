@@ -1,0 +1,86 @@
+"""How to search: everything that does not change which structure is best."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from milpbn.errors import InputError
+from milpbn.model.formulation import ACYCLICITY
+from milpbn.network.structure import Structure
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """How to search: everything that does not change which structure is best.
+
+    Attributes
+    ----------
+    backend : str
+        ``auto``, ``highs``, ``cbc``, ``cpsat``, ``scip`` or ``pulp:NAME``.
+    acyclicity : {"order", "cluster"}
+        Formulation of acyclicity.
+    time_limit : float or None
+        Wall-clock seconds for everything, reading included.
+    gap_rel, gap_abs : float
+        Stop at a gap of at most this (relative to the bound; nats). 0 asks for a proof.
+    threads : int or None
+        Threads; by default all cores this process may use.
+    random_state : int
+        Seed.
+    start : Structure or None
+        A structure to begin with, for instance another learner's.
+    warm_start : bool
+        Hand the best structure of the heuristics to the solver.
+    merge : bool
+        Merge identical samples.
+    solver_options : mapping of str to str
+        Solver's own parameters.
+    output : path or None
+        ``result.json``, written when done and at least every 30 seconds.
+    trace : path or None
+        File for the any-time trace, JSON lines.
+    log : path or None
+        File for the solver's own log.
+    verbose : bool or None
+        Progress lines on stderr; None shows them in a terminal or a notebook.
+    """
+
+    backend: str = "auto"
+    acyclicity: str = "order"
+    time_limit: float | None = None
+    gap_rel: float = 0.0
+    gap_abs: float = 0.0
+    threads: int | None = None
+    random_state: int = 0
+    start: Structure | None = None
+    warm_start: bool = True
+    merge: bool = True
+    solver_options: Mapping[str, str] = field(default_factory=dict)
+    output: str | os.PathLike[str] | None = None
+    trace: str | os.PathLike[str] | None = None
+    log: str | os.PathLike[str] | None = None
+    verbose: bool | None = None
+
+    def __post_init__(self) -> None:
+        if self.time_limit is not None and not self.time_limit > 0:
+            raise InputError(f"The time limit must be a positive number of seconds, got {self.time_limit}.")
+        if self.threads is not None and self.threads < 1:
+            raise InputError(f"The number of threads must be at least 1, got {self.threads}.")
+        if not 0 <= self.random_state < 2**31:
+            raise InputError(f"The seed must lie between 0 and 2147483647, got {self.random_state}.")
+        for name in ("gap_rel", "gap_abs"):
+            if not getattr(self, name) >= 0:
+                raise InputError(f"{name} must be at least 0, got {getattr(self, name)}.")
+        if self.acyclicity not in ACYCLICITY:
+            raise InputError(
+                f"There is no acyclicity {self.acyclicity!r}; choose one of {', '.join(ACYCLICITY)}."
+            )
+
+    @property
+    def n_threads(self) -> int:
+        """Threads to use."""
+        if self.threads is not None:
+            return self.threads
+        return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else (os.cpu_count() or 1)

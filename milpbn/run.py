@@ -1,0 +1,267 @@
+"""One run: first incumbents, the model, the solver in a thread of its own, and what comes of them."""
+
+from __future__ import annotations
+
+import threading
+import time
+from dataclasses import replace
+from pathlib import Path
+
+from milpbn.backends.base import Backend, Outcome, Settings
+from milpbn.backends.rounds import solve_formulation
+from milpbn.data import Dataset
+from milpbn.errors import MilpbnError, SolverError
+from milpbn.learners.first_incumbent import first_incumbent
+from milpbn.model.formulation import Formulation, formulate
+from milpbn.network.classifier import Classifier
+from milpbn.network.structure import Structure
+from milpbn.options import Options
+from milpbn.progress import Progress, TraceFile, wants_progress
+from milpbn.result import BackendInfo, DataSummary, Gap, Result, Seconds, is_optimal
+from milpbn.scores.constraints import Constraints
+from milpbn.scores.problem import Problem
+from milpbn.scores.trivial_bound import trivial_bound
+from milpbn.session import Session
+
+#: A solver that has not stopped this long after it was told to is left behind.
+GRACE = 1.0
+#: Incumbent and bound reach the output file at least this often, in seconds.
+SAVE_EVERY = 15.0
+#: The first incumbents may take this share of the time limit, and never more than so many seconds.
+HEURISTIC_SHARE, HEURISTIC_SECONDS = 0.1, 20.0
+
+
+class Run:
+    """One search for the best structure of a problem whose coefficients are there.
+
+    Parameters
+    ----------
+    problem : Problem
+        What to maximise.
+    dataset : Dataset
+        The training data it was made from, for the classifier's parameters.
+    options : Options
+        How to search.
+    backend : Backend
+        The solver, and its version in words.
+    version : str
+        As `Backend.version` says.
+    constraints : Constraints
+        What the user asked for, for the report.
+    started : float
+        `time.monotonic` value from which the time limit counts.
+    """
+
+    def __init__(
+        self,
+        problem: Problem,
+        dataset: Dataset,
+        options: Options,
+        backend: Backend,
+        version: str,
+        constraints: Constraints,
+        started: float,
+    ) -> None:
+        self.problem = problem
+        self.dataset = dataset
+        self.options = options
+        self.backend = backend
+        self.info = BackendInfo(options.backend, version, options.n_threads)
+        self.constraints = constraints
+        self.started = started
+        self.deadline = None if options.time_limit is None else started + options.time_limit
+        self.session = Session(
+            problem,
+            started=started,
+            deadline=self.deadline,
+            gap_rel=options.gap_rel,
+            gap_abs=options.gap_abs,
+        )
+        self.summary = DataSummary.of(dataset)
+        self.outcome = Outcome()
+        self.times = {"coefficients": time.monotonic() - started, "model": 0.0}
+        self._progress = Progress() if wants_progress(options.verbose) else None
+        self._trace = None if options.trace is None else TraceFile(options.trace)
+        self._saved = time.monotonic()
+
+    def result(self) -> Result:
+        """Search until proof, limit or interrupt, and return what is known then.
+
+        Raises
+        ------
+        SolverError
+            If the solver failed; the output file still gets incumbent and bound.
+        """
+        session = self.session
+        try:
+            try:
+                self._search()
+            except KeyboardInterrupt:
+                session.stop("user")
+            except SolverError as error:
+                session.error = session.error or error
+            result = self._result(final=True)
+        finally:
+            if self._trace is not None:
+                self._trace.update(self.session.snapshot()[3])
+                self._trace.close()
+        if self.options.output is not None:
+            result.save(self.options.output)
+        if session.error is not None:
+            raise session.error
+        return result
+
+    def _search(self) -> None:
+        session = self.session
+        session.bound(trivial_bound(self.problem), "certified")
+        self._first_incumbents()
+        self._tick()
+        if session.stopping():
+            return
+        begun = time.monotonic()
+        formulation = formulate(self.problem, self.options.acyclicity)
+        session.formulation = formulation
+        self.times["model"] = time.monotonic() - begun
+        if not session.stopping():
+            self._run_backend(formulation)
+
+    def _first_incumbents(self) -> None:
+        session = self.session
+        end = time.monotonic() + HEURISTIC_SECONDS
+        if self.deadline is not None:
+            end = min(end, time.monotonic() + HEURISTIC_SHARE * max(0.0, self.deadline - time.monotonic()))
+
+        def found(structure: Structure) -> None:
+            session.offer(structure, "local search")
+
+        def stopping() -> bool:
+            self._tick()
+            return time.monotonic() > end or session.stopping()
+
+        first_incumbent(
+            self.problem,
+            self.options.start,
+            random_state=self.options.random_state,
+            stopping=stopping,
+            found=found,
+        )
+
+    def _run_backend(self, formulation: Formulation) -> None:
+        """Run the solver in a thread, so that signals, progress and deadline do not wait for it."""
+        options, session = self.options, self.session
+        settings = Settings(
+            deadline=self.deadline,
+            threads=options.n_threads,
+            seed=options.random_state,
+            gap_rel=options.gap_rel,
+            gap_abs=options.gap_abs,
+            options=options.solver_options,
+            log=None if options.log is None else Path(options.log),
+        )
+        start = session.structure if options.warm_start else options.start
+        failure: list[BaseException] = []
+
+        def work() -> None:
+            try:
+                self.outcome = solve_formulation(self.backend, formulation, start, settings, session)
+            except BaseException as error:  # handed to the thread that waits
+                failure.append(error)
+            finally:
+                session.changed.set()
+
+        thread = threading.Thread(target=work, name=f"milpbn-{self.backend.name}", daemon=True)
+        thread.start()
+        told = None
+        while thread.is_alive():
+            try:
+                session.changed.wait(0.2)
+                session.changed.clear()
+                self._tick()
+                # Coalesce: many changes at once give one line.
+                thread.join(0.05)
+            except KeyboardInterrupt:
+                if session.stopped == "user":
+                    break
+                session.stop("user")
+            if session.stopping():
+                told = told or time.monotonic()
+                if time.monotonic() - told > GRACE:
+                    break
+        if failure:
+            error = failure[0]
+            if isinstance(error, MilpbnError):
+                raise error
+            if isinstance(error, MemoryError):
+                self.outcome = Outcome(limit="memory", detail="out of memory")
+                return
+            raise SolverError(f"{self.info.version} failed: {error}") from error
+        self._tick()
+
+    def _tick(self) -> None:
+        """Show what changed, and save it from time to time."""
+        session = self.session
+        _, objective, bound, trace = session.snapshot()
+        if self._progress is not None:
+            gap = Gap.between(objective, bound).relative_to_bound
+            self._progress.line(session.elapsed(), session.node_count, objective, bound, gap, session.source)
+        if self._trace is not None:
+            self._trace.update(trace)
+        if self.options.output is not None and time.monotonic() - self._saved > SAVE_EVERY:
+            self._result(final=False).save(self.options.output)
+            self._saved = time.monotonic()
+
+    def _result(self, *, final: bool) -> Result:
+        session, outcome = self.session, self.outcome
+        structure, objective, bound, trace = session.snapshot()
+        limit = session.stopped if session.stopped not in (None, "gap") else outcome.limit
+        if session.error is not None:
+            reason, limit = "error", None
+        elif structure is None and outcome.infeasible:
+            reason, limit = "infeasible", None
+        elif structure is None or objective is None:
+            reason, limit = "no_solution", limit or "time"
+        elif bound is not None and is_optimal(objective, bound):
+            reason, limit = "optimal", None
+        else:
+            reason = "feasible"
+            if session.stopped == "gap":
+                limit = "gap"
+            if not final:
+                limit = "time"
+        total = session.elapsed()
+        result = Result(
+            data=self.summary,
+            score=self.problem.score,
+            constraints=self.constraints,
+            reason=reason,
+            limit=limit,
+            structure=structure,
+            objective=objective,
+            bound=bound,
+            bound_source=session.bound_source,
+            backend=self.info,
+            seconds=Seconds(total=total, solve=total - sum(self.times.values()), **self.times),
+            trace=tuple(trace),
+            seed=self.options.random_state,
+            nodes=session.node_count,
+            detail=outcome.detail if session.error is None else str(session.error),
+        )
+        return replace(result, classifier=fit_classifier(self.dataset, result)) if final else result
+
+
+def fit_classifier(dataset: Dataset, result: Result) -> Classifier | None:
+    """Fit the parameters of a result's structure, with the result's numbers as provenance."""
+    from milpbn import __version__
+
+    if result.structure is None:
+        return None
+    provenance = {
+        "milpbn": __version__,
+        "data": vars(result.data),
+        "score": result.score.to_dict(),
+        "objective": result.objective,
+        "bound": result.bound,
+        "status": result.reason,
+        "backend": vars(result.backend),
+    }
+    return Classifier.fit(dataset, result.structure, result.score.smoothing, provenance)
