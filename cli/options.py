@@ -297,6 +297,8 @@ def _once(name: str, base: Mapping[Any, Any], given: Iterable[tuple[Any, Any]]) 
     option("--seed", "random_state", type=COUNT, help="Random seed; default 0."),
     option("--start", metavar="FILE", help="Structure to start from: arc list, result or classifier file."),
     option("--no-warm-start", is_flag=True, help="Do not hand the heuristics' best structure to the solver."),
+    option("--no-root-bound", is_flag=True, help="Leave all bounds to the solver."),
+    option("--no-reduce", is_flag=True, help="Give the solver all parent sets."),
     option("--no-merge", is_flag=True, help="Do not merge identical samples."),
     option(
         "--solver-option", type=SETTING, multiple=True, help="One of the solver's own parameters; repeatable."
@@ -312,10 +314,12 @@ def search_options(
     random_state: int | None,
     start: str | None,
     no_warm_start: bool,
+    no_root_bound: bool,
+    no_reduce: bool,
     no_merge: bool,
     solver_option: tuple[tuple[str, str], ...],
 ) -> dict[str, Any]:
-    """Gather attributes of `milpbn.solve.Options`, given ones only; ``start`` is still a path."""
+    """Gather attributes of `milpbn.options.Options`, given ones only; ``start`` is still a path."""
     given = {
         "backend": backend,
         "acyclicity": acyclicity,
@@ -326,6 +330,8 @@ def search_options(
         "random_state": random_state,
         "start": start,
         "warm_start": False if no_warm_start else None,
+        "root_bound": False if no_root_bound else None,
+        "reduce": False if no_reduce else None,
         "merge": False if no_merge else None,
         "solver_options": _once("--solver-option", {}, solver_option) or None,
     }

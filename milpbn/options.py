@@ -33,6 +33,10 @@ class Options:
         A structure to begin with, for instance another learner's.
     warm_start : bool
         Hand the best structure of the heuristics to the solver.
+    root_bound : bool
+        Compute the project's own bound before the solver starts (`milpbn.bounds`).
+    reduce : bool
+        Delete the parent sets that this bound shows no better structure has, before the model is made.
     merge : bool
         Merge identical samples.
     solver_options : mapping of str to str
@@ -56,6 +60,8 @@ class Options:
     random_state: int = 0
     start: Structure | None = None
     warm_start: bool = True
+    root_bound: bool = True
+    reduce: bool = True
     merge: bool = True
     solver_options: Mapping[str, str] = field(default_factory=dict)
     output: str | os.PathLike[str] | None = None

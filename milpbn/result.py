@@ -33,7 +33,7 @@ TracePoint = tuple[float, float | None, float | None]
 
 def is_optimal(objective: float, bound: float) -> bool:
     """Whether the bound proves the objective optimal, from the two numbers alone."""
-    return bound - objective <= OPTIMALITY * max(1.0, abs(objective))
+    return math.isfinite(objective) and bound - objective <= OPTIMALITY * max(1.0, abs(objective))
 
 
 @dataclass(frozen=True)
@@ -242,7 +242,9 @@ class Result:
         try:
             structure = None
             if values["structure"] is not None:
-                structure = Structure.from_mapping(list(values["structure"]), values["structure"])
+                # The class variable is the last one here, whatever order a tool gave the keys.
+                names = sorted(values["structure"], key=lambda name: name == values.get("class"))
+                structure = Structure.from_mapping(names, values["structure"])
             return cls(
                 data=DataSummary(**values["data"]),
                 score=Score.from_dict(values["score"]),

@@ -4,14 +4,20 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
+import numba
+from threadpoolctl import threadpool_limits
+
 from milpbn.backends.base import Backend, Outcome, Settings
 from milpbn.backends.rounds import solve_formulation
+from milpbn.bounds.root import root_bound
 from milpbn.data import Dataset
 from milpbn.errors import MilpbnError, SolverError
 from milpbn.learners.first_incumbent import first_incumbent
+from milpbn.learners.local_search import search
 from milpbn.model.formulation import Formulation, formulate
 from milpbn.network.classifier import Classifier
 from milpbn.network.structure import Structure
@@ -27,8 +33,8 @@ from milpbn.session import Session
 GRACE = 1.0
 #: Incumbent and bound reach the output file at least this often, in seconds.
 SAVE_EVERY = 15.0
-#: The first incumbents may take this share of the time limit, and never more than so many seconds.
-HEURISTIC_SHARE, HEURISTIC_SECONDS = 0.1, 20.0
+#: What runs before the solver may take this share of the time left, and never more than so many seconds each.
+BRIEF_SHARE, BRIEF_SECONDS = 0.1, 20.0
 
 
 class Run:
@@ -63,6 +69,8 @@ class Run:
         started: float,
     ) -> None:
         self.problem = problem
+        #: The problem over the candidate sets that bounds have left; what the solver gets.
+        self.reduced = problem
         self.dataset = dataset
         self.options = options
         self.backend = backend
@@ -93,9 +101,11 @@ class Run:
             If the solver failed; the output file still gets incumbent and bound.
         """
         session = self.session
+        numba.set_num_threads(min(self.options.n_threads, numba.config.NUMBA_NUM_THREADS))
         try:
             try:
-                self._search()
+                with threadpool_limits(self.options.n_threads):
+                    self._search()
             except KeyboardInterrupt:
                 session.stop("user")
             except SolverError as error:
@@ -115,36 +125,70 @@ class Run:
         session = self.session
         session.bound(trivial_bound(self.problem), "certified")
         self._first_incumbents()
+        if self.options.root_bound and not session.stopping():
+            self._root_bound()
         self._tick()
         if session.stopping():
             return
         begun = time.monotonic()
-        formulation = formulate(self.problem, self.options.acyclicity)
+        formulation = formulate(self.reduced, self.options.acyclicity)
         session.formulation = formulation
         self.times["model"] = time.monotonic() - begun
         if not session.stopping():
             self._run_backend(formulation)
 
     def _first_incumbents(self) -> None:
-        session = self.session
-        end = time.monotonic() + HEURISTIC_SECONDS
-        if self.deadline is not None:
-            end = min(end, time.monotonic() + HEURISTIC_SHARE * max(0.0, self.deadline - time.monotonic()))
-
-        def found(structure: Structure) -> None:
-            session.offer(structure, "local search")
-
-        def stopping() -> bool:
-            self._tick()
-            return time.monotonic() > end or session.stopping()
-
         first_incumbent(
             self.problem,
             self.options.start,
             random_state=self.options.random_state,
-            stopping=stopping,
-            found=found,
+            stopping=self._brief(),
+            found=self._offer_from("local search"),
         )
+
+    def _root_bound(self) -> None:
+        session, before = self.session, self.session.objective
+        offer = self._offer_from("frank-wolfe")
+
+        def found(structure: Structure) -> Structure | None:
+            offer(structure)
+            return session.structure
+
+        self.reduced = root_bound(
+            self.problem,
+            session.structure,
+            stopping=self._brief(),
+            bounded=lambda value: session.bound(value, "certified"),
+            found=found,
+            reduce=self.options.reduce,
+        )
+        if session.structure is not None and session.objective != before:
+            search(
+                self.problem,
+                [session.structure],
+                random_state=self.options.random_state,
+                restarts=0,
+                stopping=self._brief(),
+                found=self._offer_from("local search"),
+            )
+
+    def _brief(self) -> Callable[[], bool]:
+        """Return a question that says yes when a share of the time left is over, and shows progress."""
+        end = time.monotonic() + BRIEF_SECONDS
+        if self.deadline is not None:
+            end = min(end, time.monotonic() + BRIEF_SHARE * max(0.0, self.deadline - time.monotonic()))
+
+        def stopping() -> bool:
+            self._tick()
+            return time.monotonic() > end or self.session.stopping()
+
+        return stopping
+
+    def _offer_from(self, source: str) -> Callable[[Structure], None]:
+        def found(structure: Structure) -> None:
+            self.session.offer(structure, source)
+
+        return found
 
     def _run_backend(self, formulation: Formulation) -> None:
         """Run the solver in a thread, so that signals, progress and deadline do not wait for it."""
@@ -159,6 +203,8 @@ class Run:
             log=None if options.log is None else Path(options.log),
         )
         start = session.structure if options.warm_start else options.start
+        if start is not None and self.reduced.choice(start) is None:
+            start = None  # a user's own start may lie in what was deleted
         failure: list[BaseException] = []
 
         def work() -> None:

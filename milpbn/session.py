@@ -122,7 +122,7 @@ class Session:
         assert self.formulation is not None
         try:
             choice = self.formulation.choice(x)
-            candidates = self.problem.candidates
+            candidates = self.formulation.problem.candidates
             if topological_order([candidates.flat[p] for p in choice]) is not None:
                 structure: Structure | None = candidates.structure(choice)
             elif self.formulation.acyclicity == "order":

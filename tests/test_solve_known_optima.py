@@ -74,7 +74,14 @@ def test_corral_by_highs_with_clusters(corral, case) -> None:
 
 
 @pytest.mark.parametrize("backend", ["cbc", "scip"])
-@pytest.mark.parametrize("case", [case for case in CORRAL if case[0] == "sm"], ids=str)
+@pytest.mark.parametrize(
+    "case",
+    [
+        pytest.param(case, marks=pytest.mark.slow if case[1] == 3 else (), id=str(case))
+        for case in CORRAL
+        if case[0] == "sm"
+    ],
+)
 def test_corral_by_other_solvers(corral, case, backend: str) -> None:
     require_backend(backend)
     check(corral, case, CORRAL[case], backend=backend)
@@ -117,7 +124,13 @@ def all_margins(data: Dataset, name: str, class_parents: bool) -> Iterator[np.nd
         yield from extend([*([()] * data.n_features), s], term, 0)
 
 
-@pytest.mark.parametrize("case", CAR, ids=str)
+@pytest.mark.parametrize(
+    "case",
+    [
+        pytest.param(case, marks=pytest.mark.slow if case[0] == "sm" and case[3] else (), id=str(case))
+        for case in CAR
+    ],
+)
 def test_car_by_highs(car, case) -> None:
     check(car, case, CAR[case], backend="highs")
 

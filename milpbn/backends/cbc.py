@@ -78,7 +78,7 @@ class CbcBackend(Backend):
             if proved:
                 events.bound(MPS_OBJECTIVE_SIGN * log.objective + milp.constant)
                 return Outcome(finished=True, detail=log.result)
-            return _outcome(log, status, ended, in_time)
+            return _outcome(log, status, ended, in_time, "time" if seconds == 0.0 else "user")
 
 
 def executable() -> str:
@@ -153,12 +153,9 @@ def _ask(program: str, arguments: list[str]) -> str:
         )
     except (OSError, subprocess.TimeoutExpired) as error:
         raise InputError(f"CBC at {program} does not run ({error}); choose another --backend.") from error
+    text = done.stdout.decode(errors="replace")
     # The first lines repeat the command.
-    return (
-        done.stdout.decode(errors="replace").partition("(default strategy")[2]
-        if arguments
-        else (done.stdout.decode(errors="replace"))
-    )
+    return text.partition("(default strategy")[2] if arguments else text
 
 
 def _write(log_file: TextIO | None, line: str) -> None:
@@ -184,12 +181,12 @@ def _cuts_off(settings: Settings) -> bool:
     return any(key.lower().startswith(("inc", "cuto")) for key in settings.options)
 
 
-def _outcome(log: CbcLog, status: str, ended: Exit, in_time: bool) -> Outcome:
+def _outcome(log: CbcLog, status: str, ended: Exit, in_time: bool, reason: str) -> Outcome:
     detail = log.result or status
     if "infeasible" in (log.result + status).lower() and in_time:
         return Outcome(finished=True, infeasible=True, detail=detail)
     if ended.stopped:
-        return Outcome(limit="user", detail=detail or "killed")
+        return Outcome(limit=reason, detail=detail or "killed")
     for limit, word in (("time", "time"), ("node", "node"), ("node", "solutions"), ("gap", "gap")):
         if word in log.result:
             return Outcome(limit=limit, detail=detail)

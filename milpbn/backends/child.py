@@ -11,6 +11,7 @@ import contextlib
 import ctypes
 import os
 import pickle
+import shutil
 import signal
 import subprocess
 import sys
@@ -147,9 +148,11 @@ class _ParentEvents:
         threading.Thread(target=self._listen, daemon=True).start()
 
     def _listen(self) -> None:
-        # The end of the input is the end of the parent; so is it for the solver's own children.
+        # The end of the input is the end of the parent, who would have removed the folder it made for this
+        # process and killed the solver's own children.
         while sys.stdin.buffer.read(1):
             self._stop.set()
+        shutil.rmtree(os.environ["TMPDIR"], ignore_errors=True)
         if os.name == "posix":
             os.killpg(0, signal.SIGKILL)
         os._exit(1)

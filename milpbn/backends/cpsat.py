@@ -232,7 +232,11 @@ def _outcome(
     if detail == "MODEL_INVALID":
         raise SolverError(f"CP-SAT refused the model: {response.solution_info or detail}.")
     events.nodes(int(solver.num_branches))
-    events.bound(relaxation.bound(solver.best_objective_bound))
+    if detail != "UNKNOWN":
+        # Stopped in presolve CP-SAT gives 0.
+        events.bound(relaxation.bound(solver.best_objective_bound))
     if detail == "OPTIMAL":
         return Outcome(finished=True, detail=detail)
-    return Outcome(limit="time" if settings.remaining() == 0.0 else "user", detail=detail)
+    # CP-SAT may count its time as over a moment before the deadline.
+    by_user = events.stopping() and settings.remaining() != 0.0
+    return Outcome(limit="user" if by_user or settings.remaining() is None else "time", detail=detail)

@@ -207,9 +207,14 @@ def _include_events(run: _Run) -> None:
                 self.model.dropEvent(kind, self)
 
         def eventexec(self, event: Any) -> dict[str, Any]:
-            if event.getType() == kinds.BESTSOLFOUND:
+            kind = event.getType()
+            if kind == kinds.BESTSOLFOUND:
                 run.events.call(run.report_point)
-            run.events.call(run.report_bound)
+            # Once it is interrupted SCIP has no open node for a moment, and calls its incumbent the bound.
+            if kind == kinds.DUALBOUNDIMPROVED and self.model.getStatus() == "unknown":
+                run.events.call(run.report_bound)
+            if kind == kinds.NODESOLVED:
+                run.events.nodes(int(self.model.getNTotalNodes()))
             if run.events.stopping():
                 self.model.interruptSolve()
             return {}

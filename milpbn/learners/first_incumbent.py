@@ -38,12 +38,12 @@ def first_incumbent(
     Raises
     ------
     InputError
-        If `start` is outside the candidate sets or breaks a rule.
+        If `start` is outside the candidate sets, breaks a rule, or has no AICc.
     """
     if start is not None and not problem.obeys(start):
         raise InputError(
-            "The start is outside the candidate parent sets or breaks a constraint; raise --max-parents, allow "
-            "class parents, or leave it out."
+            "The start is outside the candidate parent sets, breaks a constraint, or has more parameters than AICc "
+            "is defined for; raise --max-parents, allow class parents, or leave it out."
         )
     feasible = feasible_structure(problem.candidates, problem.rules)
     starts = [s for s in (start, feasible) if s is not None]

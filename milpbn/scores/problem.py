@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -77,8 +78,11 @@ class Problem:
         return total
 
     def obeys(self, structure: Structure) -> bool:
-        """Whether a structure is among the candidates and within the child limits."""
-        if self.choice(structure) is None:
+        """Whether a structure is among the candidates, within the child limits, and has a score (AICc)."""
+        choice = self.choice(structure)
+        if choice is None:
+            return False
+        if self.curve is not None and self.curve.correction(self.curve.parameters[choice].sum()) == math.inf:
             return False
         children = [0] * self.candidates.n_variables
         for j, _ in structure.arcs:

@@ -8,6 +8,8 @@ from milpbn.scores.problem import Problem
 
 #: Share of the bound's magnitude that is added for rounding; sums of some 1e7 doubles stay far below it.
 ROUNDING = 1e-10
+#: Coefficients that are looked at in one go.
+CHUNK = 2**22
 
 
 def trivial_bound(problem: Problem) -> float:
@@ -34,7 +36,7 @@ def trivial_bound(problem: Problem) -> float:
     # A variable that can also choose a set without coefficients can choose 0.
     idle = np.bincount(owner, minlength=candidates.n_variables) < np.diff(candidates.offsets)
     smallest = np.empty(margins.n_samples)
-    chunk = max(1, 2**22 // max(1, margins.alpha[0].size))
+    chunk = max(1, CHUNK // max(1, margins.alpha[0].size))
     for first in range(0, margins.n_samples, chunk):
         best = np.maximum.reduceat(margins.alpha[first : first + chunk], blocks, axis=2)
         best[:, :, idle[variables]] = np.maximum(best[:, :, idle[variables]], 0.0)

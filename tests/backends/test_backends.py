@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import os
+import tempfile
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -12,6 +12,7 @@ import pytest
 from backend_cases import (
     BACKENDS,
     DIRECT,
+    HARD_OBJECTIVE,
     SCORES,
     Recorder,
     hard_formulation,
@@ -42,17 +43,11 @@ def hard() -> Formulation:
     return hard_formulation()
 
 
-def _leftovers() -> set[str]:
-    import tempfile
-
-    return {name for name in os.listdir(tempfile.gettempdir()) if name.startswith("milpbn-")}
-
-
 @pytest.mark.parametrize("score", SCORES)
 @pytest.mark.parametrize("name", BACKENDS)
 def test_optimum_and_events_agree_with_scipy(name: str, score: str) -> None:
     backend = installed(name)
-    for seed in range(3 if name in ("highs", "cbc", "scip") else 1):
+    for seed in range(3 if name in ("highs", "cbc") else 1):
         milp = small_formulation(score, seed).milp
         milp = replace(milp, constant=-12.5)
         recorder = Recorder(milp)
@@ -78,29 +73,32 @@ def test_warm_start_of_a_negative_and_a_positive_objective(name: str) -> None:
         assert recorder.objective == pytest.approx(optimum(formulation.milp), rel=1e-6, abs=1e-6)
 
 
-@pytest.mark.parametrize("name", DIRECT)
+@pytest.mark.parametrize("name", ["highs", "cbc", "scip"])
 def test_a_given_start_is_not_lost_at_the_limit(name: str, hard: Formulation) -> None:
     backend = installed(name)
     start = naive_bayes(hard)
     recorder = Recorder(hard.milp)
-    outcome = backend.solve(hard.milp, start, Settings(deadline=time.monotonic() + 3), recorder)
+    outcome = backend.solve(hard.milp, start, Settings(deadline=time.monotonic() + 1.5), recorder)
     assert not outcome.finished
     assert recorder.objective >= hard.milp.objective(start) - 1e-6
-    assert min(recorder.bounds) >= recorder.objective
+    assert min(recorder.bounds, default=np.inf) >= HARD_OBJECTIVE
 
 
 @pytest.mark.parametrize("name", BACKENDS)
-def test_deadline_is_met_and_nothing_is_left_behind(name: str, hard: Formulation) -> None:
+def test_deadline_is_met_and_nothing_is_left_behind(
+    name: str, hard: Formulation, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     backend = installed(name)
-    before = _leftovers()
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     recorder = Recorder(hard.milp)
     begin = time.monotonic()
     outcome = backend.solve(hard.milp, None, Settings(deadline=begin + 1.5), recorder)
-    assert outcome.limit in ("time", "user")
+    assert outcome.limit == "time"
     assert not outcome.finished
     # The model takes minutes; the slack is for slow machines.
     assert time.monotonic() - begin < 15
-    assert _leftovers() <= before
+    assert list(tmp_path.iterdir()) == []
+    assert min(recorder.bounds, default=np.inf) >= HARD_OBJECTIVE
     for x in recorder.points:
         assert hard.milp.violation(x) <= 1e-6
 
@@ -109,12 +107,14 @@ def test_deadline_is_met_and_nothing_is_left_behind(name: str, hard: Formulation
 def test_stops_when_asked_to(name: str, hard: Formulation) -> None:
     backend = installed(name)
     begin = time.monotonic()
-    outcome = backend.solve(hard.milp, None, Settings(), Recorder(hard.milp, stop_after(1.0)))
+    recorder = Recorder(hard.milp, stop_after(2.0 if name == "scip" else 0.7))
+    outcome = backend.solve(hard.milp, None, Settings(), recorder)
     assert outcome.limit == "user"
+    assert min(recorder.bounds, default=np.inf) >= HARD_OBJECTIVE
     assert time.monotonic() - begin < 15
 
 
-@pytest.mark.parametrize("name", BACKENDS)
+@pytest.mark.parametrize("name", OPTIONS)
 def test_options_and_log_reach_the_solver(name: str, tmp_path: Path) -> None:
     backend = installed(name)
     formulation = small_formulation("sm", 4)
@@ -130,7 +130,7 @@ def test_options_and_log_reach_the_solver(name: str, tmp_path: Path) -> None:
             backend.solve(formulation.milp, None, Settings(options=options), Recorder(formulation.milp))
 
 
-@pytest.mark.parametrize("name", [n for n in BACKENDS if n != "highs"])
+@pytest.mark.parametrize("name", ["cbc", "cpsat", "scip", "pulp:highs"])
 def test_a_log_file_that_cannot_be_written_is_refused(name: str, tmp_path: Path) -> None:
     backend = installed(name)
     milp = small_formulation("mdl", 0).milp
@@ -151,7 +151,7 @@ def test_infeasible_program(name: str) -> None:
     assert recorder.points == []
 
 
-@pytest.mark.parametrize("name", [n for n in BACKENDS if n != "highs"])
+@pytest.mark.parametrize("name", ["cbc", "cpsat", "scip", "pulp:highs"])
 def test_an_error_of_the_receiver_is_raised_and_stops_the_run(name: str) -> None:
     backend = installed(name)
 
@@ -162,6 +162,21 @@ def test_an_error_of_the_receiver_is_raised_and_stops_the_run(name: str) -> None
     milp = small_formulation("sm", 5).milp
     with pytest.raises(ZeroDivisionError, match="receiver"):
         backend.solve(milp, None, Settings(), Failing(milp))
+
+
+@pytest.mark.parametrize("name", ["cbc", "cpsat", "scip", "pulp:highs"])
+def test_an_interrupt_in_this_process_ends_the_run(name: str, hard: Formulation) -> None:
+    backend = installed(name)
+    asked = []
+
+    def interrupt() -> bool:
+        asked.append(True)
+        if len(asked) > 5:
+            raise KeyboardInterrupt
+        return False
+
+    with pytest.raises(KeyboardInterrupt):
+        backend.solve(hard.milp, None, Settings(), Recorder(hard.milp, interrupt))
 
 
 @pytest.mark.parametrize("name", DIRECT)

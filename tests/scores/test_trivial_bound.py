@@ -1,0 +1,67 @@
+"""The bound without search."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from running import optimum, random_data
+
+import milpbn.scores.trivial_bound as module
+from milpbn.scores.constraints import Constraints
+from milpbn.scores.problem import build_problem
+from milpbn.scores.spec import SCORES, Score
+from milpbn.scores.trivial_bound import trivial_bound
+
+
+@pytest.mark.parametrize("name", SCORES)
+@pytest.mark.parametrize("seed", range(4))
+def test_no_structure_is_better(name: str, seed: int) -> None:
+    data = random_data([41, seed], n_samples=30, weights=bool(seed % 2))
+    options = {"penalty": 0.3, "hybrid": 0.1} if seed == 3 and Score(name=name).is_margin else {}
+    score = Score(name=name, max_parents=1 + seed % 3, **options)
+    constraints = Constraints(arc_weights={("C", "X1"): 2.0, ("X1", "X2"): -1.0})
+    best = optimum(data, score, constraints).objective
+    bound = trivial_bound(build_problem(data, score, constraints))
+    assert bound >= best
+    assert np.isfinite(bound)
+
+
+@pytest.mark.parametrize("name", ["sm", "sbm"])
+def test_it_is_at_most_gamma_per_sample(name: str) -> None:
+    data = random_data(5, n_samples=40, weights=True)
+    for p in (0.501, 0.9, 0.999):
+        score = Score(name=name, p=p)
+        bound = trivial_bound(build_problem(data, score))
+        assert bound <= score.gamma * data.weights.sum() * (1 + 1e-9)
+
+
+def test_it_is_exact_where_nothing_can_be_chosen() -> None:
+    data = random_data(6)
+    score = Score()
+    constraints = Constraints(fixed={"X1": ("C",), "X2": ("X1", "C"), "X3": ("C",), "C": ()})
+    best = optimum(data, score, constraints).objective
+    assert trivial_bound(build_problem(data, score, constraints)) == pytest.approx(best, rel=1e-9)
+
+
+def test_it_is_what_its_formula_says() -> None:
+    data = random_data(7, n_classes=4, weights=True)
+    problem = build_problem(data, Score(p=0.9))
+    margins, candidates = problem.margins, problem.candidates
+    eta = np.eye(candidates.n_sets)[:, margins.columns]
+    total = 0.0
+    for m in range(margins.n_samples):
+        rows = eta @ margins.alpha[m].T  # (P, R)
+        best = [
+            rows[a:b].max(axis=0) for a, b in zip(candidates.offsets, candidates.offsets[1:], strict=False)
+        ]
+        total += margins.weights[m] * min(margins.gamma, np.sum(best, axis=0).min())
+    assert trivial_bound(problem) == pytest.approx(total, rel=1e-9)
+
+
+@pytest.mark.parametrize("chunk", [1, 1000])
+def test_chunks_change_nothing(monkeypatch: pytest.MonkeyPatch, chunk: int) -> None:
+    data = random_data(8, n_samples=50)
+    problems = [build_problem(data, Score(name=name)) for name in ("sm", "sbm", "hard-margin")]
+    whole = [trivial_bound(problem) for problem in problems]
+    monkeypatch.setattr(module, "CHUNK", chunk)
+    assert [trivial_bound(problem) for problem in problems] == pytest.approx(whole, rel=1e-12)

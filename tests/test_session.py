@@ -1,0 +1,237 @@
+"""The state of a run: what becomes incumbent and bound, and when to stop."""
+
+from __future__ import annotations
+
+import threading
+import time
+from dataclasses import replace
+from itertools import pairwise
+
+import numpy as np
+import oracle
+import pytest
+from running import optimum, random_data
+
+from milpbn.errors import SolverError
+from milpbn.model.formulation import formulate
+from milpbn.network.structure import Structure
+from milpbn.scores.constraints import Constraints
+from milpbn.scores.problem import build_problem
+from milpbn.scores.rescore import rescore
+from milpbn.scores.spec import Score
+from milpbn.session import Session
+
+
+@pytest.fixture
+def problem():
+    return build_problem(random_data(101, n_samples=30), Score(p=0.9))
+
+
+@pytest.fixture
+def session(problem) -> Session:
+    return Session(problem, started=time.monotonic())
+
+
+def structures(problem, n: int) -> list[Structure]:
+    """Some structures by rising score."""
+    found = oracle.acyclic_structures(tuple(problem.candidates.sets))
+    rng = np.random.default_rng(0)
+    chosen = [Structure(problem.candidates.names, found[k]) for k in rng.choice(len(found), n, replace=False)]
+    return sorted(chosen, key=lambda s: rescore(problem.data, s, problem.score))
+
+
+def test_incumbents_are_scored_from_the_data_and_never_fall(session: Session, problem) -> None:
+    low, middle, high = structures(problem, 3)
+    assert session.offer(middle, "a")
+    assert session.objective == rescore(problem.data, middle, problem.score)
+    assert not session.offer(low, "b")
+    assert not session.offer(middle, "b")
+    assert (session.structure, session.source) == (middle, "a")
+    assert session.offer(high, "c")
+    assert session.structure == high
+    assert [z for _, z, _ in session.trace] == [
+        rescore(problem.data, s, problem.score) for s in (middle, high)
+    ]
+
+
+def test_bounds_never_rise_nor_fall_below_the_incumbent(session: Session, problem) -> None:
+    (structure,) = structures(problem, 1)
+    for value in (50.0, 60.0, float("inf"), float("nan"), 45.0, 45.0):
+        session.bound(value)
+    assert session.best_bound == 45.0
+    session.offer(structure, "a")
+    z = session.objective
+    session.bound(z - 1e-3)
+    assert session.best_bound == z
+    assert session.closed()
+    bounds = [b for _, _, b in session.trace]
+    assert bounds == [50.0, 45.0, 45.0, z]
+    assert all(t <= later for (t, *_), (later, *_) in pairwise(session.trace))
+
+
+def test_better_incumbent_lifts_a_bound_within_tolerances(session: Session, problem) -> None:
+    low, high = structures(problem, 2)
+    session.offer(low, "a")
+    session.bound(rescore(problem.data, high, problem.score) - 1e-7)
+    session.offer(high, "b")
+    assert session.best_bound == session.objective
+
+
+def test_sources_of_the_bound(session: Session) -> None:
+    assert session.bound_source == "certified"
+    session.bound(100.0, "certified")
+    session.bound(101.0)
+    assert session.bound_source == "certified"
+    session.bound(99.0)
+    assert session.bound_source == "solver"
+
+
+def test_a_score_that_the_data_do_not_confirm_is_an_error(problem) -> None:
+    margins = replace(problem.margins, alpha=problem.margins.alpha * 1.001)
+    wrong = Session(replace(problem, margins=margins), started=time.monotonic())
+    with pytest.raises(SolverError, match=r"from the data and .* in the model"):
+        wrong.offer(structures(problem, 1)[0], "a solver")
+    assert wrong.structure is None
+    assert wrong.trace == []
+
+
+def test_a_structure_against_the_constraints_is_an_error() -> None:
+    data = random_data(102)
+    for constraints in (Constraints(forbidden=(("C", "X1"),)), Constraints(max_children={"C": 2})):
+        session = Session(build_problem(data, Score(), constraints), started=time.monotonic())
+        with pytest.raises(SolverError, match="breaks the constraints"):
+            session.offer(Structure.naive_bayes(data.names), "a solver")
+
+
+def test_errors_in_points_are_kept_and_stop_the_run(problem) -> None:
+    session = Session(problem, started=time.monotonic())
+    session.formulation = formulate(problem)
+    session.point(np.zeros(session.formulation.milp.n_columns), "a solver")
+    assert isinstance(session.error, SolverError)
+    assert session.stopping()
+    first = session.error
+    session.point(np.zeros(session.formulation.milp.n_columns), "a solver")
+    assert session.error is first
+
+
+def test_points_become_structures(problem) -> None:
+    for acyclicity in ("order", "cluster"):
+        session = Session(problem, started=time.monotonic())
+        session.formulation = formulate(problem, acyclicity)
+        (structure,) = structures(problem, 1)
+        session.point(session.formulation.vector(structure), "a solver")
+        assert session.structure == structure
+
+
+def cyclic_point(session: Session) -> np.ndarray:
+    candidates = session.problem.candidates
+    x = np.zeros(session.formulation.milp.n_columns)
+    for i, s in enumerate([(1, 3), (0, 3), (3,), ()]):
+        x[candidates.position(i, s)] = 1.0
+    return x
+
+
+def test_cyclic_points_are_repaired_where_they_are_to_be_expected(problem) -> None:
+    session = Session(problem, started=time.monotonic())
+    session.formulation = formulate(problem, "cluster")
+    session.point(cyclic_point(session), "a solver")
+    assert session.error is None
+    assert session.structure is not None
+    assert session.structure.parents[2:] == ((3,), ())
+    assert session.objective == rescore(problem.data, session.structure, problem.score)
+
+
+def test_cyclic_points_under_order_rows_are_errors(problem) -> None:
+    session = Session(problem, started=time.monotonic())
+    session.formulation = formulate(problem)
+    session.point(cyclic_point(session), "a solver")
+    assert "cyclic" in str(session.error)
+
+
+def test_repairs_that_break_a_limit_are_dropped() -> None:
+    """The repair of a cycle may exceed a child limit; it is no incumbent then, and no error."""
+    data = random_data(103)
+    seen = set()
+    for limit in (0, 1, 2):
+        problem = build_problem(data, Score(), Constraints(max_children={"X1": limit, "X2": limit}))
+        session = Session(problem, started=time.monotonic())
+        session.formulation = formulate(problem, "cluster")
+        session.point(cyclic_point(session), "a solver")
+        assert session.error is None
+        if session.structure is not None:
+            assert problem.obeys(session.structure)
+        seen.add(session.structure is None)
+    assert False in seen
+
+
+def test_reasons_to_stop(problem) -> None:
+    started = time.monotonic()
+    session = Session(problem, started=started)
+    assert not session.stopping()
+    late = Session(problem, started=started, deadline=started - 1)
+    assert late.stopping()
+    assert late.stopped == "time"
+    late.stop("user")
+    assert late.stopped == "time"
+    session.stop("user")
+    assert session.stopping()
+
+
+@pytest.mark.parametrize(
+    ("options", "excess", "closed"),
+    [
+        ({}, 1e-9, True),
+        ({}, 1e-3, False),
+        ({"gap_abs": 1e-2}, 1e-3, True),
+        ({"gap_abs": 1e-4}, 1e-3, False),
+        ({"gap_rel": 0.01}, 1e-3, True),
+        ({"gap_rel": 0.5}, 1e6, False),
+    ],
+)
+def test_the_gap_that_ends_a_run(problem, options: dict, excess: float, closed: bool) -> None:
+    session = Session(problem, started=time.monotonic(), **options)
+    best = optimum(problem.data, problem.score)
+    session.offer(Structure(problem.candidates.names, best.structures[0]), "a")
+    assert not session.closed()
+    session.bound(session.objective + excess)
+    assert session.closed() == session.stopping() == closed
+    assert session.stopped == ("gap" if closed else None)
+
+
+def test_nodes_only_grow(session: Session) -> None:
+    for count in (0, 5, 3):
+        session.nodes(count)
+    assert session.node_count == 5
+
+
+def test_reports_from_many_threads_stay_consistent(problem) -> None:
+    session = Session(problem, started=time.monotonic())
+    some = structures(problem, 40)
+    order = np.random.default_rng(1).permutation(40)
+
+    def offer(part: np.ndarray) -> None:
+        for k in part:
+            session.offer(some[k], "thread")
+            session.bound(1000.0 - float(k))
+
+    threads = [threading.Thread(target=offer, args=(order[n::4],)) for n in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert session.objective == rescore(problem.data, some[-1], problem.score)
+    assert session.best_bound == 961.0
+    for (_, z, b), (_, higher, lower) in pairwise(session.trace):
+        assert z is None or z <= higher
+        assert b is None or lower <= b
+    structure, objective, bound, trace = session.snapshot()
+    assert trace[-1][1:] == (objective, bound)
+    assert structure == session.structure
+
+
+def test_real_scores_match_the_coefficients_to_many_digits() -> None:
+    """`MISMATCH` leaves room for rounding only: all structures of a weighted problem pass."""
+    data = random_data(104, n_samples=30, weights=True)
+    problem = build_problem(data, Score(name="sbm", p=0.999, penalty="bic", hybrid=0.3))
+    for structure in structures(problem, 60):
+        assert Session(problem, started=0.0).offer(structure, "a")
