@@ -20,7 +20,7 @@ from milpbn.errors import InputError
 from . import generate, scikit
 
 #: The instance that ``milpbn solve`` takes when no data is named.
-DEFAULT = "mofn-3-7-10"
+DEFAULT = "tic-tac-toe"
 
 
 @dataclass(frozen=True)
