@@ -42,7 +42,8 @@ def better(new: dict[str, object], old: dict[str, object] | None) -> bool:
     """Whether a new entry has a higher incumbent or, at the same one, a lower bound."""
     if old is None:
         return True
-    return (new["objective"], -new["bound"]) > (old["objective"], -old["bound"])  # type: ignore[operator]
+    # An entry from an earlier version is replaced by an equal one, so that its command is today's.
+    return (new["objective"], -new["bound"]) >= (old["objective"] - 1e-9, -old["bound"] - 1e-9)  # type: ignore[operator]
 
 
 def show(entries: list[dict[str, object]]) -> str:

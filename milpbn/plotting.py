@@ -130,18 +130,14 @@ def plot_trace(result: Result, axes: Axes | None = None) -> Axes:
     axes.step(t, b, where="post", color=_CLASS, label="bound")
     axes.step(t, z, where="post", color=_FEATURE, label="incumbent")
     axes.fill_between(t, z, b, step="post", color="#bbbbbb", alpha=0.35, linewidth=0)
-    final = [v for v in (result.objective, result.bound) if v is not None]
-    settled = b[len(b) // 2 :]
-    if final and np.isfinite(settled).any():
-        # The first, trivial bounds would flatten everything that matters.
-        top = (
-            float(np.nanmax(b[t >= 0.1 * end]))
-            if np.isfinite(b[t >= 0.1 * end]).any()
-            else float(np.nanmax(b))
-        )
-        low = float(np.nanmin(z[t >= 0.1 * end])) if np.isfinite(z[t >= 0.1 * end]).any() else min(final)
-        span = max(top - low, 1e-6 * max(1.0, abs(top)))
-        axes.set_ylim(low - 0.08 * span, top + 0.08 * span)
+    if result.objective is not None and np.isfinite(b).any():
+        # The first, trivial bounds would flatten everything that matters: most changes are to be seen.
+        top = float(np.nanquantile(b, 0.75))
+        span = max(top - result.objective, 1e-6 * max(1.0, abs(top)))
+        axes.set_ylim(result.objective - 0.35 * span, top + 0.05 * span)
+    axes.set_xscale("log")
+    axes.xaxis.set_major_formatter("{x:g}")
+    axes.xaxis.set_minor_formatter("{x:g}")
     axes.set_xlabel("seconds")
     axes.set_ylabel("score (nats)")
     proved = (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from collections.abc import Callable
@@ -15,7 +16,7 @@ from milpbn.backends.base import Backend, Outcome, Settings
 from milpbn.backends.rounds import solve_formulation
 from milpbn.bounds.root import root_bound
 from milpbn.data import Dataset
-from milpbn.errors import MilpbnError, SolverError
+from milpbn.errors import InputError, MilpbnError, SolverError
 from milpbn.learners.first_incumbent import first_incumbent
 from milpbn.learners.local_search import search
 from milpbn.model.formulation import Formulation, formulate
@@ -90,6 +91,11 @@ class Run:
         self.times = {"coefficients": time.monotonic() - started, "model": 0.0}
         self._progress = Progress() if wants_progress(options.verbose) else None
         self._trace = None if options.trace is None else TraceFile(options.trace)
+        if options.log is not None:
+            try:
+                Path(options.log).touch()
+            except OSError as error:
+                raise InputError(f"The log {os.fspath(options.log)!r} cannot be written ({error.strerror}).") from None
         self._saved = time.monotonic()
 
     def result(self) -> Result:
