@@ -25,10 +25,12 @@ def main() -> NoReturn:
     The time limit counts from here. SIGTERM does what Ctrl-C does: the best structure so far is kept.
     """
     started = time.monotonic()
-    from milpbn.cli.app import app
-    from milpbn.cli.streams import flush_streams, prepare_streams
-
     signal.signal(signal.SIGTERM, _interrupt)
+    try:
+        from milpbn.cli.app import app
+        from milpbn.cli.streams import flush_streams, prepare_streams
+    except KeyboardInterrupt:
+        os._exit(130)
     prepare_streams()
     if not sys.warnoptions:
         warnings.simplefilter("ignore")  # other libraries' remarks are not for the user

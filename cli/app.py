@@ -73,7 +73,7 @@ def _show_version(context: click.Context, parameter: click.Parameter, value: boo
 @click.option("--debug", is_flag=True, expose_value=False, help="Show the traceback of an error.")
 @click.pass_context
 def app(context: click.Context) -> int | None:
-    r"""Learn the structure of a Bayesian network classifier, with a proven gap.
+    """Learn the structure of a Bayesian network classifier, with a proven gap.
 
     \b
     Example:

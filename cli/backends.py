@@ -9,7 +9,7 @@ from milpbn.cli.sections import verb
 
 @verb(short_help="List the solvers.")
 def backends() -> None:
-    r"""List the solvers that can be used here, with versions, and those that are missing.
+    """List the solvers that can be used here, with versions, and those that are missing.
 
     \b
     Example:

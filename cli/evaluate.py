@@ -36,7 +36,7 @@ def evaluate(
     as_json: bool,
     quiet: bool,
 ) -> None:
-    r"""Count how often a classifier is right on DATA, with a 95 % interval, and where it errs.
+    """Count how often a classifier is right on DATA, with a 95 % interval, and where it errs.
 
     Every row with a known class counts: what is missing or was never seen in training contributes nothing
     to the class scores, and is reported.

@@ -67,7 +67,7 @@ def export(
     constraints: Constraints,
     model: dict[str, Any],
 ) -> None:
-    r"""Write the MILP for another solver, and print the command lines that solve it.
+    """Write the MILP for another solver, and print the command lines that solve it.
 
     Beside the model come a sidecar (.json), which says what its columns mean, and start files for CPLEX,
     Gurobi, SCIP, HiGHS and CBC. DATA is as for solve.
@@ -92,7 +92,7 @@ def export(
 
     Options(**{key: value for key, value in model.items() if key != "start"})  # checks the numbers
 
-    source = data or DEFAULT
+    source = data or f"instance:{DEFAULT}"
     dataset = table.read(source).dataset("train")
     if not quiet:
         show_notes(dataset)

@@ -24,7 +24,7 @@ def import_(
     output: str | None,
     classifier: str | None,
 ) -> int:
-    r"""Read the solution file of CPLEX, Gurobi, SCIP, HiGHS or CBC for an exported model.
+    """Read the solution file of CPLEX, Gurobi, SCIP, HiGHS or CBC for an exported model.
 
     The structure is rebuilt, checked, and scored from the data; a solution of other data or options is
     refused.

@@ -15,7 +15,7 @@ from milpbn.cli.sections import verb
 @click.argument("file")
 @table_options
 def info(file: str, table: TableOptions) -> None:
-    r"""Show what FILE is: a classifier, a result, the sidecar of a model, or a table.
+    """Show what FILE is: a classifier, a result, the sidecar of a model, or a table.
 
     A table may also be a catalog name or an embedded instance.
 

@@ -12,7 +12,7 @@ from milpbn.cli.sections import verb
 @verb(short_help="List the problems that ship with milpbn.")
 @click.argument("name", required=False)
 def instances(name: str | None) -> None:
-    r"""List the embedded problems with what is known of their optima, or tell all about one.
+    """List the embedded problems with what is known of their optima, or tell all about one.
 
     \b
     Example:

@@ -12,7 +12,7 @@ from milpbn.cli.sections import verb
 @click.argument("result")
 @click.option("--output", required=True, metavar="FILE", help="Picture: .png, .svg or .pdf.")
 def plot(result: str, output: str) -> None:
-    r"""Draw RESULT (a result.json): the network on the left, incumbent and bound over time on the right.
+    """Draw RESULT (a result.json): the network on the left, incumbent and bound over time on the right.
 
     Needs the extra [plot]: pip install milpbn[plot].
 

@@ -34,7 +34,7 @@ def predict(
     data_dir: str | None,
     quiet: bool,
 ) -> None:
-    r"""Predict the class of every row of DATA, in its order.
+    """Predict the class of every row of DATA, in its order.
 
     Columns are found by name; the class column may be absent. Values that training never saw contribute
     nothing, and their number is reported.

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 def score(
     structure: str, data: str, bound_file: str | None, table: TableOptions, score: ScoreOptions
 ) -> None:
-    r"""Score a network of your own, and state its gap.
+    """Score a network of your own, and state its gap.
 
     STRUCTURE is an arc list (PARENT -> CHILD on every line), a result or a classifier file. With --bound the
     score and its options are those of the result, which must be of the same data.

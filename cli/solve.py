@@ -76,7 +76,7 @@ def solve(
     search: dict[str, Any],
     files: Files,
 ) -> int:
-    r"""Find the structure with the best score, and bound what any structure could reach.
+    """Find the structure with the best score, and bound what any structure could reach.
 
     DATA is a CSV, TSV, ARFF or Parquet file (also .gz), a name of the catalog (--data-dir) or of an embedded
     instance (milpbn instances); without it, a default instance is solved.
@@ -104,7 +104,7 @@ def solve(
 
     Options(**{**search, "start": None})  # refuses what it can before the table is read
 
-    source = table.read(data or DEFAULT)
+    source = table.read(data or f"instance:{DEFAULT}")
     dataset = source.dataset("train")
     if not files.quiet:
         show_notes(dataset, variables=files.verbose)

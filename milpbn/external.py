@@ -120,6 +120,8 @@ def export_model(
     stem = _stem(target)
     if isinstance(data, str) and request is None:
         request = DataRequest(data)
+    sidecar_path = stem.with_name(stem.name + ".json")
+    _refuse_strange_sidecar(sidecar_path, target)
     dataset = training_data(data)
     spec = Score(name=score) if isinstance(score, str) else score
     rules = constraints or Constraints()
@@ -135,6 +137,7 @@ def export_model(
     (write_lp if ".lp" in target.suffixes[-2:] else write_mps)(milp, target)
     candidates = problem.candidates
     sidecar = Sidecar(
+        model=target.name,
         fingerprint=mark,
         names=candidates.names,
         columns={
@@ -152,7 +155,6 @@ def export_model(
         sign=1.0 if ".lp" in target.suffixes[-2:] else float(MPS_OBJECTIVE_SIGN),
         constant=milp.constant,
     )
-    sidecar_path = stem.with_name(stem.name + ".json")
     sidecar.save(sidecar_path)
     starts = write_starts(milp, x, target)
     return Export(
@@ -172,6 +174,23 @@ def _stem(path: Path) -> Path:
         if path.name.lower().endswith(suffix) and len(path.name) > len(suffix):
             return path.with_name(path.name[: -len(suffix)])
     raise InputError(f"A model file ends in {', '.join(SUFFIXES)}; {str(path)!r} does not.")
+
+
+def _refuse_strange_sidecar(path: Path, target: Path) -> None:
+    """Keep a file that is not this model's sidecar from being overwritten."""
+    if not path.exists():
+        return
+    try:
+        owner = Sidecar.load(path).model
+    except InputError:
+        raise InputError(
+            f"The sidecar of {str(target)!r} would overwrite {str(path)!r}, which is something else; choose another."
+        ) from None
+    if owner != target.name and target.with_name(owner).exists():
+        raise InputError(
+            f"The sidecar {str(path)!r} belongs to {owner!r}; choose another name for {target.name!r}, not only "
+            "another suffix."
+        )
 
 
 def _with_mark(milp: Milp, mark: str) -> Milp:

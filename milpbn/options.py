@@ -84,6 +84,10 @@ class Options:
                 f"There is no acyclicity {self.acyclicity!r}; choose one of {', '.join(ACYCLICITY)}."
             )
 
+    def deadline(self, started: float) -> float | None:
+        """Return when to stop, as a value of `time.monotonic`, for a run that began at `started`."""
+        return None if self.time_limit is None else started + self.time_limit
+
     @property
     def n_threads(self) -> int:
         """Threads to use."""

@@ -33,7 +33,7 @@ def show_gap(value: float | None) -> str:
     """Return a relative gap in percent, or a dash."""
     if value is None:
         return "-"
-    return "0 %" if value == 0 else (f"{100 * value:.2g} %" if value < 1e-4 else f"{100 * value:.3f} %")
+    return "0 %" if value < 1e-10 else (f"{100 * value:.2g} %" if value < 1e-4 else f"{100 * value:.3f} %")
 
 
 class Progress:

@@ -19,7 +19,7 @@ from milpbn.data import Dataset
 from milpbn.errors import InputError, MilpbnError, SolverError
 from milpbn.learners.first_incumbent import first_incumbent
 from milpbn.learners.local_search import search
-from milpbn.model.formulation import Formulation, formulate
+from milpbn.model.formulation import formulate
 from milpbn.network.classifier import Classifier
 from milpbn.network.structure import Structure
 from milpbn.options import Options
@@ -75,10 +75,10 @@ class Run:
         self.dataset = dataset
         self.options = options
         self.backend = backend
-        self.info = BackendInfo(options.backend, version, options.n_threads)
+        self.info = BackendInfo(backend.name, version, options.n_threads)
         self.constraints = constraints
         self.started = started
-        self.deadline = None if options.time_limit is None else started + options.time_limit
+        self.deadline = options.deadline(started)
         self.session = Session(
             problem,
             started=started,
@@ -95,7 +95,9 @@ class Run:
             try:
                 Path(options.log).touch()
             except OSError as error:
-                raise InputError(f"The log {os.fspath(options.log)!r} cannot be written ({error.strerror}).") from None
+                raise InputError(
+                    f"The log {os.fspath(options.log)!r} cannot be written ({error.strerror})."
+                ) from None
         self._saved = time.monotonic()
 
     def result(self) -> Result:
@@ -136,12 +138,7 @@ class Run:
         self._tick()
         if session.stopping():
             return
-        begun = time.monotonic()
-        formulation = formulate(self.reduced, self.options.acyclicity)
-        session.formulation = formulation
-        self.times["model"] = time.monotonic() - begun
-        if not session.stopping():
-            self._run_backend(formulation)
+        self._run_backend()
 
     def _first_incumbents(self) -> None:
         first_incumbent(
@@ -196,8 +193,8 @@ class Run:
 
         return found
 
-    def _run_backend(self, formulation: Formulation) -> None:
-        """Run the solver in a thread, so that signals, progress and deadline do not wait for it."""
+    def _run_backend(self) -> None:
+        """Formulate and solve in a thread, so that signals, progress and deadline do not wait for it."""
         options, session = self.options, self.session
         settings = Settings(
             deadline=self.deadline,
@@ -215,7 +212,13 @@ class Run:
 
         def work() -> None:
             try:
-                self.outcome = solve_formulation(self.backend, formulation, start, settings, session)
+                begun = time.monotonic()
+                session.formulation = formulate(self.reduced, options.acyclicity)
+                self.times["model"] = time.monotonic() - begun
+                if not session.stopping():
+                    self.outcome = solve_formulation(
+                        self.backend, session.formulation, start, settings, session
+                    )
             except BaseException as error:  # handed to the thread that waits
                 failure.append(error)
             finally:
@@ -266,6 +269,8 @@ class Run:
         session, outcome = self.session, self.outcome
         structure, objective, bound, trace = session.snapshot()
         limit = session.stopped if session.stopped not in (None, "gap") else outcome.limit
+        if limit == "user" and session.stopped != "user":
+            limit = "time"  # nobody else interrupts a solver
         if session.error is not None:
             reason, limit = "error", None
         elif structure is None and outcome.infeasible:
@@ -296,9 +301,15 @@ class Run:
             trace=tuple(trace),
             seed=self.options.random_state,
             nodes=session.node_count,
-            detail=outcome.detail if session.error is None else str(session.error),
+            detail=self._detail(),
         )
         return replace(result, classifier=fit_classifier(self.dataset, result)) if final else result
+
+    def _detail(self) -> str:
+        """Return the solver's own status where it ended by itself, or what went wrong."""
+        if self.session.error is not None:
+            return str(self.session.error)
+        return self.outcome.detail if self.session.stopped is None else ""
 
 
 def fit_classifier(dataset: Dataset, result: Result) -> Classifier | None:

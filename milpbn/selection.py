@@ -21,6 +21,7 @@ from milpbn.progress import wants_progress
 from milpbn.result import Result
 from milpbn.run import Run
 from milpbn.scores.constraints import Constraints
+from milpbn.scores.forecast import require_room
 from milpbn.scores.problem import build_problem
 from milpbn.scores.spec import P_GRID, Score, gamma_from_p
 from milpbn.solving import solve
@@ -31,6 +32,8 @@ LARGE, VALIDATION_SHARE, FOLDS = 1000, 0.2, 5
 MAX_PARENTS_GRID = (1, 2)
 #: Share of the time limit that the selection may take; without a limit every trial gets so many seconds.
 SELECTION_SHARE, TRIAL_SECONDS = 0.5, 60.0
+#: Seconds for the answer after the user has stopped the selection.
+INTERRUPTED_SECONDS = 2.0
 
 
 @dataclass(frozen=True)
@@ -46,7 +49,7 @@ class Trial:
     proved : int
         In how many splits the structure was proved optimal.
     splits : int
-        Number of splits.
+        In how many splits the values were tried.
     """
 
     p: float | None
@@ -70,6 +73,8 @@ class Selection:
         In the order tried.
     incumbent : Structure or None
         The last split's structure at the chosen values, a start for the final solve.
+    interrupted : bool
+        The user stopped the selection: only the trials made by then count.
     """
 
     p: float | None
@@ -77,6 +82,7 @@ class Selection:
     protocol: str
     trials: tuple[Trial, ...]
     incumbent: Structure | None = None
+    interrupted: bool = False
 
     def to_dict(self) -> dict[str, Any]:
         """Return JSON-safe values."""
@@ -84,6 +90,7 @@ class Selection:
             "p": self.p,
             "max_parents": self.max_parents,
             "protocol": self.protocol,
+            "interrupted": self.interrupted,
             "trials": [vars(t) for t in self.trials],
         }
 
@@ -136,38 +143,47 @@ def select(
     limit = None if chosen.time_limit is None else began + SELECTION_SHARE * chosen.time_limit
     waiting = len(splits) * len(max_parents_values) * len(points)
 
+    backend.check_options(chosen.solver_options)
     show = wants_progress(chosen.verbose)
     tallies: dict[tuple[int, float | None], _Tally] = {}
-    for train, held_out in _datasets(source, splits):
-        for max_parents in max_parents_values:
-            own_score = replace(score, max_parents=max_parents)
-            problem = build_problem(train, own_score, constraints, merge=chosen.merge)
-            start = None
-            for p in points:
-                seconds = TRIAL_SECONDS if limit is None else max(0.05, (limit - time.monotonic()) / waiting)
-                waiting -= 1
-                trial = replace(
-                    chosen, time_limit=seconds, start=start, output=None, trace=None, log=None, verbose=False
+    interrupted = False
+    try:
+        for train, held_out in _datasets(source, splits):
+            for max_parents in max_parents_values:
+                require_room(train.merged, replace(score, max_parents=max(max_parents_values)))
+                own_score = replace(score, max_parents=max_parents)
+                problem = build_problem(
+                    train, own_score, constraints, merge=chosen.merge, deadline=chosen.deadline(began)
                 )
-                result = Run(
-                    problem if p is None else problem.with_gamma(gamma_from_p(p)),
-                    train,
-                    trial,
-                    backend,
-                    version,
-                    constraints or Constraints(),
-                    time.monotonic(),
-                ).result()
-                if result.limit == "user":
-                    raise KeyboardInterrupt
-                start = result.structure
-                tally = tallies.setdefault((max_parents, p), _Tally())
-                tally.add(result, held_out)
-                if show:
-                    _report(time.monotonic() - began, waiting, max_parents, p, tally)
-    trials = tuple(Trial(p, k, t.accuracy, t.proved, len(splits)) for (k, p), t in tallies.items())
-    best = min(trials, key=lambda t: (-round(t.accuracy, 12), t.max_parents, t.p or 0.0))
-    return Selection(best.p, best.max_parents, protocol, trials, tallies[best.max_parents, best.p].incumbent)
+                start = None
+                for p in points:
+                    now = time.monotonic()
+                    seconds = TRIAL_SECONDS if limit is None else max(0.05, (limit - now) / waiting)
+                    waiting -= 1
+                    own = problem if p is None else problem.with_gamma(gamma_from_p(p))
+                    trial = replace(chosen, time_limit=seconds, start=start, **_SILENT)
+                    run = Run(own, train, trial, backend, version, constraints or Constraints(), now)
+                    result = run.result()
+                    start = result.structure
+                    tally = tallies.setdefault((max_parents, p), _Tally())
+                    tally.add(result, held_out)
+                    if show:
+                        _report(time.monotonic() - began, waiting, max_parents, p, tally)
+                    if result.limit == "user":
+                        raise KeyboardInterrupt
+    except KeyboardInterrupt:
+        if not tallies:
+            raise
+        interrupted = True
+    trials = tuple(Trial(p, k, t.accuracy, t.proved, t.splits) for (k, p), t in tallies.items())
+    # Interrupted, the values that met the most splits compare best.
+    best = min(trials, key=lambda t: (-t.splits, -round(t.accuracy, 12), t.max_parents, t.p or 0.0))
+    incumbent = tallies[best.max_parents, best.p].incumbent
+    return Selection(best.p, best.max_parents, protocol, trials, incumbent, interrupted)
+
+
+#: Trials write nothing; their results are lines of the selection.
+_SILENT: dict[str, Any] = {"output": None, "trace": None, "log": None, "verbose": False}
 
 
 @dataclass
@@ -177,6 +193,7 @@ class _Tally:
     right: float = 0.0
     total: float = 0.0
     proved: int = 0
+    splits: int = 0
     incumbent: Structure | None = None
 
     @property
@@ -186,6 +203,7 @@ class _Tally:
     def add(self, result: Result, held_out: Dataset) -> None:
         self.total += float(held_out.weights.sum())
         self.proved += int(result.optimal)
+        self.splits += 1
         self.incumbent = result.structure
         if result.classifier is not None:
             predicted = result.classifier.predict_log_joint(held_out).argmax(axis=1)
@@ -264,7 +282,13 @@ def solve_selected(
         final = replace(final, gamma=gamma_from_p(chosen.p))
     if options.get("start") is None:
         options["start"] = chosen.incumbent
+    if chosen.interrupted:
+        # Only to score the chosen structure on all training rows, and to bound it.
+        began = time.monotonic()
+        options["time_limit"] = INTERRUPTED_SECONDS
     result = solve(source, final, constraints=constraints, started=began, **options)
+    if chosen.interrupted and result.reason == "feasible":
+        result = replace(result, limit="user")
     result = replace(result, selection=chosen.to_dict())
     if options.get("output") is not None:
         result.save(options["output"])

@@ -73,7 +73,8 @@ def solve(
         raise InputError(f"solve does not take that option ({error}).") from None
     backend = get_backend(chosen.backend)
     version = backend.version()
+    backend.check_options(chosen.solver_options)
     dataset = training_data(data)
     spec = Score(name=score) if isinstance(score, str) else score
-    problem = build_problem(dataset, spec, constraints, merge=chosen.merge)
+    problem = build_problem(dataset, spec, constraints, merge=chosen.merge, deadline=chosen.deadline(began))
     return Run(problem, dataset, chosen, backend, version, constraints or Constraints(), began).result()

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import ClassVar, Protocol
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from milpbn.errors import InputError
@@ -113,6 +114,23 @@ class Outcome:
     detail: str = ""
 
 
+class Silence:
+    """Events that nobody listens to."""
+
+    def point(self, x: NDArray[np.float64], source: str) -> None:
+        """Ignore a point."""
+
+    def bound(self, value: float) -> None:
+        """Ignore a bound."""
+
+    def nodes(self, count: int) -> None:
+        """Ignore a count."""
+
+    def stopping(self) -> bool:
+        """Never stop."""
+        return False
+
+
 class Backend(ABC):
     """One solver.
 
@@ -131,6 +149,20 @@ class Backend(ABC):
         InputError
             If the solver is not installed; the text says how to get it.
         """
+
+    def check_options(self, options: Mapping[str, str]) -> None:
+        """Refuse solver options that the solver does not take, by solving a program of one column with them.
+
+        Raises
+        ------
+        InputError
+            Naming the option.
+        """
+        if options:
+            one = np.ones(1)
+            row = sp.csr_array(np.ones((1, 1)))
+            tiny = Milp(one, 0.0, row, 0 * one, one, 0 * one, one, np.array([True]), ["x"], ["r"])
+            self.solve(tiny, None, Settings(options=options), Silence())
 
     @abstractmethod
     def solve(

@@ -16,6 +16,9 @@ from milpbn.data.catalog import DATA_DIR_VARIABLE, CatalogEntry, catalog_names, 
 from milpbn.data.reading import check_frame, path_extension, path_stem, read_frame
 from milpbn.errors import InputError
 
+#: Begins the name of an embedded instance that a catalog entry of the same name must not hide.
+INSTANCE_PREFIX = "instance:"
+
 #: What a table is read from: a path, a catalog or instance name, a frame, an array, or a pair (X, y).
 Source = str | os.PathLike[str] | pd.DataFrame | NDArray[Any] | tuple[Any, Any]
 
@@ -47,7 +50,8 @@ def load_source(
 ) -> Loaded:
     """Load a table from any source.
 
-    A string is a file if there is one of that name, else a catalog name, else an embedded instance.
+    A string is a file if there is one of that name, else a catalog name, else an embedded instance;
+    ``instance:NAME`` is always the embedded one.
 
     Parameters
     ----------
@@ -73,6 +77,8 @@ def load_source(
     if not isinstance(source, str | os.PathLike):
         kind = type(source).__name__
         raise InputError(f"A table is read from a path, a name, a data frame or an array, not from a {kind}.")
+    if isinstance(source, str) and source.startswith(INSTANCE_PREFIX):
+        return _load_instance(source.removeprefix(INSTANCE_PREFIX))
     path = Path(source)
     # Only a bare word can be a name; what looks like a file's name or path can only be that.
     is_word = isinstance(source, str) and path.name == source and path_extension(path) is None
@@ -95,13 +101,19 @@ def _load_name(name: str, data_dir: str | os.PathLike[str] | None) -> Loaded:
         return Loaded(read_frame(entry.path), name, repr(str(entry.path)), entry)
     embedded = list(instances.names())
     if name in embedded:
-        return _loaded(instances.load(name), name, f"the instance {name!r}")
+        return _load_instance(name)
     catalog = (
         f"no entry of the catalog in {str(folder)!r} ({', '.join(catalog_names(folder))})"
         if folder
         else f"no catalog name (neither --data-dir nor {DATA_DIR_VARIABLE} names a folder)"
     )
     raise InputError(f"{name!r} is no file, {catalog} and no embedded instance ({', '.join(embedded)}).")
+
+
+def _load_instance(name: str) -> Loaded:
+    import milpbn.instances as instances  # type: ignore[import-not-found,unused-ignore]
+
+    return _loaded(instances.load(name), name, f"the instance {name!r}")
 
 
 def _frame_of_array(array: NDArray[Any], names: Sequence[str] | None) -> pd.DataFrame:

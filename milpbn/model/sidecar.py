@@ -26,6 +26,8 @@ class Sidecar:
 
     Attributes
     ----------
+    model : str
+        File name of the model.
     fingerprint : str
         Hash of data, score, constraints and formulation; also the name of a column that is fixed to 1 in the
         model, so that every solution file carries it.
@@ -47,6 +49,7 @@ class Sidecar:
         The score is sign * (objective of the file) + constant.
     """
 
+    model: str
     fingerprint: str
     names: tuple[str, ...]
     columns: Mapping[str, tuple[str, list[str]]]
@@ -94,6 +97,7 @@ class Sidecar:
         document = {
             "format": FORMAT,
             "version": VERSION,
+            "model": self.model,
             "fingerprint": self.fingerprint,
             "names": list(self.names),
             "columns": {name: [v, list(p)] for name, (v, p) in self.columns.items()},
@@ -122,6 +126,7 @@ class Sidecar:
             if values.get("format") != FORMAT or values.get("version") != VERSION:
                 raise InputError(f"it is not marked as {FORMAT} version {VERSION}.")
             return cls(
+                model=str(values["model"]),
                 fingerprint=str(values["fingerprint"]),
                 names=tuple(str(n) for n in values["names"]),
                 columns={str(k): (str(v), [str(n) for n in p]) for k, (v, p) in values["columns"].items()},

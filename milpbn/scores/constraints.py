@@ -9,6 +9,9 @@ from milpbn.errors import InputError
 
 Arc = tuple[str, str]
 
+#: Largest arc weight in nats; beyond, sums lose the scores' digits.
+LARGEST_WEIGHT = 1e6
+
 
 @dataclass(frozen=True, kw_only=True)
 class Constraints:
@@ -218,8 +221,11 @@ def atoms(constraints: Constraints, names: Sequence[str]) -> list[Atom]:
         result.append(Atom(f"at most {limit} children of {names[i]}", Rules(max_children={i: limit})))
     for (a, b), weight in constraints.arc_weights.items():
         pair = arc((a, b), "An arc weight")
-        if not abs(weight) < float("inf"):
-            raise InputError(f"The weight of the arc {a} -> {b} must be a finite number, got {weight}.")
+        if not abs(weight) <= LARGEST_WEIGHT:
+            raise InputError(
+                f"The weight of the arc {a} -> {b} must lie between -{LARGEST_WEIGHT:g} and {LARGEST_WEIGHT:g} nats, "
+                f"got {weight:g}; an arc that must, or must not, be there is required or forbidden."
+            )
         result.append(Atom(f"weight of arc {a} -> {b}", Rules(arc_weights={pair: weight})))
     return result
 

@@ -5,12 +5,48 @@ from __future__ import annotations
 import math
 
 from milpbn.data.dataset import Dataset
-from milpbn.scores.candidates import Candidates
+from milpbn.memory import require_memory
+from milpbn.scores.candidates import Candidates, count_candidates
 from milpbn.scores.spec import Score
 from milpbn.scores.tables import DENSE_CELLS_PER_SAMPLE, active_columns
 
 #: Peak bytes per non-zero of the model, its own copies and HiGHS's; benchmarks/memory.py measures it.
 BYTES_PER_NONZERO = 72
+#: Bytes of a candidate parent set as the lists and look-ups of Python hold it.
+BYTES_PER_SET = 200
+
+COEFFICIENTS = "The coefficients alpha(i, k, m, c)"
+COEFFICIENTS_AND_MODEL = COEFFICIENTS + " and the model made of them"
+
+
+def remedy(score: Score) -> str:
+    """Return which options make a problem smaller."""
+    options = ["reduce --max-parents"] if score.max_parents > 1 else []
+    if score.name == "sm":
+        options.append("use --score sbm")
+    if score.parent_sets == "all":
+        options.append("use --parent-sets paper")
+    if score.class_parents:
+        options.append("use --no-class-parents")
+    return ", ".join([*options, "or take fewer features or rows"])
+
+
+def require_room(data: Dataset, score: Score, *, for_milp: bool = True) -> None:
+    """Refuse a problem without constraints that is far too large, before its parent sets are even listed.
+
+    Raises
+    ------
+    InputError
+        With the forecast, the memory there is, and the options that reduce it.
+    """
+    n_sets = count_candidates(data.n_features, score)
+    require_memory(BYTES_PER_SET * n_sets, f"A list of {n_sets} candidate parent sets", remedy(score))
+    if score.is_margin:
+        columns = n_sets - data.n_features  # all but every feature's set without the class
+        per_coefficient, what = 8, COEFFICIENTS
+        if for_milp:
+            per_coefficient, what = 8 + BYTES_PER_NONZERO, COEFFICIENTS_AND_MODEL
+        require_memory(per_coefficient * n_margin_rows(data, score) * columns, what, remedy(score))
 
 
 def n_margin_rows(data: Dataset, score: Score) -> int:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaln, xlogy
 
+from milpbn.clock import check_deadline
 from milpbn.data.dataset import Dataset
 from milpbn.errors import InputError
 from milpbn.scores.candidates import Candidates, ParentSet
@@ -63,24 +65,40 @@ class LocalScores:
     parameters: NDArray[np.float64]
 
 
-def local_scores(data: Dataset, candidates: Candidates) -> LocalScores:
-    """Return the log-likelihood and number of free parameters of every candidate family."""
-    pairs = list(zip(candidates.variable.tolist(), candidates.flat, strict=True))
-    return LocalScores(
-        np.array([log_likelihood(family_counts(data, i, s)) for i, s in pairs]),
-        np.array([float(n_parameters(data, i, s)) for i, s in pairs]),
-    )
+def _families(candidates: Candidates, deadline: float | None) -> Iterator[tuple[int, int, ParentSet]]:
+    """Yield (entry of eta, variable, parent set), with an eye on the clock."""
+    pairs = zip(candidates.variable.tolist(), candidates.flat, strict=True)
+    for p, (variable, parents) in enumerate(pairs):
+        if p % 64 == 0:
+            check_deadline(deadline, f"{candidates.n_sets} local scores were computed")
+        yield p, variable, parents
 
 
-def bdeu_scores(data: Dataset, candidates: Candidates, equivalent_sample_size: float) -> NDArray[np.float64]:
-    """Return the BDeu score of every candidate family, shape (P,)."""
+def local_scores(data: Dataset, candidates: Candidates, deadline: float | None = None) -> LocalScores:
+    """Return the log-likelihood and number of free parameters of every candidate family.
+
+    Raises
+    ------
+    NoIncumbentError
+        When `deadline`, a value of `time.monotonic`, has passed.
+    """
+    likelihood, parameters = np.empty(candidates.n_sets), np.empty(candidates.n_sets)
+    for p, i, s in _families(candidates, deadline):
+        likelihood[p] = log_likelihood(family_counts(data, i, s))
+        parameters[p] = n_parameters(data, i, s)
+    return LocalScores(likelihood, parameters)
+
+
+def bdeu_scores(
+    data: Dataset, candidates: Candidates, equivalent_sample_size: float, deadline: float | None = None
+) -> NDArray[np.float64]:
+    """Return the BDeu score of every candidate family, shape (P,); see `local_scores` for the deadline."""
     sizes = data.n_states
-    return np.array(
-        [
-            bdeu(family_counts(data, i, s), math.prod(int(sizes[j]) for j in s), equivalent_sample_size)
-            for i, s in zip(candidates.variable.tolist(), candidates.flat, strict=True)
-        ]
-    )
+    scores = np.empty(candidates.n_sets)
+    for p, i, s in _families(candidates, deadline):
+        q = math.prod(int(sizes[j]) for j in s)
+        scores[p] = bdeu(family_counts(data, i, s), q, equivalent_sample_size)
+    return scores
 
 
 @dataclass(frozen=True)

@@ -97,7 +97,9 @@ def fill_rows(tables: MarginTables, y: NDArray[np.int32], *, binary: bool) -> ND
     return alpha
 
 
-def margin_rows(data: Dataset, candidates: Candidates, score: Score) -> MarginRows:
+def margin_rows(
+    data: Dataset, candidates: Candidates, score: Score, deadline: float | None = None
+) -> MarginRows:
     """Build the coefficients of a margin score.
 
     Parameters
@@ -108,12 +110,14 @@ def margin_rows(data: Dataset, candidates: Candidates, score: Score) -> MarginRo
         Parent sets.
     score : Score
         ``sm``, ``sbm`` or ``hard-margin``.
+    deadline : float, optional
+        `time.monotonic` value after which NoIncumbentError is raised.
 
     Returns
     -------
     MarginRows
     """
     binary = score.name == "sbm"
-    tables = margin_tables(data, candidates, score.smoothing, binary=binary)
+    tables = margin_tables(data, candidates, score.smoothing, binary=binary, deadline=deadline)
     alpha = fill_rows(tables, np.ascontiguousarray(data.y), binary=binary)
     return MarginRows(alpha, tables.columns, data.weights, score.gamma)

@@ -11,10 +11,17 @@ from numpy.typing import NDArray
 from milpbn.data.dataset import Dataset
 from milpbn.memory import require_memory
 from milpbn.network.structure import Structure
-from milpbn.scores.candidates import Candidates, class_free_alike, count_candidates, require_candidates
+from milpbn.scores.candidates import Candidates, class_free_alike, require_candidates
 from milpbn.scores.conflicts import resolve
 from milpbn.scores.constraints import Constraints, Rules
-from milpbn.scores.forecast import solver_bytes, tensor_bytes
+from milpbn.scores.forecast import (
+    COEFFICIENTS,
+    COEFFICIENTS_AND_MODEL,
+    remedy,
+    require_room,
+    solver_bytes,
+    tensor_bytes,
+)
 from milpbn.scores.generative import AiccCurve, LocalScores, bdeu_scores, local_scores
 from milpbn.scores.margins import MarginRows, margin_rows
 from milpbn.scores.spec import Score
@@ -91,11 +98,16 @@ class Problem:
 
 
 def _linear_terms(
-    data: Dataset, score: Score, candidates: Candidates, rules: Rules, local: LocalScores | None
+    data: Dataset,
+    score: Score,
+    candidates: Candidates,
+    rules: Rules,
+    local: LocalScores | None,
+    deadline: float | None,
 ) -> NDArray[np.float64]:
     linear = np.zeros(candidates.n_sets)
     if score.name == "bdeu":
-        linear += bdeu_scores(data, candidates, score.equivalent_sample_size)
+        linear += bdeu_scores(data, candidates, score.equivalent_sample_size, deadline)
     elif local is not None:
         likelihood, per_parameter = score.local_weights(float(data.weights.sum()))
         linear += likelihood * local.log_likelihood - per_parameter * local.parameters
@@ -112,6 +124,7 @@ def build_problem(
     *,
     merge: bool = True,
     for_milp: bool = True,
+    deadline: float | None = None,
 ) -> Problem:
     """Build candidate sets and coefficients.
 
@@ -127,6 +140,8 @@ def build_problem(
         Merge identical samples into one with their weight (no score changes).
     for_milp : bool
         A sparse model will be made of the coefficients: the memory forecast includes it.
+    deadline : float, optional
+        `time.monotonic` value at which to give up.
 
     Returns
     -------
@@ -136,29 +151,28 @@ def build_problem(
     ------
     InputError
         If constraints conflict, AICc is undefined, or the coefficients would not fit the machine's memory.
+    NoIncumbentError
+        If the deadline has passed.
     """
     if merge:
         data = data.merged
-    remedy = "reduce --max-parents, use --score sbm or --no-class-parents, or fewer features or rows"
-    n_sets = count_candidates(data.n_features, score)
-    require_memory(200 * n_sets, f"A list of {n_sets} candidate parent sets", remedy)
-    rules, candidates = resolve(constraints or Constraints(), data.names, score)
+    constraints = constraints or Constraints()
+    if not constraints:
+        require_room(data, score, for_milp=for_milp)
+    rules, candidates = resolve(constraints, data.names, score)
     require_candidates(candidates, score)
-    local = local_scores(data, candidates) if score.has_local_terms else None
+    local = local_scores(data, candidates, deadline) if score.has_local_terms else None
     margins = None
     if score.is_margin:
-        needed, what = tensor_bytes(data, candidates, score), "The coefficients alpha(i, k, m, c)"
+        needed, what = tensor_bytes(data, candidates, score), COEFFICIENTS
         if for_milp:
-            needed, what = (
-                needed + solver_bytes(data, candidates, score),
-                what + " and the model made of them",
-            )
-        require_memory(needed, what, remedy)
-        margins = margin_rows(data, candidates, score)
+            needed, what = needed + solver_bytes(data, candidates, score), COEFFICIENTS_AND_MODEL
+        require_memory(needed, what, remedy(score))
+        margins = margin_rows(data, candidates, score, deadline)
     curve = None
     if score.name == "aicc":
         assert local is not None
         curve = AiccCurve(local.parameters, float(data.weights.sum()))
         curve.range(candidates)
-    linear = _linear_terms(data, score, candidates, rules, local)
+    linear = _linear_terms(data, score, candidates, rules, local, deadline)
     return Problem(data, score, candidates, rules, linear, margins, curve)

@@ -114,6 +114,10 @@ class Score:
             raise InputError(
                 f"The equivalent sample size must be a positive finite number, got {self.equivalent_sample_size}."
             )
+        if self.equivalent_sample_size != 1.0 and name != "bdeu":
+            raise InputError(
+                f"The equivalent sample size belongs to the score bdeu, not to {name}; leave it out."
+            )
         object.__setattr__(self, "penalty", _parse_penalty(self.penalty))
         penalty = 1.0 if isinstance(self.penalty, str) else self.penalty
         for option, value in (("penalty", penalty), ("hybrid", self.hybrid)):

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from milpbn.clock import check_deadline
 from milpbn.data.dataset import Dataset
 from milpbn.scores.candidates import Candidates, ParentSet
 
@@ -131,7 +132,9 @@ def active_columns(candidates: Candidates) -> NDArray[np.int64]:
     return np.array([p for p, s in enumerate(candidates.flat) if variable[p] == c or c in s], dtype=np.int64)
 
 
-def margin_tables(data: Dataset, candidates: Candidates, smoothing: float, *, binary: bool) -> MarginTables:
+def margin_tables(
+    data: Dataset, candidates: Candidates, smoothing: float, *, binary: bool, deadline: float | None = None
+) -> MarginTables:
     """Build the tables of all columns from the counts of the data.
 
     Parameters
@@ -144,6 +147,8 @@ def margin_tables(data: Dataset, candidates: Candidates, smoothing: float, *, bi
         Laplace constant a > 0.
     binary : bool
         One-versus-rest tables of the binary margin, P12 (20)-(23), instead of the margin's.
+    deadline : float, optional
+        `time.monotonic` value after which NoIncumbentError is raised.
 
     Returns
     -------
@@ -155,6 +160,8 @@ def margin_tables(data: Dataset, candidates: Candidates, smoothing: float, *, bi
     other: list[NDArray[np.float64]] = []
     start = 0
     for k, p in enumerate(columns):
+        if k % 64 == 0:
+            check_deadline(deadline, f"the tables of {len(columns)} parent sets were computed")
         child = int(candidates.variable[p])
         mine, theirs, cell = _column(data, child, candidates.flat[p], smoothing, binary)
         cells[:, k] = cell + start
