@@ -46,24 +46,36 @@ class HighsBackend(Backend):
 
         with _scheduler_lock:
             highspy.Highs.resetGlobalScheduler(True)
-            h = highspy.Highs()
-            _set_options(h, settings)
-            pass_model(h, milp)
-            if start is not None:
-                solution = highspy.HighsSolution()
-                solution.col_value = start
-                h.setSolution(solution)
-            guarded = GuardedEvents(events)
-            _subscribe(h, guarded)
-            if settings.remaining() is not None:
-                h.setOptionValue("time_limit", max(0.0, settings.remaining() or 0.0))
-            status = h.run()
-            guarded.reraise()
-            model_status = h.getModelStatus()
-            detail = h.modelStatusToString(model_status)
-            if status == highspy.HighsStatus.kError:
-                raise SolverError(f"HiGHS failed: {detail}.")
-            return _outcome(h, milp, model_status, detail, events)
+            try:
+                return _run(highspy.Highs(), milp, start, settings, events)
+            finally:
+                # Threads that wait in the scheduler would end the process with an error at its exit.
+                highspy.Highs.resetGlobalScheduler(True)
+
+
+def _run(
+    h: Any, milp: Milp, start: NDArray[np.float64] | None, settings: Settings, events: Events
+) -> Outcome:
+    import highspy
+
+    _set_options(h, settings)
+    pass_model(h, milp)
+    if start is not None:
+        solution = highspy.HighsSolution()
+        solution.col_value = start
+        h.setSolution(solution)
+    guarded = GuardedEvents(events)
+    _subscribe(h, guarded)
+    remaining = settings.remaining()
+    if remaining is not None:
+        h.setOptionValue("time_limit", remaining)
+    status = h.run()
+    guarded.reraise()
+    model_status = h.getModelStatus()
+    detail = h.modelStatusToString(model_status)
+    if status == highspy.HighsStatus.kError:
+        raise SolverError(f"HiGHS failed: {detail}.")
+    return _outcome(h, milp, model_status, detail, events)
 
 
 def pass_model(h: Any, milp: Milp) -> None:

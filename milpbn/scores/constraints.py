@@ -223,7 +223,7 @@ def atoms(constraints: Constraints, names: Sequence[str]) -> list[Atom]:
         pair = arc((a, b), "An arc weight")
         if not abs(weight) <= LARGEST_WEIGHT:
             raise InputError(
-                f"The weight of the arc {a} -> {b} must lie between -{LARGEST_WEIGHT:g} and {LARGEST_WEIGHT:g} nats, "
+                f"The weight of the arc {a} -> {b} must be a finite number between -{LARGEST_WEIGHT:g} and {LARGEST_WEIGHT:g}, "
                 f"got {weight:g}; an arc that must, or must not, be there is required or forbidden."
             )
         result.append(Atom(f"weight of arc {a} -> {b}", Rules(arc_weights={pair: weight})))

@@ -155,7 +155,7 @@ def test_search_options_arrive(shop: Path, tmp_path: Path) -> None:
 
 def test_the_solver_gets_its_options_and_log(shop: Path, tmp_path: Path) -> None:
     log = tmp_path / "solver.log"
-    options = ["--no-warm-start", "--solver-option", "presolve=off", "--log", log]
+    options = ["--no-warm-start", "--no-root-bound", "--solver-option", "presolve=off", "--log", log]
     solved(tmp_path, "corral", *options)
     assert "HiGHS" in log.read_text()
 
