@@ -223,8 +223,8 @@ def atoms(constraints: Constraints, names: Sequence[str]) -> list[Atom]:
         pair = arc((a, b), "An arc weight")
         if not abs(weight) <= LARGEST_WEIGHT:
             raise InputError(
-                f"The weight of the arc {a} -> {b} must be a finite number between -{LARGEST_WEIGHT:g} and {LARGEST_WEIGHT:g}, "
-                f"got {weight:g}; an arc that must, or must not, be there is required or forbidden."
+                f"The weight of the arc {a} -> {b} must be a finite number of at most {LARGEST_WEIGHT:g} nats, got "
+                f"{weight:g}; an arc that must, or must not, be there is required or forbidden."
             )
         result.append(Atom(f"weight of arc {a} -> {b}", Rules(arc_weights={pair: weight})))
     return result
