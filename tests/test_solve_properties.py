@@ -221,7 +221,7 @@ def test_switches_leave_the_optimum_unchanged(backend: str, switch: str) -> None
 
 
 def test_all_combinations_of_switches_leave_the_optimum_unchanged() -> None:
-    data = random_data(26, n_samples=40)
+    data = random_data(27, n_samples=40)
     score = Score(p=0.95)
     best = optimum(data, score)
     values = [(False, True)] * 4
