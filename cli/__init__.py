@@ -7,13 +7,13 @@ appears at once.
 from __future__ import annotations
 
 import os
-import signal
 import sys
 import threading
 import time
 import warnings
-from types import FrameType
 from typing import NoReturn
+
+from milpbn import interrupts
 
 #: Seconds that a solver which was told to stop gets to remove its files before the process ends.
 FAREWELL = 0.5
@@ -25,7 +25,7 @@ def main() -> NoReturn:
     The time limit counts from here. SIGTERM does what Ctrl-C does: the best structure so far is kept.
     """
     started = time.monotonic()
-    signal.signal(signal.SIGTERM, _interrupt)
+    interrupts.install()
     try:
         from milpbn.cli.app import app
         from milpbn.cli.streams import flush_streams, prepare_streams
@@ -37,10 +37,6 @@ def main() -> NoReturn:
     code = app.run(obj=started)
     flush_streams()
     _end(code)
-
-
-def _interrupt(number: int, frame: FrameType | None) -> NoReturn:
-    raise KeyboardInterrupt
 
 
 def _end(code: int) -> NoReturn:

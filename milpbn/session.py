@@ -9,6 +9,7 @@ import time
 import numpy as np
 from numpy.typing import NDArray
 
+from milpbn import interrupts
 from milpbn.errors import MilpbnError, SolverError
 from milpbn.model.clusters import repaired
 from milpbn.model.formulation import Formulation
@@ -161,6 +162,8 @@ class Session:
 
     def stopping(self) -> bool:
         """Whether to stop now: told to, past the deadline, the gap small enough, or an error."""
+        if self.stopped is None and interrupts.requested():
+            self.stop("user")
         if self.stopped is None and self._deadline is not None and time.monotonic() >= self._deadline:
             self.stop("time")
         if self.stopped is None and self.closed():

@@ -89,6 +89,7 @@ class ChildBackend(Backend):
             )
             stack.enter_context(process)
             assert process.stdin is not None
+            stack.callback(_close_quietly, process.stdin)
             # If the child dies while it is told the model, its end of the pipe is closed: see below.
             with contextlib.suppress(OSError):
                 pickle.dump([os.path.abspath(entry) for entry in sys.path], process.stdin)
@@ -121,6 +122,12 @@ class _MessageReader(OutputReader):
         with contextlib.suppress(EOFError, OSError, ValueError, pickle.UnpicklingError):
             while True:
                 self.pass_on(pickle.load(self._process.stdout))
+
+
+def _close_quietly(pipe: IO[bytes]) -> None:
+    """Close a pipe whose reader may have gone before it took the last word."""
+    with contextlib.suppress(OSError):
+        pipe.close()
 
 
 def _ask_to_stop(process: subprocess.Popen[bytes]) -> None:

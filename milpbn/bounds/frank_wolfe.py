@@ -27,6 +27,8 @@ from milpbn.scores.problem import Problem
 ENOUGH = 1e-6
 #: They also end when less than this share of the distance to the best structure could still be gained.
 WORTHWHILE = 0.02
+#: So many steps have to bring at least that share.
+PATIENCE = 100
 #: Temperatures relative to gamma: the first, and the lowest.
 FIRST_TEMPERATURE, LOWEST_TEMPERATURE = 0.2, 1e-5
 #: The point is recomputed from its vertices every so many steps, so that rounding does not add up.
@@ -157,7 +159,7 @@ class FrankWolfe:
         problem, margins = self.problem, self.margins
         alpha = margins.alpha.reshape(-1, margins.alpha.shape[2])
         slack = self.rounding()
-        bound, relaxed = np.inf, -np.inf
+        bound, relaxed, last_bound = np.inf, -np.inf, np.inf
         known = self.score(self.vertices[0])
         linear_here = float(problem.linear @ self.eta())
         iteration = 0
@@ -188,6 +190,10 @@ class FrankWolfe:
             waste = self.gamma * capped + eta_score - here
             self._adapt(to_gain, waste)
             linear_here += self._step(answer.choice, int(np.argmin(vertex_scores)))
+            if iteration % PATIENCE == 0:
+                if last_bound - bound < WORTHWHILE * (bound - max(relaxed, known)):
+                    break  # zigzagging: a branch of the tree buys more
+                last_bound = bound
             if iteration % REFRESH == 0:
                 self.refresh()
                 linear_here = float(problem.linear @ self.eta())

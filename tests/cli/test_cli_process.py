@@ -53,7 +53,7 @@ def test_a_signal_before_there_is_anything(tmp_path: Path) -> None:
         "from milpbn.cli import main\n"
         f"sys.argv = ['milpbn', 'solve', '--output', {str(tmp_path / 'r.json')!r}]\nmain()"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    done = subprocess.run([sys.executable, "-P", "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 130
     assert done.stderr.split() == [
         "Error:",
@@ -93,7 +93,7 @@ def test_an_abandoned_solver_does_not_keep_the_process(tmp_path: Path) -> None:
         "main()"
     )
     done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False
+        [sys.executable, "-P", "-c", code], capture_output=True, text=True, timeout=60, check=False
     )
     assert done.returncode == 0, done.stderr
     assert json.loads((tmp_path / "r.json").read_text())["status"] == {

@@ -36,7 +36,7 @@ def test_help_imports_nothing_heavy() -> None:
         "app.run(['solve', '--help'])\n"
         "print([m for m in ('numpy', 'pandas', 'numba', 'scipy', 'sklearn') if m in sys.modules])"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    done = subprocess.run([sys.executable, "-P", "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.splitlines()[-1] == "[]"
 
 
@@ -233,7 +233,7 @@ def test_an_interrupted_reader_is_no_error(shop: Path) -> None:
         "main()"
     )
     process = subprocess.Popen(
-        [sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        [sys.executable, "-P", "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
     assert process.stdout is not None
     process.stdout.close()
