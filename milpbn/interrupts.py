@@ -1,30 +1,45 @@
-"""Signals that ask a run to stop: raised where Python can raise, and remembered where it cannot.
+"""Signals that ask a run to stop: raised as KeyboardInterrupt, or during a run only noted.
 
-An exception that a signal handler raises inside another library's callback is printed and forgotten; the note
-taken here is not.
+An exception that a signal handler raises inside another library's callback is printed and forgotten, and half of
+a computation may be lost; a run therefore asks for the note and ends in its own time.
 """
 
 from __future__ import annotations
 
 import signal
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from types import FrameType
-from typing import NoReturn
 
-_requested = threading.Event()
+_noted = threading.Event()
+_deferred = threading.Event()
 
 
 def install() -> None:
-    """Let Ctrl-C (SIGINT) and SIGTERM raise KeyboardInterrupt and leave a note; for the main thread."""
+    """Let Ctrl-C (SIGINT) and SIGTERM interrupt this process as described; for the main thread."""
     signal.signal(signal.SIGINT, _interrupt)
     signal.signal(signal.SIGTERM, _interrupt)
 
 
 def requested() -> bool:
-    """Return whether such a signal has come since `install`."""
-    return _requested.is_set()
+    """Return whether a signal was noted in this run."""
+    return _noted.is_set()
 
 
-def _interrupt(number: int, frame: FrameType | None) -> NoReturn:
-    _requested.set()
-    raise KeyboardInterrupt
+@contextmanager
+def deferred() -> Iterator[None]:
+    """Only note the first signal within this block; a second one raises all the same."""
+    _deferred.set()
+    try:
+        yield
+    finally:
+        _deferred.clear()
+        _noted.clear()
+
+
+def _interrupt(number: int, frame: FrameType | None) -> None:
+    if _deferred.is_set() and not _noted.is_set():
+        _noted.set()
+    else:
+        raise KeyboardInterrupt

@@ -12,6 +12,7 @@ from pathlib import Path
 import numba
 from threadpoolctl import threadpool_limits
 
+from milpbn import interrupts
 from milpbn.backends.base import Backend, Outcome, Settings
 from milpbn.backends.rounds import solve_formulation
 from milpbn.bounds.root import root_bound
@@ -112,7 +113,7 @@ class Run:
         numba.set_num_threads(min(self.options.n_threads, numba.config.NUMBA_NUM_THREADS))
         try:
             try:
-                with threadpool_limits(self.options.n_threads):
+                with threadpool_limits(self.options.n_threads), interrupts.deferred():
                     self._search()
             except KeyboardInterrupt:
                 session.stop("user")
