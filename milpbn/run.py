@@ -30,6 +30,7 @@ from milpbn.scores.constraints import Constraints
 from milpbn.scores.problem import Problem
 from milpbn.scores.trivial_bound import trivial_bound
 from milpbn.session import Session
+from milpbn.warm_up import warm_up
 
 #: A solver that has not stopped this long after it was told to is left behind.
 GRACE = 1.0
@@ -133,6 +134,7 @@ class Run:
     def _search(self) -> None:
         session = self.session
         session.bound(trivial_bound(self.problem), "certified")
+        warm_up(self.problem, bounds=self.options.root_bound)
         self._first_incumbents()
         if self.options.root_bound and not session.stopping():
             self._root_bound()
