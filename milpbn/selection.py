@@ -149,8 +149,10 @@ def select(
     interrupted = False
     try:
         for train, held_out in _datasets(source, splits):
-            for max_parents in max_parents_values:
+            if not constraints:
+                # The largest problem is refused before the first trial, not after the small ones.
                 require_room(train.merged, replace(score, max_parents=max(max_parents_values)))
+            for max_parents in max_parents_values:
                 own_score = replace(score, max_parents=max_parents)
                 problem = build_problem(
                     train, own_score, constraints, merge=chosen.merge, deadline=chosen.deadline(began)
@@ -182,8 +184,8 @@ def select(
     return Selection(best.p, best.max_parents, protocol, trials, incumbent, interrupted)
 
 
-#: Trials write nothing; their results are lines of the selection.
-_SILENT: dict[str, Any] = {"output": None, "trace": None, "log": None, "verbose": False}
+#: A trial keeps the output file up to date, its training rows named in it, but its own progress is not shown.
+_SILENT: dict[str, Any] = {"trace": None, "log": None, "verbose": False}
 
 
 @dataclass

@@ -63,6 +63,15 @@ def test_the_final_solve_uses_all_rows_and_the_choice(tmp_path):
     assert milpbn.Result.load(path).selection == result.to_dict()["selection"]
 
 
+def test_the_output_holds_every_trials_incumbent(tmp_path):
+    path = tmp_path / "r.json"
+    data = random_data(5, n_samples=40)
+    select(data, milpbn.Score(), p_values=(0.9,), max_parents_values=(1,), output=path, **QUICK)
+    trial = milpbn.Result.load(path)
+    assert trial.structure is not None
+    assert trial.data.samples == 32
+
+
 def test_an_interrupt_keeps_the_trials_made(monkeypatch):
     trials = []
     real = selection._Tally.add
