@@ -102,12 +102,7 @@ def _solve_lazily(
 
     def separate(x: NDArray[np.float64]) -> list[tuple[NDArray[np.int64], NDArray[np.float64], float]]:
         eta = np.asarray(x[:P], dtype=np.float64)
-        chosen = np.array(
-            [
-                a + int(np.argmax(eta[a:b]))
-                for a, b in zip(candidates.offsets, candidates.offsets[1:], strict=False)
-            ]
-        )
+        chosen = candidates.heaviest(eta)
         if eta[chosen].min() > 1 - 1e-6:
             parents = [candidates.flat[p] for p in chosen]
             clusters = [] if topological_order(parents) is not None else cyclic_clusters(parents)

@@ -163,11 +163,7 @@ class StructureOracle:
 
     def _relaxed(self, weights: NDArray[np.float64]) -> Answer:
         """Let every variable choose for itself."""
-        offsets = self.candidates.offsets
-        choice = np.array(
-            [a + int(np.argmax(weights[a:b])) for a, b in pairwise(offsets)],
-            dtype=np.int64,
-        )
+        choice = self.candidates.heaviest(weights)
         total = float(weights[choice].sum())
         return self._answer(choice, weights, total + _sum_slack(weights[choice]))
 

@@ -90,15 +90,8 @@ class Formulation:
         SolverError
             If some variable has not exactly one chosen set within a tolerance of 0.1.
         """
-        candidates = self.problem.candidates
         eta = x[: self.n_sets]
-        chosen = np.array(
-            [
-                a + int(np.argmax(eta[a:b]))
-                for a, b in zip(candidates.offsets, candidates.offsets[1:], strict=False)
-            ],
-            dtype=np.int64,
-        )
+        chosen = self.problem.candidates.heaviest(eta)
         residual = eta.copy()
         residual[chosen] -= 1.0
         if np.abs(residual).max() > 0.1:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import combinations
+from itertools import combinations, pairwise
 from math import comb
 
 import numpy as np
@@ -101,6 +101,11 @@ class Candidates:
                 return None
             chosen[i] = place
         return chosen
+
+    def heaviest(self, weights: NDArray[np.float64]) -> NDArray[np.int64]:
+        """Return each variable's entry of largest weight, the first of equal ones, shape (V,); `weights` (P,)."""
+        blocks = pairwise(self.offsets.tolist())
+        return np.array([a + int(np.argmax(weights[a:b])) for a, b in blocks], dtype=np.int64)
 
     def structure(self, choice: Sequence[int] | NDArray[np.integer]) -> Structure:
         """Return the structure of one chosen entry of eta per variable.
