@@ -15,7 +15,8 @@ from threadpoolctl import threadpool_limits
 from milpbn import interrupts
 from milpbn.backends.base import Backend, Outcome, Settings
 from milpbn.backends.rounds import solve_formulation
-from milpbn.bounds.root import root_bound
+from milpbn.bounds.proof import Proof
+from milpbn.bounds.root import Root, root_bound
 from milpbn.data import Dataset
 from milpbn.errors import InputError, MilpbnError, SolverError
 from milpbn.learners.first_incumbent import first_incumbent
@@ -74,6 +75,9 @@ class Run:
         self.problem = problem
         #: The problem over the candidate sets that bounds have left; what the solver gets.
         self.reduced = problem
+        #: Where the native backend goes on, and what it has proved so far.
+        self.root: Root | None = None
+        self.proof: Proof | None = None
         self.dataset = dataset
         self.options = options
         self.backend = backend
@@ -160,13 +164,15 @@ class Run:
             offer(structure)
             return session.structure
 
-        self.reduced = root_bound(
+        self.reduced, self.root = root_bound(
             self.problem,
             session.structure,
             stopping=self._brief(),
             bounded=lambda value: session.bound(value, "certified"),
             found=found,
             reduce=self.options.reduce,
+            threads=self.options.n_threads,
+            proof=self.proof,
         )
         if session.structure is not None and session.objective != before:
             search(

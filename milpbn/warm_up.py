@@ -6,11 +6,12 @@ and the root bound have.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
-from milpbn.bounds.root import root_bound
+from milpbn.bounds.root import Root
+from milpbn.bounds.tree import Tree
 from milpbn.learners.local_search import LocalSearch
-from milpbn.network.structure import Structure
 from milpbn.scores.conflicts import feasible_structure
 from milpbn.scores.problem import Problem
 
@@ -29,18 +30,28 @@ def warm_up(problem: Problem, *, bounds: bool) -> None:
     start = feasible_structure(problem.candidates, problem.rules)
     if margins is None or start is None:
         return
-    small = replace(problem, margins=replace(margins, alpha=margins.alpha[:2], weights=margins.weights[:2]))
-    LocalSearch(small, start).scores(0)
-    if not bounds:
+    few = replace(margins, tables=margins.tables.first_samples(2), weights=margins.weights[:2])
+    small = replace(problem, margins=few)
+    for parallel in (False, True):
+        LocalSearch(small, start, parallel=parallel).scores(0)
+    if not bounds or margins.smallest:
         return
-    steps = 0
+    Tree(
+        Root(small, start), start, found=lambda s: None, bounded=lambda b: None, counted=lambda n: None,
+        stopping=_after(20),
+    ).run()
+    root = Root(small, start)
+    root.parallel = True
+    root.run(start, stopping=_after(2), bounded=lambda b: None, found=lambda s: None)
+
+
+def _after(count: int) -> Callable[[], bool]:
+    """Return a question that is answered with yes from some time on."""
+    asked = 0
 
     def stopping() -> bool:
-        nonlocal steps
-        steps += 1
-        return steps > 3
+        nonlocal asked
+        asked += 1
+        return asked > count
 
-    def ignore(structure: Structure) -> None:
-        return None
-
-    root_bound(small, start, stopping=stopping, bounded=lambda value: None, found=ignore)
+    return stopping

@@ -1,4 +1,4 @@
-"""Maximum-weight branchings: Chu-Liu/Edmonds on a dense matrix."""
+"""Maximum-weight branchings: Chu-Liu/Edmonds on a dense matrix, with forced edges and reduced costs."""
 
 from __future__ import annotations
 
@@ -6,30 +6,44 @@ import numpy as np
 from numba import njit, prange
 from numpy.typing import NDArray
 
+#: Rank of an arc that must not be used: no sum of other ranks makes up for it.
+FORBIDDEN = -(1 << 20)
 
-@njit(cache=True)
-def maximum_arborescence(weights):  # type: ignore[no-untyped-def]  # numba infers the types
-    """Return the parents of a maximum-weight arborescence rooted at node 0.
+
+@njit(cache=True, nogil=True)
+def maximum_arborescence(weights, ranks, reduced):  # type: ignore[no-untyped-def]  # numba infers the types
+    """Return a maximum-weight arborescence rooted at node 0, first by rank and then by weight.
 
     Cycles of best incoming arcs are contracted one after the other and expanded in reverse order (Edmonds 1967),
-    O(n^2) each.
+    O(n^2) each. Every node, contracted ones included, gets a dual value when it is contracted or at the end: the
+    reduced weight of its best incoming arc. They add up to the maximum, and bound what any arc can be part of.
+    A branching over nodes 1.. is an arborescence whose arcs from 0 have the weights of parentless nodes.
 
     Parameters
     ----------
     weights : float64 array, shape (n, n)
-        weights[j, i] is the weight of the arc j -> i; -inf for an arc that must not be used. Column 0 and the
-        diagonal are not read. A branching over nodes 1.. is an arborescence whose arcs from 0 have the weights
-        of parentless nodes.
+        weights[j, i] is the weight of the arc j -> i. Column 0 and the diagonal are not read.
+    ranks : int64 array, shape (n, n)
+        `FORBIDDEN` for an arc that must not be used; 1 for an arc of a forced edge, 0 otherwise. Ranks are
+        compared before weights, so that no large constant costs digits.
+    reduced : float64 array, shape (n, n) or (0, 0)
+        Gets for every arc by how much less any arborescence with it weighs than the bound, at least; inf if
+        such an arborescence has a lower rank. Left alone if empty.
 
     Returns
     -------
-    int64 array, shape (n,)
+    parent : int64 array, shape (n,)
         Parent of each node; -1 for the root.
+    rank : int
+        Sum of the arcs' ranks.
+    bound : float
+        Sum of the dual values: no arborescence of this rank weighs more, up to rounding.
     """
     n = weights.shape[0]
     w = weights.copy()
-    source = np.empty((n, n), dtype=np.int64)
-    target = np.empty((n, n), dtype=np.int64)
+    r = ranks.copy()
+    source = np.empty((n, n), dtype=np.int32)
+    target = np.empty((n, n), dtype=np.int32)
     for j in range(n):
         for i in range(n):
             source[j, i] = j
@@ -41,17 +55,23 @@ def maximum_arborescence(weights):  # type: ignore[no-untyped-def]  # numba infe
     cycle_nodes = np.empty(2 * n, dtype=np.int64)
     cycle_source = np.empty(2 * n, dtype=np.int64)
     cycle_target = np.empty(2 * n, dtype=np.int64)
+    cycle_weight = np.empty(2 * n)
+    cycle_rank = np.empty(2 * n, dtype=np.int64)
     cycle_start = np.zeros(n + 1, dtype=np.int64)
     owners = np.empty((n, n), dtype=np.int64)
     depth = 0
     state = np.zeros(n, dtype=np.int64)
+    inside = np.zeros(n, dtype=np.bool_)
+    for i in range(1, n):
+        best[i] = -1
     while True:
         for i in range(1, n):
-            if alive[i]:
+            if alive[i] and best[i] < 0:
                 top = -1
                 for j in range(n):
-                    if alive[j] and j != i and (top < 0 or w[j, i] > w[top, i]):
-                        top = j
+                    if alive[j] and j != i:
+                        if top < 0 or r[j, i] > r[top, i] or (r[j, i] == r[top, i] and w[j, i] > w[top, i]):
+                            top = j
                 best[i] = top
         # Walk along best incoming arcs; a walk that meets itself has found a cycle.
         state[:] = 0
@@ -75,6 +95,8 @@ def maximum_arborescence(weights):  # type: ignore[no-untyped-def]  # numba infe
             cycle_nodes[stop] = v
             cycle_source[stop] = source[best[v], v]
             cycle_target[stop] = target[best[v], v]
+            cycle_weight[stop] = w[best[v], v]
+            cycle_rank[stop] = r[best[v], v]
             stop += 1
             v = best[v]
             if v == found:
@@ -82,44 +104,58 @@ def maximum_arborescence(weights):  # type: ignore[no-untyped-def]  # numba infe
         cycle_start[depth + 1] = stop
         owners[depth] = owner
         members = cycle_nodes[start:stop]
-        inside = np.zeros(n, dtype=np.bool_)
+        inside[:] = False
         for v in members:
             inside[v] = True
         for u in range(n):
             if not alive[u] or inside[u]:
                 continue
-            enter, enter_value = members[0], -np.inf
+            enter = members[0]
             leave = members[0]
-            for v in members:
-                value = w[u, v] - w[best[v], v]
-                if value > enter_value:
-                    enter, enter_value = v, value
-                if u != 0 and w[v, u] > w[leave, u]:
+            enter_rank = r[u, enter] - cycle_rank[start]
+            enter_value = w[u, enter] - cycle_weight[start]
+            for x in range(start + 1, stop):
+                v = cycle_nodes[x]
+                rank = r[u, v] - cycle_rank[x]
+                value = w[u, v] - cycle_weight[x]
+                if rank > enter_rank or (rank == enter_rank and value > enter_value):
+                    enter, enter_rank, enter_value = v, rank, value
+                if u != 0 and (r[v, u] > r[leave, u] or (r[v, u] == r[leave, u] and w[v, u] > w[leave, u])):
                     leave = v
             s, t = source[u, enter], target[u, enter]
             w[u, found] = enter_value
+            r[u, found] = enter_rank
             source[u, found] = s
             target[u, found] = t
             if u != 0:
                 s, t = source[leave, u], target[leave, u]
                 w[found, u] = w[leave, u]
+                r[found, u] = r[leave, u]
                 source[found, u] = s
                 target[found, u] = t
+                if inside[best[u]]:
+                    best[u] = found
         for v in members:
             if v != found:
                 alive[v] = False
+        best[found] = -1
         for i in range(n):
             if inside[owner[i]]:
                 owner[i] = found
         depth += 1
     parent = np.full(n, -1, dtype=np.int64)
-    entered = np.zeros(
-        n, dtype=np.int64
-    )  # the original node at which the parent's arc enters a contracted one
+    entered = np.zeros(n, dtype=np.int64)  # the original node at which an arc enters a contracted one
+    rank_sum = 0
+    bound = 0.0
     for i in range(1, n):
         if alive[i]:
             parent[target[best[i], i]] = source[best[i], i]
             entered[i] = target[best[i], i]
+            rank_sum += r[best[i], i]
+            bound += w[best[i], i]
+    for x in range(cycle_start[depth]):
+        rank_sum += cycle_rank[x]
+        bound += cycle_weight[x]
     for level in range(depth - 1, -1, -1):
         start, stop = cycle_start[level], cycle_start[level + 1]
         head = entered[cycle_nodes[start]]  # the first member stood for the whole cycle
@@ -130,46 +166,67 @@ def maximum_arborescence(weights):  # type: ignore[no-untyped-def]  # numba infe
             else:
                 parent[cycle_target[k]] = cycle_source[k]
                 entered[v] = cycle_target[k]
-    return parent
+    if len(reduced):
+        # An arc pays the dual values of all contracted nodes that it enters.
+        for i in range(1, n):
+            top = owner[i]
+            for j in range(n):
+                paid = -weights[j, i]
+                paid_rank = -ranks[j, i]
+                if owner[j] != top:
+                    paid += w[best[top], top]
+                    paid_rank += r[best[top], top]
+                for level in range(depth):
+                    own = owners[level, i]
+                    if owners[level, j] != own:
+                        for x in range(cycle_start[level], cycle_start[level + 1]):
+                            if cycle_nodes[x] == own:
+                                paid += cycle_weight[x]
+                                paid_rank += cycle_rank[x]
+                                break
+                reduced[j, i] = paid if paid_rank == 0 else np.inf
+    return parent, rank_sum, bound
 
 
 @njit(cache=True, parallel=True)
-def forced_arborescences(weights):  # type: ignore[no-untyped-def]  # numba infers the types
+def forced_arborescences(weights, ranks):  # type: ignore[no-untyped-def]  # numba infers the types
     """Return for every arc the weight of the best arborescence with it, without the arc's own weight.
 
     Parameters
     ----------
-    weights : float64 array, shape (n, n)
+    weights, ranks : arrays, shape (n, n)
         As for `maximum_arborescence`.
 
     Returns
     -------
     float64 array, shape (n, n)
-        Column 0 and the diagonal are -inf.
+        Column 0 and the diagonal are -inf, and so are arcs whose forcing costs a rank beside their own.
     """
     n = weights.shape[0]
     result = np.full((n, n), -np.inf)
+    nothing = np.empty((0, 0))
+    _, most, _ = maximum_arborescence(weights, ranks, nothing)
     for i in prange(1, n):
         w = weights.copy()
+        r = ranks.copy()
         for j in range(n):
             if j == i:
                 continue
-            w[:, i] = -np.inf
+            for u in range(n):
+                r[u, i] = FORBIDDEN
+            r[j, i] = 0
             w[j, i] = 0.0
-            parent = maximum_arborescence(w)
-            total = 0.0
-            for v in range(1, n):
-                total += w[parent[v], v]
-            result[j, i] = total
+            _, rank, value = maximum_arborescence(w, r, nothing)
+            if rank + max(0, ranks[j, i]) >= most:
+                result[j, i] = value
     return result
 
 
-def rounding_slack(weights: NDArray[np.float64]) -> float:
+@njit(cache=True, nogil=True)
+def rounding_slack(n, largest):  # type: ignore[no-untyped-def]
     """Return a bound on how much better than the computed branching the true maximum can be.
 
     Contractions subtract weights; n of them on n arcs, each with numbers of at most n times the largest weight,
     lose at most 4 n^3 times the machine epsilon of that weight.
     """
-    finite = weights[np.isfinite(weights)]
-    largest = float(np.abs(finite).max()) if finite.size else 0.0
-    return 4.0 * len(weights) ** 3 * np.finfo(np.float64).eps * largest
+    return 4.0 * n**3 * 2.220446049250313e-16 * largest

@@ -1,238 +1,394 @@
-"""The Lagrangian bound of a soft-margin score, minimised by Frank-Wolfe steps on the softened score.
+"""The Lagrangian bound of a margin score, minimised by pairwise Frank-Wolfe steps on the softened score.
 
-The score f(eta) = linear @ eta + sum_m w_m min(gamma, min_r alpha_{m,r} @ eta) is concave. For any weights lambda_m in
-the simplex over {gamma, rows},
+The score f(eta) = linear @ eta + sum_m w_m min(gamma, min_c alpha_{m,c} @ eta) is concave. For any weights lambda_m in
+the simplex over {gamma, competing classes},
 
-    b(lambda) = gamma sum_m w_m lambda_{m,0} + max over structures of (linear + sum w_m lambda_{m,r} alpha_{m,r}) @ eta
+    b(lambda) = gamma sum_m w_m lambda_{m,0} + max over structures of (linear + sum w_m lambda_{m,c} alpha_{m,c}) @ eta
 
 is at least the score of every structure. The weights of the softened score at a point eta of the hull of all
-structures are such a lambda; the maximising structures are the vertices that the point is made of.
+structures are such a lambda; the maximising structures are the vertices that the point is made of. The conditional
+log-likelihood is its own softened score, at temperature 1 with gamma = 0, and pays minus the entropies of lambda.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
-from numba import njit, prange
+from numba import njit
 from numpy.typing import NDArray
 
-from milpbn.bounds.oracle import StructureOracle
-from milpbn.bounds.softened import best_step, soft_weights
-from milpbn.network.structure import Structure
-from milpbn.scores.problem import Problem
+from milpbn.bounds.kernels import (
+    Duals,
+    add_gradient,
+    curvature_here,
+    empty_duals,
+    slope_at,
+    weigh,
+)
+from milpbn.bounds.oracle import Oracle, heaviest_structure
+from milpbn.scores.products import Softening, Tables, add_columns, total_score
 
-#: The run ends when bound and score at the point differ by this share of the bound.
-ENOUGH = 1e-6
-#: They also end when less than this share of the distance to the best structure could still be gained.
-WORTHWHILE = 0.02
-#: So many steps have to bring at least that share.
-PATIENCE = 100
 #: Temperatures relative to gamma: the first, and the lowest.
-FIRST_TEMPERATURE, LOWEST_TEMPERATURE = 0.2, 1e-5
-#: The point is recomputed from its vertices every so many steps, so that rounding does not add up.
-REFRESH = 50
+FIRST_TEMPERATURE, LOWEST_TEMPERATURE = 0.2, 1e-6
+#: The logits are recomputed from the vertices every so many steps, so that rounding does not add up.
+REFRESH = 64
+#: Most vertices a point keeps; beyond that the lightest is given up for the new one.
+MOST_VERTICES = 600
+#: Why `take_steps` returned.
+PAUSED, PRUNED, CONVERGED, INFEASIBLE = 0, 1, 2, 3
+#: Places in `Point.numbers` and `Point.counts`.
+TEMPERATURE, BOUND, CONSTANT, RELAXED, BEST_TEMPERATURE, LINEAR = 0, 1, 2, 3, 4, 5
+VERTICES, BEST_VERTICES, STEPS, FOUND = 0, 1, 2, 3
 
 
-@njit(cache=True, parallel=True)
-def _combine(alpha, columns, factors, out):  # type: ignore[no-untyped-def]  # numba infers the types
-    """Write sum_k factors[k] * alpha[:, :, columns[k]] to `out`."""
-    M, R, _ = alpha.shape
-    for m in prange(M):
-        for r in range(R):
-            total = 0.0
-            for k in range(len(columns)):
-                total += factors[k] * alpha[m, r, columns[k]]
-            out[m, r] = total
-
-
-@dataclass(frozen=True)
-class RootBound:
-    """What the steps came to.
+class Model(NamedTuple):
+    """What is maximised, as the kernels take it.
 
     Attributes
     ----------
-    bound : float
-        Smallest b(lambda) met, rounded up: no structure scores more.
-    relaxed : float
-        Largest score at a point of the hull: the bound cannot fall below it.
-    iterations : int
-        Number of products with the coefficients.
+    tables : Tables
+        Coefficients.
+    softening : Softening
+        gamma, and whether the score is the conditional log-likelihood.
+    oracle : Oracle
+        Candidate sets.
+    linear : float64 array, shape (P,)
+        Terms linear in eta.
+    slack : float
+        What rounding can take from the dual bound's sums.
     """
 
-    bound: float
-    relaxed: float
-    iterations: int
+    tables: Tables
+    softening: Softening
+    oracle: Oracle
+    linear: NDArray[np.float64]
+    slack: float
 
 
-class FrankWolfe:
-    """Pairwise Frank-Wolfe on the softened score of a problem with margins and a finite gamma.
+class Node(NamedTuple):
+    """What a part of the search space allows: entries, and undirected edges that must be there (see `Oracle`)."""
+
+    allowed: NDArray[np.bool_]
+    forced: NDArray[np.int64]
+    n_forced: int
+
+
+class Point(NamedTuple):
+    """A convex combination of structures, and the best bound met on the way to it.
+
+    Attributes
+    ----------
+    vertices, shares : arrays, shapes (room, V) and (room,)
+        One entry of eta per variable, and the vertex's part of the point.
+    logits : float64 array, shape (M, Q)
+        Joint log-probabilities at the point.
+    numbers, counts : float64 and int64 arrays
+        See the constants of this module.
+    gradient : float64 array, shape (P,)
+        The bound is ``numbers[CONSTANT] + max gradient @ eta``.
+    best_vertices, best_shares : arrays
+        The point whose weights, at ``numbers[BEST_TEMPERATURE]``, gave the bound.
+    found : int64 array, shape (V,)
+        The last answer of the oracle that is a structure; ``counts[FOUND]`` says whether there is one.
+    direction : float64 array, shape (M, Q)
+        Room for a step.
+    duals : Duals
+        Room for the weights.
+    """
+
+    vertices: NDArray[np.int64]
+    shares: NDArray[np.float64]
+    logits: NDArray[np.float64]
+    numbers: NDArray[np.float64]
+    counts: NDArray[np.int64]
+    gradient: NDArray[np.float64]
+    best_vertices: NDArray[np.int64]
+    best_shares: NDArray[np.float64]
+    found: NDArray[np.int64]
+    direction: NDArray[np.float64]
+    duals: Duals
+
+
+def empty_point(model: Model) -> Point:
+    """Return room for a point; `place` puts one there."""
+    V = len(model.oracle.offsets) - 1
+    P = len(model.linear)
+    M, Q = model.tables.codes.shape[1], model.tables.values.shape[1]
+    return Point(
+        np.empty((MOST_VERTICES, V), dtype=np.int64),
+        np.empty(MOST_VERTICES),
+        np.empty((M, Q)),
+        np.zeros(6),
+        np.zeros(4, dtype=np.int64),
+        np.empty(P),
+        np.empty((MOST_VERTICES, V), dtype=np.int64),
+        np.empty(MOST_VERTICES),
+        np.empty(V, dtype=np.int64),
+        np.empty((M, Q)),
+        empty_duals(model.tables),
+    )
+
+
+@njit(cache=True, nogil=True)
+def _column_of(model, entry):  # type: ignore[no-untyped-def]  # numba infers the types
+    """Return the column of an entry of eta, or -1 if its coefficients are 0."""
+    columns = model.tables.columns
+    k = np.searchsorted(columns, entry)
+    return k if k < len(columns) and columns[k] == entry else -1
+
+
+@njit(cache=True, nogil=True)
+def _combine(model, entries, factors, logits, parallel):  # type: ignore[no-untyped-def]
+    """Write sum_n factors[n] table(entries[n]) to `logits`."""
+    columns = np.empty(len(entries), dtype=np.int64)
+    used = np.empty(len(entries))
+    n = 0
+    for x in range(len(entries)):
+        k = _column_of(model, entries[x])
+        if k >= 0 and factors[x] != 0.0:
+            columns[n] = k
+            used[n] = factors[x]
+            n += 1
+    logits[:] = 0.0
+    add_columns(model.tables, columns[:n], used[:n], logits, parallel)
+
+
+@njit(cache=True, nogil=True)
+def refresh(model, point, parallel):  # type: ignore[no-untyped-def]
+    """Recompute the logits and the linear part of a point from its vertices."""
+    eta = np.zeros(len(model.linear))
+    n = point.counts[VERTICES]
+    for v in range(n):
+        for i in range(point.vertices.shape[1]):
+            eta[point.vertices[v, i]] += point.shares[v]
+    entries = np.flatnonzero(eta)
+    _combine(model, entries, eta[entries], point.logits, parallel)
+    point.numbers[LINEAR] = np.dot(model.linear[entries], eta[entries])
+
+
+@njit(cache=True, nogil=True)
+def place(model, node, point, vertices, shares, temperature, parallel):  # type: ignore[no-untyped-def]
+    """Begin at the part of a point that lies in a node; an empty one begins at the oracle's answer to `gradient`.
 
     Parameters
     ----------
-    problem : Problem
-        Under ``sm`` or ``sbm``.
-    start : Structure
-        First vertex.
+    model, node, point
+        `point.gradient` must hold weights worth asking the oracle about.
+    vertices, shares : arrays, shapes (k, V) and (k,)
+        Vertices outside the node are left out, and the other shares scaled up.
+    temperature : float
+        First temperature.
+    parallel : bool
+        Use threads.
+
+    Returns
+    -------
+    bool
+        False if the node has no structure.
     """
-
-    def __init__(self, problem: Problem, start: Structure) -> None:
-        margins = problem.margins
-        choice = problem.choice(start)
-        if margins is None or margins.gamma is None or choice is None:
-            raise ValueError("the bound needs margins, a gamma, and a structure among the candidates")
-        self.problem = problem
-        self.margins = margins
-        self.gamma = margins.gamma
-        self.oracle = StructureOracle(problem.candidates)
-        self.column = np.full(problem.candidates.n_sets, -1, dtype=np.int64)
-        self.column[margins.columns] = np.arange(len(margins.columns))
-        # The point is a convex combination of vertices, one choice of entries of eta each.
-        self.vertices = choice[None, :].copy()
-        self.shares = np.ones(1)
-        self.temperature = FIRST_TEMPERATURE * self.gamma
-        shape = margins.alpha.shape[:2]
-        self.rows = np.empty(shape)
-        self.direction = np.empty(shape)
-        self.duals = np.empty(shape)
-        #: The smallest bound is best_constant + max of best_gradient @ eta, once `run` has begun.
-        self.best_gradient = problem.linear
-        self.best_constant = np.inf
-        self.refresh()
-
-    def eta(self) -> NDArray[np.float64]:
-        """Return the point, shape (P,)."""
-        eta = np.zeros(self.problem.candidates.n_sets)
-        np.add.at(eta, self.vertices, self.shares[:, None])
-        return eta
-
-    def refresh(self) -> None:
-        """Recompute alpha @ eta from the vertices."""
-        eta = self.eta()
-        self._combine(np.flatnonzero(eta), eta[eta != 0], self.rows)
-
-    def _combine(
-        self, entries: NDArray[np.int64], factors: NDArray[np.float64], out: NDArray[np.float64]
-    ) -> None:
-        active = self.column[entries] >= 0
-        _combine(self.margins.alpha, self.column[entries[active]], factors[active], out)
-
-    def score(self, choice: NDArray[np.int64]) -> float:
-        """Return the score of one choice of entries, by the coefficients."""
-        self._combine(choice, np.ones(len(choice)), self.direction)
-        margins = np.minimum(self.direction.min(axis=1), self.gamma)
-        return float(self.margins.weights @ margins + self.problem.linear[choice].sum())
-
-    def rounding(self) -> float:
-        """Return what rounding can take from b(lambda): sums over M R products, and over M weights of gamma."""
-        M, R, K = self.margins.alpha.shape
-        eps = np.finfo(np.float64).eps
-        total = float(self.margins.weights.sum())
-        largest = (
-            max(abs(float(self.margins.alpha.max())), abs(float(self.margins.alpha.min()))) if K else 0.0
-        )
-        per_column = M * R * eps * total * largest
-        return self.problem.candidates.n_variables * per_column + (M + R + 8) * eps * total * self.gamma
-
-    def run(
-        self,
-        *,
-        stopping: Callable[[], bool],
-        bounded: Callable[[float], None] = lambda value: None,
-        found: Callable[[Structure], None] = lambda structure: None,
-        max_iterations: int = 100_000,
-    ) -> RootBound:
-        """Step until bound and point meet, as closely as the distance to the best structure calls for.
-
-        Parameters
-        ----------
-        stopping : callable
-            Asked after every step.
-        bounded : callable
-            Told of every smaller bound.
-        found : callable
-            Told of every vertex that is a structure and better than the start and all before.
-        max_iterations : int
-            Most products with the coefficients.
-        """
-        problem, margins = self.problem, self.margins
-        alpha = margins.alpha.reshape(-1, margins.alpha.shape[2])
-        slack = self.rounding()
-        bound, relaxed, last_bound = np.inf, -np.inf, np.inf
-        known = self.score(self.vertices[0])
-        linear_here = float(problem.linear @ self.eta())
-        iteration = 0
-        while iteration < max_iterations:
-            iteration += 1
-            exact, capped = soft_weights(self.rows, margins.weights, self.gamma, self.temperature, self.duals)
-            gradient = problem.linear.copy()
-            gradient[margins.columns] += self.duals.ravel() @ alpha
-            answer = self.oracle(gradient)
-            here = exact + linear_here
-            relaxed = max(relaxed, here)
-            value = float(self.gamma * capped + answer.bound + slack)
-            if value < bound:
-                bound = value
-                self.best_gradient, self.best_constant = gradient, float(self.gamma * capped + slack)
-                bounded(bound)
-            if answer.acyclic and not (self.vertices == answer.choice).all(axis=1).any():
-                score = self.score(answer.choice)
-                if score > known:
-                    known = score
-                    found(problem.candidates.structure(answer.choice))
-            left = bound - relaxed
-            if stopping() or left <= max(ENOUGH * max(1.0, abs(bound)), WORTHWHILE * (bound - known)):
+    V = point.vertices.shape[1]
+    n = 0
+    total = 0.0
+    for v in range(len(shares)):
+        inside = True
+        for i in range(V):
+            if not node.allowed[vertices[v, i]]:
+                inside = False
                 break
-            vertex_scores = gradient[self.vertices].sum(axis=1)
-            eta_score = float(self.shares @ vertex_scores)
-            to_gain = answer.value - eta_score
-            waste = self.gamma * capped + eta_score - here
-            self._adapt(to_gain, waste)
-            linear_here += self._step(answer.choice, int(np.argmin(vertex_scores)))
-            if iteration % PATIENCE == 0:
-                if last_bound - bound < WORTHWHILE * (bound - max(relaxed, known)):
-                    break  # zigzagging: a branch of the tree buys more
-                last_bound = bound
-            if iteration % REFRESH == 0:
-                self.refresh()
-                linear_here = float(problem.linear @ self.eta())
-        return RootBound(bound, relaxed, iteration)
-
-    def _adapt(self, to_gain: float, waste: float) -> None:
-        """Keep what the softening gives away in balance with what further steps can gain."""
-        lowest, highest = LOWEST_TEMPERATURE * self.gamma, FIRST_TEMPERATURE * self.gamma
-        if waste > to_gain:
-            self.temperature = max(lowest, 0.85 * self.temperature)
-        elif waste < 0.3 * to_gain:
-            self.temperature = min(highest, 1.1 * self.temperature)
-
-    def _step(self, target: NDArray[np.int64], worst: int) -> float:
-        """Move share from a vertex of the point to another choice; return the change of the linear part."""
-        away = self.vertices[worst]
-        moved = target != away
-        plus, minus = target[moved], away[moved]
-        if not len(plus):
-            return 0.0
-        self._combine(
-            np.concatenate([plus, minus]), np.repeat([1.0, -1.0], [len(plus), len(minus)]), self.direction
+        if inside and node.n_forced:
+            met = 0
+            for i in range(V - 1):
+                p = vertices[v, i]
+                met += node.forced[model.oracle.tail[p], model.oracle.head[p]]
+            inside = met == node.n_forced
+        if inside:
+            point.vertices[n] = vertices[v]
+            point.shares[n] = shares[v]
+            total += shares[v]
+            n += 1
+    if n == 0 or total < 1e-9:
+        choice = np.empty(V, dtype=np.int64)
+        value, _, _ = heaviest_structure(
+            model.oracle, point.gradient, node.allowed, node.forced, node.n_forced, choice
         )
-        linear = self.problem.linear
-        slope = float(linear[plus].sum() - linear[minus].sum())
-        longest = float(self.shares[worst])
-        step = best_step(
-            self.rows, self.direction, longest, slope, self.margins.weights, self.gamma, self.temperature
+        if value == -np.inf:
+            return False
+        point.vertices[0] = choice
+        point.shares[0] = 1.0
+        n = 1
+        total = 1.0
+    point.shares[:n] /= total
+    point.counts[VERTICES] = n
+    point.counts[BEST_VERTICES] = 0
+    point.counts[STEPS] = 0
+    point.counts[FOUND] = 0
+    point.numbers[TEMPERATURE] = temperature
+    point.numbers[BOUND] = np.inf
+    point.numbers[RELAXED] = -np.inf
+    refresh(model, point, parallel)
+    return True
+
+
+@njit(cache=True, nogil=True)
+def score_of(model, choice, logits, parallel):  # type: ignore[no-untyped-def]
+    """Return the score of one choice of entries, by the tables; `logits`, shape (M, Q), is overwritten."""
+    _combine(model, choice, np.ones(len(choice)), logits, parallel)
+    total = total_score(model.tables, model.softening, logits, False)
+    for p in choice:
+        total += model.linear[p]
+    return total
+
+
+@njit(cache=True, nogil=True)
+def _step_length(model, point, temperature, slope, linear_slope, longest):  # type: ignore[no-untyped-def]
+    """Return a step in (0, longest] that takes most of what the softened score gains along `direction`."""
+    curvature = curvature_here(model.tables, point.duals, point.direction, temperature)
+    step = longest if curvature * longest <= slope else slope / curvature
+    low, high = 0.0, longest
+    for _ in range(6):
+        first, second = slope_at(
+            model.tables, model.softening, point.logits, point.direction, step, temperature
         )
-        self.rows += step * self.direction
-        same = np.flatnonzero((self.vertices == target).all(axis=1))
-        if len(same):
-            self.shares[same[0]] += step
+        first += linear_slope
+        if abs(first) <= 0.2 * slope or (first > 0 and step == longest):
+            break
+        if first > 0:
+            low = step
         else:
-            self.vertices = np.vstack([self.vertices, target])
-            self.shares = np.append(self.shares, step)
-        if step == longest:
-            self.vertices = np.delete(self.vertices, worst, axis=0)
-            self.shares = np.delete(self.shares, worst)
-        else:
-            self.shares[worst] -= step
-        return step * slope
+            high = step
+        newton = step + first / second if second > 0 else (low if first < 0 else high)
+        inner = 0.1 * (high - low)
+        step = newton if low + inner < newton < high - inner else 0.5 * (low + high)
+        if first > 0 and high == longest and newton >= longest:
+            step = longest
+    return step
+
+
+@njit(cache=True, nogil=True)
+def take_steps(model, node, point, target, enough, n_steps, parallel):  # type: ignore[no-untyped-def]
+    """Step until the bound reaches a target, or bound and point meet, or the number of steps is used up.
+
+    Parameters
+    ----------
+    model : Model
+        What is maximised.
+    node : Node
+        Where.
+    point : Point
+        Where the steps begin and end.
+    target : float
+        A bound of at most this is small enough.
+    enough : float
+        Bound and score at the point may differ by this.
+    n_steps : int
+        Most steps; each costs one product with the coefficients.
+    parallel : bool
+        Use threads.
+
+    Returns
+    -------
+    int
+        `PAUSED`, `PRUNED`, `CONVERGED` or `INFEASIBLE`.
+    """
+    V = point.vertices.shape[1]
+    numbers, counts = point.numbers, point.counts
+    gradient = np.empty(len(model.linear))
+    choice = np.empty(V, dtype=np.int64)
+    changed = np.empty(2 * V, dtype=np.int64)
+    factors = np.empty(2 * V)
+    highest = FIRST_TEMPERATURE * model.softening.cap
+    lowest = LOWEST_TEMPERATURE * model.softening.cap
+    for _ in range(n_steps):
+        temperature = 1.0 if model.softening.smooth else numbers[TEMPERATURE]
+        score, constant = weigh(model.tables, model.softening, point.logits, temperature, point.duals)
+        gradient[:] = model.linear
+        add_gradient(model.tables, point.duals, node.allowed, gradient, parallel)
+        value, most, acyclic = heaviest_structure(
+            model.oracle, gradient, node.allowed, node.forced, node.n_forced, choice
+        )
+        counts[STEPS] += 1
+        if most == -np.inf:
+            numbers[BOUND] = -np.inf
+            return INFEASIBLE
+        if acyclic:
+            point.found[:] = choice
+            counts[FOUND] = 1
+        here = score + numbers[LINEAR]
+        numbers[RELAXED] = max(numbers[RELAXED], here)
+        bound = constant + most + model.slack
+        n = counts[VERTICES]
+        if bound < numbers[BOUND]:
+            numbers[BOUND] = bound
+            numbers[CONSTANT] = constant + model.slack
+            numbers[BEST_TEMPERATURE] = temperature
+            point.gradient[:] = gradient
+            counts[BEST_VERTICES] = n
+            point.best_vertices[:n] = point.vertices[:n]
+            point.best_shares[:n] = point.shares[:n]
+            if bound <= target:
+                return PRUNED
+        if numbers[BOUND] - numbers[RELAXED] <= enough:
+            return CONVERGED
+        # The worst vertex gives share to the oracle's answer.
+        worst, same = 0, -1
+        worst_score = np.inf
+        mean = 0.0
+        for v in range(n):
+            total = 0.0
+            equal = True
+            for i in range(V):
+                p = point.vertices[v, i]
+                total += gradient[p]
+                equal = equal and p == choice[i]
+            if equal:
+                same = v
+            if total < worst_score:
+                worst, worst_score = v, total
+            mean += point.shares[v] * total
+        to_gain = value - mean
+        if not model.softening.smooth:
+            # What the softening gives away is kept in balance with what further steps can gain.
+            waste = constant + mean - here
+            if n == 1 and same == 0:
+                numbers[TEMPERATURE] = max(lowest, 0.2 * temperature)
+            elif waste > to_gain:
+                numbers[TEMPERATURE] = max(lowest, 0.85 * temperature)
+            elif waste < 0.3 * to_gain:
+                numbers[TEMPERATURE] = min(highest, 1.1 * temperature)
+        slope = value - worst_score
+        if worst == same or slope <= 0.0:
+            if temperature <= lowest or model.softening.smooth:
+                return CONVERGED
+            continue
+        x = 0
+        linear_slope = 0.0
+        for i in range(V):
+            away = point.vertices[worst, i]
+            if away != choice[i]:
+                changed[x], factors[x] = choice[i], 1.0
+                changed[x + 1], factors[x + 1] = away, -1.0
+                linear_slope += model.linear[choice[i]] - model.linear[away]
+                x += 2
+        _combine(model, changed[:x], factors[:x], point.direction, parallel)
+        longest = point.shares[worst]
+        step = _step_length(model, point, temperature, slope, linear_slope, longest)
+        point.logits[:] += step * point.direction
+        numbers[LINEAR] += step * linear_slope
+        if same < 0:
+            if n == len(point.shares):
+                return CONVERGED
+            point.vertices[n] = choice
+            point.shares[n] = 0.0
+            same = n
+            n += 1
+        point.shares[same] += step
+        point.shares[worst] -= step
+        if step == longest or point.shares[worst] <= 1e-15:
+            n -= 1
+            point.vertices[worst] = point.vertices[n]
+            point.shares[worst] = point.shares[n]
+        counts[VERTICES] = n
+        if counts[STEPS] % REFRESH == 0:
+            refresh(model, point, parallel)
+    return PAUSED

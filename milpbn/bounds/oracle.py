@@ -2,176 +2,357 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
+from numba import njit
 from numpy.typing import NDArray
 
-from milpbn.bounds.branching import forced_arborescences, maximum_arborescence, rounding_slack
-from milpbn.network.structure import topological_order
+from milpbn.bounds.branching import FORBIDDEN, forced_arborescences, maximum_arborescence, rounding_slack
+from milpbn.bounds.orders import best_order, heaviest_orders
 from milpbn.scores.candidates import Candidates
 
 #: Parent sets of the class that are tried with a branching of their own; all others share one bound.
 CLASS_SET_SCANS = 200
-#: Up to so many possible parent sets of the class the forced branchings are found for each of them.
-CLASS_SET_FORCINGS = 20
+#: Of so many of them the arcs get a reduced cost of their own.
+CLASS_SET_PRICES = 20
+#: Up to so many variables are put into all orders by dynamic programming; with more, acyclicity is relaxed.
+MOST_ORDERED = 14
+#: How structures are searched: branchings, all orders, or every variable for itself.
+BRANCHINGS, ORDERS, RELAXED = 0, 1, 2
+_EPS = float(np.finfo(np.float64).eps)
 
 
-@dataclass(frozen=True)
-class Answer:
-    """Of one question to the oracle.
+class Oracle(NamedTuple):
+    """Candidate sets as the kernels take them.
 
     Attributes
     ----------
-    choice : int64 array, shape (V,)
-        One entry of eta per variable; possibly a cyclic graph where acyclicity was relaxed.
-    value : float
-        The weight of the choice.
-    bound : float
-        No acyclic choice weighs more; includes the rounding.
-    acyclic : bool
-        The choice is a structure.
+    kind : int
+        `BRANCHINGS`, `ORDERS` or `RELAXED`.
+    n : int
+        Nodes of a branching: node 0 is the root, node i + 1 the feature i.
+    head, tail : int64 arrays, shape (entries of the features,)
+        Arc tail -> head of each entry; tail 0 for a set without features.
+    needs_class : bool array, shape (entries of the features,)
+        Whether the set contains the class.
+    offsets, variable : int64 arrays
+        Blocks of eta, and the variable of each entry.
+    first, members : int64 arrays
+        Parents of entry p: ``members[first[p] : first[p + 1]]``.
+    masks : int64 array, shape (P,)
+        The same as bits, where variables are ordered.
+    safe : bool
+        A branching is always a structure.
     """
 
-    choice: NDArray[np.int64]
-    value: float
-    bound: float
-    acyclic: bool
+    kind: int
+    n: int
+    head: NDArray[np.int64]
+    tail: NDArray[np.int64]
+    needs_class: NDArray[np.bool_]
+    offsets: NDArray[np.int64]
+    variable: NDArray[np.int64]
+    first: NDArray[np.int64]
+    members: NDArray[np.int64]
+    masks: NDArray[np.int64]
+    safe: bool
 
 
-class StructureOracle:
-    """Maximises linear functions over the structures of some candidate sets.
+def oracle_of(candidates: Candidates) -> Oracle:
+    """Choose how to search the structures of some candidate sets."""
+    c = candidates.n_variables - 1
+    n_entries = int(candidates.offsets[c])
+    feature_parents = [tuple(j for j in s if j != c) for s in candidates.flat[:n_entries]]
+    needs_class = np.array([c in s for s in candidates.flat[:n_entries]], dtype=bool)
+    branching = all(len(s) <= 1 for s in feature_parents)
+    # A class without parents comes first in every order and needs no bit.
+    ordered = c if candidates.sets[c] == ((),) else c + 1
+    kind = BRANCHINGS if branching else ORDERS if ordered <= MOST_ORDERED else RELAXED
+    masks = np.zeros(candidates.n_sets, dtype=np.int64)
+    if kind == ORDERS:
+        masks[:] = [sum(1 << j for j in s if j < ordered) for s in candidates.flat]
+    sizes = [len(s) for s in candidates.flat]
+    with_parents = {j for s in candidates.sets[c] for j in s}
+    safe = not with_parents or not any(
+        s and not need for s, need in zip(feature_parents, needs_class, strict=True)
+    )
+    return Oracle(
+        kind,
+        c + 1,
+        candidates.variable[:n_entries] + 1,
+        np.array([s[0] + 1 if len(s) == 1 else 0 for s in feature_parents], dtype=np.int64),
+        needs_class,
+        candidates.offsets,
+        candidates.variable.astype(np.int64),
+        np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64),
+        np.array([j for s in candidates.flat for j in s], dtype=np.int64),
+        masks,
+        safe,
+    )
 
-    Features with at most one feature parent make the answer a maximum-weight branching; with class parents the
-    parent sets of the class are scanned by falling weight. Of larger parent sets, and for child limits, the
-    acyclicity is relaxed: the bound holds, and the choice may be no structure.
+
+@njit(cache=True, nogil=True)
+def _matrix(oracle, weights, allowed, forced, blocked, square, ranks, entry):  # type: ignore[no-untyped-def]
+    """Write the heaviest allowed entry of every arc, as weight, rank and entry, without the blocked ones."""
+    square[:] = 0.0
+    ranks[:] = FORBIDDEN
+    for p in range(len(oracle.head)):
+        i = oracle.head[p]
+        if not allowed[p] or (blocked[i] and oracle.needs_class[p]):
+            continue
+        j = oracle.tail[p]
+        if ranks[j, i] == FORBIDDEN or weights[p] > square[j, i]:
+            square[j, i] = weights[p]
+            ranks[j, i] = forced[j, i]
+            entry[j, i] = p
+
+
+@njit(cache=True, nogil=True)
+def _block(oracle, p, blocked):  # type: ignore[no-untyped-def]
+    blocked[:] = False
+    for x in range(oracle.first[p], oracle.first[p + 1]):
+        blocked[oracle.members[x] + 1] = True
+
+
+@njit(cache=True, nogil=True)
+def _largest(weights, allowed):  # type: ignore[no-untyped-def]
+    largest = 0.0
+    for p in range(len(weights)):
+        if allowed[p]:
+            largest = max(largest, abs(weights[p]))
+    return largest
+
+
+@njit(cache=True, nogil=True)
+def _is_acyclic(oracle, choice):  # type: ignore[no-untyped-def]
+    V = len(choice)
+    placed = np.zeros(V, dtype=np.bool_)
+    left = V
+    while left:
+        before = left
+        for i in range(V):
+            if placed[i]:
+                continue
+            ready = True
+            for x in range(oracle.first[choice[i]], oracle.first[choice[i] + 1]):
+                if not placed[oracle.members[x]]:
+                    ready = False
+                    break
+            if ready:
+                placed[i] = True
+                left -= 1
+        if left == before:
+            return False
+    return True
+
+
+@njit(cache=True, nogil=True)
+def heaviest_structure(oracle, weights, allowed, forced, n_forced, choice):  # type: ignore[no-untyped-def]
+    """Maximise ``weights @ eta`` over the structures that have allowed entries and all forced edges.
 
     Parameters
     ----------
-    candidates : Candidates
-        Parent sets that obey the rules, the class last.
+    oracle : Oracle
+        Candidate sets.
+    weights : float64 array, shape (P,)
+        What is maximised.
+    allowed : bool array, shape (P,)
+        Entries that may be chosen.
+    forced : int64 array, shape (n, n)
+        1 for both arcs of a forced edge, else 0; only for branchings.
+    n_forced : int
+        Number of forced edges.
+    choice : int64 array, shape (V,)
+        Gets one entry per variable; possibly a cyclic graph where acyclicity is relaxed.
+
+    Returns
+    -------
+    value, bound : float
+        Weight of the choice, and what no structure exceeds, rounding included; -inf if there is none.
+    acyclic : bool
+        The choice is a structure.
     """
-
-    def __init__(self, candidates: Candidates) -> None:
-        self.candidates = candidates
-        c = candidates.n_variables - 1
-        self._class = c
-        entries = np.arange(candidates.offsets[c])
-        owner = candidates.variable[: candidates.offsets[c]]
-        feature_parents = [tuple(j for j in candidates.flat[p] if j != c) for p in entries]
-        self.branching = all(len(s) <= 1 for s in feature_parents)
-        # Node 0 of the branching is the root, node i + 1 the feature i.
-        parent = np.array([s[0] + 1 if len(s) == 1 else 0 for s in feature_parents], dtype=np.int64)
-        self._arc = parent * (c + 1) + owner + 1
-        self._needs_class = np.array([c in candidates.flat[p] for p in entries], dtype=bool)
-        self._sets = [np.array(s, dtype=np.int64) for s in candidates.sets[c]]
-
-    def __call__(self, weights: NDArray[np.float64]) -> Answer:
-        """Maximise ``weights @ eta``; `weights` has shape (P,)."""
-        if not self.branching:
-            return self._relaxed(weights)
-        first = int(self.candidates.offsets[self._class])
-        gains = weights[first:]
-        free, free_value, slack = self._branch(weights[:first])
-        best_value, best_set, best_choice = -np.inf, 0, free
-        open_bound = -np.inf
-        for scan, k in enumerate(np.argsort(-gains, kind="stable")):
-            if gains[k] + free_value <= best_value:
-                break
-            if scan == CLASS_SET_SCANS:
-                # Weights fall: this set's relaxed value bounds all that were not tried.
-                open_bound = float(gains[k] + free_value)
-                break
-            if len(self._sets[k]):
-                choice, value, _ = self._branch(weights[:first], self._blocked(int(k)))
-            else:
-                choice, value = free, free_value
-            if gains[k] + value > best_value:
-                best_value, best_set, best_choice = float(gains[k] + value), int(k), choice
-        choice = np.append(best_choice, first + best_set)
-        bound = max(best_value, open_bound) + slack + _sum_slack(weights[choice])
-        return self._answer(choice, weights, bound)
-
-    def heaviest_with(self, weights: NDArray[np.float64], threshold: float) -> NDArray[np.float64]:
-        """Return for every entry of eta an upper bound on the weight of the structures that have it.
-
-        Parameters
-        ----------
-        weights : float64 array, shape (P,)
-            As for a call.
-        threshold : float
-            Only bounds above this need to be right: structures that weigh less are left out of account.
-
-        Returns
-        -------
-        float64 array, shape (P,)
-            Every structure that weighs at least `threshold` weighs at most the bound of each of its entries.
-        """
-        offsets, P = self.candidates.offsets, self.candidates.n_sets
-        if not self.branching:
-            best = np.array([weights[a:b].max() for a, b in pairwise(offsets)])
-            rest = best.sum() - best[self.candidates.variable]
-            return weights + rest + _sum_slack(best) + _sum_slack(weights)
-        first = int(offsets[self._class])
-        gains = weights[first:]
-        square, _ = self._matrix(weights[:first])
-        slack = rounding_slack(square) + _sum_slack(weights)
-        threshold -= slack
-        result = np.full(P, -np.inf)
-        result[first:] = gains + self._branch(weights[:first])[1]
-        for k in np.flatnonzero(result[first:] >= threshold)[:CLASS_SET_SCANS].tolist():
-            if len(self._sets[k]):
-                result[first + k] = gains[k] + self._branch(weights[:first], self._blocked(k))[1]
-        alive = np.flatnonzero(result[first:] >= threshold)
-        # With many possible sets of the class, one branching that lets the features choose freely serves all.
-        choices: list[tuple[float, NDArray[np.bool_] | None]]
-        choices = [(float(gains[k]), self._blocked(int(k))) for k in alive]
-        if len(alive) > CLASS_SET_FORCINGS:
-            choices = [(float(gains[alive].max()), None)]
-        for gain, blocked in choices:
-            usable = weights[:first] if blocked is None else np.where(blocked, -np.inf, weights[:first])
-            others = forced_arborescences(self._matrix(usable)[0]).ravel()[self._arc]
-            np.maximum(result[:first], usable + others + gain, out=result[:first])
-        return result + slack
-
-    def _blocked(self, k: int) -> NDArray[np.bool_]:
-        """Return which feature entries contain the class although the class's set number k has the feature."""
-        owner = self.candidates.variable[: len(self._needs_class)]
-        return self._needs_class & np.isin(owner, self._sets[k])
-
-    def _matrix(self, weights: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-        """Return the heaviest entry of every arc, as weights and entries, each of shape (N + 1, N + 1)."""
-        n = self._class + 1
-        # Sorted by weight: of the entries of one arc the last one written stays.
-        order = np.argsort(weights, kind="stable")
-        matrix = np.full(n * n, -np.inf)
-        entry = np.full(n * n, -1, dtype=np.int64)
-        matrix[self._arc[order]] = weights[order]
-        entry[self._arc[order]] = order
-        return matrix.reshape(n, n), entry
-
-    def _branch(
-        self, weights: NDArray[np.float64], blocked: NDArray[np.bool_] | None = None
-    ) -> tuple[NDArray[np.int64], float, float]:
-        """Return the best branching's entries, value and rounding slack, without the blocked entries."""
-        n = self._class + 1
-        square, entry = self._matrix(weights if blocked is None else np.where(blocked, -np.inf, weights))
-        parent = maximum_arborescence(square)[1:]
-        child = np.arange(1, n)
-        return entry[parent * n + child], float(square[parent, child].sum()), rounding_slack(square)
-
-    def _relaxed(self, weights: NDArray[np.float64]) -> Answer:
-        """Let every variable choose for itself."""
-        choice = self.candidates.heaviest(weights)
-        total = float(weights[choice].sum())
-        return self._answer(choice, weights, total + _sum_slack(weights[choice]))
-
-    def _answer(self, choice: NDArray[np.int64], weights: NDArray[np.float64], bound: float) -> Answer:
-        acyclic = topological_order([self.candidates.flat[p] for p in choice]) is not None
-        return Answer(choice, float(weights[choice].sum()), bound, acyclic)
+    V = len(choice)
+    slack = 4.0 * V * _EPS * V * _largest(weights, allowed)
+    if oracle.kind == ORDERS:
+        value = best_order(oracle.offsets, oracle.masks, weights, allowed, choice)
+        if value == -np.inf:
+            return value, value, False
+        return value, value + 2 * slack, True
+    c = V - 1
+    if oracle.kind == RELAXED:
+        value = 0.0
+        for i in range(V):
+            top = -1
+            for p in range(oracle.offsets[i], oracle.offsets[i + 1]):
+                if allowed[p] and (top < 0 or weights[p] > weights[top]):
+                    top = p
+            if top < 0:
+                return -np.inf, -np.inf, False
+            choice[i] = top
+            value += weights[top]
+        return value, value + slack, _is_acyclic(oracle, choice)
+    n = oracle.n
+    square = np.empty((n, n))
+    ranks = np.empty((n, n), dtype=np.int64)
+    entry = np.empty((n, n), dtype=np.int64)
+    nothing = np.empty((0, 0))
+    blocked = np.zeros(n, dtype=np.bool_)
+    slack += rounding_slack(n, _largest(weights[: len(oracle.head)], allowed))
+    _matrix(oracle, weights, allowed, forced, blocked, square, ranks, entry)
+    parent, rank, free = maximum_arborescence(square, ranks, nothing)
+    if rank < n_forced:
+        return -np.inf, -np.inf, False
+    first = oracle.offsets[c]
+    order = np.argsort(-weights[first:], kind="mergesort")
+    best = -np.inf
+    rest = -np.inf
+    scanned = 0
+    for x in order:
+        p = first + x
+        if not allowed[p]:
+            continue
+        if weights[p] + free <= best:
+            break
+        if scanned == CLASS_SET_SCANS:
+            rest = weights[p] + free
+            break
+        scanned += 1
+        value = free
+        if oracle.first[p + 1] > oracle.first[p]:
+            _block(oracle, p, blocked)
+            _matrix(oracle, weights, allowed, forced, blocked, square, ranks, entry)
+            parent, rank, value = maximum_arborescence(square, ranks, nothing)
+            if rank < n_forced:
+                continue
+        elif scanned > 1:
+            blocked[:] = False
+            _matrix(oracle, weights, allowed, forced, blocked, square, ranks, entry)
+            parent, rank, value = maximum_arborescence(square, ranks, nothing)
+        if weights[p] + value > best:
+            best = weights[p] + value
+            for i in range(1, n):
+                choice[i - 1] = entry[parent[i], i]
+            choice[c] = p
+    if best == -np.inf:
+        return -np.inf, rest + slack, False
+    value = 0.0
+    for i in range(V):
+        value += weights[choice[i]]
+    return value, max(best, rest) + slack, oracle.safe or _is_acyclic(oracle, choice)
 
 
-def _sum_slack(terms: NDArray[np.float64]) -> float:
-    """Return a bound on the rounding of a sum."""
-    return float(len(terms) * np.finfo(np.float64).eps * np.abs(terms).sum())
+@njit(cache=True, nogil=True)
+def price_entries(oracle, weights, allowed, forced, n_forced, threshold, out):  # type: ignore[no-untyped-def]
+    """Bound the weight of the structures that have an entry, for every entry; cheap, and not the smallest bound.
+
+    Parameters
+    ----------
+    oracle, weights, allowed, forced, n_forced
+        As for `heaviest_structure`.
+    threshold : float
+        Structures that weigh less are left out of account.
+    out : float64 array, shape (P,)
+        Every structure that weighs at least `threshold` weighs at most the bound of each of its entries.
+    """
+    V = len(oracle.offsets) - 1
+    c = V - 1
+    slack = 8.0 * V * _EPS * V * _largest(weights, allowed)
+    out[:] = -np.inf
+    if oracle.kind == ORDERS:
+        heaviest_orders(oracle.offsets, oracle.masks, weights, allowed, out)
+        out += slack
+        return
+    if oracle.kind == RELAXED:
+        best = np.full(V, -np.inf)
+        for p in range(len(weights)):
+            if allowed[p]:
+                best[oracle.variable[p]] = max(best[oracle.variable[p]], weights[p])
+        total = best.sum()
+        for p in range(len(weights)):
+            if allowed[p]:
+                out[p] = weights[p] + (total - best[oracle.variable[p]]) + slack
+        return
+    n = oracle.n
+    square = np.empty((n, n))
+    ranks = np.empty((n, n), dtype=np.int64)
+    entry = np.empty((n, n), dtype=np.int64)
+    reduced = np.empty((n, n))
+    blocked = np.zeros(n, dtype=np.bool_)
+    slack += 2 * rounding_slack(n, _largest(weights[: len(oracle.head)], allowed))
+    threshold -= slack
+    _matrix(oracle, weights, allowed, forced, blocked, square, ranks, entry)
+    _, rank, free = maximum_arborescence(square, ranks, reduced)
+    if rank < n_forced:
+        return
+    first = oracle.offsets[c]
+    order = np.argsort(-weights[first:], kind="mergesort")
+    scanned = 0
+    for x in order:
+        p = first + x
+        if not allowed[p]:
+            continue
+        if weights[p] + free < threshold:
+            break
+        blocked[:] = False
+        value = free
+        general = scanned >= CLASS_SET_PRICES
+        scanned += 1
+        if scanned > CLASS_SET_PRICES + 1:
+            out[p] = weights[p] + free + slack
+            continue
+        if not general and oracle.first[p + 1] > oracle.first[p]:
+            _block(oracle, p, blocked)
+        _matrix(oracle, weights, allowed, forced, blocked, square, ranks, entry)
+        _, rank, value = maximum_arborescence(square, ranks, reduced)
+        if rank < n_forced:
+            continue
+        out[p] = weights[p] + value + slack
+        for q in range(len(oracle.head)):
+            i, j = oracle.head[q], oracle.tail[q]
+            if allowed[q] and not (blocked[i] and oracle.needs_class[q]):
+                bound = weights[p] + value - reduced[j, i] - (square[j, i] - weights[q]) + slack
+                out[q] = max(out[q], bound)
+
+
+def heaviest_with(
+    oracle: Oracle, weights: NDArray[np.float64], allowed: NDArray[np.bool_], threshold: float
+) -> NDArray[np.float64]:
+    """Return what `price_entries` returns, but with a branching of its own for every arc; without forced edges.
+
+    Parameters
+    ----------
+    oracle : Oracle
+        Candidate sets.
+    weights, allowed : arrays, shape (P,)
+        As for `heaviest_structure`.
+    threshold : float
+        As for `price_entries`.
+
+    Returns
+    -------
+    float64 array, shape (P,)
+    """
+    n = oracle.n
+    forced = np.zeros((n, n), dtype=np.int64)
+    out = np.empty(len(weights))
+    price_entries(oracle, weights, allowed, forced, 0, threshold, out)
+    first = int(oracle.offsets[-2])
+    alive = np.flatnonzero((out[first:] >= threshold) & allowed[first:]) + first
+    if oracle.kind != BRANCHINGS or not 0 < len(alive) <= CLASS_SET_PRICES:
+        return out
+    square, ranks = np.empty((n, n)), np.empty((n, n), dtype=np.int64)
+    entry = np.empty((n, n), dtype=np.int64)
+    blocked = np.zeros(n, dtype=bool)
+    slack = 2 * rounding_slack(n, float(np.abs(weights[:first][allowed[:first]]).max(initial=0.0)))
+    exact = np.full(first, -np.inf)
+    for p in alive:
+        _block(oracle, p, blocked)
+        _matrix(oracle, weights, allowed, forced, blocked, square, ranks, entry)
+        others = forced_arborescences(square, ranks)[oracle.tail, oracle.head]
+        usable = allowed[:first] & ~(blocked[oracle.head] & oracle.needs_class)
+        bound = np.where(usable, weights[:first] + others + weights[p], -np.inf)
+        np.maximum(exact, bound, out=exact)
+    out[:first] = np.minimum(out[:first], exact + slack + 8 * n * n * _EPS * np.abs(weights).max(initial=0.0))
+    return out

@@ -1,4 +1,4 @@
-"""Reduced-cost deletion: parent sets that no better structure than the incumbent can use."""
+"""Problems over fewer candidate sets."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from milpbn.bounds.oracle import StructureOracle
 from milpbn.scores.candidates import Candidates
 from milpbn.scores.generative import AiccCurve
 from milpbn.scores.problem import Problem
@@ -17,33 +16,13 @@ from milpbn.scores.problem import Problem
 MARGIN = 1e-9
 
 
-def deletable(
-    oracle: StructureOracle, gradient: NDArray[np.float64], constant: float, incumbent: float
-) -> NDArray[np.bool_]:
-    """Return which entries of eta no structure better than the incumbent has.
-
-    Parameters
-    ----------
-    oracle : StructureOracle
-        Over the candidates.
-    gradient : float64 array, shape (P,)
-        Weights g of the dual bound ``constant + max g @ eta``.
-    constant : float
-        Its constant part, rounding included.
-    incumbent : float
-        Score z of a known structure.
-
-    Returns
-    -------
-    bool array, shape (P,)
-        True where the bound with the entry forced in lies below z.
-    """
-    threshold = incumbent - MARGIN * max(1.0, abs(incumbent)) - constant
-    return oracle.heaviest_with(gradient, threshold) < threshold
+def deletion_threshold(incumbent: float) -> float:
+    """Return the bound below which no better structure than the incumbent is lost."""
+    return incumbent - MARGIN * max(1.0, abs(incumbent))
 
 
 def restricted(problem: Problem, keep: NDArray[np.bool_]) -> Problem:
-    """Return the problem over some of its candidate sets; its coefficients are copied.
+    """Return the problem over some of its candidate sets; the tables of the coefficients are shared.
 
     Parameters
     ----------
@@ -59,13 +38,7 @@ def restricted(problem: Problem, keep: NDArray[np.bool_]) -> Problem:
     )
     margins = problem.margins
     if margins is not None:
-        columns = keep[margins.columns]
-        place = np.cumsum(keep) - 1
-        margins = replace(
-            margins,
-            alpha=np.ascontiguousarray(margins.alpha[:, :, columns]),
-            columns=place[margins.columns[columns]],
-        )
+        margins = replace(margins, tables=margins.tables.keep(keep))
     curve = problem.curve
     if curve is not None:
         curve = AiccCurve(curve.parameters[keep], curve.total_weight)

@@ -2,18 +2,241 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 
 import numpy as np
+from numpy.typing import NDArray
 
-from milpbn.bounds.frank_wolfe import FrankWolfe
-from milpbn.bounds.oracle import StructureOracle
-from milpbn.bounds.reduction import deletable, restricted
+from milpbn.bounds.frank_wolfe import (
+    BEST_TEMPERATURE,
+    BEST_VERTICES,
+    BOUND,
+    CONSTANT,
+    FIRST_TEMPERATURE,
+    FOUND,
+    INFEASIBLE,
+    PAUSED,
+    RELAXED,
+    STEPS,
+    TEMPERATURE,
+    VERTICES,
+    Model,
+    Node,
+    Point,
+    empty_point,
+    place,
+    score_of,
+    take_steps,
+)
+from milpbn.bounds.oracle import heaviest_structure, heaviest_with, oracle_of
+from milpbn.bounds.proof import Proof
+from milpbn.bounds.reduction import deletion_threshold, restricted
 from milpbn.network.structure import Structure
+from milpbn.result import is_optimal
 from milpbn.scores.problem import Problem
 
+#: The steps end when bound and score at the point differ by this share of the bound.
+ENOUGH = 1e-7
+#: They also end when less than this share of the distance to the best structure could still be gained.
+WORTHWHILE = 0.02
+#: So many steps have to bring at least that share.
+PATIENCE = 60
 #: The steps begin anew on the smaller problem if at least this share of the candidate sets was deleted.
 WORTH_REPEATING = 0.1
+#: So many seconds pass between two looks at the clock.
+SLICE = 0.05
+#: Threads pay from so many products of samples and domains on.
+LARGE = 2_000_000
+
+
+def model_of(problem: Problem) -> Model:
+    """Return a problem with margins as the kernels take it.
+
+    The slack covers the rounding of the sums in b(lambda): the products over all samples and classes for each of
+    a structure's entries, and the sum over the samples' constant parts.
+
+    Raises
+    ------
+    ValueError
+        Without margins, or under the hard margin.
+    """
+    margins = problem.margins
+    if margins is None or margins.smallest:
+        raise ValueError("the bound needs margins, and a gamma or a likelihood")
+    tables = margins.flat
+    M, Q = problem.data.n_samples, tables.values.shape[1]
+    eps = np.finfo(np.float64).eps
+    total = float(margins.weights.sum())
+    largest = 2 * float(np.abs(tables.values).max(initial=0.0))
+    per_entry = (M * Q + 64) * eps * total * largest
+    constant = (M + 64) * eps * total * max(margins.softening.cap, np.log(Q) + 1.0)
+    slack = problem.candidates.n_variables * per_entry + constant
+    return Model(tables, margins.softening, oracle_of(problem.candidates), problem.linear, slack)
+
+
+class Root:
+    """The whole problem's bound: Frank-Wolfe steps, deletion of candidate sets, and again.
+
+    Parameters
+    ----------
+    problem : Problem
+        With margins, and not the hard margin.
+    known : Structure
+        Where the steps start.
+    threads : int
+        More than one lets large products use threads.
+    proof : Proof or None
+        Gets what justifies the deletions.
+    """
+
+    def __init__(
+        self, problem: Problem, known: Structure, *, threads: int = 1, proof: Proof | None = None
+    ) -> None:
+        choice = problem.choice(known)
+        if choice is None:
+            raise ValueError("the structure is outside the problem's candidates")
+        self.problem = problem
+        self.proof = proof
+        self.model = model_of(problem)
+        n = self.model.oracle.n
+        self.allowed = np.ones(problem.candidates.n_sets, dtype=bool)
+        self.no_edges = np.zeros((n, n), dtype=np.int64)
+        self.point: Point = empty_point(self.model)
+        self.parallel = threads > 1 and problem.data.n_samples * len(self.model.tables.sizes) > LARGE
+        self.bound = np.inf
+        self.steps = 0
+        self._per_slice = 1
+        temperature = FIRST_TEMPERATURE * max(1.0, self.model.softening.cap)
+        place(
+            self.model, self.node, self.point, choice[None, :], np.ones(1), temperature, self.parallel
+        )
+
+    @property
+    def node(self) -> Node:
+        """What the deletions have left."""
+        return Node(self.allowed, self.no_edges, 0)
+
+    def value(self, structure: Structure) -> float:
+        """Return a structure's score by the tables."""
+        choice = self.problem.choice(structure)
+        assert choice is not None
+        return float(score_of(self.model, choice, self.point.direction, self.parallel))
+
+    def run(
+        self,
+        best: Structure,
+        *,
+        stopping: Callable[[], bool],
+        bounded: Callable[[float], None],
+        found: Callable[[Structure], Structure | None],
+        reduce: bool = True,
+        max_steps: int = 1_000_000,
+    ) -> Structure:
+        """Step and delete until neither brings much; return the best structure known then.
+
+        Parameters
+        ----------
+        best : Structure
+            The incumbent.
+        stopping : callable
+            Asked between slices of some steps.
+        bounded : callable
+            Told of every smaller bound.
+        found : callable
+            Told of structures better than the incumbent; returns the best one that is known then.
+        reduce : bool
+            Delete candidate sets.
+        max_steps : int
+            Most products with the coefficients.
+        """
+        while True:
+            best = self._steps(best, stopping, bounded, found, max_steps)
+            if not reduce or not np.isfinite(self.bound):
+                return best
+            before = int(self.allowed.sum())
+            self.delete(best)
+            left = int(self.allowed.sum())
+            if stopping() or self.steps >= max_steps or left > (1 - WORTH_REPEATING) * before:
+                return best
+            point = self.point
+            n = int(point.counts[VERTICES])
+            place(
+                self.model,
+                self.node,
+                point,
+                point.vertices[:n].copy(),
+                point.shares[:n].copy(),
+                point.numbers[TEMPERATURE],
+                self.parallel,
+            )
+
+    def _steps(
+        self,
+        best: Structure,
+        stopping: Callable[[], bool],
+        bounded: Callable[[float], None],
+        found: Callable[[Structure], Structure | None],
+        max_steps: int,
+    ) -> Structure:
+        numbers, counts = self.point.numbers, self.point.counts
+        incumbent = self.value(best)
+        last_bound, last_steps = np.inf, 0
+        while not stopping() and self.steps < max_steps:
+            enough = max(ENOUGH * max(1.0, abs(incumbent)), WORTHWHILE * (self.bound - incumbent))
+            if not np.isfinite(enough):
+                enough = ENOUGH * max(1.0, abs(incumbent))
+            begun, before = time.monotonic(), int(counts[STEPS])
+            status = take_steps(
+                self.model, self.node, self.point, incumbent, enough, self._per_slice, self.parallel
+            )
+            self.steps += int(counts[STEPS]) - before
+            if status == INFEASIBLE:
+                raise ValueError("the candidate sets hold no structure")
+            took = time.monotonic() - begun
+            self._per_slice = max(1, min(256, int(self._per_slice * min(4.0, SLICE / max(took, 1e-6)))))
+            if numbers[BOUND] < self.bound:
+                self.bound = float(numbers[BOUND])
+                bounded(self.bound)
+            if counts[FOUND] and score_of(
+                self.model, self.point.found, self.point.direction, self.parallel
+            ) > incumbent:
+                structure = self.problem.candidates.structure(self.point.found)
+                if self.problem.obeys(structure):
+                    best = found(structure) or best
+                    incumbent = self.value(best)
+            if status != PAUSED or is_optimal(incumbent, self.bound):
+                break
+            if counts[STEPS] - last_steps >= PATIENCE:
+                gap = self.bound - max(incumbent, float(numbers[RELAXED]))
+                if last_bound - self.bound < WORTHWHILE * max(gap, 0.0):
+                    break
+                last_bound, last_steps = self.bound, int(counts[STEPS])
+        return best
+
+    def delete(self, best: Structure) -> None:
+        """Delete the candidate sets that no better structure than the best known one can have."""
+        choice = self.problem.choice(best)
+        assert choice is not None
+        point = self.point
+        threshold = deletion_threshold(self.value(best)) - float(point.numbers[CONSTANT])
+        bounds = heaviest_with(self.model.oracle, point.gradient, self.allowed, threshold)
+        gone = self.allowed & (bounds < threshold)
+        gone[choice] = False
+        if not gone.any():
+            return
+        self.allowed = self.allowed & ~gone
+        if self.proof is not None:
+            self.proof.delete(0, *self.weights_of_bound(), np.flatnonzero(gone))
+
+    def weights_of_bound(self) -> tuple[NDArray[np.int64], NDArray[np.float64], float]:
+        """Return the point, as vertices and shares, and the temperature whose weights give the bound."""
+        n = int(self.point.counts[BEST_VERTICES])
+        return (
+            self.point.best_vertices[:n],
+            self.point.best_shares[:n],
+            float(self.point.numbers[BEST_TEMPERATURE]),
+        )
 
 
 def root_bound(
@@ -24,12 +247,15 @@ def root_bound(
     bounded: Callable[[float], None],
     found: Callable[[Structure], Structure | None],
     reduce: bool = True,
-) -> Problem:
+    threads: int = 1,
+    proof: Proof | None = None,
+) -> tuple[Problem, Root | None]:
     """Bound the score of every structure, by the dual of the margin rows or by one branching.
 
     A decomposable score is linear: one question to the oracle bounds it, and answers it where acyclicity was not
-    relaxed. The soft margins take Frank-Wolfe steps, and the candidate sets that no better structure than the
-    best known one can have are deleted. The hard margin and AICc have no bound here.
+    relaxed. The soft margins and the conditional log-likelihood take Frank-Wolfe steps, and the candidate sets
+    that no better structure than the best known one can have are deleted. The hard margin and AICc have no
+    bound here.
 
     Parameters
     ----------
@@ -37,53 +263,44 @@ def root_bound(
         What is maximised.
     known : Structure or None
         The best structure so far, where the steps start.
-    stopping : callable
-        Asked after every step.
-    bounded : callable
-        Told of every smaller bound.
-    found : callable
-        Told of structures worth scoring; returns the best one that is known then.
-    reduce : bool
-        Delete candidate sets.
+    stopping, bounded, found, reduce
+        See `Root.run`.
+    threads : int
+        Threads that large products may use.
+    proof : Proof or None
+        Gets what justifies the deletions.
 
     Returns
     -------
-    Problem
+    problem : Problem
         Over the candidate sets that are left: its best structure is that of the whole problem, or `known`.
+    root : Root or None
+        Where a search can go on, if there were steps.
     """
     if problem.margins is None and problem.curve is None:
         _bound_linear(problem, bounded, found)
-    if problem.margins is None or problem.margins.gamma is None or known is None:
-        return problem
-    best = known
+    if problem.margins is None or problem.margins.smallest or known is None:
+        return problem, None
 
-    def obeying(structure: Structure) -> None:
-        nonlocal best
-        if problem.obeys(structure):
-            best = found(structure) or best
+    def obeying(structure: Structure) -> Structure | None:
+        return found(structure) if problem.obeys(structure) else None
 
-    while True:
-        steps = FrankWolfe(problem, best)
-        steps.run(stopping=stopping, bounded=bounded, found=obeying)
-        choice = problem.choice(best)
-        if not reduce or choice is None:
-            return problem
-        incumbent = problem.value(problem.indicator(choice))
-        keep = ~deletable(steps.oracle, steps.best_gradient, steps.best_constant, incumbent)
-        keep[choice] = True
-        if keep.all():
-            return problem
-        problem = restricted(problem, keep)
-        if stopping() or np.mean(keep) > 1 - WORTH_REPEATING:
-            return problem
+    root = Root(problem, known, threads=threads, proof=proof)
+    root.run(known, stopping=stopping, bounded=bounded, found=obeying, reduce=reduce)
+    return (problem if root.allowed.all() else restricted(problem, root.allowed)), root
 
 
 def _bound_linear(
     problem: Problem, bounded: Callable[[float], None], found: Callable[[Structure], Structure | None]
 ) -> None:
-    answer = StructureOracle(problem.candidates)(problem.linear)
-    bounded(answer.bound)
-    if answer.acyclic:
-        structure = problem.candidates.structure(answer.choice)
+    candidates = problem.candidates
+    oracle = oracle_of(candidates)
+    choice = np.empty(candidates.n_variables, dtype=np.int64)
+    everything = np.ones(candidates.n_sets, dtype=bool)
+    no_edges = np.zeros((oracle.n, oracle.n), dtype=np.int64)
+    _, bound, acyclic = heaviest_structure(oracle, problem.linear, everything, no_edges, 0, choice)
+    bounded(float(bound))
+    if acyclic:
+        structure = candidates.structure(choice)
         if problem.obeys(structure):
             found(structure)

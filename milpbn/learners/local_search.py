@@ -5,52 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 import numpy as np
-from numba import njit, prange
 from numpy.typing import NDArray
 
 from milpbn.network.structure import Structure
 from milpbn.scores.problem import Problem
+from milpbn.scores.products import add_columns, score_changes, total_score
 
 #: Changes that gain less, in nats, are rounding.
 MINIMAL_GAIN = 1e-9
-
-
-@njit(cache=True, parallel=True, fastmath={"contract"})
-def _block_values(alpha, base, first, last, weights, gamma, chunks):  # type: ignore[no-untyped-def]
-    """Return sum_m w_m min(gamma, min_r base[m, r] + alpha[m, r, k]) for first <= k < last."""
-    M, R, _ = alpha.shape
-    n = last - first
-    partial = np.zeros((chunks, n))
-    for chunk in prange(chunks):
-        smallest = np.empty(n)
-        for m in range(chunk * M // chunks, (chunk + 1) * M // chunks):
-            smallest[:] = gamma
-            for r in range(R):
-                b = base[m, r]
-                row = alpha[m, r]
-                for k in range(n):
-                    value = b + row[first + k]
-                    if value < smallest[k]:
-                        smallest[k] = value
-            w = weights[m]
-            for k in range(n):
-                partial[chunk, k] += w * smallest[k]
-    return partial.sum(axis=0)
-
-
-@njit(cache=True)
-def _block_minima(alpha, base, first, last):  # type: ignore[no-untyped-def]
-    """Return min_{m, r} base[m, r] + alpha[m, r, k] for first <= k < last."""
-    M, R, _ = alpha.shape
-    n = last - first
-    smallest = np.full(n, np.inf)
-    for m in range(M):
-        for r in range(R):
-            for k in range(n):
-                value = base[m, r] + alpha[m, r, first + k]
-                if value < smallest[k]:
-                    smallest[k] = value
-    return smallest
 
 
 class LocalSearch:
@@ -65,14 +27,17 @@ class LocalSearch:
         With margin coefficients or linear scores.
     structure : Structure
         Where to start; it must obey the problem's rules.
+    parallel : bool
+        Use threads; not where several searches run at once.
     """
 
-    def __init__(self, problem: Problem, structure: Structure) -> None:
+    def __init__(self, problem: Problem, structure: Structure, *, parallel: bool = True) -> None:
         choice = problem.choice(structure)
         if choice is None:
             raise ValueError("the structure is outside the problem's candidates")
         self.problem = problem
         self.choice = choice
+        self._parallel = parallel
         candidates = problem.candidates
         self._column = np.full(candidates.n_sets, -1, dtype=np.int64)
         if problem.margins is not None:
@@ -84,8 +49,7 @@ class LocalSearch:
         margins = self.problem.margins
         if margins is None:
             return
-        columns = self._column[self.choice]
-        self._rows = np.ascontiguousarray(margins.alpha[:, :, columns[columns >= 0]].sum(axis=2))
+        self._logits = margins.logits(self.problem.indicator(self.choice))
 
     @property
     def structure(self) -> Structure:
@@ -115,26 +79,21 @@ class LocalSearch:
         if margins is None:
             return values
         columns = self._column[a:b]
-        base = self._rows
+        base = self._logits
         current = self._column[self.choice[variable]]
         if current >= 0:
-            base = base - margins.alpha[:, :, current]
+            base = base.copy()
+            add_columns(margins.flat, current[None], -np.ones(1), base, False)
         active = np.flatnonzero(columns >= 0)
         part = np.empty(b - a)
         if len(active) < b - a:
-            worst = base.min(axis=1)
-            part[:] = (
-                worst.min() if margins.gamma is None else margins.weights @ np.minimum(worst, margins.gamma)
-            )
+            part[:] = total_score(margins.flat, margins.softening, base, margins.smallest)
         if len(active):
             # The active columns of a variable are neighbours: candidates are listed in ascending order.
             first, last = int(columns[active[0]]), int(columns[active[-1]]) + 1
-            if margins.gamma is None:
-                part[active] = _block_minima(margins.alpha, base, first, last)
-            else:
-                part[active] = _block_values(
-                    margins.alpha, base, first, last, margins.weights, margins.gamma, 8
-                )
+            part[active] = score_changes(
+                margins.flat, margins.softening, base, first, last, margins.smallest, self._parallel
+            )
         return values + part
 
     def admissible(self, variable: int) -> NDArray[np.bool_]:
@@ -161,7 +120,7 @@ class LocalSearch:
         if margins is not None:
             for sign, column in ((-1.0, self._column[self.choice[variable]]), (1.0, self._column[new])):
                 if column >= 0:
-                    self._rows += sign * margins.alpha[:, :, column]
+                    add_columns(margins.flat, column[None], np.array([sign]), self._logits, False)
         self.choice[variable] = new
 
     def climb(self, rng: np.random.Generator, stopping: Callable[[], bool] = lambda: False) -> float:
@@ -202,6 +161,7 @@ def search(
     restarts: int = 20,
     stopping: Callable[[], bool] = lambda: False,
     found: Callable[[Structure], None] = lambda structure: None,
+    parallel: bool = True,
 ) -> Structure | None:
     """Climb from every start, then perturb the best structure and climb again.
 
@@ -219,6 +179,8 @@ def search(
         Asked often; True ends the search.
     found : callable
         Told of every structure that is better than all before.
+    parallel : bool
+        Use threads.
 
     Returns
     -------
@@ -237,7 +199,7 @@ def search(
     for start in starts:
         if not problem.obeys(start):
             continue
-        current = LocalSearch(problem, start)
+        current = LocalSearch(problem, start, parallel=parallel)
         keep(current, current.value)
         if stopping():
             break
@@ -247,7 +209,7 @@ def search(
     for _ in range(restarts):
         if stopping():
             break
-        current = LocalSearch(problem, problem.candidates.structure(best[1]))
+        current = LocalSearch(problem, problem.candidates.structure(best[1]), parallel=parallel)
         current.perturb(rng, int(rng.integers(2, max(3, problem.candidates.n_variables // 3 + 1))))
         keep(current, current.climb(rng, stopping))
     return problem.candidates.structure(best[1])

@@ -7,8 +7,8 @@ import math
 from milpbn.data.dataset import Dataset
 from milpbn.memory import require_memory
 from milpbn.scores.candidates import Candidates, count_candidates
+from milpbn.scores.families import active_columns, cell_limit
 from milpbn.scores.spec import Score
-from milpbn.scores.tables import DENSE_CELLS_PER_SAMPLE, active_columns
 
 #: Peak bytes per non-zero of the model, its own copies and HiGHS's; benchmarks/memory.py measures it.
 BYTES_PER_NONZERO = 72
@@ -54,12 +54,11 @@ def n_margin_rows(data: Dataset, score: Score) -> int:
     return data.n_samples * (1 if score.name == "sbm" else data.n_classes - 1)
 
 
-def tensor_bytes(data: Dataset, candidates: Candidates, score: Score) -> int:
-    """Forecast the peak memory of building the margin coefficients.
+def tables_bytes(data: Dataset, candidates: Candidates, score: Score) -> int:
+    """Forecast the peak memory of building the tables of all families: all that the native backend needs.
 
-    It is the cell numbers (4 bytes per sample and column), the stacked tables (8 bytes per cell and class,
-    twice that for SBM), and the larger of the tensor (8 bytes per row and column) and the single tables, which
-    are gone when the tensor comes.
+    It is 8 bytes per cell and entry of the stacked tables, twice while they are stacked, and 4 bytes per sample
+    and variable (and per sample and domain, where only the joint states that occur are numbered).
 
     Parameters
     ----------
@@ -75,19 +74,49 @@ def tensor_bytes(data: Dataset, candidates: Candidates, score: Score) -> int:
     int
         Bytes.
     """
-    columns = active_columns(candidates)
+    kept, extra = _tables(data, candidates, score)
+    return 2 * kept + extra
+
+
+def tensor_bytes(data: Dataset, candidates: Candidates, score: Score) -> int:
+    """Forecast the peak memory of building the tables and the tensor of all coefficients, which a MILP needs.
+
+    The tensor takes 8 bytes per row and column, beside the stacked tables.
+
+    Parameters
+    ----------
+    data : Dataset
+        Merged training data.
+    candidates : Candidates
+        Parent sets.
+    score : Score
+        A margin score.
+
+    Returns
+    -------
+    int
+        Bytes.
+    """
+    kept, extra = _tables(data, candidates, score)
+    tensor = 8 * n_margin_rows(data, score) * len(active_columns(candidates))
+    return kept + extra + max(kept, tensor)
+
+
+def _tables(data: Dataset, candidates: Candidates, score: Score) -> tuple[int, int]:
+    """Return the bytes of the stacked tables, and of the codes."""
     c = candidates.n_variables - 1
-    bound = max(DENSE_CELLS_PER_SAMPLE * data.n_samples, 4096)
-    n_states = data.n_states
+    limit, n_states = cell_limit(data.n_samples), data.n_states
     cells = 0
-    for p in columns:
-        i, parents = int(candidates.variable[p]), candidates.flat[p]
-        full = math.prod(int(n_states[j]) for j in (i, *parents) if j != c)
-        cells += full if full <= bound else data.n_samples
-    kinds = 2 if score.name == "sbm" else 1
-    tables = 8 * kinds * cells * data.n_classes
-    tensor = 8 * n_margin_rows(data, score) * len(columns)
-    return 4 * data.n_samples * len(columns) + tables + max(tables, tensor)
+    numbered = set()
+    for p in active_columns(candidates):
+        members = frozenset((int(candidates.variable[p]), *candidates.flat[p])) - {c}
+        full = math.prod(int(n_states[j]) for j in members)
+        if full > limit:
+            numbered.add(members)
+            full = data.n_samples
+        cells += full
+    entries = 2 * data.n_classes if score.name == "sbm" else data.n_classes
+    return 8 * cells * entries, 4 * data.n_samples * (data.n_variables + len(numbered))
 
 
 def solver_bytes(data: Dataset, candidates: Candidates, score: Score) -> int:

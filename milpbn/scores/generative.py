@@ -14,7 +14,7 @@ from milpbn.clock import check_deadline
 from milpbn.data.dataset import Dataset
 from milpbn.errors import InputError
 from milpbn.scores.candidates import Candidates, ParentSet
-from milpbn.scores.tables import joint_states
+from milpbn.scores.families import joint_states
 
 
 def family_counts(data: Dataset, child: int, parents: ParentSet) -> NDArray[np.float64]:

@@ -1,0 +1,225 @@
+"""The softened margins: dual weights at a point, their product with all coefficients, and slopes along a line.
+
+The dual weights are a sparse list: a sample whose margin is beyond doubt has its weight on gamma alone and takes no
+part, and of the others only the classes near the minimum do. The product of the list with all coefficients costs one
+addition for each entry and domain.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit, prange
+from numpy.typing import NDArray
+
+from milpbn.scores.products import CHUNKS, Tables, cell_of
+
+#: Dual weights below exp(-SPARSE) of the largest are left out; those that stay are a point of the simplex.
+SPARSE = 16.0
+
+
+class Duals(NamedTuple):
+    """Sparse dual weights: sample ``active[a]`` has w lambda ``value[t]`` on class ``label[t]``, first[a] <= t < first[a + 1]."""
+
+    active: NDArray[np.int64]
+    first: NDArray[np.int64]
+    label: NDArray[np.int32]
+    value: NDArray[np.float64]
+    count: NDArray[np.int64]
+
+
+def empty_duals(tables: Tables) -> Duals:
+    """Return room for the dual weights of all samples."""
+    M, Q = tables.codes.shape[1], tables.values.shape[1]
+    return Duals(
+        np.empty(M, dtype=np.int64),
+        np.zeros(M + 1, dtype=np.int64),
+        np.empty(M * Q, dtype=np.int32),
+        np.empty(M * Q),
+        np.zeros(1, dtype=np.int64),
+    )
+
+
+@njit(cache=True, nogil=True)
+def weigh(tables, softening, logits, temperature, duals):  # type: ignore[no-untyped-def]
+    """Write the soft minimum's weights at a point to `duals`.
+
+    Returns
+    -------
+    score, constant : float
+        The samples' part of the score at the point, and the part of the dual bound that no structure changes:
+        sum_m w_m lambda_{m,0} gamma, under CLL minus the weighted entropies of the lambda_m.
+    """
+    M, Q = logits.shape
+    cap = softening.cap
+    score = 0.0
+    constant = 0.0
+    n_active = 0
+    n = 0
+    reach = SPARSE * temperature
+    for m in range(M):
+        y = tables.true[m]
+        own = logits[m, y]
+        low = cap
+        for c in range(Q):
+            if c != y and own - logits[m, c] < low:
+                low = own - logits[m, c]
+        w = tables.weights[m]
+        begin = n
+        total = 0.0
+        spread = 0.0
+        for c in range(Q):
+            if c == y:
+                continue
+            away = own - logits[m, c] - low
+            if away < reach:
+                e = np.exp(-away / temperature)
+                duals.label[n] = c
+                duals.value[n] = e
+                n += 1
+                total += e
+                spread += e * away
+        zero = 0.0
+        if cap - low < reach:
+            zero = np.exp((low - cap) / temperature)
+            spread += zero * (cap - low)
+        total += zero
+        for t in range(begin, n):
+            duals.value[t] *= w / total
+        if softening.smooth:
+            # H(lambda) = log total + sum lambda away / T: at T = 1 the score is low - log total.
+            score += w * (low - temperature * np.log(total))
+            constant += w * (cap * zero / total - temperature * np.log(total) - spread / total)
+        else:
+            score += w * low
+            constant += w * cap * zero / total
+        if n > begin:
+            duals.active[n_active] = m
+            duals.first[n_active] = begin
+            n_active += 1
+    duals.first[n_active] = n
+    duals.count[0] = n_active
+    return score, constant
+
+
+@njit(cache=True, nogil=True, fastmath={"reassoc", "contract", "nsz"})
+def _gradient_range(tables, duals, alive, out, begin, end):  # type: ignore[no-untyped-def]
+    Q = tables.values.shape[1]
+    n_active = duals.count[0]
+    cells = np.empty(n_active, dtype=np.int64)
+    largest = 0
+    for d in range(begin, end):
+        largest = max(largest, tables.sizes[d])
+    mass = np.empty(largest * Q)
+    flat = tables.values.reshape(tables.values.size)
+    for d in range(begin, end):
+        wanted = False
+        for n in range(tables.first[d], tables.first[d + 1]):
+            if alive[tables.columns[tables.members[n]]]:
+                wanted = True
+                break
+        if not wanted:
+            continue
+        size = tables.sizes[d] * Q
+        if tables.rows.shape[1] > 1 and tables.rows[d, 1] >= 0 and (
+            tables.rows.shape[1] == 2 or tables.rows[d, 2] < 0
+        ):
+            one, two = tables.codes[tables.rows[d, 0]], tables.codes[tables.rows[d, 1]]
+            s, t = tables.strides[d, 0] * Q, tables.strides[d, 1] * Q
+            for a in range(n_active):
+                m = duals.active[a]
+                cells[a] = s * one[m] + t * two[m]
+        else:
+            for a in range(n_active):
+                cells[a] = cell_of(tables, d, duals.active[a]) * Q
+        mass[:size] = 0.0
+        for a in range(n_active):
+            base = cells[a]
+            total = 0.0
+            for t in range(duals.first[a], duals.first[a + 1]):
+                v = duals.value[t]
+                mass[base + duals.label[t]] -= v
+                total += v
+            mass[base + tables.true[duals.active[a]]] += total
+        for n in range(tables.first[d], tables.first[d + 1]):
+            k = tables.members[n]
+            if alive[tables.columns[k]]:
+                start = tables.start[k] * Q
+                product = 0.0
+                for x in range(size):
+                    product += mass[x] * flat[start + x]
+                out[tables.columns[k]] += product
+
+
+@njit(cache=True, nogil=True, parallel=True)
+def _gradient_parallel(tables, duals, alive, out):  # type: ignore[no-untyped-def]
+    D = len(tables.sizes)
+    for chunk in prange(CHUNKS):
+        _gradient_range(tables, duals, alive, out, chunk * D // CHUNKS, (chunk + 1) * D // CHUNKS)
+
+
+@njit(cache=True, nogil=True)
+def add_gradient(tables, duals, alive, out, parallel):  # type: ignore[no-untyped-def]
+    """Add sum_{m,c} w_m lambda_{m,c} alpha_{m,c} to `out`, shape (P,), at the entries that are `alive`."""
+    if parallel:
+        _gradient_parallel(tables, duals, alive, out)
+    else:
+        _gradient_range(tables, duals, alive, out, 0, len(tables.sizes))
+
+
+@njit(cache=True, nogil=True)
+def curvature_here(tables, duals, direction, temperature):  # type: ignore[no-untyped-def]
+    """Return minus the second derivative of the softened score along `direction`, where `duals` are its weights."""
+    total = 0.0
+    for a in range(duals.count[0]):
+        m = duals.active[a]
+        own = direction[m, tables.true[m]]
+        mean = 0.0
+        square = 0.0
+        for t in range(duals.first[a], duals.first[a + 1]):
+            slope = own - direction[m, duals.label[t]]
+            mean += duals.value[t] * slope
+            square += duals.value[t] * slope * slope
+        total += square - mean * mean / tables.weights[m]
+    return total / temperature
+
+
+@njit(cache=True, nogil=True)
+def slope_at(tables, softening, logits, direction, step, temperature):  # type: ignore[no-untyped-def]
+    """Return the first derivative of the softened score along `direction` after a step, and minus the second."""
+    M, Q = logits.shape
+    cap = softening.cap
+    reach = SPARSE * temperature
+    first = 0.0
+    second = 0.0
+    for m in range(M):
+        y = tables.true[m]
+        own = logits[m, y] + step * direction[m, y]
+        low = np.inf
+        for c in range(Q):
+            if c != y:
+                v = own - logits[m, c] - step * direction[m, c]
+                if v < low:
+                    low = v
+        if low > cap + reach:
+            continue
+        low = min(low, cap)
+        own_slope = direction[m, y]
+        total = np.exp(max(-700.0, (low - cap) / temperature))
+        mean = 0.0
+        square = 0.0
+        for c in range(Q):
+            if c == y:
+                continue
+            away = own - logits[m, c] - step * direction[m, c] - low
+            if away < reach:
+                e = np.exp(-away / temperature)
+                slope = own_slope - direction[m, c]
+                total += e
+                mean += e * slope
+                square += e * slope * slope
+        mean /= total
+        first += tables.weights[m] * mean
+        second += tables.weights[m] * (square / total - mean * mean)
+    return first, second / temperature

@@ -1,0 +1,150 @@
+"""Maximum-weight structures by dynamic programming over the sets of variables that come first in an order.
+
+f(U) = max_{i in U} f(U - i) + best_i(U - i), where best_i(W) is the heaviest parent set of variable i within W
+(Silander & Myllymaki 2006, here for weights that change with every question).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+
+@njit(cache=True, nogil=True)
+def _ordered(offsets, masks, weights, allowed):  # type: ignore[no-untyped-def]  # numba infers the types
+    """Return how many variables take part: all, or all but a last one that is nobody's parent and has none."""
+    V = len(offsets) - 1
+    for p in range(offsets[V - 1], offsets[V]):
+        if masks[p]:
+            return V
+    for p in range(offsets[V - 1]):
+        if masks[p] >> (V - 1):
+            return V
+    return V - 1
+
+
+@njit(cache=True, nogil=True)
+def _best_sets(offsets, masks, weights, allowed, n, weight, entry):  # type: ignore[no-untyped-def]
+    """Fill best_i(W), as weight and entry, for all i < n and W."""
+    full = 1 << n
+    for i in range(n):
+        w = weight[i]
+        e = entry[i]
+        w[:] = -np.inf
+        e[:] = -1
+        for p in range(offsets[i], offsets[i + 1]):
+            if allowed[p] and weights[p] > w[masks[p]]:
+                w[masks[p]] = weights[p]
+                e[masks[p]] = p
+        for b in range(n):
+            if b == i:
+                continue
+            bit = 1 << b
+            for W in range(full):
+                if W & bit and w[W ^ bit] > w[W]:
+                    w[W] = w[W ^ bit]
+                    e[W] = e[W ^ bit]
+
+
+@njit(cache=True, nogil=True)
+def _prefixes(n, weight, total, last):  # type: ignore[no-untyped-def]
+    """Fill f(U) and the variable that comes last in U."""
+    total[0] = 0.0
+    for U in range(1, 1 << n):
+        total[U] = -np.inf
+        last[U] = -1
+        for i in range(n):
+            if U >> i & 1:
+                W = U ^ (1 << i)
+                value = total[W] + weight[i, W]
+                if value > total[U]:
+                    total[U] = value
+                    last[U] = i
+
+
+@njit(cache=True, nogil=True)
+def best_order(offsets, masks, weights, allowed, choice):  # type: ignore[no-untyped-def]
+    """Write the entries of a heaviest structure to `choice`, shape (V,); return its weight, -inf if there is none.
+
+    Parameters
+    ----------
+    offsets : int64 array, shape (V + 1,)
+        Blocks of the entries.
+    masks : int64 array, shape (P,)
+        Parents as bits.
+    weights : float64 array, shape (P,)
+        What is maximised.
+    allowed : bool array, shape (P,)
+        Entries that may be chosen.
+    choice : int64 array, shape (V,)
+        Gets the entries.
+    """
+    V = len(offsets) - 1
+    n = _ordered(offsets, masks, weights, allowed)
+    weight = np.empty((n, 1 << n))
+    entry = np.empty((n, 1 << n), dtype=np.int32)
+    _best_sets(offsets, masks, weights, allowed, n, weight, entry)
+    total = np.empty(1 << n)
+    last = np.empty(1 << n, dtype=np.int8)
+    _prefixes(n, weight, total, last)
+    U = (1 << n) - 1
+    value = total[U]
+    if value == -np.inf:
+        return value
+    while U:
+        i = last[U]
+        U ^= 1 << i
+        choice[i] = entry[i, U]
+    if n < V:
+        top = -1
+        for p in range(offsets[V - 1], offsets[V]):
+            if allowed[p] and (top < 0 or weights[p] > weights[top]):
+                top = p
+        if top < 0:
+            return -np.inf
+        choice[V - 1] = top
+        value += weights[top]
+    return value
+
+
+@njit(cache=True, nogil=True)
+def heaviest_orders(offsets, masks, weights, allowed, out):  # type: ignore[no-untyped-def]
+    """Write for every allowed entry the weight of the heaviest structure that has it to `out`, shape (P,).
+
+    The entry of variable i with parents S joins the best order of some W that contains S and not i, and the best
+    completion of W + i. Parameters as for `best_order`.
+    """
+    V = len(offsets) - 1
+    n = _ordered(offsets, masks, weights, allowed)
+    full = 1 << n
+    weight = np.empty((n, full))
+    entry = np.empty((n, full), dtype=np.int32)
+    _best_sets(offsets, masks, weights, allowed, n, weight, entry)
+    total = np.empty(full)
+    last = np.empty(full, dtype=np.int8)
+    _prefixes(n, weight, total, last)
+    after = np.full(full, -np.inf)
+    after[full - 1] = 0.0
+    for U in range(full - 2, -1, -1):
+        for i in range(n):
+            if not U >> i & 1:
+                after[U] = max(after[U], weight[i, U] + after[U | (1 << i)])
+    top = 0.0
+    if n < V:
+        top = -np.inf
+        for p in range(offsets[V - 1], offsets[V]):
+            if allowed[p]:
+                top = max(top, weights[p])
+                out[p] = total[full - 1] + weights[p]
+    around = np.empty(full)
+    for i in range(n):
+        bit = 1 << i
+        for W in range(full):
+            around[W] = -np.inf if W & bit else total[W] + after[W | bit]
+        for b in range(n):
+            for W in range(full):
+                if not W >> b & 1:
+                    around[W] = max(around[W], around[W | (1 << b)])
+        for p in range(offsets[i], offsets[i + 1]):
+            if allowed[p]:
+                out[p] = around[masks[p]] + weights[p] + top

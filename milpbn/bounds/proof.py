@@ -1,0 +1,142 @@
+"""What proves a bound: the tree's decisions, and the dual weights of every leaf and every deletion.
+
+Dual weights are not stored themselves: they are the softened score's weights at a point eta and a temperature T, and
+eta has few entries that are not 0. Whoever checks the bound computes them anew; any error in them only costs
+tightness, because every point of the simplex gives a valid bound.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from milpbn.atomic import atomic_path
+from milpbn.bounds.space import Decision
+from milpbn.errors import InputError
+
+#: Version of the file format.
+VERSION = 1
+
+
+@dataclass(frozen=True)
+class Weights:
+    """Dual weights, as the point and the temperature that they belong to.
+
+    Attributes
+    ----------
+    entries : int32 array, shape (n,)
+        Entries of eta that are not 0.
+    eta : float64 array, shape (n,)
+        Their values.
+    temperature : float
+        In nats.
+    """
+
+    entries: NDArray[np.int32]
+    eta: NDArray[np.float64]
+    temperature: float
+
+    @classmethod
+    def of(
+        cls, vertices: NDArray[np.int64], shares: NDArray[np.float64], temperature: float
+    ) -> Weights:
+        """Return the weights of a convex combination of vertices, (k, V) entries and (k,) shares."""
+        entries, place = np.unique(vertices, return_inverse=True)
+        eta = np.bincount(place.ravel(), weights=np.repeat(shares, vertices.shape[1]))
+        return cls(entries.astype(np.int32), eta, float(temperature))
+
+
+@dataclass
+class Proof:
+    """A growing proof; node 0 is the whole problem. Every method may be called from any thread."""
+
+    branches: list[tuple[int, int, int, int, int, int]] = field(default_factory=list)
+    deletions: list[tuple[int, Weights, NDArray[np.int32]]] = field(default_factory=list)
+    leaves: dict[int, Weights] = field(default_factory=dict)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def delete(
+        self,
+        node: int,
+        vertices: NDArray[np.int64],
+        shares: NDArray[np.float64],
+        temperature: float,
+        entries: NDArray[np.integer],
+    ) -> None:
+        """Note that no better structure of a node has some entries, by the bound of these weights."""
+        weights = Weights.of(vertices, shares, temperature)
+        with self._lock:
+            self.deletions.append((node, weights, entries.astype(np.int32)))
+
+    def branch(self, node: int, decision: Decision, inside: int, outside: int) -> None:
+        """Note that a node became two."""
+        with self._lock:
+            self.leaves.pop(node, None)
+            self.branches.append((node, *decision, inside, outside))
+
+    def leaf(
+        self, node: int, vertices: NDArray[np.int64], shares: NDArray[np.float64], temperature: float
+    ) -> None:
+        """Note the weights that bound a node which has no children."""
+        weights = Weights.of(vertices, shares, temperature)
+        with self._lock:
+            self.leaves[node] = weights
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Return the proof as arrays: branches, and the concatenated weights of deletions and leaves."""
+        with self._lock:
+            branches, deletions = list(self.branches), list(self.deletions)
+            leaves = dict(self.leaves)
+        weights = [w for _, w, _ in deletions] + list(leaves.values())
+        gone = [g for _, _, g in deletions]
+        nothing = np.empty(0, dtype=np.int32)
+        return {
+            "branches": np.array(branches, dtype=np.int32).reshape(-1, 6),
+            "deletion_node": np.array([node for node, _, _ in deletions], dtype=np.int32),
+            "deletion_size": np.array([len(g) for g in gone], dtype=np.int64),
+            "deleted": np.concatenate([nothing, *gone]),
+            "leaf_node": np.array(list(leaves), dtype=np.int32),
+            "weights_size": np.array([len(w.entries) for w in weights], dtype=np.int64),
+            "entries": np.concatenate([nothing, *(w.entries for w in weights)]),
+            "eta": np.concatenate([np.empty(0), *(w.eta for w in weights)]),
+            "temperature": np.array([w.temperature for w in weights]),
+        }
+
+    def save(self, path: str | Path, header: dict[str, Any]) -> None:
+        """Write the proof with a header that says what it proves; atomically.
+
+        Raises
+        ------
+        InputError
+            If the file cannot be written.
+        """
+        text = np.frombuffer(json.dumps({"version": VERSION, **header}).encode(), dtype=np.uint8)
+        with atomic_path(path) as temporary, temporary.open("wb") as file:
+            np.savez_compressed(file, header=text, **self.arrays())
+
+
+def load_proof(path: str | Path) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    """Read a certificate file; return its header and its arrays.
+
+    Raises
+    ------
+    InputError
+        If the file cannot be read or is no certificate.
+    """
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            arrays = {name: file[name] for name in file.files}
+        header = json.loads(arrays.pop("header").tobytes().decode())
+    except FileNotFoundError:
+        raise InputError(f"There is no certificate {str(path)!r}.") from None
+    except Exception as error:  # zip, zlib, npy and JSON errors of many types
+        raise InputError(f"{str(path)!r} is no readable certificate ({error}).") from None
+    if not isinstance(header, dict) or header.get("version") != VERSION:
+        raise InputError(f"{str(path)!r} is no certificate of version {VERSION}.")
+    return header, arrays

@@ -1,0 +1,78 @@
+"""Parts of the search space: decisions, and what they leave."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from milpbn.bounds.oracle import Oracle
+
+#: Kinds of decisions. EDGE a, b: features a and b are neighbours, in either direction. ARC j, i: the variable j is
+#: a parent of the variable i. ORPHAN i: feature i has no feature parent. ENTRY p: its variable has that parent set.
+EDGE, ARC, ORPHAN, ENTRY = 0, 1, 2, 3
+
+
+class Decision(NamedTuple):
+    """A question that splits the structures in two: those of which it is true, and the others."""
+
+    kind: int
+    a: int
+    b: int
+
+
+class Part(NamedTuple):
+    """The structures that have allowed entries only, and every forced edge.
+
+    Attributes
+    ----------
+    allowed : bool array, shape (P,)
+        Entries of eta.
+    edges : tuple of pairs of int
+        Features that have to be neighbours.
+    """
+
+    allowed: NDArray[np.bool_]
+    edges: tuple[tuple[int, int], ...]
+
+    def forced(self, n: int) -> NDArray[np.int64]:
+        """Return the forced edges as the oracle takes them, shape (n, n)."""
+        out = np.zeros((n, n), dtype=np.int64)
+        for a, b in self.edges:
+            out[a + 1, b + 1] = out[b + 1, a + 1] = 1
+        return out
+
+    def split(self, oracle: Oracle, decision: Decision, inside: bool) -> Part:
+        """Return the structures of this part of which the decision is true (`inside`) or not."""
+        kind, a, b = decision
+        if kind == EDGE and inside:
+            return Part(self.allowed.copy(), (*self.edges, (a, b)))
+        return Part(self.allowed & ~_excluded(oracle, decision, inside), self.edges)
+
+
+def _excluded(oracle: Oracle, decision: Decision, inside: bool) -> NDArray[np.bool_]:
+    """Return the entries that a decision rules out, shape (P,)."""
+    kind, a, b = decision
+    out = np.zeros(len(oracle.variable), dtype=bool)
+    if kind == EDGE:
+        head, tail = oracle.head - 1, oracle.tail - 1
+        out[: len(head)] = ((head == a) & (tail == b)) | ((head == b) & (tail == a))
+        return out
+    if kind == ENTRY:
+        own = oracle.variable == oracle.variable[a]
+        own[a] = False
+        if inside:
+            return own
+        out[a] = True
+        return out
+    if kind == ORPHAN:
+        true = np.zeros(len(out), dtype=bool)
+        true[: len(oracle.tail)] = oracle.tail == 0
+        own = oracle.variable == a
+    else:
+        starts, stops = oracle.first[:-1], oracle.first[1:]
+        here = np.concatenate([[0], np.cumsum(oracle.members == a)])
+        true = here[stops] > here[starts]
+        own = oracle.variable == b
+    return own & (~true if inside else true)

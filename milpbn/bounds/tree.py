@@ -1,0 +1,391 @@
+"""Branch and bound over parts of the search space, each bounded by a few warm-started Frank-Wolfe steps."""
+
+from __future__ import annotations
+
+import heapq
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from milpbn.bounds.choose import Chooser
+from milpbn.bounds.frank_wolfe import (
+    BEST_TEMPERATURE,
+    BEST_VERTICES,
+    BOUND,
+    CONSTANT,
+    CONVERGED,
+    FOUND,
+    INFEASIBLE,
+    PRUNED,
+    STEPS,
+    TEMPERATURE,
+    VERTICES,
+    Node,
+    Point,
+    empty_point,
+    place,
+    score_of,
+    take_steps,
+)
+from milpbn.bounds.oracle import price_entries
+from milpbn.bounds.proof import Proof
+from milpbn.bounds.reduction import deletion_threshold
+from milpbn.bounds.root import Root
+from milpbn.bounds.space import Decision, Part
+from milpbn.learners.local_search import LocalSearch
+from milpbn.network.structure import Structure
+
+#: A part is closed when its bound exceeds the incumbent by at most this share: half of what counts as optimal.
+CLOSE = 5e-7
+#: Steps between two looks at how a part's bound falls, and the most that a part gets.
+BURST, MOST_STEPS = 4, 60
+#: A part is worth another burst if the last one brought this share of its distance to the incumbent.
+BURST_WORTH = 0.08
+
+
+@dataclass
+class Open:
+    """A part that is not closed yet, with where its steps ended."""
+
+    number: int
+    depth: int
+    bound: float
+    allowed: NDArray[np.uint8]
+    edges: tuple[tuple[int, int], ...]
+    vertices: NDArray[np.int32]
+    shares: NDArray[np.float64]
+    gradient: NDArray[np.float32]
+    temperature: float
+    decision: Decision
+    share: float
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes that it holds."""
+        arrays = (self.allowed, self.vertices, self.shares, self.gradient)
+        return 400 + sum(a.nbytes for a in arrays)
+
+
+class Tree:
+    """Best-bound search from where the root's steps ended.
+
+    Parameters
+    ----------
+    root : Root
+        The whole problem, bounded.
+    best : Structure
+        The incumbent.
+    found : callable
+        Told of better structures; returns the best one that is known then.
+    bounded : callable
+        Told of smaller bounds on all structures.
+    counted : callable
+        Told of the number of parts so far.
+    stopping : callable
+        Asked after every burst of steps.
+    threads : int
+        Parts that are bounded at a time.
+    random_state : int
+        Seed of the local search.
+    reduce : bool
+        Delete entries inside the tree.
+    proof : Proof or None
+        Gets decisions, deletions and the weights of all leaves.
+    memory : float
+        Bytes that open parts may take; beyond them the search goes down before it goes wide.
+    """
+
+    def __init__(
+        self,
+        root: Root,
+        best: Structure,
+        *,
+        found: Callable[[Structure], Structure | None],
+        bounded: Callable[[float], None],
+        counted: Callable[[int], None],
+        stopping: Callable[[], bool],
+        threads: int = 1,
+        random_state: int = 0,
+        reduce: bool = True,
+        proof: Proof | None = None,
+        memory: float = 4e9,
+    ) -> None:
+        self.root = root
+        self.model = root.model
+        self.problem = root.problem
+        self.chooser = Chooser(root.model.oracle)
+        self.proof = proof
+        self.reduce = reduce
+        self.threads = threads
+        self.memory = memory
+        self.random_state = random_state
+        self._found, self._bounded, self._counted, self._stopping = found, bounded, counted, stopping
+        self.best = best
+        self.incumbent = root.value(best)
+        self._heap: list[tuple[float, int, Open]] = []
+        self._busy: dict[int, float] = {}
+        self._lock = threading.Condition()
+        self._numbers = 0
+        self._bytes = 0
+        self._closed = -np.inf
+        self._climbed: set[bytes] = set()
+        self._failure: BaseException | None = None
+
+    @property
+    def target(self) -> float:
+        """A part with at most this bound is closed."""
+        return self.incumbent + CLOSE * max(1.0, abs(self.incumbent))
+
+    def run(self) -> bool:
+        """Search until all parts are closed (True) or it is told to stop (False)."""
+        root = self.root
+        part = Part(root.allowed, ())
+        point = root.point
+        if self.proof is not None:
+            self.proof.leaf(0, *root.weights_of_bound())
+        if root.bound <= self.target:
+            self._closed = root.bound
+            self._tell()
+            return True
+        opened = self._open(0, 0, part, point)
+        if opened is None:
+            self._closed = root.bound
+            self._tell()
+            return True
+        self._push(opened)
+        others = [
+            threading.Thread(target=self._work, args=(k,), name=f"milpbn-native-{k}", daemon=True)
+            for k in range(1, self.threads)
+        ]
+        for thread in others:
+            thread.start()
+        self._work(0)
+        for thread in others:
+            thread.join()
+        if self._failure is not None:
+            raise self._failure
+        self._tell()
+        return not self._heap and not self._busy
+
+    def bound(self) -> float:
+        """Return the bound on all structures."""
+        largest = max(self._closed, self.incumbent)
+        if self._heap:
+            largest = max(largest, -self._heap[0][0])
+        return max([largest, *self._busy.values()])
+
+    def _tell(self) -> None:
+        self._bounded(self.bound())
+        self._counted(self._numbers + 1)
+
+    def _push(self, opened: Open) -> None:
+        heapq.heappush(self._heap, (-opened.bound, opened.number, opened))
+        self._bytes += opened.nbytes
+
+    def _work(self, worker: int) -> None:
+        """Take parts and split them, until there are none or it is time to stop."""
+        point = empty_point(self.model)
+        mine: Open | None = None
+        try:
+            while True:
+                with self._lock:
+                    while mine is None and not self._heap and self._busy and self._failure is None:
+                        self._lock.wait(0.1)
+                        if self._stopping():
+                            break
+                    if self._failure is not None or self._stopping():
+                        if mine is not None:
+                            self._busy.pop(worker, None)
+                            self._push(mine)
+                        self._lock.notify_all()
+                        return
+                    if mine is None:
+                        if not self._heap:
+                            if not self._busy:
+                                self._lock.notify_all()
+                                return
+                            continue
+                        _, _, mine = heapq.heappop(self._heap)
+                        self._bytes -= mine.nbytes
+                    self._busy[worker] = mine.bound
+                if mine.bound <= self.target:
+                    children: list[Open] = []
+                    self._closed = max(self._closed, mine.bound)
+                    finished = True
+                else:
+                    children, finished = self._split(mine, point)
+                with self._lock:
+                    self._busy.pop(worker, None)
+                    if not finished:
+                        # Stopped half-way: the part stays open as it was.
+                        self._push(mine)
+                        mine = None
+                        self._lock.notify_all()
+                        continue
+                    mine = None
+                    for child in children:
+                        self._push(child)
+                    if children and self._bytes > self.memory:
+                        # Go down: the child that will close first.
+                        mine = min(children, key=lambda child: child.bound)
+                        self._heap.remove((-mine.bound, mine.number, mine))
+                        heapq.heapify(self._heap)
+                        self._bytes -= mine.nbytes
+                        self._busy[worker] = mine.bound
+                    self._tell()
+                    self._lock.notify_all()
+        except BaseException as error:
+            with self._lock:
+                self._failure = self._failure or error
+                self._busy.pop(worker, None)
+                self._lock.notify_all()
+
+    def _split(self, opened: Open, point: Point) -> tuple[list[Open], bool]:
+        """Bound both halves of a part; return those that stay open, and whether it was brought to an end."""
+        P = len(self.model.linear)
+        n = self.model.oracle.n
+        part = Part(np.unpackbits(opened.allowed, count=P).astype(bool), opened.edges)
+        results: list[tuple[bool, Open | None]] = []
+        notes: list[Callable[[], None]] = []
+        with self._lock:
+            numbers = (self._numbers + 1, self._numbers + 2)
+            self._numbers += 2
+        for number, inside in zip(numbers, (True, False), strict=True):
+            half = part.split(self.model.oracle, opened.decision, inside)
+            node = Node(half.allowed, half.forced(n), len(half.edges))
+            point.gradient[:] = opened.gradient
+            reached = place(
+                self.model,
+                node,
+                point,
+                opened.vertices.astype(np.int64),
+                opened.shares,
+                opened.temperature,
+                False,
+            )
+            if not reached:
+                # No structure: any weights prove it.
+                notes.append(self._leaf(number, opened.vertices, opened.shares, opened.temperature))
+                continue
+            if not self._improve(node, point, opened.bound):
+                return [], False
+            bound = float(point.numbers[BOUND])
+            self.chooser.learn(opened.decision, inside, opened.share, opened.bound - bound)
+            notes.append(self._leaf(number, *self._weights(point)))
+            bound = min(bound, opened.bound)
+            if bound <= self.target:
+                self._closed = max(self._closed, bound)
+                continue
+            if self.reduce:
+                gone = self._deletable(node, point)
+                if len(gone):
+                    half.allowed[gone] = False
+                    notes.append(self._deletion(number, point, gone))
+            child = self._open(number, opened.depth + 1, half, point)
+            if child is None:
+                self._closed = max(self._closed, bound)
+                continue
+            child.bound = bound
+            results.append((inside, child))
+        if self.proof is not None:
+            self.proof.branch(opened.number, opened.decision, *numbers)
+            for note in notes:
+                note()
+        return [child for _, child in results if child is not None], True
+
+    def _improve(self, node: Node, point: Point, before: float) -> bool:
+        """Take steps while they pay; return False if told to stop."""
+        last = before
+        while True:
+            status = take_steps(self.model, node, point, self.target, 0.0, BURST, False)
+            bound = float(point.numbers[BOUND])
+            if status in (PRUNED, INFEASIBLE):
+                return True
+            if point.counts[FOUND] and point.counts[STEPS] <= BURST:
+                self._look_at(point)
+            if self._stopping():
+                return False
+            if status == CONVERGED or point.counts[STEPS] >= MOST_STEPS:
+                return True
+            if last - bound < BURST_WORTH * (bound - self.incumbent):
+                return True
+            last = min(last, bound)
+
+    def _look_at(self, point: Point) -> None:
+        """Climb from the oracle's answer if it is good, and not known."""
+        value = float(score_of(self.model, point.found, point.direction, False))
+        if value < self.incumbent - 0.25 * max(0.0, self.root.bound - self.incumbent):
+            return
+        key = point.found.tobytes()
+        if key in self._climbed:
+            return
+        self._climbed.add(key)
+        structure = self.problem.candidates.structure(point.found)
+        if not self.problem.obeys(structure):
+            return
+        search = LocalSearch(self.problem, structure, parallel=False)
+        rng = np.random.default_rng([self.random_state, len(self._climbed)])
+        value = search.climb(rng, self._stopping)
+        if value > self.incumbent:
+            with self._lock:
+                self.best = self._found(search.structure) or self.best
+                self.incumbent = max(self.incumbent, value)
+
+    def _deletable(self, node: Node, point: Point) -> NDArray[np.int64]:
+        """Return the entries that no better structure of a part has."""
+        threshold = deletion_threshold(self.incumbent) - float(point.numbers[CONSTANT])
+        prices = np.empty(len(self.model.linear))
+        price_entries(
+            self.model.oracle, point.gradient, node.allowed, node.forced, node.n_forced, threshold, prices
+        )
+        return np.flatnonzero(node.allowed & (prices < threshold))
+
+    def _open(self, number: int, depth: int, part: Part, point: Point) -> Open | None:
+        """Return a part with the decision that will split it, or None if it holds one structure at most."""
+        n = int(point.counts[VERTICES])
+        inside = part.allowed[point.vertices[:n]].all(axis=1)
+        if not inside.any():
+            inside[:] = True
+        vertices, shares = point.vertices[:n][inside], point.shares[:n][inside]
+        shares = shares / shares.sum()
+        chosen = self.chooser.choose(vertices, shares, part.allowed)
+        if chosen is None:
+            return None
+        return Open(
+            number,
+            depth,
+            float(point.numbers[BOUND]),
+            np.packbits(part.allowed),
+            part.edges,
+            vertices.astype(np.int32),
+            shares,
+            point.gradient.astype(np.float32),
+            float(point.numbers[TEMPERATURE]),
+            chosen[0],
+            chosen[1],
+        )
+
+    def _weights(self, point: Point) -> tuple[NDArray[np.int64], NDArray[np.float64], float]:
+        n = int(point.counts[BEST_VERTICES])
+        return (
+            point.best_vertices[:n].copy() if self.proof is not None else point.best_vertices[:0],
+            point.best_shares[:n].copy(),
+            float(point.numbers[BEST_TEMPERATURE]),
+        )
+
+    def _leaf(
+        self, number: int, vertices: NDArray[np.integer], shares: NDArray[np.float64], temperature: float
+    ) -> Callable[[], None]:
+        proof = self.proof
+        if proof is None:
+            return lambda: None
+        return lambda: proof.leaf(number, vertices.astype(np.int64), shares, temperature)
+
+    def _deletion(self, number: int, point: Point, gone: NDArray[np.int64]) -> Callable[[], None]:
+        proof, weights = self.proof, self._weights(point)
+        if proof is None:
+            return lambda: None
+        return lambda: proof.delete(number, *weights, gone)

@@ -1,0 +1,258 @@
+"""Kernels over the family tables: joint log-probabilities at a point, coefficients, and scores of single changes.
+
+The joint log-probabilities L[m, c] = sum_k eta_k table_k[cell, c] of all samples at a point eta stand for the rows
+alpha_{m,c} @ eta = L[m, true] - L[m, c].
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit, prange
+from numpy.typing import NDArray
+
+from milpbn.scores.families import FamilyTables
+
+#: The parts that a product is cut into for threads.
+CHUNKS = 32
+
+
+class Tables(NamedTuple):
+    """`FamilyTables`, flat, with the columns of every domain: ``members[first[d] : first[d + 1]]``."""
+
+    codes: NDArray[np.int32]
+    true: NDArray[np.int32]
+    rows: NDArray[np.int64]
+    strides: NDArray[np.int64]
+    sizes: NDArray[np.int64]
+    columns: NDArray[np.int64]
+    domain: NDArray[np.int64]
+    start: NDArray[np.int64]
+    values: NDArray[np.float64]
+    first: NDArray[np.int64]
+    members: NDArray[np.int64]
+    weights: NDArray[np.float64]
+
+
+class Softening(NamedTuple):
+    """What a sample adds: min(cap, its margins), or with `smooth` their soft minimum at temperature 1 (CLL, cap 0)."""
+
+    cap: float
+    smooth: bool
+
+
+def flat_tables(families: FamilyTables, weights: NDArray[np.float64]) -> Tables:
+    """Return the tables as the kernels take them; `weights`, shape (M,), are the samples'."""
+    order = np.argsort(families.domain, kind="stable")
+    first = np.searchsorted(families.domain[order], np.arange(len(families.sizes) + 1))
+    return Tables(
+        families.codes,
+        families.true,
+        families.rows,
+        families.strides,
+        families.sizes,
+        families.columns,
+        families.domain,
+        families.start,
+        families.values,
+        first.astype(np.int64),
+        order.astype(np.int64),
+        weights,
+    )
+
+
+@njit(cache=True, nogil=True)
+def cell_of(tables, d, m):  # type: ignore[no-untyped-def]  # numba infers the types
+    cell = 0
+    for t in range(tables.rows.shape[1]):
+        row = tables.rows[d, t]
+        if row < 0:
+            break
+        cell += tables.strides[d, t] * tables.codes[row, m]
+    return cell
+
+
+@njit(cache=True, nogil=True)
+def _add_range(tables, columns, factors, logits, begin, end):  # type: ignore[no-untyped-def]
+    Q = logits.shape[1]
+    for n in range(len(columns)):
+        k = columns[n]
+        f = factors[n]
+        d = tables.domain[k]
+        start = tables.start[k]
+        if tables.rows.shape[1] > 1 and tables.rows[d, 1] >= 0 and (
+            tables.rows.shape[1] == 2 or tables.rows[d, 2] < 0
+        ):
+            one, two = tables.codes[tables.rows[d, 0]], tables.codes[tables.rows[d, 1]]
+            s, t = tables.strides[d, 0], tables.strides[d, 1]
+            for m in range(begin, end):
+                row = start + s * one[m] + t * two[m]
+                for c in range(Q):
+                    logits[m, c] += f * tables.values[row, c]
+        else:
+            for m in range(begin, end):
+                row = start + cell_of(tables, d, m)
+                for c in range(Q):
+                    logits[m, c] += f * tables.values[row, c]
+
+
+@njit(cache=True, nogil=True, parallel=True)
+def _add_parallel(tables, columns, factors, logits):  # type: ignore[no-untyped-def]
+    M = logits.shape[0]
+    for chunk in prange(CHUNKS):
+        _add_range(tables, columns, factors, logits, chunk * M // CHUNKS, (chunk + 1) * M // CHUNKS)
+
+
+@njit(cache=True, nogil=True)
+def add_columns(tables, columns, factors, logits, parallel):  # type: ignore[no-untyped-def]
+    """Add ``factors[n]`` times the log-probabilities of ``columns[n]`` to `logits`, shape (M, Q)."""
+    if parallel:
+        _add_parallel(tables, columns, factors, logits)
+    else:
+        _add_range(tables, columns, factors, logits, 0, logits.shape[0])
+
+
+@njit(cache=True, nogil=True)
+def sample_score(softening, logits, m, true):  # type: ignore[no-untyped-def]
+    """Return what sample m adds to the score, without its weight."""
+    own = logits[m, true]
+    low = softening.cap
+    for c in range(logits.shape[1]):
+        if c != true and own - logits[m, c] < low:
+            low = own - logits[m, c]
+    if not softening.smooth:
+        return low
+    total = np.exp(low - softening.cap)
+    for c in range(logits.shape[1]):
+        if c != true:
+            total += np.exp(low - own + logits[m, c])
+    return low - np.log(total)
+
+
+@njit(cache=True, nogil=True)
+def _score_change(tables, softening, logits, k, smallest):  # type: ignore[no-untyped-def]
+    """Return the samples' score with column k added to the logits; their least margin if `smallest`."""
+    M, Q = logits.shape
+    d, start = tables.domain[k], tables.start[k]
+    total = np.inf if smallest else 0.0
+    one = np.empty((1, Q))
+    for m in range(M):
+        row = start + cell_of(tables, d, m)
+        y = tables.true[m]
+        if softening.smooth:
+            for c in range(Q):
+                one[0, c] = logits[m, c] + tables.values[row, c]
+            total += tables.weights[m] * sample_score(softening, one, 0, y)
+            continue
+        own = logits[m, y] + tables.values[row, y]
+        low = softening.cap
+        for c in range(Q):
+            if c != y:
+                v = own - logits[m, c] - tables.values[row, c]
+                if v < low:
+                    low = v
+        if smallest:
+            total = min(total, low)
+        else:
+            total += tables.weights[m] * low
+    return total
+
+
+@njit(cache=True, nogil=True, parallel=True)
+def _changes_parallel(tables, softening, logits, first, last, smallest, out):  # type: ignore[no-untyped-def]
+    for k in prange(first, last):
+        out[k - first] = _score_change(tables, softening, logits, k, smallest)
+
+
+@njit(cache=True, nogil=True)
+def score_changes(tables, softening, logits, first, last, smallest, parallel):  # type: ignore[no-untyped-def]
+    """Return the samples' score with each of the columns first <= k < last added to the logits.
+
+    Parameters
+    ----------
+    tables : Tables
+        Coefficients.
+    softening : Softening
+        What a sample adds.
+    logits : float64 array, shape (M, Q)
+        Of all other variables' choices.
+    first, last : int
+        Columns.
+    smallest : bool
+        The hard margin: the least margin of all samples.
+    parallel : bool
+        Use threads.
+    """
+    out = np.empty(last - first)
+    if parallel:
+        _changes_parallel(tables, softening, logits, first, last, smallest, out)
+    else:
+        for k in range(first, last):
+            out[k - first] = _score_change(tables, softening, logits, k, smallest)
+    return out
+
+
+@njit(cache=True, nogil=True)
+def total_score(tables, softening, logits, smallest):  # type: ignore[no-untyped-def]
+    """Return the samples' score at given logits, shape (M, Q); their least margin if `smallest`."""
+    total = np.inf if smallest else 0.0
+    for m in range(logits.shape[0]):
+        value = sample_score(softening, logits, m, tables.true[m])
+        if smallest:
+            total = min(total, value)
+        else:
+            total += tables.weights[m] * value
+    return total
+
+
+@njit(cache=True, parallel=True)
+def coefficients(tables):  # type: ignore[no-untyped-def]
+    """Return alpha of every sample, competing class and column, float64 array, shape (M, Q - 1, K)."""
+    M, K, Q = tables.codes.shape[1], len(tables.columns), tables.values.shape[1]
+    alpha = np.empty((M, Q - 1, K))
+    for m in prange(M):
+        y = tables.true[m]
+        for k in range(K):
+            row = tables.start[k] + cell_of(tables, tables.domain[k], m)
+            own = tables.values[row, y]
+            for c in range(y):
+                alpha[m, c, k] = own - tables.values[row, c]
+            for c in range(y + 1, Q):
+                alpha[m, c - 1, k] = own - tables.values[row, c]
+    return alpha
+
+
+@njit(cache=True, parallel=True)
+def best_margins(tables, blocks, idle):  # type: ignore[no-untyped-def]
+    """Return min_c sum_i max_k alpha(i, k, m, c) of every sample, shape (M,): every row chooses for itself.
+
+    Parameters
+    ----------
+    tables : Tables
+        Coefficients.
+    blocks : int64 array, shape (n + 1,)
+        First column of each variable that has columns, and their number.
+    idle : bool array, shape (n,)
+        The variable can also choose a set without coefficients.
+    """
+    M, Q = tables.codes.shape[1], tables.values.shape[1]
+    out = np.empty(M)
+    for m in prange(M):
+        y = tables.true[m]
+        sums = np.zeros(Q)
+        best = np.empty(Q)
+        for i in range(len(idle)):
+            best[:] = 0.0 if idle[i] else -np.inf
+            for k in range(blocks[i], blocks[i + 1]):
+                row = tables.start[k] + cell_of(tables, tables.domain[k], m)
+                own = tables.values[row, y]
+                for c in range(Q):
+                    best[c] = max(best[c], own - tables.values[row, c])
+            sums += best
+        low = np.inf
+        for c in range(Q):
+            if c != y:
+                low = min(low, sums[c])
+        out[m] = low
+    return out
