@@ -57,6 +57,8 @@ class Model(NamedTuple):
         Terms linear in eta.
     slack : float
         What rounding can take from the dual bound's sums.
+    offset : float
+        What samples that are left out add to every score, gamma each.
     """
 
     tables: Tables
@@ -64,6 +66,7 @@ class Model(NamedTuple):
     oracle: Oracle
     linear: NDArray[np.float64]
     slack: float
+    offset: float
 
 
 class Node(NamedTuple):
@@ -189,26 +192,22 @@ def place(model, node, point, vertices, shares, temperature, parallel):  # type:
     """
     V = point.vertices.shape[1]
     n = 0
-    total = 0.0
+    choice = np.empty(V, dtype=np.int64)
     for v in range(len(shares)):
         inside = True
         for i in range(V):
-            if not node.allowed[vertices[v, i]]:
-                inside = False
-                break
+            choice[i] = vertices[v, i]
+            inside = inside and node.allowed[choice[i]]
         if inside and node.n_forced:
             met = 0
             for i in range(V - 1):
-                p = vertices[v, i]
-                met += node.forced[model.oracle.tail[p], model.oracle.head[p]]
+                met += node.forced[model.oracle.tail[choice[i]], model.oracle.head[choice[i]]]
             inside = met == node.n_forced
         if inside:
-            point.vertices[n] = vertices[v]
+            point.vertices[n] = choice
             point.shares[n] = shares[v]
-            total += shares[v]
             n += 1
-    if n == 0 or total < 1e-9:
-        choice = np.empty(V, dtype=np.int64)
+    if n == 0:
         value, _, _ = heaviest_structure(
             model.oracle, point.gradient, node.allowed, node.forced, node.n_forced, choice
         )
@@ -217,7 +216,7 @@ def place(model, node, point, vertices, shares, temperature, parallel):  # type:
         point.vertices[0] = choice
         point.shares[0] = 1.0
         n = 1
-        total = 1.0
+    total = point.shares[:n].sum()
     point.shares[:n] /= total
     point.counts[VERTICES] = n
     point.counts[BEST_VERTICES] = 0
@@ -228,6 +227,75 @@ def place(model, node, point, vertices, shares, temperature, parallel):  # type:
     point.numbers[RELAXED] = -np.inf
     refresh(model, point, parallel)
     return True
+
+
+@njit(cache=True, nogil=True)
+def near_the_cap(model, logits, width):  # type: ignore[no-untyped-def]
+    """Return the model and the logits of the samples whose margin is less than gamma + `width`.
+
+    All other samples count with gamma, the most that they can add: any bound of the smaller model is one of the
+    model, and the same one as long as their dual weights would lie on gamma alone.
+    """
+    M, Q = logits.shape
+    tables = model.tables
+    cap = model.softening.cap
+    chosen = np.empty(M, dtype=np.int64)
+    n = 0
+    outside = 0.0
+    for m in range(M):
+        own = logits[m, tables.true[m]]
+        inside = False
+        for c in range(Q):
+            if c != tables.true[m] and own - logits[m, c] < cap + width:
+                inside = True
+                break
+        if inside:
+            chosen[n] = m
+            n += 1
+        else:
+            outside += tables.weights[m]
+    chosen = chosen[:n]
+    codes = np.empty((tables.codes.shape[0], n), dtype=np.int32)
+    for row in range(tables.codes.shape[0]):
+        for x in range(n):
+            codes[row, x] = tables.codes[row, chosen[x]]
+    few = Tables(
+        codes,
+        tables.true[chosen],
+        tables.rows,
+        tables.strides,
+        tables.sizes,
+        tables.columns,
+        tables.domain,
+        tables.start,
+        tables.values,
+        tables.first,
+        tables.members,
+        tables.weights[chosen],
+    )
+    small = Model(few, model.softening, model.oracle, model.linear, model.slack, cap * outside)
+    return small, logits[chosen]
+
+
+@njit(cache=True, nogil=True)
+def evaluate(model, node, point, parallel):  # type: ignore[no-untyped-def]
+    """Go to the point that gave the best bound, and bound the node there anew by the whole model."""
+    n = point.counts[BEST_VERTICES]
+    if n:
+        point.vertices[:n] = point.best_vertices[:n]
+        point.shares[:n] = point.best_shares[:n]
+        point.counts[VERTICES] = n
+    refresh(model, point, parallel)
+    temperature = point.numbers[BEST_TEMPERATURE]
+    _, constant = weigh(model.tables, model.softening, point.logits, temperature, point.duals)
+    point.gradient[:] = model.linear
+    add_gradient(model.tables, point.duals, node.allowed, point.gradient, parallel)
+    choice = np.empty(point.vertices.shape[1], dtype=np.int64)
+    _, most, _ = heaviest_structure(
+        model.oracle, point.gradient, node.allowed, node.forced, node.n_forced, choice
+    )
+    point.numbers[CONSTANT] = constant + model.slack
+    point.numbers[BOUND] = point.numbers[CONSTANT] + most
 
 
 @njit(cache=True, nogil=True)
@@ -266,7 +334,7 @@ def _step_length(model, point, temperature, slope, linear_slope, longest):  # ty
 
 
 @njit(cache=True, nogil=True)
-def take_steps(model, node, point, target, enough, n_steps, parallel):  # type: ignore[no-untyped-def]
+def take_steps(model, node, point, target, share, n_steps, parallel):  # type: ignore[no-untyped-def]
     """Step until the bound reaches a target, or bound and point meet, or the number of steps is used up.
 
     Parameters
@@ -279,8 +347,8 @@ def take_steps(model, node, point, target, enough, n_steps, parallel):  # type: 
         Where the steps begin and end.
     target : float
         A bound of at most this is small enough.
-    enough : float
-        Bound and score at the point may differ by this.
+    share : float
+        Bound and score at the point may differ by this share of the bound's distance to the target.
     n_steps : int
         Most steps; each costs one product with the coefficients.
     parallel : bool
@@ -314,7 +382,8 @@ def take_steps(model, node, point, target, enough, n_steps, parallel):  # type: 
         if acyclic:
             point.found[:] = choice
             counts[FOUND] = 1
-        here = score + numbers[LINEAR]
+        here = score + numbers[LINEAR] + model.offset
+        constant += model.offset
         numbers[RELAXED] = max(numbers[RELAXED], here)
         bound = constant + most + model.slack
         n = counts[VERTICES]
@@ -328,11 +397,12 @@ def take_steps(model, node, point, target, enough, n_steps, parallel):  # type: 
             point.best_shares[:n] = point.shares[:n]
             if bound <= target:
                 return PRUNED
-        if numbers[BOUND] - numbers[RELAXED] <= enough:
+        if numbers[BOUND] - numbers[RELAXED] <= share * (numbers[BOUND] - target):
             return CONVERGED
         # The worst vertex gives share to the oracle's answer.
         worst, same = 0, -1
         worst_score = np.inf
+        worst_merit = np.inf
         mean = 0.0
         for v in range(n):
             total = 0.0
@@ -343,8 +413,10 @@ def take_steps(model, node, point, target, enough, n_steps, parallel):  # type: 
                 equal = equal and p == choice[i]
             if equal:
                 same = v
-            if total < worst_score:
-                worst, worst_score = v, total
+            # A vertex with little share has little to give.
+            merit = (total - value) * np.sqrt(point.shares[v])
+            if merit < worst_merit:
+                worst, worst_score, worst_merit = v, total, merit
             mean += point.shares[v] * total
         to_gain = value - mean
         if not model.softening.smooth:

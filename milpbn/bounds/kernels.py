@@ -13,19 +13,24 @@ import numpy as np
 from numba import njit, prange
 from numpy.typing import NDArray
 
-from milpbn.scores.products import CHUNKS, Tables, cell_of
+from milpbn.scores.products import CHUNKS, Tables
 
 #: Dual weights below exp(-SPARSE) of the largest are left out; those that stay are a point of the simplex.
 SPARSE = 16.0
 
 
 class Duals(NamedTuple):
-    """Sparse dual weights: sample ``active[a]`` has w lambda ``value[t]`` on class ``label[t]``, first[a] <= t < first[a + 1]."""
+    """Sparse dual weights, as factors of the joint log-probabilities.
 
-    active: NDArray[np.int64]
-    first: NDArray[np.int64]
-    label: NDArray[np.int32]
+    Group a, the list places first[a] <= t < first[a + 1], belongs to one sample: every competing class near the
+    minimum has minus w lambda_c, and the last place is the true class with their sum. `count` holds the number of
+    groups and of places.
+    """
+
+    sample: NDArray[np.uint32]
+    label: NDArray[np.uint32]
     value: NDArray[np.float64]
+    first: NDArray[np.int64]
     count: NDArray[np.int64]
 
 
@@ -33,11 +38,11 @@ def empty_duals(tables: Tables) -> Duals:
     """Return room for the dual weights of all samples."""
     M, Q = tables.codes.shape[1], tables.values.shape[1]
     return Duals(
-        np.empty(M, dtype=np.int64),
-        np.zeros(M + 1, dtype=np.int64),
-        np.empty(M * Q, dtype=np.int32),
+        np.empty(M * Q, dtype=np.uint32),
+        np.empty(M * Q, dtype=np.uint32),
         np.empty(M * Q),
-        np.zeros(1, dtype=np.int64),
+        np.zeros(M + 1, dtype=np.int64),
+        np.zeros(2, dtype=np.int64),
     )
 
 
@@ -75,6 +80,7 @@ def weigh(tables, softening, logits, temperature, duals):  # type: ignore[no-unt
             away = own - logits[m, c] - low
             if away < reach:
                 e = np.exp(-away / temperature)
+                duals.sample[n] = m
                 duals.label[n] = c
                 duals.value[n] = e
                 n += 1
@@ -85,8 +91,18 @@ def weigh(tables, softening, logits, temperature, duals):  # type: ignore[no-unt
             zero = np.exp((low - cap) / temperature)
             spread += zero * (cap - low)
         total += zero
-        for t in range(begin, n):
-            duals.value[t] *= w / total
+        if n > begin:
+            mass = 0.0
+            for t in range(begin, n):
+                part = duals.value[t] * w / total
+                duals.value[t] = -part
+                mass += part
+            duals.sample[n] = m
+            duals.label[n] = y
+            duals.value[n] = mass
+            duals.first[n_active] = begin
+            n_active += 1
+            n += 1
         if softening.smooth:
             # H(lambda) = log total + sum lambda away / T: at T = 1 the score is low - log total.
             score += w * (low - temperature * np.log(total))
@@ -94,62 +110,59 @@ def weigh(tables, softening, logits, temperature, duals):  # type: ignore[no-unt
         else:
             score += w * low
             constant += w * cap * zero / total
-        if n > begin:
-            duals.active[n_active] = m
-            duals.first[n_active] = begin
-            n_active += 1
     duals.first[n_active] = n
     duals.count[0] = n_active
+    duals.count[1] = n
     return score, constant
 
 
 @njit(cache=True, nogil=True, fastmath={"reassoc", "contract", "nsz"})
 def _gradient_range(tables, duals, alive, out, begin, end):  # type: ignore[no-untyped-def]
+    # Indices are unsigned: a check for negative ones keeps loops from being vectorised.
     Q = tables.values.shape[1]
-    n_active = duals.count[0]
-    cells = np.empty(n_active, dtype=np.int64)
-    largest = 0
-    for d in range(begin, end):
-        largest = max(largest, tables.sizes[d])
-    mass = np.empty(largest * Q)
+    n = duals.count[1]
+    sample, label, value = duals.sample[:n], duals.label[:n], duals.value[:n]
+    place = np.empty(n, dtype=np.uint32)
+    mass = np.empty(0)
     flat = tables.values.reshape(tables.values.size)
     for d in range(begin, end):
-        wanted = False
-        for n in range(tables.first[d], tables.first[d + 1]):
-            if alive[tables.columns[tables.members[n]]]:
-                wanted = True
-                break
+        wanted = 0
+        for x in range(tables.first[d], tables.first[d + 1]):
+            if alive[tables.columns[tables.members[x]]]:
+                wanted += 1
         if not wanted:
             continue
         size = tables.sizes[d] * Q
-        if tables.rows.shape[1] > 1 and tables.rows[d, 1] >= 0 and (
-            tables.rows.shape[1] == 2 or tables.rows[d, 2] < 0
-        ):
-            one, two = tables.codes[tables.rows[d, 0]], tables.codes[tables.rows[d, 1]]
-            s, t = tables.strides[d, 0] * Q, tables.strides[d, 1] * Q
-            for a in range(n_active):
-                m = duals.active[a]
-                cells[a] = s * one[m] + t * two[m]
-        else:
-            for a in range(n_active):
-                cells[a] = cell_of(tables, d, duals.active[a]) * Q
-        mass[:size] = 0.0
-        for a in range(n_active):
-            base = cells[a]
-            total = 0.0
-            for t in range(duals.first[a], duals.first[a + 1]):
-                v = duals.value[t]
-                mass[base + duals.label[t]] -= v
-                total += v
-            mass[base + tables.true[duals.active[a]]] += total
-        for n in range(tables.first[d], tables.first[d + 1]):
-            k = tables.members[n]
-            if alive[tables.columns[k]]:
-                start = tables.start[k] * Q
-                product = 0.0
-                for x in range(size):
-                    product += mass[x] * flat[start + x]
-                out[tables.columns[k]] += product
+        place[:] = label
+        for w in range(tables.rows.shape[1]):
+            row = tables.rows[d, w]
+            if row < 0:
+                break
+            codes = tables.codes[row]
+            stride = np.uint32(tables.strides[d, w] * Q)
+            for t in range(n):
+                place[t] += stride * np.uint32(codes[sample[t]])
+        # Gathering costs every column n look-ups; scattering costs n once, and then every column its size.
+        scatter = wanted * n > n + n + wanted * size // 2
+        if scatter:
+            if len(mass) < size:
+                mass = np.empty(size)
+            mass[:size] = 0.0
+            for t in range(n):
+                mass[place[t]] += value[t]
+        for x in range(tables.first[d], tables.first[d + 1]):
+            k = tables.members[x]
+            if not alive[tables.columns[k]]:
+                continue
+            table = flat[tables.start[k] * Q : tables.start[k] * Q + size]
+            product = 0.0
+            if scatter:
+                for z in range(size):
+                    product += mass[z] * table[z]
+            else:
+                for t in range(n):
+                    product += value[t] * table[place[t]]
+            out[tables.columns[k]] += product
 
 
 @njit(cache=True, nogil=True, parallel=True)
@@ -173,14 +186,15 @@ def curvature_here(tables, duals, direction, temperature):  # type: ignore[no-un
     """Return minus the second derivative of the softened score along `direction`, where `duals` are its weights."""
     total = 0.0
     for a in range(duals.count[0]):
-        m = duals.active[a]
-        own = direction[m, tables.true[m]]
+        last = duals.first[a + 1] - 1
+        m = duals.sample[last]
+        own = direction[m, duals.label[last]]
         mean = 0.0
         square = 0.0
-        for t in range(duals.first[a], duals.first[a + 1]):
+        for t in range(duals.first[a], last):
             slope = own - direction[m, duals.label[t]]
-            mean += duals.value[t] * slope
-            square += duals.value[t] * slope * slope
+            mean -= duals.value[t] * slope
+            square -= duals.value[t] * slope * slope
         total += square - mean * mean / tables.weights[m]
     return total / temperature
 

@@ -36,9 +36,7 @@ from milpbn.network.structure import Structure
 from milpbn.result import is_optimal
 from milpbn.scores.problem import Problem
 
-#: The steps end when bound and score at the point differ by this share of the bound.
-ENOUGH = 1e-7
-#: They also end when less than this share of the distance to the best structure could still be gained.
+#: The steps end when less than this share of the distance to the best structure could still be gained.
 WORTHWHILE = 0.02
 #: So many steps have to bring at least that share.
 PATIENCE = 60
@@ -72,7 +70,7 @@ def model_of(problem: Problem) -> Model:
     per_entry = (M * Q + 64) * eps * total * largest
     constant = (M + 64) * eps * total * max(margins.softening.cap, np.log(Q) + 1.0)
     slack = problem.candidates.n_variables * per_entry + constant
-    return Model(tables, margins.softening, oracle_of(problem.candidates), problem.linear, slack)
+    return Model(tables, margins.softening, oracle_of(problem.candidates), problem.linear, slack, 0.0)
 
 
 class Root:
@@ -107,6 +105,7 @@ class Root:
         self.bound = np.inf
         self.steps = 0
         self._per_slice = 1
+        self.point.gradient[:] = problem.linear
         temperature = FIRST_TEMPERATURE * max(1.0, self.model.softening.cap)
         place(
             self.model, self.node, self.point, choice[None, :], np.ones(1), temperature, self.parallel
@@ -183,12 +182,9 @@ class Root:
         incumbent = self.value(best)
         last_bound, last_steps = np.inf, 0
         while not stopping() and self.steps < max_steps:
-            enough = max(ENOUGH * max(1.0, abs(incumbent)), WORTHWHILE * (self.bound - incumbent))
-            if not np.isfinite(enough):
-                enough = ENOUGH * max(1.0, abs(incumbent))
             begun, before = time.monotonic(), int(counts[STEPS])
             status = take_steps(
-                self.model, self.node, self.point, incumbent, enough, self._per_slice, self.parallel
+                self.model, self.node, self.point, incumbent, WORTHWHILE, self._per_slice, self.parallel
             )
             self.steps += int(counts[STEPS]) - before
             if status == INFEASIBLE:

@@ -19,14 +19,19 @@ from milpbn.bounds.frank_wolfe import (
     CONVERGED,
     FOUND,
     INFEASIBLE,
+    PAUSED,
     PRUNED,
+    RELAXED,
     STEPS,
     TEMPERATURE,
     VERTICES,
     Node,
     Point,
     empty_point,
+    evaluate,
+    near_the_cap,
     place,
+    refresh,
     score_of,
     take_steps,
 )
@@ -40,10 +45,12 @@ from milpbn.network.structure import Structure
 
 #: A part is closed when its bound exceeds the incumbent by at most this share: half of what counts as optimal.
 CLOSE = 5e-7
-#: Steps between two looks at how a part's bound falls, and the most that a part gets.
-BURST, MOST_STEPS = 4, 60
-#: A part is worth another burst if the last one brought this share of its distance to the incumbent.
-BURST_WORTH = 0.08
+#: Steps between two looks at the clock, between two choices of samples, and the most that a part gets.
+BURST, SAMPLED_STEPS, MOST_STEPS = 8, 40, 120
+#: The steps end when this share of the bound's distance to the incumbent could still be gained by more of them.
+SHARE = 0.15
+#: Samples whose margin exceeds gamma by this share of it are left out of some steps.
+WIDTH = 0.4
 
 
 @dataclass
@@ -270,7 +277,7 @@ class Tree:
                 # No structure: any weights prove it.
                 notes.append(self._leaf(number, opened.vertices, opened.shares, opened.temperature))
                 continue
-            if not self._improve(node, point, opened.bound):
+            if not self._improve(node, point):
                 return [], False
             bound = float(point.numbers[BOUND])
             self.chooser.learn(opened.decision, inside, opened.share, opened.bound - bound)
@@ -296,23 +303,34 @@ class Tree:
                 note()
         return [child for _, child in results if child is not None], True
 
-    def _improve(self, node: Node, point: Point, before: float) -> bool:
-        """Take steps while they pay; return False if told to stop."""
-        last = before
+    def _improve(self, node: Node, point: Point) -> bool:
+        """Take steps until the bound is about as low as it gets; return False if told to stop."""
+        width = WIDTH * self.model.softening.cap
         while True:
-            status = take_steps(self.model, node, point, self.target, 0.0, BURST, False)
+            # Most samples are far beyond gamma, and stay there.
+            model, logits = near_the_cap(self.model, point.logits, width)
+            few = point._replace(logits=logits, direction=np.empty_like(logits))
+            few.numbers[BOUND] = np.inf
+            few.numbers[RELAXED] = -np.inf
+            before = int(few.counts[STEPS])
+            status = PAUSED
+            while status == PAUSED and few.counts[STEPS] < before + SAMPLED_STEPS:
+                status = take_steps(model, node, few, self.target, SHARE, BURST, False)
+                if self._stopping():
+                    return False
+            if status == INFEASIBLE:
+                return True
+            evaluate(self.model, node, point, False)
             bound = float(point.numbers[BOUND])
-            if status in (PRUNED, INFEASIBLE):
+            if bound <= self.target:
                 return True
-            if point.counts[FOUND] and point.counts[STEPS] <= BURST:
+            if point.counts[FOUND] and before == 0:
                 self._look_at(point)
-            if self._stopping():
-                return False
-            if status == CONVERGED or point.counts[STEPS] >= MOST_STEPS:
+                refresh(self.model, point, False)
+            if (status == CONVERGED or point.counts[STEPS] >= MOST_STEPS) and status != PRUNED:
                 return True
-            if last - bound < BURST_WORTH * (bound - self.incumbent):
+            if point.counts[STEPS] >= 2 * MOST_STEPS:
                 return True
-            last = min(last, bound)
 
     def _look_at(self, point: Point) -> None:
         """Climb from the oracle's answer if it is good, and not known."""

@@ -87,7 +87,7 @@ def _add_range(tables, columns, factors, logits, begin, end):  # type: ignore[no
             one, two = tables.codes[tables.rows[d, 0]], tables.codes[tables.rows[d, 1]]
             s, t = tables.strides[d, 0], tables.strides[d, 1]
             for m in range(begin, end):
-                row = start + s * one[m] + t * two[m]
+                row = np.uint64(start + s * one[m] + t * two[m])  # unsigned: no check for negative indices
                 for c in range(Q):
                     logits[m, c] += f * tables.values[row, c]
         else:
