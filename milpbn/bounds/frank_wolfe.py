@@ -35,6 +35,8 @@ FIRST_TEMPERATURE, LOWEST_TEMPERATURE = 0.2, 1e-6
 REFRESH = 64
 #: Most vertices a point keeps; beyond that the lightest is given up for the new one.
 MOST_VERTICES = 600
+#: Of what a split can bring, so much may be left to be gained.
+PART = 0.2
 #: Why `take_steps` returned.
 PAUSED, PRUNED, CONVERGED, INFEASIBLE = 0, 1, 2, 3
 #: Places in `Point.numbers` and `Point.counts`.
@@ -334,7 +336,7 @@ def _step_length(model, point, temperature, slope, linear_slope, longest):  # ty
 
 
 @njit(cache=True, nogil=True)
-def take_steps(model, node, point, target, share, n_steps, parallel):  # type: ignore[no-untyped-def]
+def take_steps(model, node, point, target, share, before, n_steps, parallel):  # type: ignore[no-untyped-def]
     """Step until the bound reaches a target, or bound and point meet, or the number of steps is used up.
 
     Parameters
@@ -348,7 +350,9 @@ def take_steps(model, node, point, target, share, n_steps, parallel):  # type: i
     target : float
         A bound of at most this is small enough.
     share : float
-        Bound and score at the point may differ by this share of the bound's distance to the target.
+        Bound and score at the point may differ by this share of the bound's distance to the target,
+    before : float
+        and by `PART` of the distance of this bound, that of the part that was split, to the score at the point.
     n_steps : int
         Most steps; each costs one product with the coefficients.
     parallel : bool
@@ -397,7 +401,8 @@ def take_steps(model, node, point, target, share, n_steps, parallel):  # type: i
             point.best_shares[:n] = point.shares[:n]
             if bound <= target:
                 return PRUNED
-        if numbers[BOUND] - numbers[RELAXED] <= share * (numbers[BOUND] - target):
+        enough = max(share * (numbers[BOUND] - target), PART * (before - numbers[RELAXED]))
+        if numbers[BOUND] - numbers[RELAXED] <= enough:
             return CONVERGED
         # The worst vertex gives share to the oracle's answer.
         worst, same = 0, -1

@@ -184,7 +184,14 @@ class Root:
         while not stopping() and self.steps < max_steps:
             begun, before = time.monotonic(), int(counts[STEPS])
             status = take_steps(
-                self.model, self.node, self.point, incumbent, WORTHWHILE, self._per_slice, self.parallel
+                self.model,
+                self.node,
+                self.point,
+                incumbent,
+                WORTHWHILE,
+                -np.inf,
+                self._per_slice,
+                self.parallel,
             )
             self.steps += int(counts[STEPS]) - before
             if status == INFEASIBLE:

@@ -40,15 +40,17 @@ from milpbn.bounds.proof import Proof
 from milpbn.bounds.reduction import deletion_threshold
 from milpbn.bounds.root import Root
 from milpbn.bounds.space import Decision, Part
-from milpbn.learners.local_search import LocalSearch
+from milpbn.learners.local_search import CHANGES, MINIMAL_GAIN, LocalSearch
 from milpbn.network.structure import Structure
 
 #: A part is closed when its bound exceeds the incumbent by at most this share: half of what counts as optimal.
 CLOSE = 5e-7
 #: Steps between two looks at the clock, between two choices of samples, and the most that a part gets.
-BURST, SAMPLED_STEPS, MOST_STEPS = 8, 40, 120
+BURST, SAMPLED_STEPS, MOST_STEPS = 8, 48, 240
 #: The steps end when this share of the bound's distance to the incumbent could still be gained by more of them.
-SHARE = 0.15
+SHARE = 0.01
+#: Splits between two searches near the incumbent, at most.
+MOST_PAUSE = 100.0
 #: Samples whose margin exceeds gamma by this share of it are left out of some steps.
 WIDTH = 0.4
 
@@ -134,11 +136,13 @@ class Tree:
         self.incumbent = root.value(best)
         self._heap: list[tuple[float, int, Open]] = []
         self._busy: dict[int, float] = {}
-        self._lock = threading.Condition()
+        self._lock = threading.Condition(threading.RLock())
         self._numbers = 0
         self._bytes = 0
         self._closed = -np.inf
         self._climbed: set[bytes] = set()
+        self._searches = 0
+        self._next_search, self._pause = 0.0, 1.0
         self._failure: BaseException | None = None
 
     @property
@@ -224,6 +228,7 @@ class Tree:
                     finished = True
                 else:
                     children, finished = self._split(mine, point)
+                    self._search_on(self._numbers // 2)
                 with self._lock:
                     self._busy.pop(worker, None)
                     if not finished:
@@ -277,7 +282,7 @@ class Tree:
                 # No structure: any weights prove it.
                 notes.append(self._leaf(number, opened.vertices, opened.shares, opened.temperature))
                 continue
-            if not self._improve(node, point):
+            if not self._improve(node, point, opened.bound):
                 return [], False
             bound = float(point.numbers[BOUND])
             self.chooser.learn(opened.decision, inside, opened.share, opened.bound - bound)
@@ -303,7 +308,7 @@ class Tree:
                 note()
         return [child for _, child in results if child is not None], True
 
-    def _improve(self, node: Node, point: Point) -> bool:
+    def _improve(self, node: Node, point: Point, before: float) -> bool:
         """Take steps until the bound is about as low as it gets; return False if told to stop."""
         width = WIDTH * self.model.softening.cap
         while True:
@@ -312,10 +317,10 @@ class Tree:
             few = point._replace(logits=logits, direction=np.empty_like(logits))
             few.numbers[BOUND] = np.inf
             few.numbers[RELAXED] = -np.inf
-            before = int(few.counts[STEPS])
+            begun = int(few.counts[STEPS])
             status = PAUSED
-            while status == PAUSED and few.counts[STEPS] < before + SAMPLED_STEPS:
-                status = take_steps(model, node, few, self.target, SHARE, BURST, False)
+            while status == PAUSED and few.counts[STEPS] < begun + SAMPLED_STEPS:
+                status = take_steps(model, node, few, self.target, SHARE, before, BURST, False)
                 if self._stopping():
                     return False
             if status == INFEASIBLE:
@@ -324,7 +329,7 @@ class Tree:
             bound = float(point.numbers[BOUND])
             if bound <= self.target:
                 return True
-            if point.counts[FOUND] and before == 0:
+            if point.counts[FOUND] and begun == 0:
                 self._look_at(point)
                 refresh(self.model, point, False)
             if (status == CONVERGED or point.counts[STEPS] >= MOST_STEPS) and status != PRUNED:
@@ -347,10 +352,32 @@ class Tree:
         search = LocalSearch(self.problem, structure, parallel=False)
         rng = np.random.default_rng([self.random_state, len(self._climbed)])
         value = search.climb(rng, self._stopping)
-        if value > self.incumbent:
-            with self._lock:
-                self.best = self._found(search.structure) or self.best
-                self.incumbent = max(self.incumbent, value)
+        with self._lock:
+            if value > self.incumbent:
+                self._take(search.structure, value)
+
+    def _search_on(self, splits: int) -> None:
+        """Climb from near the incumbent, often while that brings something."""
+        with self._lock:
+            if splits < self._next_search:
+                return
+            self._searches += 1
+            self._next_search = splits + self._pause
+            rng = np.random.default_rng([self.random_state, 1, self._searches])
+            start = self.best
+        search = LocalSearch(self.problem, start, parallel=False)
+        search.perturb(rng, int(rng.integers(*CHANGES)))
+        value = search.climb(rng, self._stopping)
+        with self._lock:
+            if value > self.incumbent + MINIMAL_GAIN:
+                self._pause = 1.0
+                self._take(search.structure, value)
+            else:
+                self._pause = min(MOST_PAUSE, self._pause * 1.1)
+
+    def _take(self, structure: Structure, value: float) -> None:
+        self.best = self._found(structure) or self.best
+        self.incumbent = max(self.incumbent, value)
 
     def _deletable(self, node: Node, point: Point) -> NDArray[np.int64]:
         """Return the entries that no better structure of a part has."""

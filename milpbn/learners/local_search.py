@@ -7,12 +7,17 @@ from collections.abc import Callable, Iterable
 import numpy as np
 from numpy.typing import NDArray
 
+from milpbn.bounds.kernels import Duals, add_gradient, empty_duals, weigh
 from milpbn.network.structure import Structure
 from milpbn.scores.problem import Problem
 from milpbn.scores.products import add_columns, score_changes, total_score
 
 #: Changes that gain less, in nats, are rounding.
 MINIMAL_GAIN = 1e-9
+#: A restart begins with at least and less than so many random changes.
+CHANGES = 2, 6
+#: Temperature, in nats, at which the soft minimum is the minimum.
+HARD = 1e-9
 
 
 class LocalSearch:
@@ -42,6 +47,7 @@ class LocalSearch:
         self._column = np.full(candidates.n_sets, -1, dtype=np.int64)
         if problem.margins is not None:
             self._column[problem.margins.columns] = np.arange(len(problem.margins.columns))
+        self._duals: Duals | None = None
         self._refresh()
 
     def _refresh(self) -> None:
@@ -61,10 +67,11 @@ class LocalSearch:
         """The score of the current structure, by the coefficients."""
         return self.problem.value(self.problem.indicator(self.choice))
 
-    def scores(self, variable: int) -> NDArray[np.float64]:
+    def scores(self, variable: int, wanted: NDArray[np.bool_] | None = None) -> NDArray[np.float64]:
         """Return the score with each candidate set of one variable in place of the current one.
 
-        float64 array, shape (number of candidates,); cyclic choices are scored too.
+        float64 array, shape (number of candidates,); cyclic choices are scored too. With `wanted`, a bool array
+        of that shape, only those candidates are scored, and the others are -inf.
         """
         problem, candidates = self.problem, self.problem.candidates
         a, b = int(candidates.offsets[variable]), int(candidates.offsets[variable + 1])
@@ -78,23 +85,48 @@ class LocalSearch:
         margins = problem.margins
         if margins is None:
             return values
+        if wanted is None:
+            wanted = np.ones(b - a, dtype=bool)
         columns = self._column[a:b]
         base = self._logits
         current = self._column[self.choice[variable]]
         if current >= 0:
             base = base.copy()
             add_columns(margins.flat, current[None], -np.ones(1), base, False)
-        active = np.flatnonzero(columns >= 0)
-        part = np.empty(b - a)
-        if len(active) < b - a:
-            part[:] = total_score(margins.flat, margins.softening, base, margins.smallest)
+        part = np.full(b - a, -np.inf)
+        idle = wanted & (columns < 0)
+        if idle.any():
+            part[idle] = total_score(margins.flat, margins.softening, base, margins.smallest)
+        active = np.flatnonzero(wanted & (columns >= 0))
         if len(active):
-            # The active columns of a variable are neighbours: candidates are listed in ascending order.
-            first, last = int(columns[active[0]]), int(columns[active[-1]]) + 1
             part[active] = score_changes(
-                margins.flat, margins.softening, base, first, last, margins.smallest, self._parallel
+                margins.flat,
+                margins.spreads,
+                margins.softening,
+                base,
+                columns[active],
+                margins.smallest,
+                self._parallel,
             )
         return values + part
+
+    def _promise(self) -> NDArray[np.float64] | None:
+        """Return weights whose difference bounds what any change of a parent set gains, shape (P,).
+
+        The score is concave in eta, so that a supergradient g at the current structure bounds every other
+        structure: f(z') <= f(z) + g @ (z' - z). None for scores without one.
+        """
+        problem, margins = self.problem, self.problem.margins
+        if margins is None or margins.smallest or problem.curve is not None:
+            return None
+        if self._duals is None:
+            self._duals = empty_duals(margins.flat)
+        temperature = 1.0 if margins.likelihood else HARD
+        weigh(margins.flat, margins.softening, self._logits, temperature, self._duals)
+        gradient = problem.linear.copy()
+        everything = np.ones(len(gradient), dtype=bool)
+        add_gradient(margins.flat, self._duals, everything, gradient, self._parallel)
+        return gradient
 
     def admissible(self, variable: int) -> NDArray[np.bool_]:
         """Return which candidate sets of a variable keep the graph acyclic and the child limits, shape (Q_i,)."""
@@ -129,17 +161,26 @@ class LocalSearch:
         improved = True
         while improved and not stopping():
             improved = False
+            promise = self._promise()
             for i in rng.permutation(candidates.n_variables):
                 if len(candidates.sets[i]) == 1:
                     continue
                 if stopping():
                     break
-                values = np.where(self.admissible(i), self.scores(i), -np.inf)
+                allowed = self.admissible(i)
                 now = int(self.choice[i] - candidates.offsets[i])
+                if promise is not None:
+                    own = promise[candidates.offsets[i] : candidates.offsets[i + 1]]
+                    allowed &= own > own[now] + MINIMAL_GAIN
+                    if not allowed.any():
+                        continue
+                    allowed[now] = True
+                values = np.where(allowed, self.scores(i, allowed), -np.inf)
                 best = int(np.argmax(values))
                 if values[best] > values[now] + MINIMAL_GAIN:
                     self.move(i, best)
                     improved = True
+                    promise = self._promise()
             self._refresh()
         return self.value
 
@@ -210,6 +251,6 @@ def search(
         if stopping():
             break
         current = LocalSearch(problem, problem.candidates.structure(best[1]), parallel=parallel)
-        current.perturb(rng, int(rng.integers(2, max(3, problem.candidates.n_variables // 3 + 1))))
+        current.perturb(rng, int(rng.integers(*CHANGES)))
         keep(current, current.climb(rng, stopping))
     return problem.candidates.structure(best[1])

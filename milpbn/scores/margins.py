@@ -17,6 +17,7 @@ from milpbn.scores.products import (
     add_columns,
     coefficients,
     flat_tables,
+    table_spreads,
     total_score,
 )
 from milpbn.scores.spec import Score
@@ -65,6 +66,11 @@ class MarginRows:
     def flat(self) -> Tables:
         """The tables as the kernels take them."""
         return flat_tables(self.tables, self.weights)
+
+    @cached_property
+    def spreads(self) -> NDArray[np.float64]:
+        """By how much each column can lower a log-margin, at most, shape (K,)."""
+        return np.asarray(table_spreads(self.flat))
 
     @property
     def softening(self) -> Softening:

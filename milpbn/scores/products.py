@@ -131,65 +131,124 @@ def sample_score(softening, logits, m, true):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _score_change(tables, softening, logits, k, smallest):  # type: ignore[no-untyped-def]
-    """Return the samples' score with column k added to the logits; their least margin if `smallest`."""
-    M, Q = logits.shape
+def _score_change(tables, softening, gaps, sample, weights, k, smallest):  # type: ignore[no-untyped-def]
+    """Return the score of some samples, given the log-odds against all classes, with column k added to them."""
+    Q = gaps.shape[1]
     d, start = tables.domain[k], tables.start[k]
+    two_rows = tables.rows.shape[1] > 1 and tables.rows[d, 1] >= 0 and (
+        tables.rows.shape[1] == 2 or tables.rows[d, 2] < 0
+    )
+    one = tables.codes[tables.rows[d, 0]] if two_rows else tables.codes[0]
+    two = tables.codes[tables.rows[d, 1]] if two_rows else tables.codes[0]
+    s = tables.strides[d, 0]
+    t = tables.strides[d, 1] if two_rows else 0
+    values = tables.values
+    cap = softening.cap
+    smooth = softening.smooth
     total = np.inf if smallest else 0.0
-    one = np.empty((1, Q))
-    for m in range(M):
-        row = start + cell_of(tables, d, m)
-        y = tables.true[m]
-        if softening.smooth:
-            for c in range(Q):
-                one[0, c] = logits[m, c] + tables.values[row, c]
-            total += tables.weights[m] * sample_score(softening, one, 0, y)
-            continue
-        own = logits[m, y] + tables.values[row, y]
-        low = softening.cap
+    for x in range(len(sample)):
+        m = sample[x]
+        if two_rows:
+            row = np.uint64(start + s * one[m] + t * two[m])
+        else:
+            row = np.uint64(start + cell_of(tables, d, m))
+        own = values[row, np.uint64(tables.true[m])]
+        low = np.inf
         for c in range(Q):
-            if c != y:
-                v = own - logits[m, c] - tables.values[row, c]
-                if v < low:
-                    low = v
-        if smallest:
+            v = gaps[x, c] - values[row, c]
+            low = min(low, v)
+        low += own
+        if smooth:
+            least = min(low, 0.0)
+            mass = np.exp(least)
+            for c in range(Q):
+                mass += np.exp(least - (gaps[x, c] + own - values[row, c]))
+            total += weights[x] * (least - np.log(mass))
+        elif smallest:
             total = min(total, low)
         else:
-            total += tables.weights[m] * low
+            total += weights[x] * min(low, cap)
     return total
 
 
 @njit(cache=True, nogil=True, parallel=True)
-def _changes_parallel(tables, softening, logits, first, last, smallest, out):  # type: ignore[no-untyped-def]
-    for k in prange(first, last):
-        out[k - first] = _score_change(tables, softening, logits, k, smallest)
+def _changes_parallel(tables, softening, gaps, sample, weights, columns, smallest, out):  # type: ignore[no-untyped-def]
+    for n in prange(len(columns)):
+        out[n] = _score_change(tables, softening, gaps, sample, weights, columns[n], smallest)
 
 
 @njit(cache=True, nogil=True)
-def score_changes(tables, softening, logits, first, last, smallest, parallel):  # type: ignore[no-untyped-def]
-    """Return the samples' score with each of the columns first <= k < last added to the logits.
+def table_spreads(tables):  # type: ignore[no-untyped-def]
+    """Return for every column by how much its table can lower a log-margin, at most; float64 array, shape (K,)."""
+    out = np.zeros(len(tables.columns))
+    for k in range(len(out)):
+        start = tables.start[k]
+        for row in range(start, start + tables.sizes[tables.domain[k]]):
+            out[k] = max(out[k], tables.values[row].max() - tables.values[row].min())
+    return out
+
+
+@njit(cache=True, nogil=True)
+def score_changes(tables, spreads, softening, logits, columns, smallest, parallel):  # type: ignore[no-untyped-def]
+    """Return the samples' score with each of some columns added to the logits, one at a time.
+
+    Samples whose margin stays beyond gamma whatever the columns are not looked at again.
 
     Parameters
     ----------
     tables : Tables
         Coefficients.
+    spreads : float64 array, shape (K,)
+        See `table_spreads`.
     softening : Softening
         What a sample adds.
     logits : float64 array, shape (M, Q)
         Of all other variables' choices.
-    first, last : int
+    columns : int64 array, shape (n,)
         Columns.
     smallest : bool
         The hard margin: the least margin of all samples.
     parallel : bool
         Use threads.
     """
-    out = np.empty(last - first)
+    M, Q = logits.shape
+    reach = np.inf
+    if not smallest and not softening.smooth:
+        reach = softening.cap
+        for k in columns:
+            reach = max(reach, softening.cap + spreads[k])
+    sample = np.empty(M, dtype=np.int64)
+    n = 0
+    decided = 0.0
+    for m in range(M):
+        y = tables.true[m]
+        own = logits[m, y]
+        low = np.inf
+        for c in range(Q):
+            if c != y:
+                low = min(low, own - logits[m, c])
+        if low < reach:
+            sample[n] = m
+            n += 1
+        else:
+            decided += tables.weights[m] * softening.cap
+    sample = sample[:n]
+    gaps = np.empty((n, Q))
+    weights = np.empty(n)
+    for x in range(n):
+        m = sample[x]
+        weights[x] = tables.weights[m]
+        for c in range(Q):
+            gaps[x, c] = logits[m, tables.true[m]] - logits[m, c]
+        gaps[x, tables.true[m]] = np.inf
+    out = np.empty(len(columns))
     if parallel:
-        _changes_parallel(tables, softening, logits, first, last, smallest, out)
+        _changes_parallel(tables, softening, gaps, sample, weights, columns, smallest, out)
     else:
-        for k in range(first, last):
-            out[k - first] = _score_change(tables, softening, logits, k, smallest)
+        for x in range(len(columns)):
+            out[x] = _score_change(tables, softening, gaps, sample, weights, columns[x], smallest)
+    if not smallest:
+        out += decided
     return out
 
 
