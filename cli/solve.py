@@ -31,6 +31,7 @@ class Files:
 
     output: str | None
     classifier: str | None
+    certificate: str | None
     trace: str | None
     log: str | None
     quiet: bool
@@ -42,6 +43,7 @@ class Files:
     "files",
     option("--output", metavar="FILE", help="result.json, kept up to date while the search runs."),
     option("--classifier", metavar="FILE", help="The classifier as JSON, for predict and evaluate."),
+    option("--certificate", metavar="FILE", help="What proves the bound, for milpbn verify (native backend)."),
     option("--trace", metavar="FILE", help="Incumbent and bound at every change, as JSON lines."),
     option("--log", metavar="FILE", help="The solver's own log."),
     option("-q", "--quiet", is_flag=True, help="No notes and no progress on stderr."),
@@ -50,13 +52,14 @@ class Files:
 def file_options(
     output: str | None,
     classifier: str | None,
+    certificate: str | None,
     trace: str | None,
     log: str | None,
     quiet: bool,
     verbose: bool,
 ) -> Files:
     """Gather the options of the output."""
-    return Files(output, classifier, trace, log, quiet, verbose)
+    return Files(output, classifier, certificate, trace, log, quiet, verbose)
 
 
 @verb(short_help="Find the best structure, and bound what any could reach.")
@@ -91,6 +94,7 @@ def solve(
     outputs = {
         "--output": files.output,
         "--classifier": files.classifier,
+        "--certificate": files.certificate,
         "--trace": files.trace,
         "--log": files.log,
     }
@@ -111,6 +115,7 @@ def solve(
     options = {
         **search,
         "output": files.output,
+        "certificate": files.certificate,
         "trace": files.trace,
         "log": files.log,
         "verbose": not files.quiet,

@@ -18,7 +18,7 @@ class Options:
     Attributes
     ----------
     backend : str
-        ``auto``, ``highs``, ``cbc``, ``cpsat``, ``scip`` or ``pulp:NAME``.
+        ``auto``, ``native``, ``highs``, ``cbc``, ``cpsat``, ``scip`` or ``pulp:NAME``.
     acyclicity : {"order", "cluster"}
         Formulation of acyclicity.
     time_limit : float or None
@@ -45,6 +45,8 @@ class Options:
         ``result.json``, written when done and at least every 30 seconds.
     trace : path or None
         File for the any-time trace, JSON lines.
+    certificate : path or None
+        File that gets what proves the bound (`milpbn verify`); backend ``native`` only.
     log : path or None
         File for the solver's own log.
     verbose : bool or None
@@ -66,6 +68,7 @@ class Options:
     solver_options: Mapping[str, str] = field(default_factory=dict)
     output: str | os.PathLike[str] | None = None
     trace: str | os.PathLike[str] | None = None
+    certificate: str | os.PathLike[str] | None = None
     log: str | os.PathLike[str] | None = None
     verbose: bool | None = None
 

@@ -151,6 +151,8 @@ class Result:
         Branch-and-bound nodes.
     detail : str
         The solver's own status.
+    proved : mapping or None
+        Arcs that every optimum has (``in``) or lacks (``out``), as pairs of names, among the candidate sets.
     selection : mapping or None
         How p and max_parents were chosen (`milpbn.selection.Selection.to_dict`).
     classifier : Classifier or None
@@ -172,6 +174,7 @@ class Result:
     seed: int = 0
     nodes: int | None = None
     detail: str = ""
+    proved: Mapping[str, Any] | None = None
     selection: Mapping[str, Any] | None = None
     classifier: Classifier | None = field(default=None, repr=False, compare=False)
 
@@ -215,6 +218,7 @@ class Result:
             "trace": [[round(t, 6), _number(z), _number(b)] for t, z, b in self.trace],
             "seed": self.seed,
             "nodes": self.nodes,
+            "proved": None if self.proved is None else dict(self.proved),
             "selection": None if self.selection is None else dict(self.selection),
         }
 
@@ -261,6 +265,7 @@ class Result:
                 trace=tuple((float(t), _finite(z), _finite(b)) for t, z, b in values["trace"]),
                 seed=values["seed"],
                 nodes=values.get("nodes"),
+                proved=values.get("proved"),
                 selection=values.get("selection"),
             )
         except KeyError as error:

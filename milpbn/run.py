@@ -14,8 +14,10 @@ from threadpoolctl import threadpool_limits
 
 from milpbn import interrupts
 from milpbn.backends.base import Backend, Outcome, Settings
+from milpbn.backends.highs import HighsBackend
+from milpbn.backends.native import NativeBackend
 from milpbn.backends.rounds import solve_formulation
-from milpbn.bounds.proof import Proof
+from milpbn.bounds.proof import Proof, certificate_header
 from milpbn.bounds.root import Root, root_bound
 from milpbn.data import Dataset
 from milpbn.errors import InputError, MilpbnError, SolverError
@@ -77,7 +79,7 @@ class Run:
         self.reduced = problem
         #: Where the native backend goes on, and what it has proved so far.
         self.root: Root | None = None
-        self.proof: Proof | None = None
+        self.proof: Proof | None = None if options.certificate is None else Proof()
         self.dataset = dataset
         self.options = options
         self.backend = backend
@@ -105,6 +107,7 @@ class Run:
                     f"The log {os.fspath(options.log)!r} cannot be written ({error.strerror})."
                 ) from None
         self._saved = time.monotonic()
+        self._save_every = SAVE_EVERY
 
     def result(self) -> Result:
         """Search until proof, limit or interrupt, and return what is known then.
@@ -131,6 +134,7 @@ class Run:
                 self._trace.close()
         if self.options.output is not None:
             result.save(self.options.output)
+        self._save_certificate(result)
         if session.error is not None:
             raise session.error
         return result
@@ -140,12 +144,15 @@ class Run:
         session.bound(trivial_bound(self.problem), "certified")
         warm_up(self.problem, bounds=self.options.root_bound)
         self._first_incumbents()
-        if self.options.root_bound and not session.stopping():
-            self._root_bound()
+        native = isinstance(self.backend, NativeBackend)
+        if (self.options.root_bound or native) and not session.stopping():
+            self._root_bound(None if native else self._brief())
         self._tick()
         if session.stopping():
             return
         self._run_backend()
+        if self.root is not None and session.structure is not None and self.options.reduce:
+            self.root.delete(session.structure)  # by the last incumbent
 
     def _first_incumbents(self) -> None:
         first_incumbent(
@@ -156,7 +163,8 @@ class Run:
             found=self._offer_from("local search"),
         )
 
-    def _root_bound(self) -> None:
+    def _root_bound(self, stopping: Callable[[], bool] | None) -> None:
+        """Bound the problem until that brings little; no longer than briefly before a solver of its own."""
         session, before = self.session, self.session.objective
         offer = self._offer_from("frank-wolfe")
 
@@ -167,7 +175,7 @@ class Run:
         self.reduced, self.root = root_bound(
             self.problem,
             session.structure,
-            stopping=self._brief(),
+            stopping=stopping or self._watch,
             bounded=lambda value: session.bound(value, "certified"),
             found=found,
             reduce=self.options.reduce,
@@ -190,11 +198,12 @@ class Run:
         if self.deadline is not None:
             end = min(end, time.monotonic() + BRIEF_SHARE * max(0.0, self.deadline - time.monotonic()))
 
-        def stopping() -> bool:
-            self._tick()
-            return time.monotonic() > end or self.session.stopping()
+        return lambda: self._watch() or time.monotonic() > end
 
-        return stopping
+    def _watch(self) -> bool:
+        """Show progress, and return whether to stop."""
+        self._tick()
+        return self.session.stopping()
 
     def _offer_from(self, source: str) -> Callable[[Structure], None]:
         def found(structure: Structure) -> None:
@@ -221,12 +230,16 @@ class Run:
 
         def work() -> None:
             try:
+                if isinstance(self.backend, NativeBackend) and self.root is not None:
+                    self.outcome = self._branch(self.backend, self.root, settings)
+                    return
                 begun = time.monotonic()
                 session.formulation = formulate(self.reduced, options.acyclicity)
                 self.times["model"] = time.monotonic() - begun
                 if not session.stopping():
+                    solver = HighsBackend() if isinstance(self.backend, NativeBackend) else self.backend
                     self.outcome = solve_formulation(
-                        self.backend, session.formulation, start, settings, session
+                        solver, session.formulation, start, settings, session
                     )
             except BaseException as error:  # handed to the thread that waits
                 failure.append(error)
@@ -261,6 +274,27 @@ class Run:
             raise SolverError(f"{self.info.version} failed: {error}") from error
         self._tick()
 
+    def _branch(self, backend: NativeBackend, root: Root, settings: Settings) -> Outcome:
+        session = self.session
+        offer = self._offer_from("branch and bound")
+
+        def found(structure: Structure) -> Structure | None:
+            offer(structure)
+            return session.structure
+
+        assert session.structure is not None
+        return backend.search(
+            root,
+            session.structure,
+            settings,
+            found=found,
+            bounded=lambda value: session.bound(value, "certified"),
+            counted=session.nodes,
+            stopping=session.stopping,
+            reduce=self.options.reduce,
+            proof=self.proof,
+        )
+
     def _tick(self) -> None:
         """Show what changed, and save it from time to time."""
         session = self.session
@@ -270,9 +304,19 @@ class Run:
             self._progress.line(session.elapsed(), session.node_count, objective, bound, gap, session.source)
         if self._trace is not None:
             self._trace.update(trace)
-        if self.options.output is not None and time.monotonic() - self._saved > SAVE_EVERY:
-            self._result(final=False).save(self.options.output)
+        begun = time.monotonic()
+        if begun - self._saved > self._save_every and (self.options.output or self.options.certificate):
+            result = self._result(final=False)
+            if self.options.output is not None:
+                result.save(self.options.output)
+            self._save_certificate(result)
             self._saved = time.monotonic()
+            # A large certificate is written less often.
+            self._save_every = max(SAVE_EVERY, 20 * (self._saved - begun))
+
+    def _save_certificate(self, result: Result) -> None:
+        if self.proof is not None and self.root is not None and self.options.certificate is not None:
+            self.proof.save(self.options.certificate, certificate_header(result))
 
     def _result(self, *, final: bool) -> Result:
         session, outcome = self.session, self.outcome
@@ -310,6 +354,7 @@ class Run:
             trace=tuple(trace),
             seed=self.options.random_state,
             nodes=session.node_count,
+            proved=None if self.root is None else self.root.proved_arcs(),
             detail=self._detail(),
         )
         return replace(result, classifier=fit_classifier(self.dataset, result)) if final else result

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from milpbn.backends.registry import get_backend
+from milpbn.backends.registry import automatic, get_backend
 from milpbn.data import Dataset, Table, read_table, stratified_folds, validation_split
 from milpbn.data.dataset import UNKNOWN
 from milpbn.errors import InputError
@@ -138,7 +138,7 @@ def select(
     source = data if isinstance(data, Table | Dataset) else read_table(data)
     splits, protocol = _splits(source, chosen.random_state)
     points: list[float | None] = [None] if p_values is None else list(p_values)
-    backend = get_backend(chosen.backend)
+    backend = get_backend(automatic(chosen.backend, score))
     version = backend.version()
     limit = None if chosen.time_limit is None else began + SELECTION_SHARE * chosen.time_limit
     waiting = len(splits) * len(max_parents_values) * len(points)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import time
 from typing import Any
 
-from milpbn.backends.registry import get_backend
+from milpbn.backends.native import NativeBackend
+from milpbn.backends.registry import automatic, get_backend
 from milpbn.data import Dataset, Table, read_table
 from milpbn.errors import InputError
 from milpbn.options import Options
@@ -71,10 +72,24 @@ def solve(
         chosen = Options(**options)
     except TypeError as error:
         raise InputError(f"solve does not take that option ({error}).") from None
-    backend = get_backend(chosen.backend)
+    spec = Score(name=score) if isinstance(score, str) else score
+    backend = get_backend(automatic(chosen.backend, spec))
     version = backend.version()
     backend.check_options(chosen.solver_options)
+    native = isinstance(backend, NativeBackend)
+    if isinstance(backend, NativeBackend):
+        backend.check_score(spec)
+    elif chosen.certificate is not None:
+        raise InputError(
+            f"A certificate comes with the backend native, not with {backend.name}; leave one of them out."
+        )
     dataset = training_data(data)
-    spec = Score(name=score) if isinstance(score, str) else score
-    problem = build_problem(dataset, spec, constraints, merge=chosen.merge, deadline=chosen.deadline(began))
+    problem = build_problem(
+        dataset,
+        spec,
+        constraints,
+        merge=chosen.merge,
+        for_milp=not native,
+        deadline=chosen.deadline(began),
+    )
     return Run(problem, dataset, chosen, backend, version, constraints or Constraints(), began).result()

@@ -8,12 +8,14 @@ from milpbn.backends.base import Backend
 from milpbn.backends.cbc import CbcBackend
 from milpbn.backends.cpsat import CpSatBackend
 from milpbn.backends.highs import HighsBackend
+from milpbn.backends.native import SCORES, NativeBackend
 from milpbn.backends.pulp_solvers import PulpBackend, solver_names
 from milpbn.backends.scip import ScipBackend
 from milpbn.errors import InputError
+from milpbn.scores.spec import Score
 
 _BACKENDS: dict[str, Callable[[], Backend]] = {
-    "auto": HighsBackend,
+    "native": NativeBackend,
     "highs": HighsBackend,
     "cbc": CbcBackend,
     "cpsat": CpSatBackend,
@@ -22,13 +24,20 @@ _BACKENDS: dict[str, Callable[[], Backend]] = {
 _PULP = "pulp:"
 
 
+def automatic(name: str, score: Score) -> str:
+    """Return which backend ``auto`` stands for: the native one for its scores, else HiGHS; other names as they are."""
+    if name.lower() != "auto":
+        return name
+    return "native" if score.name in SCORES else "highs"
+
+
 def backend_names() -> list[str]:
     """Return the names that `get_backend` takes, whether their solvers are installed or not."""
     return [*_BACKENDS, *(_PULP + name for name in solver_names())]
 
 
 def get_backend(name: str) -> Backend:
-    """Return a backend by its name: ``auto``, ``highs``, ``cbc``, ``cpsat``, ``scip`` or ``pulp:NAME``.
+    """Return a backend by its name: ``native``, ``highs``, ``cbc``, ``cpsat``, ``scip`` or ``pulp:NAME``.
 
     Raises
     ------
@@ -40,7 +49,7 @@ def get_backend(name: str) -> Backend:
         return PulpBackend(name[len(_PULP) :])
     make = _BACKENDS.get(name.lower())
     if make is None:
-        raise InputError(f"There is no backend {name!r}; choose one of {', '.join(_BACKENDS)} or pulp:NAME.")
+        raise InputError(f"There is no backend {name!r}; choose one of auto, {', '.join(_BACKENDS)} or pulp:NAME.")
     return make()
 
 

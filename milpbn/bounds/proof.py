@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from milpbn.atomic import atomic_path
 from milpbn.bounds.space import Decision
 from milpbn.errors import InputError
+from milpbn.result import Result
 
 #: Version of the file format.
 VERSION = 1
@@ -119,6 +120,12 @@ class Proof:
         text = np.frombuffer(json.dumps({"version": VERSION, **header}).encode(), dtype=np.uint8)
         with atomic_path(path) as temporary, temporary.open("wb") as file:
             np.savez_compressed(file, header=text, **self.arrays())
+
+
+def certificate_header(result: Result) -> dict[str, Any]:
+    """Return what a certificate says it proves: the result's data, score, constraints, incumbent and bound."""
+    values = result.to_dict()
+    return {key: values[key] for key in ("data", "score", "constraints", "structure", "class", "objective", "bound")}
 
 
 def load_proof(path: str | Path) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:

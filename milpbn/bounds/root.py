@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 
 import numpy as np
@@ -42,8 +41,8 @@ WORTHWHILE = 0.02
 PATIENCE = 60
 #: The steps begin anew on the smaller problem if at least this share of the candidate sets was deleted.
 WORTH_REPEATING = 0.1
-#: So many seconds pass between two looks at the clock.
-SLICE = 0.05
+#: Products of dual weights and columns between two looks at the clock: some 50 ms.
+SLICE = 50_000_000
 #: Threads pay from so many products of samples and domains on.
 LARGE = 2_000_000
 
@@ -103,8 +102,11 @@ class Root:
         self.point: Point = empty_point(self.model)
         self.parallel = threads > 1 and problem.data.n_samples * len(self.model.tables.sizes) > LARGE
         self.bound = np.inf
+        #: The point, as vertices and shares, and the temperature whose weights give the bound.
+        self.weights: tuple[NDArray[np.int64], NDArray[np.float64], float] | None = None
         self.steps = 0
-        self._per_slice = 1
+        work = problem.data.n_samples * len(self.model.tables.columns)
+        self._per_slice = max(1, min(64, SLICE // max(1, work)))
         self.point.gradient[:] = problem.linear
         temperature = FIRST_TEMPERATURE * max(1.0, self.model.softening.cap)
         place(
@@ -151,7 +153,11 @@ class Root:
         """
         while True:
             best = self._steps(best, stopping, bounded, found, max_steps)
-            if not reduce or not np.isfinite(self.bound):
+            if self.proof is not None and self.weights is not None:
+                self.proof.leaf(0, *self.weights)
+            if not np.isfinite(self.point.numbers[BOUND]):
+                return best
+            if not reduce:
                 return best
             before = int(self.allowed.sum())
             self.delete(best)
@@ -182,7 +188,7 @@ class Root:
         incumbent = self.value(best)
         last_bound, last_steps = np.inf, 0
         while not stopping() and self.steps < max_steps:
-            begun, before = time.monotonic(), int(counts[STEPS])
+            before = int(counts[STEPS])
             status = take_steps(
                 self.model,
                 self.node,
@@ -196,10 +202,9 @@ class Root:
             self.steps += int(counts[STEPS]) - before
             if status == INFEASIBLE:
                 raise ValueError("the candidate sets hold no structure")
-            took = time.monotonic() - begun
-            self._per_slice = max(1, min(256, int(self._per_slice * min(4.0, SLICE / max(took, 1e-6)))))
             if numbers[BOUND] < self.bound:
                 self.bound = float(numbers[BOUND])
+                self.weights = self._weights()
                 bounded(self.bound)
             if counts[FOUND] and score_of(
                 self.model, self.point.found, self.point.direction, self.parallel
@@ -220,8 +225,9 @@ class Root:
     def delete(self, best: Structure) -> None:
         """Delete the candidate sets that no better structure than the best known one can have."""
         choice = self.problem.choice(best)
-        assert choice is not None
         point = self.point
+        if choice is None or not np.isfinite(point.numbers[BOUND]):
+            return
         threshold = deletion_threshold(self.value(best)) - float(point.numbers[CONSTANT])
         bounds = heaviest_with(self.model.oracle, point.gradient, self.allowed, threshold)
         gone = self.allowed & (bounds < threshold)
@@ -230,14 +236,35 @@ class Root:
             return
         self.allowed = self.allowed & ~gone
         if self.proof is not None:
-            self.proof.delete(0, *self.weights_of_bound(), np.flatnonzero(gone))
+            self.proof.delete(0, *self._weights(), np.flatnonzero(gone))
 
-    def weights_of_bound(self) -> tuple[NDArray[np.int64], NDArray[np.float64], float]:
-        """Return the point, as vertices and shares, and the temperature whose weights give the bound."""
+    def proved_arcs(self) -> dict[str, list[list[str]]]:
+        """Return the arcs [parent, child] that every optimum has (``in``) or lacks (``out``), by the deletions.
+
+        An optimum scores at least as much as the incumbent that the deletions were made by. Arcs that no
+        candidate set has are left out.
+        """
+        candidates = self.problem.candidates
+        parent, child, entry = candidates.arcs
+        names, V = candidates.names, candidates.n_variables
+        left = np.bincount(candidates.variable[self.allowed], minlength=V)
+        having = np.zeros((V, V), dtype=np.int64)
+        kept = self.allowed[entry]
+        np.add.at(having, (parent[kept], child[kept]), 1)
+        possible = np.zeros((V, V), dtype=bool)
+        possible[parent, child] = True
+        inside = np.argwhere(possible & (having == left[None, :]))
+        outside = np.argwhere(possible & (having == 0))
+        return {
+            "in": [[names[j], names[i]] for j, i in inside.tolist()],
+            "out": [[names[j], names[i]] for j, i in outside.tolist()],
+        }
+
+    def _weights(self) -> tuple[NDArray[np.int64], NDArray[np.float64], float]:
         n = int(self.point.counts[BEST_VERTICES])
         return (
-            self.point.best_vertices[:n],
-            self.point.best_shares[:n],
+            self.point.best_vertices[:n].copy(),
+            self.point.best_shares[:n].copy(),
             float(self.point.numbers[BEST_TEMPERATURE]),
         )
 

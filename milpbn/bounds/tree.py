@@ -40,7 +40,7 @@ from milpbn.bounds.proof import Proof
 from milpbn.bounds.reduction import deletion_threshold
 from milpbn.bounds.root import Root
 from milpbn.bounds.space import Decision, Part
-from milpbn.learners.local_search import CHANGES, MINIMAL_GAIN, LocalSearch
+from milpbn.learners.local_search import CHANGES, HARD, MINIMAL_GAIN, LocalSearch
 from milpbn.network.structure import Structure
 
 #: A part is closed when its bound exceeds the incumbent by at most this share: half of what counts as optimal.
@@ -53,6 +53,10 @@ SHARE = 0.01
 MOST_PAUSE = 100.0
 #: Samples whose margin exceeds gamma by this share of it are left out of some steps.
 WIDTH = 0.4
+
+
+#: Vertices (k, V), shares (k,) and temperature of a point.
+ProofWeights = tuple[NDArray[np.int64], NDArray[np.float64], float]
 
 
 @dataclass
@@ -70,12 +74,14 @@ class Open:
     temperature: float
     decision: Decision
     share: float
+    #: What proves the bound, if a proof is wanted.
+    weights: ProofWeights | None
 
     @property
     def nbytes(self) -> int:
         """Bytes that it holds."""
         arrays = (self.allowed, self.vertices, self.shares, self.gradient)
-        return 400 + sum(a.nbytes for a in arrays)
+        return 500 + sum(a.nbytes for a in arrays)
 
 
 class Tree:
@@ -155,17 +161,17 @@ class Tree:
         root = self.root
         part = Part(root.allowed, ())
         point = root.point
-        if self.proof is not None:
-            self.proof.leaf(0, *root.weights_of_bound())
-        if root.bound <= self.target:
-            self._closed = root.bound
-            self._tell()
-            return True
-        opened = self._open(0, 0, part, point)
+        opened = None
+        if root.bound > self.target:
+            opened = self._open(0, 0, part, point, root.weights)
         if opened is None:
             self._closed = root.bound
+            if root.bound > self.target:
+                self._closed, weights = self._only_structure(part, point)
+                self._leaf(0, weights)()
             self._tell()
             return True
+        opened.bound = root.bound
         self._push(opened)
         others = [
             threading.Thread(target=self._work, args=(k,), name=f"milpbn-native-{k}", daemon=True)
@@ -260,7 +266,7 @@ class Tree:
         P = len(self.model.linear)
         n = self.model.oracle.n
         part = Part(np.unpackbits(opened.allowed, count=P).astype(bool), opened.edges)
-        results: list[tuple[bool, Open | None]] = []
+        results: list[Open] = []
         notes: list[Callable[[], None]] = []
         with self._lock:
             numbers = (self._numbers + 1, self._numbers + 2)
@@ -280,33 +286,37 @@ class Tree:
             )
             if not reached:
                 # No structure: any weights prove it.
-                notes.append(self._leaf(number, opened.vertices, opened.shares, opened.temperature))
+                notes.append(self._leaf(number, opened.weights))
                 continue
             if not self._improve(node, point, opened.bound):
                 return [], False
             bound = float(point.numbers[BOUND])
             self.chooser.learn(opened.decision, inside, opened.share, opened.bound - bound)
-            notes.append(self._leaf(number, *self._weights(point)))
-            bound = min(bound, opened.bound)
-            if bound <= self.target:
-                self._closed = max(self._closed, bound)
-                continue
-            if self.reduce:
-                gone = self._deletable(node, point)
-                if len(gone):
-                    half.allowed[gone] = False
-                    notes.append(self._deletion(number, point, gone))
-            child = self._open(number, opened.depth + 1, half, point)
+            weights = self._weights(point)
+            if bound > opened.bound:
+                bound, weights = opened.bound, opened.weights
+            child = None
+            if bound > self.target:
+                if self.reduce:
+                    gone = self._deletable(node, point)
+                    if len(gone):
+                        half.allowed[gone] = False
+                        notes.append(self._deletion(number, self._weights(point), gone))
+                child = self._open(number, opened.depth + 1, half, point, weights)
+                if child is None:
+                    bound, weights = self._only_structure(half, point)
+            notes.append(self._leaf(number, weights))
             if child is None:
-                self._closed = max(self._closed, bound)
+                with self._lock:
+                    self._closed = max(self._closed, bound)
                 continue
             child.bound = bound
-            results.append((inside, child))
+            results.append(child)
         if self.proof is not None:
             self.proof.branch(opened.number, opened.decision, *numbers)
             for note in notes:
                 note()
-        return [child for _, child in results if child is not None], True
+        return results, True
 
     def _improve(self, node: Node, point: Point, before: float) -> bool:
         """Take steps until the bound is about as low as it gets; return False if told to stop."""
@@ -388,14 +398,15 @@ class Tree:
         )
         return np.flatnonzero(node.allowed & (prices < threshold))
 
-    def _open(self, number: int, depth: int, part: Part, point: Point) -> Open | None:
+    def _open(
+        self, number: int, depth: int, part: Part, point: Point, weights: ProofWeights | None
+    ) -> Open | None:
         """Return a part with the decision that will split it, or None if it holds one structure at most."""
         n = int(point.counts[VERTICES])
-        inside = part.allowed[point.vertices[:n]].all(axis=1)
-        if not inside.any():
-            inside[:] = True
-        vertices, shares = point.vertices[:n][inside], point.shares[:n][inside]
-        shares = shares / shares.sum()
+        vertices, shares = point.vertices[:n], point.shares[:n]
+        inside = part.allowed[vertices].all(axis=1)
+        if inside.any():
+            vertices, shares = vertices[inside], shares[inside] / shares[inside].sum()
         chosen = self.chooser.choose(vertices, shares, part.allowed)
         if chosen is None:
             return None
@@ -406,31 +417,43 @@ class Tree:
             np.packbits(part.allowed),
             part.edges,
             vertices.astype(np.int32),
-            shares,
+            shares.copy(),
             point.gradient.astype(np.float32),
             float(point.numbers[TEMPERATURE]),
             chosen[0],
             chosen[1],
+            weights,
         )
 
-    def _weights(self, point: Point) -> tuple[NDArray[np.int64], NDArray[np.float64], float]:
-        n = int(point.counts[BEST_VERTICES])
-        return (
-            point.best_vertices[:n].copy() if self.proof is not None else point.best_vertices[:0],
-            point.best_shares[:n].copy(),
-            float(point.numbers[BEST_TEMPERATURE]),
-        )
+    def _only_structure(self, part: Part, point: Point) -> tuple[float, ProofWeights | None]:
+        """Bound the one structure of a part by weights on its least margins: by its score."""
+        point.vertices[0] = np.flatnonzero(part.allowed)
+        point.shares[0] = 1.0
+        point.counts[VERTICES], point.counts[BEST_VERTICES] = 1, 0
+        if not self.model.softening.smooth:
+            point.numbers[BEST_TEMPERATURE] = HARD
+        n = self.model.oracle.n
+        node = Node(part.allowed, part.forced(n), len(part.edges))
+        evaluate(self.model, node, point, False)
+        return float(point.numbers[BOUND]), self._weights(point)
 
-    def _leaf(
-        self, number: int, vertices: NDArray[np.integer], shares: NDArray[np.float64], temperature: float
+    def _weights(self, point: Point) -> ProofWeights | None:
+        """Return what proves the bound of a point that was evaluated, if a proof is wanted."""
+        if self.proof is None:
+            return None
+        n = int(point.counts[VERTICES])
+        return point.vertices[:n].copy(), point.shares[:n].copy(), float(point.numbers[BEST_TEMPERATURE])
+
+    def _leaf(self, number: int, weights: ProofWeights | None) -> Callable[[], None]:
+        proof = self.proof
+        if proof is None or weights is None:
+            return lambda: None
+        return lambda: proof.leaf(number, *weights)
+
+    def _deletion(
+        self, number: int, weights: ProofWeights | None, gone: NDArray[np.int64]
     ) -> Callable[[], None]:
         proof = self.proof
-        if proof is None:
-            return lambda: None
-        return lambda: proof.leaf(number, vertices.astype(np.int64), shares, temperature)
-
-    def _deletion(self, number: int, point: Point, gone: NDArray[np.int64]) -> Callable[[], None]:
-        proof, weights = self.proof, self._weights(point)
-        if proof is None:
+        if proof is None or weights is None:
             return lambda: None
         return lambda: proof.delete(number, *weights, gone)
