@@ -136,7 +136,7 @@ class ScoreOptions:
         "--score",
         "name",
         metavar="NAME",
-        help="sm (the default), sbm, hard-margin, ll, mdl or bic, aic, aicc, bdeu.",
+        help="sm (the default), sbm, hard-margin, cll, ll, mdl or bic, aic, aicc, bdeu.",
     ),
     option("--p", type=NUMBER_OR_CV, help="gamma = log(p / (1 - p)); default 0.99. cv: by validation."),
     option("--gamma", type=NUMBER, help="Desired log-margin in nats, instead of --p."),
@@ -160,9 +160,9 @@ class ScoreOptions:
     option(
         "--penalty",
         metavar="bic|aic|NATS",
-        help="Subtract from a margin score per free parameter.",
+        help="Subtract from a margin score or cll per free parameter.",
     ),
-    option("--hybrid", type=NUMBER, help="Add so many times the log-likelihood to a margin score."),
+    option("--hybrid", type=NUMBER, help="Add so many times the log-likelihood to a margin score or cll."),
 )
 def score_options(
     name: str | None,

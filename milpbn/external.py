@@ -125,6 +125,11 @@ def export_model(
     dataset = training_data(data)
     spec = Score(name=score) if isinstance(score, str) else score
     rules = constraints or Constraints()
+    if spec.name == "cll":
+        raise InputError(
+            "The score cll is not piecewise linear, so that a model in a file could only be a relaxation of it; "
+            "maximise it with milpbn solve."
+        )
     problem = build_problem(dataset, spec, rules, merge=merge)
     formulation = formulate(problem)
     mark = fingerprint(dataset.sha256, spec, rules, formulation.acyclicity, merge)

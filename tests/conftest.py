@@ -13,9 +13,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--oracle-problems",
         type=int,
-        default=200,
+        default=225,
         metavar="N",
-        help="number of random problems that every solver has to agree with enumeration on (default: 200)",
+        help="number of random problems that every solver has to agree with enumeration on (default: 225)",
     )
     parser.addoption("--slow", action="store_true", help="run the tests that take minutes, too")
 

@@ -1,29 +1,107 @@
-"""The cutting-plane method: solve with few cluster rows, add the violated ones, solve again."""
+"""The cutting-plane method: solve with few rows of a kind, add the violated ones, solve again.
+
+Cluster rows (7) make graphs acyclic; tangent rows make the conditional log-likelihood what it is.
+"""
 
 from __future__ import annotations
 
 import math
 import time
+from collections.abc import Hashable, Sequence
 from dataclasses import replace
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from milpbn.backends.base import Backend, Events, LazyBackend, Outcome, Settings
 from milpbn.model.clusters import MINIMAL_VIOLATION, cluster_slack, cyclic_clusters, fractional_clusters
-from milpbn.model.formulation import Formulation, cluster_entries
+from milpbn.model.formulation import Formulation, cluster_block, cluster_entries
+from milpbn.model.rows import RowBlock, stack
+from milpbn.model.tangents import tangent_block
 from milpbn.network.structure import Structure, topological_order
 
 #: Most rounds of rows added to the LP relaxation before the first MILP.
 ROOT_ROUNDS = 50
 #: Share of the remaining time that the rounds on the LP relaxation may take.
 ROOT_SHARE = 0.2
+#: Tangents are added where the score is overestimated by more than this, relative to its size: at the points of
+#: MILPs, where the sum with a solver's own tolerances has to stay below 1e-6, and at those of LP relaxations.
+EXCESS, ROOT_EXCESS = 2e-7, 1e-4
+#: Tangents with more slack than this, in nats, at the last LP's optimum do not go into the MILP.
+ROOT_SLACK = 1e-6
+
+
+class RowKind(Protocol):
+    """Rows of which a formulation holds only some."""
+
+    #: Whether rows that are slack at the LP relaxation's optimum are left out of the MILP.
+    forget: bool
+
+    def violated(self, x: NDArray[np.float64], *, integral: bool) -> dict[Hashable, RowBlock]:
+        """Return what cuts a point off, each block of rows by a key; empty if nothing does."""
+        ...
+
+
+class ClusterRows:
+    """Rows (7), keyed by their cluster."""
+
+    forget = False
+
+    def __init__(self, formulation: Formulation) -> None:
+        self._formulation = formulation
+
+    def violated(self, x: NDArray[np.float64], *, integral: bool) -> dict[Hashable, RowBlock]:
+        candidates = self._formulation.problem.candidates
+        if integral:
+            clusters = cyclic_clusters([candidates.flat[p] for p in self._formulation.choice(x)])
+        else:
+            eta = x[: self._formulation.n_sets]
+            clusters = [
+                s
+                for s in fractional_clusters(candidates, eta)
+                if cluster_slack(candidates, eta, s) < -MINIMAL_VIOLATION
+            ]
+        return {s: cluster_block(candidates, s) for s in clusters}
+
+
+class TangentRows:
+    """Tangents of the conditional log-likelihood, keyed by the point that they touch it at."""
+
+    forget = True
+
+    def __init__(self, formulation: Formulation) -> None:
+        self._formulation = formulation
+        #: Points so far; the formulation's own tangents are those of point 0.
+        self._points = 0
+
+    def violated(self, x: NDArray[np.float64], *, integral: bool) -> dict[Hashable, RowBlock]:
+        problem = self._formulation.problem
+        assert problem.margins is not None
+        eta = x[: self._formulation.n_sets]
+        if integral:
+            eta = problem.indicator(self._formulation.choice(x))
+        excess = x[self._formulation.tau] - problem.margins.parts(eta)
+        weights = problem.margins.weights
+        allowed = (EXCESS if integral else ROOT_EXCESS) * max(1.0, abs(problem.value(eta)))
+        if weights @ np.maximum(excess, 0.0) <= allowed:
+            return {}
+        # Those left out may still add up to a part of what is allowed.
+        return self.at(eta, np.flatnonzero(excess > 0.25 * allowed / weights.sum()))
+
+    def at(self, eta: NDArray[np.float64], samples: NDArray[np.integer] | None = None) -> dict[Hashable, RowBlock]:
+        """Return the tangents at a point, of some samples or of all."""
+        margins = self._formulation.problem.margins
+        assert margins is not None
+        every = np.arange(margins.n_samples) if samples is None else samples
+        self._points += 1
+        return {eta.tobytes(): tangent_block(margins, self._formulation.tau.start, eta, every, self._points)}
 
 
 def solve_formulation(
     backend: Backend, formulation: Formulation, start: Structure | None, settings: Settings, events: Events
 ) -> Outcome:
-    """Solve a formulation to the end, with rounds of cluster rows where it is a relaxation.
+    """Solve a formulation to the end, with rounds of rows where it is a relaxation.
 
     Parameters
     ----------
@@ -31,13 +109,14 @@ def solve_formulation(
         Any solver.
     formulation : Formulation
         With ``acyclicity='order'`` it is solved once; with ``'cluster'`` rows are added inside the tree of a
-        `LazyBackend`, else in rounds. Every round's bound is valid: it solves a relaxation.
+        `LazyBackend`, else in rounds. Tangents of the conditional log-likelihood are added in rounds by all.
+        Every round's bound is valid: it solves a relaxation.
     start : Structure or None
         Warm start, given to backends that take one.
     settings : Settings
         Limits for all rounds together.
     events : Events
-        Gets cyclic points too; whoever receives them checks.
+        Gets cyclic and overestimated points too; whoever receives them checks.
 
     Returns
     -------
@@ -47,37 +126,50 @@ def solve_formulation(
     def vector(current: Formulation) -> NDArray[np.float64] | None:
         return None if start is None or not backend.capabilities.warm_start else current.vector(start)
 
-    if formulation.acyclicity == "order":
+    kinds: list[RowKind] = []
+    added: set[Hashable] = set()
+    if formulation.acyclicity == "cluster":
+        kinds.append(ClusterRows(formulation))
+    if formulation.tangents:
+        tangents = TangentRows(formulation)
+        kinds.append(tangents)
+        if start is not None:
+            rows = tangents.at(formulation.vector(start)[: formulation.n_sets])
+            added |= rows.keys()
+            formulation = formulation.with_rows(list(rows.values()))
+    if not kinds:
         return backend.solve(formulation.milp, vector(formulation), settings, events)
-    formulation = strengthen_root(formulation, settings, events)
-    if isinstance(backend, LazyBackend):
+    formulation = strengthen_root(formulation, kinds, settings, events)
+    if isinstance(backend, LazyBackend) and not formulation.tangents:
         return _solve_lazily(backend, formulation, vector(formulation), settings, events)
     while True:
-        watch = _CycleWatch(formulation, events)
+        watch = _Watch(kinds, added, events)
         outcome = backend.solve(formulation.milp, vector(formulation), settings, watch)
-        if outcome.infeasible or not outcome.finished or not watch.cyclic:
+        if outcome.infeasible or not outcome.finished or not watch.cut_off:
             return outcome
         remaining = settings.remaining()
         if events.stopping() or remaining == 0.0:
             return Outcome(limit="time", detail=outcome.detail)
-        formulation = formulation.with_clusters(sorted(watch.clusters, key=lambda s: (len(s), sorted(s))))
+        added |= watch.found.keys()
+        formulation = formulation.with_rows(list(watch.found.values()))
 
 
-class _CycleWatch:
-    """Passes events on, and keeps the clusters of the cyclic points among them."""
+class _Watch:
+    """Passes events on, and keeps the rows that cut off points among them."""
 
-    def __init__(self, formulation: Formulation, events: Events) -> None:
-        self._formulation = formulation
+    def __init__(self, kinds: Sequence[RowKind], added: set[Hashable], events: Events) -> None:
+        self._kinds = kinds
+        self._added = added
         self._events = events
-        self.clusters: set[frozenset[int]] = set()
-        #: The last point, the best of the run, has a cycle.
-        self.cyclic = False
+        self.found: dict[Hashable, RowBlock] = {}
+        #: New rows cut off the last point, the best of the run. Those added before can be violated by rounding only.
+        self.cut_off = False
 
     def point(self, x: NDArray[np.float64], source: str) -> None:
-        flat = self._formulation.problem.candidates.flat
-        violated = cyclic_clusters([flat[p] for p in self._formulation.choice(x)])
-        self.clusters.update(violated)
-        self.cyclic = bool(violated)
+        violated = {key: rows for kind in self._kinds for key, rows in kind.violated(x, integral=True).items()}
+        new = violated.keys() - self._added
+        self.cut_off = bool(new)
+        self.found |= {key: violated[key] for key in violated if key in new}
         self._events.point(x, source)
 
     def bound(self, value: float) -> None:
@@ -114,13 +206,17 @@ def _solve_lazily(
     return backend.solve_lazily(formulation.milp, separate, start, settings, events)
 
 
-def strengthen_root(formulation: Formulation, settings: Settings, events: Events) -> Formulation:
-    """Add the cluster rows that the LP relaxation violates, re-solving it after each round.
+def strengthen_root(
+    formulation: Formulation, kinds: Sequence[RowKind], settings: Settings, events: Events
+) -> Formulation:
+    """Add the rows that the LP relaxation violates, re-solving it after each round.
 
     Parameters
     ----------
     formulation : Formulation
-        With ``acyclicity='cluster'``.
+        A relaxation.
+    kinds : sequence of RowKind
+        What it lacks.
     settings : Settings
         At most `ROOT_SHARE` of the time left is used.
     events : Events
@@ -129,7 +225,7 @@ def strengthen_root(formulation: Formulation, settings: Settings, events: Events
     Returns
     -------
     Formulation
-        With the rows found; their number is small, as they are only those once violated.
+        With the rows found, those of some kinds (`RowKind.forget`) only where they bind in the end.
     """
     import highspy
 
@@ -138,8 +234,9 @@ def strengthen_root(formulation: Formulation, settings: Settings, events: Events
     remaining = settings.remaining()
     end = math.inf if remaining is None else time.monotonic() + ROOT_SHARE * remaining
     milp = formulation.milp
-    candidates = formulation.problem.candidates
-    added: list[frozenset[int]] = []
+    kept: dict[Hashable, RowBlock] = {}
+    forgettable: dict[Hashable, RowBlock] = {}
+    x = np.zeros(milp.n_columns)
     with _scheduler_lock:
         highspy.Highs.resetGlobalScheduler(True)
         h = highspy.Highs()
@@ -161,16 +258,32 @@ def strengthen_root(formulation: Formulation, settings: Settings, events: Events
             h.run()
             if h.getModelStatus() != highspy.HighsModelStatus.kOptimal:
                 break
-            eta = np.array(h.getSolution().col_value[: formulation.n_sets])
+            x = np.array(h.getSolution().col_value)
             # The dual feasibility tolerance allows the LP value to be this much below the true one.
             value = h.getInfo().objective_function_value
             events.bound(value + 1e-7 * max(1.0, abs(value)))
-            new = [s for s in fractional_clusters(candidates, eta) if s not in added]
-            new = [s for s in new if cluster_slack(candidates, eta, s) < -MINIMAL_VIOLATION]
+            new: list[RowBlock] = []
+            for kind in kinds:
+                rows = kind.violated(x, integral=False)
+                rows = {key: block for key, block in rows.items() if key not in kept and key not in forgettable}
+                (forgettable if kind.forget else kept).update(rows)
+                new += rows.values()
             if not new:
                 break
-            added += new
-            for cluster in new:
-                entries = cluster_entries(candidates, cluster).astype(np.int32)
-                h.addRow(1.0, highspy.kHighsInf, len(entries), entries, np.ones(len(entries)))
-    return formulation.with_clusters(added)
+            _add_rows(h, stack(new, milp.n_columns))
+    binding = [block.take(np.flatnonzero(block.slack(x) <= ROOT_SLACK)) for block in forgettable.values()]
+    return formulation.with_rows([*kept.values(), *binding])
+
+
+def _add_rows(h: Any, rows: RowBlock) -> None:
+    """Add rows to a Highs object."""
+    A = rows.matrix
+    h.addRows(
+        len(rows.names),
+        rows.lower,
+        rows.upper,
+        A.nnz,
+        A.indptr[:-1].astype(np.int32),
+        A.indices.astype(np.int32),
+        A.data,
+    )

@@ -51,6 +51,9 @@ BURST, SAMPLED_STEPS, MOST_STEPS = 8, 48, 240
 SHARE = 0.01
 #: Splits between two searches near the incumbent, at most.
 MOST_PAUSE = 100.0
+#: Entries are left out of some steps if the best structure that has one is worse by this share of the distance
+#: to the incumbent.
+ENTRIES = 0.1
 #: Samples whose margin exceeds gamma by this share of it are left out of some steps.
 WIDTH = 0.4
 
@@ -319,33 +322,50 @@ class Tree:
         return results, True
 
     def _improve(self, node: Node, point: Point, before: float) -> bool:
-        """Take steps until the bound is about as low as it gets; return False if told to stop."""
+        """Take steps until the bound is about as low as it gets; return False if told to stop.
+
+        The steps look at few samples and few entries: most samples are far beyond gamma and stay there, and most
+        entries are far from being in a heaviest structure. What they lead to is evaluated on the whole part.
+        """
         width = WIDTH * self.model.softening.cap
         while True:
-            # Most samples are far beyond gamma, and stay there.
             model, logits = near_the_cap(self.model, point.logits, width)
             few = point._replace(logits=logits, direction=np.empty_like(logits))
+            promising = self._promising(node, point, ENTRIES * (before - self.target))
             few.numbers[BOUND] = np.inf
             few.numbers[RELAXED] = -np.inf
             begun = int(few.counts[STEPS])
             status = PAUSED
             while status == PAUSED and few.counts[STEPS] < begun + SAMPLED_STEPS:
-                status = take_steps(model, node, few, self.target, SHARE, before, BURST, False)
+                status = take_steps(model, promising, few, self.target, SHARE, before, BURST, False)
                 if self._stopping():
                     return False
             if status == INFEASIBLE:
-                return True
+                status = PRUNED
+            guess = float(few.numbers[BOUND])
             evaluate(self.model, node, point, False)
             bound = float(point.numbers[BOUND])
-            if bound <= self.target:
+            if bound <= self.target or bound == -np.inf:
                 return True
             if point.counts[FOUND] and begun == 0:
                 self._look_at(point)
                 refresh(self.model, point, False)
-            if (status == CONVERGED or point.counts[STEPS] >= MOST_STEPS) and status != PRUNED:
+            missed = bound - guess > 0.1 * max(0.0, before - guess)
+            if point.counts[STEPS] >= MOST_STEPS * (2 if missed else 1):
                 return True
-            if point.counts[STEPS] >= 2 * MOST_STEPS:
+            if status == CONVERGED and not missed:
                 return True
+
+    def _promising(self, node: Node, point: Point, reach: float) -> Node:
+        """Return a node with the entries only that can be in a structure at most `reach` from the heaviest."""
+        prices = np.empty(len(self.model.linear))
+        price_entries(
+            self.model.oracle, point.gradient, node.allowed, node.forced, node.n_forced, -np.inf, prices
+        )
+        near = node.allowed & (prices >= prices.max() - reach)
+        n = int(point.counts[VERTICES])
+        near[point.vertices[:n].ravel()] = True
+        return node._replace(allowed=near & node.allowed)
 
     def _look_at(self, point: Point) -> None:
         """Climb from the oracle's answer if it is good, and not known."""

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from milpbn.errors import InputError, SolverError
 from milpbn.model.milp import Milp
 from milpbn.model.rows import RowBlock, margin_block, stack
+from milpbn.model.tangents import tangent_block
 from milpbn.network.structure import Structure, topological_order
 from milpbn.scores.candidates import Candidates
 from milpbn.scores.problem import Problem
@@ -52,6 +53,11 @@ class Formulation:
         """Number P of eta columns; they come first."""
         return self.problem.candidates.n_sets
 
+    @property
+    def tangents(self) -> bool:
+        """Whether the samples' rows are tangents, as for the conditional log-likelihood: again a relaxation."""
+        return self.problem.margins is not None and self.problem.margins.likelihood
+
     def vector(self, structure: Structure) -> NDArray[np.float64]:
         """Return the full column vector of a structure: eta, tau, curve and order variables.
 
@@ -70,9 +76,8 @@ class Formulation:
         x[choice] = 1.0
         eta = x[: self.n_sets]
         if self.problem.margins is not None:
-            margins = self.problem.margins.log_margins(eta)
-            gamma = self.problem.margins.gamma
-            x[self.tau] = margins.min() if gamma is None else np.minimum(margins, gamma)
+            parts = self.problem.margins.parts(eta)
+            x[self.tau] = parts.min() if self.problem.margins.smallest else parts
         if self.problem.curve is not None:
             k = float(self.problem.curve.parameters @ eta)
             x[self.curve] = k, self.problem.curve.correction(k)
@@ -108,9 +113,12 @@ class Formulation:
 
     def with_clusters(self, clusters: list[frozenset[int]]) -> Formulation:
         """Return the formulation with one more row (7) for each cluster of variables."""
-        if not clusters:
+        return self.with_rows([cluster_block(self.problem.candidates, s) for s in clusters])
+
+    def with_rows(self, blocks: list[RowBlock]) -> Formulation:
+        """Return the formulation with more rows."""
+        if not blocks:
             return self
-        blocks = [cluster_block(self.problem.candidates, s) for s in clusters]
         added = stack(blocks, self.milp.n_columns)
         milp = replace(
             self.milp,
@@ -219,6 +227,9 @@ def _curve_block(problem: Problem, curve: int) -> RowBlock:
 def formulate(problem: Problem, acyclicity: str = "order") -> Formulation:
     """Formulate a problem as the MILP (19) of P12.
 
+    The conditional log-likelihood is not piecewise linear: its samples get one tangent row each to begin with
+    (`milpbn.model.tangents`), at equal shares of all candidate sets.
+
     Parameters
     ----------
     problem : Problem
@@ -240,13 +251,18 @@ def formulate(problem: Problem, acyclicity: str = "order") -> Formulation:
         raise InputError(f"There is no acyclicity {acyclicity!r}; choose one of {', '.join(ACYCLICITY)}.")
     candidates, margins = problem.candidates, problem.margins
     P, V = candidates.n_sets, candidates.n_variables
-    n_tau = 0 if margins is None else (1 if margins.gamma is None else margins.n_samples)
+    n_tau = 0 if margins is None else (1 if margins.smallest else margins.n_samples)
     n_curve = 0 if problem.curve is None else 2
     n_order = V if acyclicity == "order" else 0
     tau, curve = slice(P, P + n_tau), slice(P + n_tau, P + n_tau + n_curve)
     order = slice(curve.stop, curve.stop + n_order)
 
-    blocks = [] if margins is None else [margin_block(margins, P)]
+    blocks = []
+    if margins is not None and margins.likelihood:
+        shares = 1.0 / np.repeat(np.diff(candidates.offsets), np.diff(candidates.offsets))
+        blocks.append(tangent_block(margins, P, shares, np.arange(n_tau), 0))
+    elif margins is not None:
+        blocks.append(margin_block(margins, P))
     blocks.append(_set_block(candidates))
     if acyclicity == "order":
         blocks.append(_order_block(candidates, order.start))
@@ -261,9 +277,9 @@ def formulate(problem: Problem, acyclicity: str = "order") -> Formulation:
     lower, upper = np.zeros(order.stop), np.ones(order.stop)
     names = [f"p_{i}_{k}" for i, sets in enumerate(candidates.sets) for k in range(len(sets))]
     if margins is not None:
-        c[tau] = 1.0 if margins.gamma is None else margins.weights
+        c[tau] = 1.0 if margins.smallest else margins.weights
         lower[tau] = -np.inf
-        upper[tau] = np.inf if margins.gamma is None else margins.gamma
+        upper[tau] = margins.softening.cap
         names += [f"tau_{m}" for m in range(n_tau)]
     if problem.curve is not None:
         low, high = problem.curve.range(candidates)

@@ -38,6 +38,16 @@ class RowBlock:
         matrix = sp.csr_array((v[keep], (r[keep], c[keep])), shape=(len(names), width))
         return cls(matrix, np.asarray(lower, dtype=np.float64), np.asarray(upper, dtype=np.float64), names)
 
+    def take(self, rows: NDArray[np.integer]) -> RowBlock:
+        """Return some of the rows."""
+        names = [self.names[r] for r in rows]
+        return RowBlock(self.matrix[rows], self.lower[rows], self.upper[rows], names)
+
+    def slack(self, x: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return each row's distance from its nearer bound at a point, negative where it is violated."""
+        activity = self.matrix @ x[: self.matrix.shape[1]]
+        return np.asarray(np.minimum(activity - self.lower, self.upper - activity))
+
 
 def stack(blocks: list[RowBlock], n_columns: int) -> RowBlock:
     """Put blocks below each other, as a matrix of `n_columns` columns with sorted int32 indices."""
@@ -85,8 +95,8 @@ def margin_block(margins: MarginRows, tau: int) -> RowBlock:
     np.negative(data, where=~own, out=data)
     indices = np.empty(indptr[-1], dtype=np.int32)
     indices[~own] = np.broadcast_to(margins.columns.astype(np.int32), flat.shape)[present]
-    indices[own] = tau if margins.gamma is None else np.repeat(tau + np.arange(M, dtype=np.int32), R)
-    width = tau + (1 if margins.gamma is None else M)
+    indices[own] = tau if margins.smallest else np.repeat(tau + np.arange(M, dtype=np.int32), R)
+    width = tau + (1 if margins.smallest else M)
     matrix = sp.csr_array((data, indices, indptr), shape=(M * R, width))
     names = [f"m_{m}_{r}" for m in range(M) for r in range(R)]
     return RowBlock(matrix, np.full(M * R, -np.inf), np.zeros(M * R), names)

@@ -12,6 +12,8 @@ from milpbn.scores.spec import Score
 
 #: Peak bytes per non-zero of the model, its own copies and HiGHS's; benchmarks/memory.py measures it.
 BYTES_PER_NONZERO = 72
+#: Tangents per sample that a model of the conditional log-likelihood holds when most of its rounds are over.
+TANGENTS = 4
 #: Bytes of a candidate parent set as the lists and look-ups of Python hold it.
 BYTES_PER_SET = 200
 
@@ -43,15 +45,21 @@ def require_room(data: Dataset, score: Score, *, for_milp: bool = True) -> None:
     require_memory(BYTES_PER_SET * n_sets, f"A list of {n_sets} candidate parent sets", remedy(score))
     if score.is_margin:
         columns = n_sets - data.n_features  # all but every feature's set without the class
-        per_coefficient, what = 8, COEFFICIENTS
+        per_column, what = 8 * n_margin_rows(data, score), COEFFICIENTS
         if for_milp:
-            per_coefficient, what = 8 + BYTES_PER_NONZERO, COEFFICIENTS_AND_MODEL
-        require_memory(per_coefficient * n_margin_rows(data, score) * columns, what, remedy(score))
+            per_column += BYTES_PER_NONZERO * _n_model_rows(data, score)
+            what = COEFFICIENTS_AND_MODEL
+        require_memory(per_column * columns, what, remedy(score))
 
 
 def n_margin_rows(data: Dataset, score: Score) -> int:
-    """Return the number of margin rows: one per sample and competing class, or per sample under SBM."""
+    """Return the number of rows of coefficients: one per sample and competing class, or per sample under SBM."""
     return data.n_samples * (1 if score.name == "sbm" else data.n_classes - 1)
+
+
+def _n_model_rows(data: Dataset, score: Score) -> int:
+    """Return the number of rows of the samples in the model."""
+    return TANGENTS * data.n_samples if score.name == "cll" else n_margin_rows(data, score)
 
 
 def tables_bytes(data: Dataset, candidates: Candidates, score: Score) -> int:
@@ -139,5 +147,5 @@ def solver_bytes(data: Dataset, candidates: Candidates, score: Score) -> int:
     int
         Bytes, beyond those of the coefficients.
     """
-    nonzeros = n_margin_rows(data, score) * (len(active_columns(candidates)) + 1)
+    nonzeros = _n_model_rows(data, score) * (len(active_columns(candidates)) + 1)
     return BYTES_PER_NONZERO * nonzeros

@@ -7,6 +7,7 @@ from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import log_softmax
 
 from milpbn.data.dataset import Dataset
 from milpbn.scores.candidates import Candidates
@@ -109,6 +110,13 @@ class MarginRows:
         own = logits[every, self.tables.true]
         logits[every, self.tables.true] = -np.inf
         return np.asarray(own - logits.max(axis=1))
+
+    def parts(self, eta: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return what each sample adds without its weight, shape (M,); its log-margin for the hard margin."""
+        if self.likelihood:
+            logits = self.logits(eta)
+            return np.asarray(log_softmax(logits, axis=1)[np.arange(len(logits)), self.tables.true])
+        return np.minimum(self.log_margins(eta), np.inf if self.gamma is None else self.gamma)
 
     def value(self, eta: NDArray[np.float64]) -> float:
         """Return the samples' part of the score, P12 (9); the smallest log-margin without gamma; or the CLL."""

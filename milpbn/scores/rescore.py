@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from milpbn.data.dataset import Dataset
 from milpbn.network.cpt import class_log_joint, fit_cpts
-from milpbn.network.margins import log_margins
+from milpbn.network.margins import log_margins, log_posterior
 from milpbn.network.structure import Structure
 from milpbn.scores.constraints import Rules
 from milpbn.scores.generative import bdeu, family_counts, log_likelihood, n_parameters
@@ -40,6 +40,23 @@ def binary_log_margins(data: Dataset, structure: Structure, smoothing: float) ->
     return result
 
 
+def _discriminative(data: Dataset, structure: Structure, score: Score) -> float:
+    """Return what the samples add to a margin score or to the conditional log-likelihood."""
+    if score.name == "sbm":
+        margins = binary_log_margins(data, structure, score.smoothing)
+    else:
+        cpts = fit_cpts(data, structure, score.smoothing)
+        joint = class_log_joint(data.codes, structure, cpts, data.n_classes)
+        if score.name == "cll":
+            own = log_posterior(joint)[np.arange(data.n_samples), data.y]
+            return math.fsum(data.weights * own)
+        margins = log_margins(joint, data.y)
+    if score.name == "hard-margin":
+        return float(margins.min())
+    assert score.gamma is not None
+    return math.fsum(data.weights * np.minimum(margins, score.gamma))
+
+
 def rescore(data: Dataset, structure: Structure, score: Score, rules: Rules | None = None) -> float:
     """Return the score of a structure, computed from the data.
 
@@ -61,17 +78,7 @@ def rescore(data: Dataset, structure: Structure, score: Score, rules: Rules | No
     """
     total = 0.0
     if score.is_margin:
-        if score.name == "sbm":
-            margins = binary_log_margins(data, structure, score.smoothing)
-        else:
-            joint = class_log_joint(
-                data.codes, structure, fit_cpts(data, structure, score.smoothing), data.n_classes
-            )
-            margins = log_margins(joint, data.y)
-        if score.gamma is None:
-            total = float(margins.min())
-        else:
-            total = math.fsum(data.weights * np.minimum(margins, score.gamma))
+        total = _discriminative(data, structure, score)
     families = list(enumerate(structure.parents))
     M = float(data.weights.sum())
     if score.name == "bdeu":

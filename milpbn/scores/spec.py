@@ -9,8 +9,9 @@ from typing import Any
 
 from milpbn.errors import InputError
 
-#: Scores on the class margins of the samples: not decomposable, one or more rows per sample in the MILP.
-MARGIN_SCORES = ("sm", "sbm", "hard-margin")
+#: Scores on the class margins of the samples: not decomposable, one or more rows per sample in the MILP. The
+#: conditional log-likelihood is a smooth function of the margins against every class.
+MARGIN_SCORES = ("sm", "sbm", "hard-margin", "cll")
 #: Decomposable scores, linear in the parent-set indicators (AICc: up to a convex function of the total).
 GENERATIVE_SCORES = ("ll", "mdl", "aic", "aicc", "bdeu")
 #: Every score name; ``bic`` is another word for ``mdl``.
@@ -53,15 +54,15 @@ class Score:
     class_parents : bool
         The class variable may have feature parents, as in P12 (19).
     smoothing : float
-        Laplace constant a > 0 of the margin scores' parameters (P12 uses 1).
+        Laplace constant a > 0 of the parameters of margin scores and ``cll`` (P12 uses 1).
     parent_sets : {"paper", "all"}
         Candidate sets of the features for generative scores: the margin's ({} and sets with the class) or all.
     equivalent_sample_size : float
         Of the BDeu score.
     penalty : float, "bic" or "aic"
-        Nats subtracted per free parameter from a margin score: a number, log(M) / 2, or 1.
+        Nats subtracted per free parameter from a margin score or ``cll``: a number, log(M) / 2, or 1.
     hybrid : float
-        Factor of the log-likelihood that is added to a margin score.
+        Factor of the log-likelihood that is added to a margin score or ``cll``.
 
     Raises
     ------
@@ -130,7 +131,7 @@ class Score:
 
     @property
     def is_margin(self) -> bool:
-        """Whether the score is made of class margins (else it is generative)."""
+        """Whether the score is made of class margins, as is ``cll`` (else it is generative)."""
         return self.name in MARGIN_SCORES
 
     @property

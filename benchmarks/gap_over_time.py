@@ -1,0 +1,256 @@
+"""The gap over time of the native engine and of HiGHS on P12's compact model, side by side.
+
+    python benchmarks/gap_over_time.py segment adult --data-dir DIR [--p 0.9 0.99] [--time-limit 3600]
+    python benchmarks/gap_over_time.py --report                     table and picture from the runs that are there
+
+Both backends get the same merged training rows, threads and first structure (`first_incumbent`, computed once), one
+after the other on the same machine; HiGHS gets the whole model with order rows (``--no-root-bound --no-reduce``).
+Every run has a process of its own, in which both kernels and solver have been at work on a small problem before.
+The clock, and with it the time limit, starts when `build_problem` has returned, that is, after reading and after
+the coefficients' tables; the dense coefficients and the model that only HiGHS needs are on the clock, and so is the
+local search that both begin with. Rows: the training rows of the catalog's split, all rows where there is none.
+
+Every finished run is written at once to runs/NAME.json in the output folder; then table.md and gap_over_time.png.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import multiprocessing
+import os
+import platform
+import sys
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import asdict
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from gap_report import FIRST_MOMENT, REFERENCE, Case, Record, draw, gap_text, read, runs_in, table
+
+from milpbn import __version__
+from milpbn.atomic import atomic_write_text
+from milpbn.backends.registry import get_backend
+from milpbn.data import Dataset, read_table
+from milpbn.data.catalog import catalog_names, find_data_dir
+from milpbn.errors import InputError, MilpbnError
+from milpbn.learners.first_incumbent import first_incumbent
+from milpbn.memory import available_memory, format_bytes
+from milpbn.network.structure import Structure
+from milpbn.options import Options
+from milpbn.result import Result, TracePoint
+from milpbn.run import Run
+from milpbn.scores.constraints import Constraints
+from milpbn.scores.problem import build_problem
+from milpbn.scores.rescore import rescore
+from milpbn.solving import solve
+
+RESULTS = Path(__file__).resolve().parent.parent / "results" / "gaps"
+CHECKPOINTS = (5.0, 15.0, 60.0, 300.0, 3600.0)
+#: The search for the common first structure ends after so many seconds.
+START_SECONDS = 60.0
+#: A trace keeps the state at so many moments, from the first one on evenly spaced in the logarithm of time.
+MOMENTS = 180
+#: Options of the two backends.
+OWN_OPTIONS: dict[str, dict[str, Any]] = {"native": {}, "highs": {"root_bound": False, "reduce": False}}
+
+
+def load(name: str, data_dir: str | None) -> Dataset:
+    return read_table(name, data_dir=data_dir).dataset("train")
+
+
+def find_start(case: Case, data_dir: str | None) -> Record:
+    """Return the first structure of all runs, with its score and the seconds that it took."""
+    problem = build_problem(load(case.data, data_dir), case.spec, for_milp=False)
+    begun = time.monotonic()
+    structure = first_incumbent(problem, stopping=lambda: time.monotonic() > begun + START_SECONDS)
+    assert structure is not None
+    objective = rescore(problem.data, structure, problem.score, problem.rules)
+    seconds = round(time.monotonic() - begun, 3)
+    return {"objective": objective, "seconds": seconds, "structure": structure.to_mapping()}
+
+
+def search(
+    case: Case, backend_name: str, start: Record, limit: float, threads: int, data_dir: str | None
+) -> Record:
+    """Run one backend; return what goes into its file."""
+    own = {**OWN_OPTIONS[backend_name], "backend": backend_name, "threads": threads, "verbose": False}
+    solve("instance:corral", case.spec, time_limit=30, **own)  # loads kernels and libraries
+    data = load(case.data, data_dir)
+    backend = get_backend(backend_name)
+    begun = time.monotonic()
+    problem = build_problem(data, case.spec, for_milp=backend_name != "native")
+    started = time.monotonic()
+    structure = Structure.from_mapping(data.names, start["structure"])
+    options = Options(start=structure, time_limit=limit, **own)
+    run = Run(problem, data, options, backend, backend.version(), Constraints(), started)
+    return {"coefficient_seconds": round(started - begun, 3), **describe(run.result())}
+
+
+def describe(result: Result) -> Record:
+    """Return the part of a result that is kept, with its whole trace."""
+    values = result.to_dict()
+    keys = ("data", "status", "objective", "bound", "gap", "bound_source", "nodes", "seconds", "seed")
+    return {"backend": values["backend"], **{key: values[key] for key in keys}, "trace": values["trace"]}
+
+
+def apart(work: Callable[..., Record], *arguments: object) -> Record:
+    """Return what some work returns in a process of its own, or {"failure": sentence}."""
+    context = multiprocessing.get_context("spawn")
+    receiver, sender = context.Pipe(duplex=False)
+    process = context.Process(target=_answer, args=(work, arguments, sender), daemon=True)
+    process.start()
+    sender.close()
+    try:
+        return receiver.recv()
+    except EOFError:
+        process.join()
+        return {"failure": f"The process died with the exit code {process.exitcode}."}
+
+
+def _answer(work: Callable[..., Record], arguments: tuple[object, ...], sender: Connection) -> None:
+    try:
+        answer = work(*arguments)
+    except MilpbnError as error:
+        answer = {"failure": str(error)}
+    except MemoryError:
+        answer = {"failure": "Out of memory."}
+    sender.send(answer)
+    sender.close()
+    os._exit(0)  # a solver that was left behind must not hold the process
+
+
+def thinned(trace: Sequence[TracePoint], marks: Iterable[float]) -> list[TracePoint]:
+    """Return the last changes before some 200 moments, the marks among them."""
+    if len(trace) <= MOMENTS:
+        return list(trace)
+    times = [point[0] for point in trace]
+    moments = [*np.geomspace(FIRST_MOMENT, max(times[-1], 2 * FIRST_MOMENT), MOMENTS), *marks]
+    last = np.searchsorted(times, moments, side="right") - 1
+    return [trace[k] for k in sorted({0, len(trace) - 1, *last[last >= 0].tolist()})]
+
+
+def machine() -> Record:
+    """Describe the machine; not by name."""
+    model = platform.processor() or platform.machine()
+    try:
+        for line in Path("/proc/cpuinfo").read_text().splitlines():
+            if line.startswith("model name"):
+                model = line.partition(":")[2].strip()
+                break
+    except OSError:
+        pass
+    memory = available_memory()
+    return {
+        "processor": model,
+        "cores": Options().n_threads,
+        "free_memory": None if memory is None else format_bytes(memory),
+        "system": f"{platform.system()} {platform.machine()}",
+        "python": platform.python_version(),
+        "numpy": np.__version__,
+    }
+
+
+def save(path: Path, record: Record) -> None:
+    """Write a run's file, one line a key."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    lines = [f" {json.dumps(key)}: {json.dumps(value, allow_nan=False)}" for key, value in record.items()]
+    atomic_write_text(path, "{\n" + ",\n".join(lines) + "\n}\n")
+
+
+def measure(case: Case, options: argparse.Namespace, folder: Path) -> None:
+    """Run what is still to be run of a case, and write it."""
+    limits = {"native": options.time_limit, "highs": options.highs_time_limit}
+    wanted = [name for name, limit in limits.items() if limit > 0]
+    known = {name: read(folder / case.file_name(name)) for name in limits}
+    if options.resume:
+        wanted = [name for name in wanted if known[name] is None]
+    if not wanted:
+        return
+    # A run that is there already has the start that the others are to be compared from.
+    start = None
+    if options.resume:
+        start = next((record["start"] for record in known.values() if record and record.get("start")), None)
+    start = start or apart(find_start, case, options.data_dir)
+    for name in wanted:
+        answer = start
+        if "failure" not in start:
+            answer = apart(search, case, name, start, limits[name], options.threads, options.data_dir)
+        if answer.get("status", {}).get("limit") == "user":
+            raise KeyboardInterrupt
+        if "trace" in answer:
+            answer["trace"] = thinned(answer["trace"], [*options.checkpoints, REFERENCE])
+        head = {
+            "command": command(),
+            "milpbn": __version__,
+            "machine": machine(),
+            "case": asdict(case),
+            "backend": {"name": name},
+            "threads": options.threads,
+            "time_limit": limits[name],
+            "start": None if "failure" in start else start,
+        }
+        record = {**head, **answer}
+        save(folder / case.file_name(name), record)
+        told = record.get("failure") or f"{record['status']['reason']}, gap {gap_text(record, math.inf)} %"
+        print(f"{case.data} p={case.p} {case.setting}, {name}: {told}", flush=True)
+
+
+def command() -> str:
+    """Return the command line, without this machine's folders."""
+    words: list[str] = []
+    for word in sys.argv[1:]:
+        words.append("DIR" if words and words[-1] in ("--data-dir", "--output-dir") else word)
+    return " ".join(["python benchmarks/gap_over_time.py", *words])
+
+
+def parse() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("data", nargs="*", help="data sets; by default the whole catalog")
+    parser.add_argument("--p", type=float, nargs="+", default=[0.9, 0.99], help="not with --score cll")
+    parser.add_argument("--score", choices=["sm", "sbm", "cll"], default="sm")
+    parser.add_argument("--max-parents", type=int, default=2)
+    parser.add_argument("--class-parents", action="store_true")
+    parser.add_argument("--time-limit", type=float, default=3600.0, metavar="SECONDS")
+    parser.add_argument(
+        "--highs-time-limit", type=float, default=REFERENCE, metavar="SECONDS", help="0: no HiGHS"
+    )
+    parser.add_argument("--threads", type=int, default=Options().n_threads)
+    parser.add_argument("--checkpoints", type=float, nargs="+", default=list(CHECKPOINTS), metavar="SECONDS")
+    parser.add_argument(
+        "--data-dir", metavar="DIR", help="catalog folder; by default the variable MILPBN_DATA"
+    )
+    parser.add_argument("--output-dir", type=Path, default=RESULTS, metavar="DIR")
+    parser.add_argument("--resume", action="store_true", help="leave out the runs whose files are there")
+    parser.add_argument("--report", action="store_true", help="run nothing; table and picture from the files")
+    return parser.parse_args()
+
+
+def main() -> None:
+    options = parse()
+    folder = options.output_dir / "runs"
+    if not options.report:
+        catalog = find_data_dir(options.data_dir)
+        if not options.data and catalog is None:
+            raise InputError("Name data sets, or a catalog folder with --data-dir.")
+        for data in options.data or catalog_names(catalog):
+            for p in [None] if options.score == "cll" else options.p:
+                measure(
+                    Case(data, options.score, p, options.max_parents, options.class_parents), options, folder
+                )
+    runs = runs_in(folder)
+    if not runs:
+        raise InputError("There are no runs to report.")
+    atomic_write_text(options.output_dir / "table.md", table(runs, options.checkpoints))
+    draw(runs, options.output_dir / "gap_over_time.png")
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except InputError as error:
+        sys.exit(f"Error: {error}")

@@ -1,0 +1,285 @@
+"""What `gap_over_time.py` measured: the table and the picture, from the files of its runs alone."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from milpbn.atomic import atomic_path
+from milpbn.errors import InputError
+from milpbn.result import Gap, TracePoint, is_optimal
+from milpbn.scores.spec import Score
+
+#: HiGHS's gap after so many seconds is what the native engine is timed to.
+REFERENCE = 300.0
+#: The data sets and values of p whose ratios are averaged.
+AVERAGED = {(data, p) for data in ("segment", "soybean-large", "adult", "waveform-21") for p in (0.9, 0.99)}
+#: The first moment that a trace tells apart.
+FIRST_MOMENT = 0.01
+#: What counts as proved, in percent, where the picture ends.
+FLOOR = 1e-4
+NAMES = {"native": "native", "highs": "HiGHS"}
+
+Record = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Case:
+    """What is maximised on which data."""
+
+    data: str
+    score: str
+    p: float | None
+    max_parents: int
+    class_parents: bool
+
+    @property
+    def spec(self) -> Score:
+        """The score."""
+        return Score(
+            name=self.score, p=self.p, max_parents=self.max_parents, class_parents=self.class_parents
+        )
+
+    @property
+    def setting(self) -> str:
+        """Everything but data and p, in words."""
+        text = f"{self.score}, max_parents {self.max_parents}"
+        return f"{text}, {'with' if self.class_parents else 'no'} class parents"
+
+    def file_name(self, backend: str) -> str:
+        """Return the name of a run's file."""
+        parts = [self.data, self.score, *([] if self.p is None else [f"p{self.p:g}"]), f"k{self.max_parents}"]
+        return "-".join([*parts, *(["class-parents"] if self.class_parents else []), backend]) + ".json"
+
+
+def read(path: Path) -> Record | None:
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+
+
+def state_at(record: Record, seconds: float) -> TracePoint | None:
+    """Return the last change before a moment; None after the end of a run that was stopped."""
+    proved = record["status"]["reason"] == "optimal"
+    if seconds > record["time_limit"] and not proved and seconds != math.inf:
+        return None
+    return next((point for point in reversed(record["trace"]) if point[0] <= seconds), None)
+
+
+def gap_of(point: TracePoint | None) -> float | None:
+    """Return the gap relative to the bound; 0 if it is within what counts as optimal."""
+    if point is None or point[1] is None or point[2] is None:
+        return None
+    return 0.0 if is_optimal(point[1], point[2]) else Gap.between(point[1], point[2]).relative_to_bound
+
+
+def gap_text(record: Record, seconds: float) -> str:
+    """Return the gap at a moment in percent, for the table."""
+    gap = gap_of(state_at(record, seconds))
+    return "-" if gap is None else "0" if gap == 0 else f"{100 * gap:.3g}"
+
+
+def since(record: Record, gap: float) -> float | None:
+    """Return when a run first had a gap of at most `gap`."""
+    for point in record["trace"]:
+        reached = gap_of(point)
+        if reached is not None and reached <= gap:
+            return point[0]
+    return None
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """HiGHS's gap at a moment, when it first had it, and when the native engine had it."""
+
+    gap: float
+    seconds: float
+    first: float
+    native: float | None
+    native_limit: float
+
+    @property
+    def ratio(self) -> float:
+        """Seconds of HiGHS over seconds of the native engine, at most, if that never had the gap."""
+        return self.seconds / max(FIRST_MOMENT, self.native_limit if self.native is None else self.native)
+
+
+def compare(native: Record, highs: Record | None) -> Comparison | str:
+    """Compare two runs, or say why that is impossible."""
+    if highs is None:
+        return "HiGHS was not run"
+    if "failure" in highs:
+        return highs["failure"]
+    if "failure" in native:
+        return f"native: {native['failure']}"
+    moment = min(REFERENCE, highs["time_limit"])
+    point = state_at(highs, moment)
+    gap = gap_of(point)
+    if point is None or gap is None:
+        return f"HiGHS has no gap after {moment:g} s"
+    if gap > 0 and point[2] == highs["trace"][0][2]:
+        return f"HiGHS has no bound of its own after {moment:g} s, only the trivial one"
+    first = since(highs, gap)
+    assert first is not None
+    seconds = first if gap == 0 else moment
+    return Comparison(gap, seconds, first, since(native, gap), native["time_limit"])
+
+
+def runs_in(folder: Path) -> dict[Case, dict[str, Record]]:
+    """Return the runs of a folder by case and backend."""
+    runs: dict[Case, dict[str, Record]] = {}
+    for path in sorted(folder.glob("*.json")):
+        record = read(path)
+        if record is None or "case" not in record:
+            raise InputError(f"{path.name} is no file of a run.")
+        runs.setdefault(Case(**record["case"]), {})[record["backend"]["name"]] = record
+    return dict(sorted(runs.items(), key=lambda item: (item[0].setting, item[0].data, item[0].p or 0)))
+
+
+def markdown(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    lines = [header, ["---"] * len(header), *rows]
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines) + "\n"
+
+
+def native_cells(case: Case, record: Record | None, checkpoints: Sequence[float]) -> list[str]:
+    first = [case.data, "-" if case.p is None else f"{case.p:g}"]
+    if record is None or "failure" in record:
+        return [*first, *["-"] * (len(checkpoints) + 4)]
+    proved = since(record, 0.0)
+    return [
+        *first,
+        *(gap_text(record, seconds) for seconds in checkpoints),
+        "-" if record["objective"] is None else f"{record['objective']:.4f}",
+        "-" if record["bound"] is None else f"{record['bound']:.4f}",
+        "-" if record["nodes"] is None else str(record["nodes"]),
+        "-" if proved is None else f"{proved:.2f}",
+    ]
+
+
+def table(runs: dict[Case, dict[str, Record]], checkpoints: Sequence[float]) -> str:
+    """Return table.md."""
+    parts = [
+        "# Gaps over time\n\nGaps are relative to the bound, in percent; 0 is proved (within 1e-6), - is unknown or "
+        "after the end. Seconds count from the finished coefficients. Both backends began with the same structure, "
+        "so that both have an incumbent from the start. The ratio is HiGHS's seconds over those until the native "
+        f'engine had HiGHS\'s gap: {REFERENCE:g}, or its time limit if that is less, or its time to proof. "First at" '
+        "says when HiGHS had that gap first. ≤: the native engine never had it. Traces are thinned, so that a moment "
+        "may be up to 8 % later than stated by the run itself.\n"
+    ]
+    head = [
+        "data",
+        "p",
+        *(f"{c:g} s" for c in checkpoints),
+        "incumbent",
+        "bound",
+        "nodes",
+        "proved in s",
+    ]
+    for setting in dict.fromkeys(case.setting for case in runs):
+        beside, alone, ratios = [], [], []
+        for case, both in runs.items():
+            if case.setting != setting:
+                continue
+            native = both.get("native")
+            cells = native_cells(case, native, checkpoints)
+            found = "native was not run" if native is None else compare(native, both.get("highs"))
+            if isinstance(found, str):
+                alone.append([*cells, found])
+                continue
+            if (case.data, case.p) in AVERAGED:
+                ratios.append(found.ratio)
+            beside.append(
+                [
+                    *cells,
+                    "0" if found.gap == 0 else f"{100 * found.gap:.3g}",
+                    f"{found.seconds:.4g}",
+                    f"{found.first:.4g}",
+                    "-" if found.native is None else f"{found.native:.3g}",
+                    f"{'≤ ' if found.native is None else ''}{found.ratio:.3g}",
+                ]
+            )
+        parts.append(f"## {setting}\n")
+        if beside:
+            more = ["HiGHS gap", "after s", "first at s", "native there at s", "ratio"]
+            parts.append(markdown([*head, *more], beside))
+        if ratios:
+            mean = math.exp(sum(map(math.log, ratios)) / len(ratios))
+            parts.append(
+                f"Geometric mean of the ratios over segment, soybean-large, adult and waveform-21 at p = .9 and "
+                f".99: **{mean:.3g}** ({len(ratios)} of {len(AVERAGED)} runs).\n"
+            )
+        if alone:
+            parts.append("Without a comparison:\n")
+            parts.append(markdown([*head, "why"], alone))
+    return "\n".join([*parts, "## Where\n", *where(runs)])
+
+
+def where(runs: dict[Case, dict[str, Record]]) -> list[str]:
+    """Return the machines, versions and commands of all runs, each once."""
+    lines: dict[str, None] = {}
+    for both in runs.values():
+        for record in both.values():
+            m, version = record["machine"], record["backend"].get("version", record["backend"]["name"])
+            lines[
+                f"- {version}, {record['threads']} threads; {m['processor']}, {m['cores']} cores; {m['system']}, "
+                f"Python {m['python']}, NumPy {m['numpy']}"
+            ] = None
+            lines[f"- `{record['command']}`"] = None
+    return [*lines, ""]
+
+
+def draw(runs: dict[Case, dict[str, Record]], path: Path) -> None:
+    """Draw the gaps over time, one panel a data set and setting."""
+    import matplotlib
+
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    panels = list(dict.fromkeys((case.setting, case.data) for case in runs))
+    settings = {setting for setting, _ in panels}
+    ps = sorted({case.p or 0.0 for case in runs})
+    columns = min(4, len(panels))
+    rows = math.ceil(len(panels) / columns)
+    figure, axes = plt.subplots(rows, columns, figsize=(4 * columns, 3 * rows + 0.5), squeeze=False)
+    for place, (setting, data) in zip(axes.flat, panels, strict=False):
+        for case, both in runs.items():
+            if (case.setting, case.data) != (setting, data):
+                continue
+            for name, record in both.items():
+                points = [(p[0], gap_of(p)) for p in record.get("trace", ())]
+                known = [(max(t, FIRST_MOMENT), max(FLOOR, 100 * g)) for t, g in points if g is not None]
+                if not known:
+                    continue
+                proved = known[-1][1] == FLOOR
+                end = known[-1][0] if proved else max(known[-1][0], record["time_limit"])
+                t, g = zip(*known, (end, known[-1][1]), strict=True)
+                label = NAMES[name] + ("" if case.p is None else f", p = {case.p:g}")
+                colour = f"C{ps.index(case.p or 0.0)}"
+                style = "-" if name == "native" else "--"
+                place.step(t, g, where="post", color=colour, linestyle=style, label=label, linewidth=1.4)
+                if proved:
+                    place.plot(
+                        t[-1], g[-1], "o", color=colour, fillstyle="full" if name == "native" else "none"
+                    )
+        place.set_xscale("log")
+        place.set_yscale("log")
+        place.set_title(data if len(settings) == 1 else f"{data}\n{setting}", fontsize=10)
+        place.tick_params(labelsize=8)
+    for place in axes.flat[len(panels) :]:
+        place.set_axis_off()
+    named: dict[str, Any] = {}
+    for place in axes.flat:
+        handles, labels = place.get_legend_handles_labels()
+        named.update(zip(labels, handles, strict=True))
+    figure.legend(named.values(), named.keys(), loc="lower center", ncols=max(1, len(named)), frameon=False)
+    figure.supxlabel("seconds", y=0.06, fontsize=10)
+    figure.supylabel("gap relative to the bound, % (dots: proved)", fontsize=10)
+    figure.tight_layout(rect=(0.01, 0.07, 1, 1))
+    with atomic_path(path) as temporary:
+        figure.savefig(temporary, dpi=110)
+    plt.close(figure)
