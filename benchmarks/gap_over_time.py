@@ -106,7 +106,9 @@ def apart(work: Callable[..., Record], *arguments: object) -> Record:
     process.start()
     sender.close()
     try:
-        return receiver.recv()
+        answer = receiver.recv()
+        process.join()  # its memory and cores are the next one's
+        return answer
     except EOFError:
         process.join()
         return {"failure": f"The process died with the exit code {process.exitcode}."}
@@ -174,12 +176,13 @@ def measure(case: Case, options: argparse.Namespace, folder: Path) -> None:
     # A run that is there already has the start that the others are to be compared from.
     start = None
     if options.resume:
-        start = next((record["start"] for record in known.values() if record and record.get("start")), None)
+        start = next((record["start"] for record in known.values() if record), None)
     start = start or apart(find_start, case, options.data_dir)
+    if "failure" in start:
+        print(f"{case.data} p={case.p} {case.setting}: {start['failure']}", flush=True)
+        return
     for name in wanted:
-        answer = start
-        if "failure" not in start:
-            answer = apart(search, case, name, start, limits[name], options.threads, options.data_dir)
+        answer = apart(search, case, name, start, limits[name], options.threads, options.data_dir)
         if answer.get("status", {}).get("limit") == "user":
             raise KeyboardInterrupt
         if "trace" in answer:
@@ -192,7 +195,7 @@ def measure(case: Case, options: argparse.Namespace, folder: Path) -> None:
             "backend": {"name": name},
             "threads": options.threads,
             "time_limit": limits[name],
-            "start": None if "failure" in start else start,
+            "start": start,
         }
         record = {**head, **answer}
         save(folder / case.file_name(name), record)
@@ -235,9 +238,10 @@ def main() -> None:
     folder = options.output_dir / "runs"
     if not options.report:
         catalog = find_data_dir(options.data_dir)
-        if not options.data and catalog is None:
+        names = options.data or ([] if catalog is None else catalog_names(catalog))
+        if not names:
             raise InputError("Name data sets, or a catalog folder with --data-dir.")
-        for data in options.data or catalog_names(catalog):
+        for data in names:
             for p in [None] if options.score == "cll" else options.p:
                 measure(
                     Case(data, options.score, p, options.max_parents, options.class_parents), options, folder

@@ -226,7 +226,7 @@ def where(runs: dict[Case, dict[str, Record]]) -> list[str]:
         for record in both.values():
             m, version = record["machine"], record["backend"].get("version", record["backend"]["name"])
             lines[
-                f"- {version}, {record['threads']} threads; {m['processor']}, {m['cores']} cores; {m['system']}, "
+                f"- {version}, threads: {record['threads']}; {m['processor']}, {m['cores']} cores; {m['system']}, "
                 f"Python {m['python']}, NumPy {m['numpy']}"
             ] = None
             lines[f"- `{record['command']}`"] = None
@@ -234,7 +234,7 @@ def where(runs: dict[Case, dict[str, Record]]) -> list[str]:
 
 
 def draw(runs: dict[Case, dict[str, Record]], path: Path) -> None:
-    """Draw the gaps over time, one panel a data set and setting."""
+    """Draw the gaps over time, one panel a data set and setting; dots are proofs, at the lower end."""
     import matplotlib
 
     matplotlib.use("Agg")
@@ -269,6 +269,9 @@ def draw(runs: dict[Case, dict[str, Record]], path: Path) -> None:
         place.set_xscale("log")
         place.set_yscale("log")
         place.set_title(data if len(settings) == 1 else f"{data}\n{setting}", fontsize=10)
+        for axis in (place.xaxis, place.yaxis):
+            axis.set_major_formatter("{x:g}")
+            axis.set_minor_formatter("")
         place.tick_params(labelsize=8)
     for place in axes.flat[len(panels) :]:
         place.set_axis_off()
@@ -277,9 +280,10 @@ def draw(runs: dict[Case, dict[str, Record]], path: Path) -> None:
         handles, labels = place.get_legend_handles_labels()
         named.update(zip(labels, handles, strict=True))
     figure.legend(named.values(), named.keys(), loc="lower center", ncols=max(1, len(named)), frameon=False)
-    figure.supxlabel("seconds", y=0.06, fontsize=10)
-    figure.supylabel("gap relative to the bound, % (dots: proved)", fontsize=10)
-    figure.tight_layout(rect=(0.01, 0.07, 1, 1))
+    height = figure.get_figheight()
+    figure.supxlabel("seconds", y=0.35 / height, fontsize=10)
+    figure.supylabel("gap relative to the bound, %", fontsize=10)
+    figure.tight_layout(rect=(0.01, 0.5 / height, 1, 1))
     with atomic_path(path) as temporary:
         figure.savefig(temporary, dpi=110)
     plt.close(figure)

@@ -9,6 +9,7 @@ from typing import Any, NoReturn
 import click
 
 from milpbn.cli.backends import backends
+from milpbn.cli.bound import bound
 from milpbn.cli.evaluate import evaluate
 from milpbn.cli.export import export
 from milpbn.cli.import_ import import_
@@ -19,6 +20,7 @@ from milpbn.cli.predict import predict
 from milpbn.cli.report import report
 from milpbn.cli.score import score
 from milpbn.cli.solve import solve
+from milpbn.cli.verify import verify
 
 
 class App(click.Group):
@@ -89,5 +91,5 @@ def app(context: click.Context) -> int | None:
     return None
 
 
-for _verb in (solve, export, import_, predict, evaluate, plot, info, score, instances, backends):
+for _verb in (solve, bound, verify, export, import_, predict, evaluate, plot, info, score, instances, backends):
     app.add_command(_verb)

@@ -282,7 +282,12 @@ def _once(name: str, base: Mapping[Any, Any], given: Iterable[tuple[Any, Any]]) 
 @option_group(
     "Search",
     "search",
-    option("--backend", metavar="NAME", help="auto (the default), highs, cbc, cpsat, scip or pulp:NAME."),
+    option(
+        "--backend",
+        metavar="NAME",
+        help="auto (the default: native for sm, sbm and cll, else highs), native, highs, cbc, cpsat, scip or "
+        "pulp:NAME.",
+    ),
     option("--acyclicity", metavar="order|cluster", help="Order rows (the default) or cutting planes."),
     option("--time-limit", type=NUMBER, metavar="SECONDS", help="For everything, reading included."),
     option(

@@ -35,6 +35,8 @@ class Options:
         Hand the best structure of the heuristics to the solver.
     root_bound : bool
         Compute the project's own bound before the solver starts (`milpbn.bounds`).
+    root_only : bool
+        Stop after that, without a solver.
     reduce : bool
         Delete the parent sets that this bound shows no better structure has, before the model is made.
     merge : bool
@@ -63,6 +65,7 @@ class Options:
     start: Structure | None = None
     warm_start: bool = True
     root_bound: bool = True
+    root_only: bool = False
     reduce: bool = True
     merge: bool = True
     solver_options: Mapping[str, str] = field(default_factory=dict)

@@ -121,7 +121,8 @@ class Run:
         numba.set_num_threads(min(self.options.n_threads, numba.config.NUMBA_NUM_THREADS))
         try:
             try:
-                with threadpool_limits(self.options.n_threads), interrupts.deferred():
+                blas = 1 if isinstance(self.backend, NativeBackend) else self.options.n_threads
+                with threadpool_limits(blas), interrupts.deferred():
                     self._search()
             except KeyboardInterrupt:
                 session.stop("user")
@@ -149,6 +150,9 @@ class Run:
             self._root_bound(None if native else self._brief())
         self._tick()
         if session.stopping():
+            return
+        if self.options.root_only:
+            self.outcome = Outcome(limit="node")
             return
         self._run_backend()
         if self.root is not None and session.structure is not None and self.options.reduce:
@@ -315,7 +319,7 @@ class Run:
             self._save_every = max(SAVE_EVERY, 20 * (self._saved - begun))
 
     def _save_certificate(self, result: Result) -> None:
-        if self.proof is not None and self.root is not None and self.options.certificate is not None:
+        if self.proof is not None and self.options.certificate is not None:
             self.proof.save(self.options.certificate, certificate_header(result))
 
     def _result(self, *, final: bool) -> Result:

@@ -35,13 +35,17 @@ FIRST_TEMPERATURE, LOWEST_TEMPERATURE = 0.2, 1e-6
 REFRESH = 64
 #: Most vertices a point keeps; beyond that the lightest is given up for the new one.
 MOST_VERTICES = 600
+#: Newton steps need room for the logits of at least so many vertices.
+FEWEST_CACHED = 40
 #: Of what a split can bring, so much may be left to be gained.
 PART = 0.2
 #: Why `take_steps` returned.
 PAUSED, PRUNED, CONVERGED, INFEASIBLE = 0, 1, 2, 3
 #: Places in `Point.numbers` and `Point.counts`.
 TEMPERATURE, BOUND, CONSTANT, RELAXED, BEST_TEMPERATURE, LINEAR = 0, 1, 2, 3, 4, 5
-VERTICES, BEST_VERTICES, STEPS, FOUND = 0, 1, 2, 3
+VERTICES, BEST_VERTICES, STEPS, FOUND, CACHED = 0, 1, 2, 3, 4
+#: Every so many steps the shares of all vertices are corrected.
+CORRECT = 4
 
 
 class Model(NamedTuple):
@@ -100,6 +104,8 @@ class Point(NamedTuple):
         Room for a step.
     duals : Duals
         Room for the weights.
+    cache : float64 array, shape (room, M, Q)
+        Logits of every vertex, valid if ``counts[CACHED]``; with no room there are no Newton steps.
     """
 
     vertices: NDArray[np.int64]
@@ -113,10 +119,17 @@ class Point(NamedTuple):
     found: NDArray[np.int64]
     direction: NDArray[np.float64]
     duals: Duals
+    cache: NDArray[np.float64]
 
 
-def empty_point(model: Model) -> Point:
-    """Return room for a point; `place` puts one there."""
+def cache_for(shape: tuple[int, int], memory: float) -> NDArray[np.float64]:
+    """Return room for the logits, of a given shape (M, Q), of as many vertices as some bytes hold, or of none."""
+    rows = min(MOST_VERTICES, int(memory // (8 * max(1, shape[0] * shape[1]))))
+    return np.empty((rows if rows >= FEWEST_CACHED else 0, *shape))
+
+
+def empty_point(model: Model, memory: float = 0.0) -> Point:
+    """Return room for a point, with a cache of at most `memory` bytes; `place` puts one there."""
     V = len(model.oracle.offsets) - 1
     P = len(model.linear)
     M, Q = model.tables.codes.shape[1], model.tables.values.shape[1]
@@ -125,13 +138,14 @@ def empty_point(model: Model) -> Point:
         np.empty(MOST_VERTICES),
         np.empty((M, Q)),
         np.zeros(6),
-        np.zeros(4, dtype=np.int64),
+        np.zeros(5, dtype=np.int64),
         np.empty(P),
         np.empty((MOST_VERTICES, V), dtype=np.int64),
         np.empty(MOST_VERTICES),
         np.empty(V, dtype=np.int64),
         np.empty((M, Q)),
         empty_duals(model.tables),
+        cache_for((M, Q), memory),
     )
 
 
@@ -224,6 +238,7 @@ def place(model, node, point, vertices, shares, temperature, parallel):  # type:
     point.counts[BEST_VERTICES] = 0
     point.counts[STEPS] = 0
     point.counts[FOUND] = 0
+    point.counts[CACHED] = 0
     point.numbers[TEMPERATURE] = temperature
     point.numbers[BOUND] = np.inf
     point.numbers[RELAXED] = -np.inf
@@ -287,6 +302,7 @@ def evaluate(model, node, point, parallel):  # type: ignore[no-untyped-def]
         point.vertices[:n] = point.best_vertices[:n]
         point.shares[:n] = point.best_shares[:n]
         point.counts[VERTICES] = n
+    point.counts[CACHED] = 0
     refresh(model, point, parallel)
     temperature = point.numbers[BEST_TEMPERATURE]
     _, constant = weigh(model.tables, model.softening, point.logits, temperature, point.duals)
@@ -336,6 +352,89 @@ def _step_length(model, point, temperature, slope, linear_slope, longest):  # ty
 
 
 @njit(cache=True, nogil=True)
+def correct(model, node, point, gradient, parallel):  # type: ignore[no-untyped-def]
+    """Re-divide the shares of all vertices by a Newton step on the softened score over their simplex."""
+    numbers, counts = point.numbers, point.counts
+    temperature = 1.0 if model.softening.smooth else numbers[TEMPERATURE]
+    n = counts[VERTICES]
+    M, Q = point.logits.shape
+    duals = point.duals
+    weigh(model.tables, model.softening, point.logits, temperature, duals)
+    gradient[:] = model.linear
+    add_gradient(model.tables, duals, node.allowed, gradient, parallel)
+    groups, places = duals.count[0], duals.count[1]
+    Z = np.empty((n, places))
+    for v in range(n):
+        L = point.cache[v]
+        for a in range(groups):
+            first, last = duals.first[a], duals.first[a + 1] - 1
+            m = duals.sample[last]
+            own = L[m, duals.label[last]]
+            w = model.tables.weights[m]
+            mean = 0.0
+            for t in range(first, last):
+                d = own - L[m, duals.label[t]]
+                Z[v, t] = d
+                mean -= duals.value[t] * d
+            mean /= w
+            for t in range(first, last):
+                Z[v, t] = np.sqrt(-duals.value[t]) * (Z[v, t] - mean)
+            Z[v, last] = np.sqrt(max(0.0, w - duals.value[last])) * mean
+    H = np.dot(Z, Z.T) / temperature
+    q = np.empty(n)
+    for v in range(n):
+        total = 0.0
+        for p in point.vertices[v]:
+            total += gradient[p]
+        q[v] = total
+    shares = point.shares[:n].copy()
+    slope0 = q.copy()
+    most = q.max() - q.min()
+    for _ in range(20 * n):
+        up, down = 0, -1
+        for v in range(n):
+            if q[v] > q[up]:
+                up = v
+            if shares[v] > 0.0 and (down < 0 or q[v] < q[down]):
+                down = v
+        gain = q[up] - q[down]
+        if gain <= 0.01 * most or up == down:
+            break
+        bend = H[up, up] + H[down, down] - 2 * H[up, down]
+        move = shares[down] if bend * shares[down] <= gain else gain / bend
+        shares[up] += move
+        shares[down] -= move
+        for v in range(n):
+            q[v] -= move * (H[v, up] - H[v, down])
+    delta = shares - point.shares[:n]
+    slope = np.dot(delta, slope0)
+    if slope <= 0.0:
+        return
+    flat = point.cache[:n].reshape(n, M * Q)
+    point.direction[:] = np.dot(delta, flat).reshape(M, Q)
+    linear_slope = 0.0
+    for v in range(n):
+        for p in point.vertices[v]:
+            linear_slope += delta[v] * model.linear[p]
+    step = _step_length(model, point, temperature, slope, linear_slope, 1.0)
+    point.logits[:] += step * point.direction
+    numbers[LINEAR] += step * linear_slope
+    kept = 0
+    total = 0.0
+    for v in range(n):
+        share = point.shares[v] + step * delta[v]
+        if share > 1e-12:
+            if kept < v:
+                point.vertices[kept] = point.vertices[v]
+                point.cache[kept] = point.cache[v]
+            point.shares[kept] = share
+            total += share
+            kept += 1
+    point.shares[:kept] /= total
+    counts[VERTICES] = kept
+
+
+@njit(cache=True, nogil=True)
 def take_steps(model, node, point, target, share, before, n_steps, parallel):  # type: ignore[no-untyped-def]
     """Step until the bound reaches a target, or bound and point meet, or the number of steps is used up.
 
@@ -369,6 +468,11 @@ def take_steps(model, node, point, target, share, before, n_steps, parallel):  #
     choice = np.empty(V, dtype=np.int64)
     changed = np.empty(2 * V, dtype=np.int64)
     factors = np.empty(2 * V)
+    ones = np.ones(V)
+    if len(point.cache) and counts[CACHED] == 0:
+        for v in range(counts[VERTICES]):
+            _combine(model, point.vertices[v], np.ones(V), point.cache[v], parallel)
+        counts[CACHED] = 1
     highest = FIRST_TEMPERATURE * model.softening.cap
     lowest = LOWEST_TEMPERATURE * model.softening.cap
     for _ in range(n_steps):
@@ -429,6 +533,8 @@ def take_steps(model, node, point, target, share, before, n_steps, parallel):  #
             waste = constant + mean - here
             if n == 1 and same == 0:
                 numbers[TEMPERATURE] = max(lowest, 0.2 * temperature)
+            elif waste > 3.0 * to_gain:
+                numbers[TEMPERATURE] = max(lowest, 0.6 * temperature)
             elif waste > to_gain:
                 numbers[TEMPERATURE] = max(lowest, 0.85 * temperature)
             elif waste < 0.3 * to_gain:
@@ -438,8 +544,11 @@ def take_steps(model, node, point, target, share, before, n_steps, parallel):  #
             if temperature <= lowest or model.softening.smooth:
                 return CONVERGED
             continue
-        x = 0
+        cached = len(point.cache) > 0
+        if same < 0 and n == (len(point.cache) if cached else len(point.shares)):
+            return CONVERGED
         linear_slope = 0.0
+        x = 0
         for i in range(V):
             away = point.vertices[worst, i]
             if away != choice[i]:
@@ -447,14 +556,20 @@ def take_steps(model, node, point, target, share, before, n_steps, parallel):  #
                 changed[x + 1], factors[x + 1] = away, -1.0
                 linear_slope += model.linear[choice[i]] - model.linear[away]
                 x += 2
-        _combine(model, changed[:x], factors[:x], point.direction, parallel)
+        if cached:
+            if same < 0:
+                _combine(model, choice, ones, point.cache[n], parallel)
+            new = n if same < 0 else same
+            for m in range(point.logits.shape[0]):
+                for c in range(point.logits.shape[1]):
+                    point.direction[m, c] = point.cache[new, m, c] - point.cache[worst, m, c]
+        else:
+            _combine(model, changed[:x], factors[:x], point.direction, parallel)
         longest = point.shares[worst]
         step = _step_length(model, point, temperature, slope, linear_slope, longest)
         point.logits[:] += step * point.direction
         numbers[LINEAR] += step * linear_slope
         if same < 0:
-            if n == len(point.shares):
-                return CONVERGED
             point.vertices[n] = choice
             point.shares[n] = 0.0
             same = n
@@ -465,7 +580,11 @@ def take_steps(model, node, point, target, share, before, n_steps, parallel):  #
             n -= 1
             point.vertices[worst] = point.vertices[n]
             point.shares[worst] = point.shares[n]
+            if cached:
+                point.cache[worst] = point.cache[n]
         counts[VERTICES] = n
+        if cached and counts[STEPS] % CORRECT == 0 and n > 2:
+            correct(model, node, point, gradient, parallel)
         if counts[STEPS] % REFRESH == 0:
             refresh(model, point, parallel)
     return PAUSED

@@ -43,6 +43,8 @@ PATIENCE = 60
 WORTH_REPEATING = 0.1
 #: Products of dual weights and columns between two looks at the clock: some 50 ms.
 SLICE = 50_000_000
+#: Bytes that the logits of the vertices may take.
+CACHE = 2**30
 #: Threads pay from so many products of samples and domains on.
 LARGE = 2_000_000
 
@@ -99,7 +101,7 @@ class Root:
         n = self.model.oracle.n
         self.allowed = np.ones(problem.candidates.n_sets, dtype=bool)
         self.no_edges = np.zeros((n, n), dtype=np.int64)
-        self.point: Point = empty_point(self.model)
+        self.point: Point = empty_point(self.model, CACHE)
         self.parallel = threads > 1 and problem.data.n_samples * len(self.model.tables.sizes) > LARGE
         self.bound = np.inf
         #: The point, as vertices and shares, and the temperature whose weights give the bound.

@@ -15,6 +15,7 @@ from milpbn.bounds.frank_wolfe import (
     BEST_TEMPERATURE,
     BEST_VERTICES,
     BOUND,
+    CACHED,
     CONSTANT,
     CONVERGED,
     FOUND,
@@ -27,6 +28,7 @@ from milpbn.bounds.frank_wolfe import (
     VERTICES,
     Node,
     Point,
+    cache_for,
     empty_point,
     evaluate,
     near_the_cap,
@@ -46,14 +48,16 @@ from milpbn.network.structure import Structure
 #: A part is closed when its bound exceeds the incumbent by at most this share: half of what counts as optimal.
 CLOSE = 5e-7
 #: Steps between two looks at the clock, between two choices of samples, and the most that a part gets.
-BURST, SAMPLED_STEPS, MOST_STEPS = 8, 48, 240
+BURST, SAMPLED_STEPS, MOST_STEPS = 8, 64, 192
 #: The steps end when this share of the bound's distance to the incumbent could still be gained by more of them.
 SHARE = 0.01
+#: Bytes that the logits of a part's vertices may take.
+CACHE = 2**27
 #: Splits between two searches near the incumbent, at most.
 MOST_PAUSE = 100.0
 #: Entries are left out of some steps if the best structure that has one is worse by this share of the distance
 #: to the incumbent.
-ENTRIES = 0.1
+ENTRIES = 0.05
 #: Samples whose margin exceeds gamma by this share of it are left out of some steps.
 WIDTH = 0.4
 
@@ -330,7 +334,10 @@ class Tree:
         width = WIDTH * self.model.softening.cap
         while True:
             model, logits = near_the_cap(self.model, point.logits, width)
-            few = point._replace(logits=logits, direction=np.empty_like(logits))
+            few = point._replace(
+                logits=logits, direction=np.empty_like(logits), cache=cache_for(logits.shape, CACHE)
+            )
+            few.counts[CACHED] = 0
             promising = self._promising(node, point, ENTRIES * (before - self.target))
             few.numbers[BOUND] = np.inf
             few.numbers[RELAXED] = -np.inf

@@ -1,0 +1,61 @@
+"""``milpbn verify``: whether a certificate proves what a result claims."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from milpbn.cli.options import TableOptions, table_options
+from milpbn.cli.sections import verb
+
+if TYPE_CHECKING:
+    from milpbn.bounds.verify import Verification
+
+
+@verb(short_help="Check the proof of a result's bound.")
+@click.argument("result")
+@click.argument("data")
+@click.option(
+    "--certificate",
+    required=True,
+    metavar="FILE",
+    help="What milpbn solve --certificate wrote in the same run.",
+)
+@table_options
+def verify(result: str, data: str, certificate: str, table: TableOptions) -> None:
+    """Check that a certificate proves the bound of RESULT, a result.json, on DATA.
+
+    Everything is computed anew from the data, by other code than the search's: the score of the structure, and
+    a bound for every part of the search space. Give the table's options as in the run. The exit code is 0 if all
+    of it holds, and 2, with a sentence on what does not, if not.
+
+    \b
+    Example:
+      milpbn solve table.csv --output result.json --certificate proof.npz
+      milpbn verify result.json table.csv --certificate proof.npz
+    """
+    from milpbn.bounds.verify import verify as check
+    from milpbn.result import Result
+
+    loaded = Result.load(result)
+    dataset = table.read(data).dataset("train")
+    click.echo(describe(check(loaded, certificate, dataset)))
+
+
+def describe(proved: Verification) -> str:
+    """Return what was proved, for people."""
+    from milpbn.progress import show_gap, show_number
+
+    gap = proved.gap
+    return "\n".join(
+        [
+            "verified   no structure within the options and constraints of the run exceeds the bound",
+            f"incumbent  {show_number(proved.objective)}",
+            f"bound      {show_number(proved.bound)}",
+            f"gap        {show_number(gap.absolute)} nats; {show_gap(gap.relative_to_bound)} of the bound",
+            f"nodes      {proved.nodes}, of them {proved.leaves} leaves",
+            f"deletions  {proved.deletions} parent sets",
+            f"seconds    {proved.seconds:.2f}",
+        ]
+    )

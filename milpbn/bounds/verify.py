@@ -1,0 +1,389 @@
+"""Check a certificate: does it prove that no structure scores more than the bound, and the incumbent what it claims?
+
+Everything is computed anew from the data, by code that shares nothing with the search but the definitions of the
+candidate parent sets and of the score. For any weights lambda_m in the simplex over {gamma, competing classes},
+
+    b(lambda) = gamma sum_m w_m lambda_{m,0} + max over structures of (linear + sum w_m lambda_{m,c} alpha_{m,c}) @ eta
+
+bounds the score of every structure that the maximum is taken over. A certificate holds such weights for every leaf of
+a tree of decisions, whose leaves together hold all structures, and for the parent sets that were deleted on the way,
+because no structure of a part with one of them reaches the incumbent. So whatever a file holds, what is accepted here
+is a bound. Rounding is on the safe side: see `verify_duals.Duals` and `verify_maxima.branching_bound`.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import lru_cache, partial
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from milpbn.bounds.proof import certificate_header, load_proof
+from milpbn.bounds.verify_duals import Duals
+from milpbn.bounds.verify_maxima import heaviest, unproved
+from milpbn.bounds.verify_space import EDGE, FORESTS, Space, is_decision, left_by, space_of
+from milpbn.data.dataset import Dataset
+from milpbn.errors import InputError
+from milpbn.network.structure import Structure
+from milpbn.result import Gap, Result
+from milpbn.scores.candidates import Candidates, class_free_alike
+from milpbn.scores.conflicts import resolve
+from milpbn.scores.constraints import Constraints, Rules
+from milpbn.scores.rescore import rescore
+from milpbn.scores.spec import Score
+
+#: Relative to max(1, its size), what a number may differ from its claim.
+TOLERANCE = 1e-9
+#: The scores that certificates speak of.
+SCORES = ("sm", "sbm", "cll")
+#: Bounds that are computed at a time.
+BLOCK = 128
+
+
+@dataclass(frozen=True)
+class Verification:
+    """What was proved.
+
+    Attributes
+    ----------
+    objective : float
+        Score of the structure, from the data.
+    bound : float
+        No structure scores more than this.
+    nodes, leaves : int
+        Parts of the search space, and those that were not split.
+    deletions : int
+        Deleted parent sets, counted in every part where they were deleted.
+    seconds : float
+        Wall-clock time of the check.
+    """
+
+    objective: float
+    bound: float
+    nodes: int
+    leaves: int
+    deletions: int
+    seconds: float
+
+    @property
+    def gap(self) -> Gap:
+        """All gaps between objective and bound."""
+        return Gap.between(self.objective, self.bound)
+
+
+class _Claim(NamedTuple):
+    """What a result, or the header of a certificate, says of itself."""
+
+    sha256: str
+    score: Score
+    constraints: Constraints
+    structure: Mapping[str, Any]
+    objective: float
+    bound: float
+
+
+class _Job(NamedTuple):
+    """A bound to check: of a leaf, or of the structures with one of some deleted entries (None at leaves)."""
+
+    node: int
+    mask: NDArray[np.bool_]
+    edges: frozenset[tuple[int, int]]
+    weights: int
+    deleted: NDArray[np.int64] | None
+
+
+def verify(
+    result: Result | Mapping[str, Any], certificate: str | os.PathLike[str], data: Dataset
+) -> Verification:
+    """Check that a certificate proves a result's bound, and that its structure has the score it claims.
+
+    Parameters
+    ----------
+    result : Result or mapping
+        A result, or its contents as in ``result.json`` or in a certificate's header.
+    certificate : path
+        File of the option ``certificate`` of the same run.
+    data : Dataset
+        The training data of that run.
+
+    Returns
+    -------
+    Verification
+
+    Raises
+    ------
+    InputError
+        In one sentence what is wrong: with the files, or with the claim.
+    """
+    began = time.monotonic()
+    claim = _claim(certificate_header(result) if isinstance(result, Result) else result, "The result")
+    header, arrays = load_proof(os.fspath(certificate))
+    _same(claim, _claim(header, "The certificate"), data)
+    rules, candidates = resolve(claim.constraints, data.names, claim.score)
+    _check_structure(claim, candidates, rules, data)
+    tree = _Tree(arrays, space_of(candidates))
+    check = _Check(claim, tree.space, Duals(data.merged, candidates, claim.score, rules))
+    bound = check.run(tree)
+    return Verification(
+        claim.objective,
+        max(bound, claim.objective),
+        len(tree.children) * 2 + 1,
+        len(tree.leaves),
+        sum(len(entries) for groups in tree.deletions.values() for _, entries in groups),
+        time.monotonic() - began,
+    )
+
+
+def _claim(values: Mapping[str, Any], what: str) -> _Claim:
+    """Read a claim, or say what it lacks."""
+    if values.get("objective") is None or values.get("structure") is None:
+        raise InputError(f"{what} holds no structure, so that there is nothing to verify.")
+    if values.get("bound") is None:
+        raise InputError(f"{what} holds no bound, so that there is nothing to verify.")
+    try:
+        claim = _Claim(
+            str(values["data"]["sha256"]),
+            Score.from_dict(values["score"]),
+            Constraints.from_dict(values["constraints"]),
+            {str(k): [str(j) for j in v] for k, v in values["structure"].items()},
+            float(values["objective"]),
+            float(values["bound"]),
+        )
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise InputError(f"{what} does not say what it claims in the known form ({error}).") from None
+    if claim.score.name not in SCORES:
+        raise InputError(f"There are no certificates for the score {claim.score.name}.")
+    if not (np.isfinite(claim.objective) and np.isfinite(claim.bound)):
+        raise InputError(f"{what} claims numbers that are not finite.")
+    return claim
+
+
+def _tolerance(value: float) -> float:
+    return TOLERANCE * max(1.0, abs(value))
+
+
+def _same(claim: _Claim, header: _Claim, data: Dataset) -> None:
+    """Refuse other data, and another run's certificate."""
+    if claim.sha256 != data.sha256:
+        raise InputError(
+            "The result is of other data than these; give the data, rows and options of reading of that run."
+        )
+    if header.sha256 != claim.sha256:
+        raise InputError("The certificate is of other data than the result.")
+    for key in ("score", "constraints"):
+        if getattr(header, key).to_dict() != getattr(claim, key).to_dict():
+            raise InputError(f"The certificate is for another choice of {key} than the result.")
+
+
+def _check_structure(claim: _Claim, candidates: Candidates, rules: Rules, data: Dataset) -> None:
+    """Refuse a structure that is none of those the bound speaks of, or has another score."""
+    structure = Structure.from_mapping(data.names, claim.structure)
+    alike = class_free_alike(claim.score, rules)
+    if candidates.choice(structure, class_free_alike=alike) is None:
+        raise InputError(
+            "The structure has a parent set that the score's options or the constraints rule out."
+        )
+    children = np.bincount([j for j, _ in structure.arcs], minlength=len(data.names))
+    for j, limit in rules.max_children.items():
+        if children[j] > limit:
+            raise InputError(
+                f"The structure gives {data.names[j]!r} more children than the constraints allow."
+            )
+    value = rescore(data, structure, claim.score, rules)
+    if not abs(value - claim.objective) <= _tolerance(value):
+        raise InputError(f"The structure scores {value!r}, not {claim.objective!r} as the result claims.")
+    if claim.bound < claim.objective:
+        raise InputError(
+            f"The claimed bound {claim.bound!r} is below the score {claim.objective!r} of the structure."
+        )
+
+
+class _Tree:
+    """A certificate's arrays, checked: one complete binary tree, deletions at its nodes, and weights.
+
+    Attributes
+    ----------
+    children : dict from node to (kind, a, b, inside, outside)
+        Of the nodes that were split.
+    leaves : dict from node to int
+        Number of each leaf's weights.
+    deletions : dict from node to list of (number of the weights, entries)
+        In the order in which they hold.
+    """
+
+    def __init__(self, arrays: Mapping[str, NDArray[Any]], space: Space) -> None:
+        self._arrays, self.space = arrays, space
+        branches = self._integers("branches", (-1, 6))
+        sizes, places = self._integers("deletion_size"), self._integers("deletion_node")
+        deleted, leaf_node = self._integers("deleted"), self._integers("leaf_node")
+        lengths, self.entries = self._integers("weights_size"), self._integers("entries")
+        self.eta, self.temperatures = self._floats("eta"), self._floats("temperature")
+        n_weights = len(sizes) + len(leaf_node)
+        fits = (
+            len(places) == len(sizes)
+            and len(lengths) == len(self.temperatures) == n_weights
+            and len(self.entries) == len(self.eta)
+            and _total(sizes) == len(deleted)
+            and _total(lengths) == len(self.entries)
+        )
+        if not fits:
+            raise InputError("The certificate is damaged: its arrays do not fit together.")
+        for entries in (deleted, self.entries):
+            if len(entries) and not (entries.min() >= 0 and entries.max() < len(space.variable)):
+                raise InputError("The certificate speaks of parent sets that there are none of.")
+        if not (np.isfinite(self.eta).all() and (self.temperatures > 0).all()):
+            raise InputError("The certificate holds weights at points that are none.")
+        self._first = np.concatenate([[0], np.cumsum(lengths)])
+        self.leaves = {int(node): len(sizes) + x for x, node in enumerate(leaf_node)}
+        self.children = {int(row[0]): tuple(int(v) for v in row[1:]) for row in branches}
+        self.deletions: dict[int, list[tuple[int, NDArray[np.int64]]]] = {}
+        for x, (node, entries) in enumerate(
+            zip(places, np.split(deleted, np.cumsum(sizes)[:-1]), strict=False)
+        ):
+            self.deletions.setdefault(int(node), []).append((x, entries))
+        if len(self.leaves) < len(leaf_node) or len(self.children) < len(branches):
+            raise InputError("The certificate is damaged: it speaks of one part of the search space twice.")
+        self._check()
+
+    def _integers(self, name: str, shape: tuple[int, ...] = (-1,)) -> NDArray[np.int64]:
+        values = self._arrays.get(name)
+        if values is None or values.dtype.kind not in "iu" or values.ndim != len(shape):
+            raise InputError(f"The certificate is damaged: {name} is missing or not of whole numbers.")
+        if shape[-1] > 0 and values.shape[-1] != shape[-1]:
+            raise InputError(f"The certificate is damaged: {name} has not {shape[-1]} columns.")
+        return values.astype(np.int64)
+
+    def _floats(self, name: str) -> NDArray[np.float64]:
+        values = self._arrays.get(name)
+        if values is None or values.dtype.kind != "f" or values.ndim != 1:
+            raise InputError(f"The certificate is damaged: {name} is missing or not of numbers.")
+        return values.astype(np.float64)
+
+    def _check(self) -> None:
+        """Refuse a tree with parts that are missing, met twice, or out of reach."""
+        seen, open_ = {0}, [0]
+        while open_:
+            node = open_.pop()
+            split = self.children.get(node)
+            if split is None:
+                # A tree that is nothing but its root may do without weights: see `_Check`.
+                if node not in self.leaves and (node or self.leaves):
+                    raise InputError(f"The certificate has no bound for part {node} of the search space.")
+                continue
+            if node in self.leaves:
+                raise InputError(
+                    f"The certificate splits part {node} of the search space, and calls it a leaf."
+                )
+            if not is_decision(self.space, *split[:3]):
+                raise InputError(
+                    f"The certificate splits part {node} of the search space by no known decision."
+                )
+            for child in split[3:]:
+                if child in seen:
+                    raise InputError(f"The certificate comes to part {child} of the search space twice.")
+                seen.add(child)
+                open_.append(child)
+        for node in (*self.children, *self.leaves, *self.deletions):
+            if node not in seen:
+                raise InputError(f"The certificate never comes to part {node} of the search space.")
+
+    def weights(self, number: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        """Return the entries and values of the point that some weights belong to."""
+        here = slice(self._first[number], self._first[number + 1])
+        return self.entries[here], self.eta[here]
+
+
+def _total(sizes: NDArray[np.int64]) -> int:
+    """Return the sum of some sizes; -1 if one is no size."""
+    return -1 if len(sizes) and sizes.min() < 0 else sum(sizes.tolist())
+
+
+class _Check:
+    """The bounds of a tree's leaves and deletions, computed in blocks."""
+
+    def __init__(self, claim: _Claim, space: Space, duals: Duals) -> None:
+        self.claim, self.space, self.duals = claim, space, duals
+        # What the tree need not prove, as the bound without any search does so.
+        self.simple = duals.without_search()
+        self.limit = claim.bound + _tolerance(claim.bound)
+        self._left_by = lru_cache(maxsize=4096)(partial(left_by, space))
+
+    def run(self, tree: _Tree) -> float:
+        """Return the bound that the tree proves; raise InputError at the first thing that it does not."""
+        largest = -np.inf if tree.leaves else np.inf
+        block: list[_Job] = []
+        for job in self._jobs(tree):
+            block.append(job)
+            if len(block) == BLOCK:
+                largest = max(largest, self._bound(tree, block))
+                block = []
+        if block:
+            largest = max(largest, self._bound(tree, block))
+        proved = min(largest, self.simple)
+        if not proved <= self.limit:
+            raise InputError(
+                f"The certificate proves the bound {proved!r} only, not {self.claim.bound!r} as the result claims."
+            )
+        return proved
+
+    def _jobs(self, tree: _Tree) -> Iterator[_Job]:
+        """Yield all that is to be bounded, with what each part's decisions and deletions leave."""
+        stack: list[tuple[int, NDArray[np.bool_], frozenset[tuple[int, int]]]] = [
+            (0, np.ones(len(self.space.variable), dtype=bool), frozenset())
+        ]
+        while stack:
+            node, mask, edges = stack.pop()
+            for number, entries in tree.deletions.get(node, ()):
+                yield _Job(node, mask.copy(), edges, number, entries)
+                mask[entries] = False
+            split = tree.children.get(node)
+            if split is None:
+                if tree.leaves:
+                    yield _Job(node, mask, edges, tree.leaves[node], None)
+                continue
+            kind, a, b, inside, outside = split
+            stack.append((outside, mask & self._left_by(kind, a, b, False), edges))
+            more = edges
+            if kind == EDGE and self.space.kind == FORESTS:
+                more = edges | {(min(a, b), max(a, b))}
+            stack.append((inside, mask & self._left_by(kind, a, b, True), more))
+
+    def _bound(self, tree: _Tree, block: list[_Job]) -> float:
+        """Return the largest bound of the leaves in a block, and check its deletions."""
+        points = np.zeros((len(block), len(self.duals.entries) + 1))
+        for row, job in zip(points, block, strict=True):
+            entries, values = tree.weights(job.weights)
+            np.add.at(row, self.duals.column[entries], values)
+        numbers = np.array([job.weights for job in block])
+        constants, gradients = self.duals.at(points[:, :-1], tree.temperatures[numbers])
+        if not (np.isfinite(constants).all() and np.isfinite(gradients).all()):
+            raise InputError("The certificate holds weights at points that are too large.")
+        V = len(self.space.offsets) - 1
+        largest = -np.inf
+        for job, constant, gradient in zip(block, constants, gradients, strict=True):
+            forced = np.zeros((V, V), dtype=np.int64)
+            for a, b in job.edges:
+                forced[a + 1, b + 1] = forced[b + 1, a + 1] = 1
+            limit = (self.claim.objective if job.deleted is not None else self.limit) - constant
+            arguments = (self.space, gradient, job.mask, forced, len(job.edges))
+            if job.deleted is not None:
+                entry = unproved(*arguments, job.deleted, limit)
+                if entry >= 0:
+                    raise InputError(
+                        f"The certificate deletes the parent set {entry} in part {job.node} of the search space, "
+                        "which a better structure may have for all that it proves."
+                    )
+                continue
+            bound = constant + heaviest(*arguments, limit)
+            if not min(bound, self.simple) <= self.limit:
+                raise InputError(
+                    f"The certificate proves the bound {bound!r} only in part {job.node} of the search space, "
+                    f"not {self.claim.bound!r} as the result claims."
+                )
+            largest = max(largest, float(bound))
+        return largest

@@ -1,0 +1,106 @@
+"""Candidate sets and decisions on them, for `verify`."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from milpbn.scores.candidates import Candidates
+
+#: Ways to bound the heaviest structure: forests of features, orders of all variables, or every variable for itself.
+FORESTS, DAGS, ANY = 0, 1, 2
+#: Up to so many variables are put into all orders.
+MOST_ORDERED = 14
+#: Kinds of decisions, as certificates write them: a and b are neighbours; a is a parent of b; the feature a has no
+#: feature parent; the entry a of eta is chosen.
+EDGE, ARC, ORPHAN, ENTRY = 0, 1, 2, 3
+
+
+class Space(NamedTuple):
+    """Candidate sets as the kernels take them.
+
+    Attributes
+    ----------
+    kind : int
+        `FORESTS`, `DAGS` or `ANY`.
+    offsets, variable : int64 arrays, shapes (V + 1,) and (P,)
+        Blocks of eta, and the variable of each entry.
+    tail : int64 array, shape (P,)
+        For forests, node j + 1 of an entry's only feature parent j; 0 without one.
+    with_class : bool array, shape (P,)
+        Whether the set contains the class.
+    is_parent : bool array, shape (P, V)
+        The members of the sets.
+    masks : int64 array, shape (P,)
+        For orders, the members of the sets as bits.
+    ordered : int
+        Number of variables that take part in the orders; a class without parents comes first in all.
+    """
+
+    kind: int
+    offsets: NDArray[np.int64]
+    variable: NDArray[np.int64]
+    tail: NDArray[np.int64]
+    with_class: NDArray[np.bool_]
+    is_parent: NDArray[np.bool_]
+    masks: NDArray[np.int64]
+    ordered: int
+
+
+def space_of(candidates: Candidates) -> Space:
+    """Return candidate sets as the kernels take them, with the way to bound their structures."""
+    V, P = candidates.n_variables, candidates.n_sets
+    c = V - 1
+    is_parent = np.zeros((P, V), dtype=bool)
+    parent, _, entry = candidates.arcs
+    is_parent[entry, parent] = True
+    of_feature = candidates.variable < c
+    feature_parents = is_parent[:, :c].sum(axis=1)
+    ordered = V if is_parent[~of_feature].any() else c
+    kind = ANY
+    if (feature_parents[of_feature] <= 1).all():
+        kind = FORESTS
+    elif ordered <= MOST_ORDERED:
+        kind = DAGS
+    masks = np.zeros(P, dtype=np.int64)
+    if kind == DAGS:
+        masks = is_parent[:, :ordered].astype(np.int64) @ (1 << np.arange(ordered))
+    tail = np.where(feature_parents == 1, is_parent[:, :c].argmax(axis=1) + 1, 0) if c else np.zeros(P)
+    return Space(
+        kind,
+        candidates.offsets,
+        candidates.variable,
+        tail.astype(np.int64),
+        is_parent[:, c].copy(),
+        is_parent,
+        masks,
+        ordered,
+    )
+
+
+def is_decision(space: Space, kind: int, a: int, b: int) -> bool:
+    """Return whether three numbers are a decision."""
+    V, P = len(space.offsets) - 1, len(space.variable)
+    high = {EDGE: (V - 1, V - 1), ARC: (V, V), ORPHAN: (V - 1, 1), ENTRY: (P, 1)}.get(kind)
+    return high is not None and 0 <= a < high[0] and 0 <= b < high[1]
+
+
+def left_by(space: Space, kind: int, a: int, b: int, inside: bool) -> NDArray[np.bool_]:
+    """Return the entries that structures can have of which a decision is true (`inside`) or not, shape (P,).
+
+    Whatever the decision, every structure is on one of its two sides. Inside an edge every entry stays: of the
+    structures there it is only known that they have the edge.
+    """
+    variable, parents = space.variable, space.is_parent
+    if kind == EDGE:
+        either = ((variable == a) & parents[:, b]) | ((variable == b) & parents[:, a])
+        return np.full(len(either), True) if inside else ~either
+    if kind == ARC:
+        own, true = variable == b, parents[:, a]
+    elif kind == ORPHAN:
+        own, true = variable == a, ~parents[:, :-1].any(axis=1)
+    else:
+        own, true = variable == variable[a], np.arange(len(variable)) == a
+    return ~own | (true == inside)
