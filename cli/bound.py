@@ -92,6 +92,8 @@ def bound(
     from milpbn.solving import solve
 
     backend = "native" if spec.name in SCORES else "highs"
+    if backend != "native" and "certificate" in search:
+        raise InputError(f"A certificate comes with the scores {', '.join(SCORES)}, not with {spec.name}.")
     options = {**search, "backend": backend, "root_only": True}
     Options(**options)  # refuses what it can before the table is read
     dataset = table.read(data or f"instance:{DEFAULT}").dataset("train")

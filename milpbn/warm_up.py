@@ -9,40 +9,58 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
+import numpy as np
+
+from milpbn.bounds.proof import Proof
 from milpbn.bounds.root import Root
 from milpbn.bounds.tree import Tree
+from milpbn.data.dataset import Dataset, Variable
 from milpbn.learners.local_search import LocalSearch
-from milpbn.scores.conflicts import feasible_structure
-from milpbn.scores.problem import Problem
+from milpbn.network.structure import Structure
+from milpbn.scores.problem import Problem, build_problem
 
 
 def warm_up(problem: Problem, *, bounds: bool) -> None:
-    """Run the kernels once on the first two samples of a problem.
+    """Run the kernels once on a tiny problem of the same score.
 
     Parameters
     ----------
     problem : Problem
         Of the score that will be maximised.
     bounds : bool
-        The root bound will be computed, too.
+        The project's own bounds will be computed, too.
     """
-    margins = problem.margins
-    start = feasible_structure(problem.candidates, problem.rules)
-    if margins is None or start is None:
+    if problem.margins is None:
         return
-    few = replace(margins, tables=margins.tables.first_samples(2), weights=margins.weights[:2])
-    small = replace(problem, margins=few)
+    rng = np.random.default_rng(0)
+    codes = np.column_stack([rng.integers(0, 2, (12, 3)), np.arange(12) % 3]).astype(np.int32)
+    variables = [Variable(f"x{i}", ("0", "1")) for i in range(3)] + [Variable("c", ("0", "1", "2"))]
+    data = Dataset("tiny", tuple(variables), codes, np.ones(12))
+    small = build_problem(data, replace(problem.score, penalty=0.0, hybrid=0.0), for_milp=False)
+    start = Structure.naive_bayes(data.names)
+    search = LocalSearch(small, start)
     for parallel in (False, True):
-        LocalSearch(small, start, parallel=parallel).scores(0)
-    if not bounds or margins.smallest:
+        search.parallel = parallel
+        search.climb(rng)
+    if not bounds or small.margins is None or small.margins.smallest:
         return
+    for parallel in (True, False):
+        root = Root(small, start)
+        root.parallel = parallel
+        root.run(start, stopping=_after(2), bounded=_ignore, found=_ignore)
     Tree(
-        Root(small, start), start, found=lambda s: None, bounded=lambda b: None, counted=lambda n: None,
+        root,
+        start,
+        found=_ignore,
+        bounded=_ignore,
+        counted=_ignore,
         stopping=_after(20),
+        proof=Proof(),
     ).run()
-    root = Root(small, start)
-    root.parallel = True
-    root.run(start, stopping=_after(2), bounded=lambda b: None, found=lambda s: None)
+
+
+def _ignore(anything: object) -> None:
+    """Take no note."""
 
 
 def _after(count: int) -> Callable[[], bool]:

@@ -17,6 +17,7 @@ from milpbn.data.dataset import Dataset, Variable
 from milpbn.errors import InputError
 from milpbn.model.formulation import formulate
 from milpbn.network.structure import Structure
+from milpbn.scores.candidates import Candidates
 from milpbn.scores.constraints import Constraints
 from milpbn.scores.problem import Problem
 from milpbn.scores.spec import Score
@@ -33,7 +34,7 @@ def _installed(name: str) -> bool:
     return True
 
 
-#: The solvers of this machine; SCIP is an extra.
+#: The solvers of this machine that take models; SCIP is an extra.
 BACKENDS = tuple(name for name in ("highs", "cbc", "cpsat", "scip", "pulp:HiGHS") if _installed(name))
 
 
@@ -93,6 +94,15 @@ def optimum(data: Dataset, score: Score, constraints: Constraints | None = None)
         candidates=sets,
         bonus=lambda parents: sum(weights.get((j, i), 0.0) for i, p in enumerate(parents) for j in p),
     )
+
+
+def all_choices(candidates: Candidates) -> np.ndarray:
+    """Entries of eta of every acyclic choice, one row a structure and one column a variable."""
+    rows = [
+        [candidates.position(i, parents) for i, parents in enumerate(structure)]
+        for structure in oracle.acyclic_structures(candidates.sets)
+    ]
+    return np.array(rows, dtype=np.int64).reshape(-1, candidates.n_variables)
 
 
 def candidate_sets(

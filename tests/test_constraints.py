@@ -75,7 +75,7 @@ def test_random_constraints_match_the_restricted_oracle(seed: int) -> None:
     data = random_data([8, seed], n_samples=14, weights=bool(seed % 2))
     constraints = random_constraints(rng)
     score = Score(
-        name=str(rng.choice(["sm", "sbm", "hard-margin", "mdl", "bdeu"])),
+        name=str(rng.choice(["sm", "sbm", "hard-margin", "cll", "mdl", "bdeu"])),
         max_parents=int(rng.integers(1, 4)),
         class_parents=bool(rng.random() < 0.8),
     )

@@ -205,3 +205,9 @@ def test_the_exported_model_has_the_papers_rows(exported):
 def test_other_suffixes_are_refused(tmp_path):
     with pytest.raises(InputError, match="ends in"):
         export_model("corral", SCORE, path=tmp_path / "m.txt")
+
+
+def test_a_score_that_is_not_piecewise_linear_is_not_exported(tmp_path):
+    with pytest.raises(InputError, match="only be a relaxation"):
+        export_model("corral", milpbn.Score(name="cll"), path=tmp_path / "m.lp")
+    assert not any(tmp_path.iterdir())

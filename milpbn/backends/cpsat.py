@@ -150,6 +150,8 @@ def _set_options(parameters: Any, settings: Settings) -> None:
     # A single worker alone can creep along the huge domains of scaled columns for ever; a portfolio of
     # searches that take turns does not.
     parameters.interleave_search = settings.threads == 1
+    # Bounds that creep in single units are lifted in leaps where a range of objective values is refuted at once.
+    parameters.use_objective_shaving_search = True
     parameters.random_seed = settings.seed
     parameters.relative_gap_limit = 0.0
     parameters.absolute_gap_limit = 0.0

@@ -22,6 +22,8 @@ from milpbn.scores.spec import Score
 SCORES = ("sm", "sbm", "cll")
 #: The share of the free memory that open parts of the search space may take.
 MEMORY_SHARE = 0.5
+#: Free memory, in bytes, where nobody says how much there is.
+FALLBACK_MEMORY = 2**32
 
 
 class NativeBackend(Backend):
@@ -103,6 +105,6 @@ class NativeBackend(Backend):
             random_state=settings.seed,
             reduce=reduce,
             proof=proof,
-            memory=MEMORY_SHARE * available_memory(),
+            memory=MEMORY_SHARE * (available_memory() or FALLBACK_MEMORY),
         )
         return Outcome(finished=tree.run())

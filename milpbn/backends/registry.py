@@ -12,6 +12,7 @@ from milpbn.backends.native import SCORES, NativeBackend
 from milpbn.backends.pulp_solvers import PulpBackend, solver_names
 from milpbn.backends.scip import ScipBackend
 from milpbn.errors import InputError
+from milpbn.scores.constraints import Constraints
 from milpbn.scores.spec import Score
 
 _BACKENDS: dict[str, Callable[[], Backend]] = {
@@ -24,11 +25,15 @@ _BACKENDS: dict[str, Callable[[], Backend]] = {
 _PULP = "pulp:"
 
 
-def automatic(name: str, score: Score) -> str:
-    """Return which backend ``auto`` stands for: the native one for its scores, else HiGHS; other names as they are."""
+def automatic(name: str, score: Score, constraints: Constraints | None = None) -> str:
+    """Return which backend ``auto`` stands for; other names as they are.
+
+    The native one for its scores, but HiGHS under child limits, which the native bound leaves out of account.
+    """
     if name.lower() != "auto":
         return name
-    return "native" if score.name in SCORES else "highs"
+    limited = constraints is not None and bool(constraints.max_children)
+    return "native" if score.name in SCORES and not limited else "highs"
 
 
 def backend_names() -> list[str]:

@@ -28,6 +28,8 @@ ROOT_SHARE = 0.2
 #: Tangents are added where the score is overestimated by more than this, relative to its size: at the points of
 #: MILPs, where the sum with a solver's own tolerances has to stay below 1e-6, and at those of LP relaxations.
 EXCESS, ROOT_EXCESS = 2e-7, 1e-4
+#: A start's tangents touch the score where its log-odds are multiplied by these, too: that is where others' lie.
+START_SCALES = (1.0, 0.5, 2.0, -1.0)
 #: Tangents with more slack than this, in nats, at the last LP's optimum do not go into the MILP.
 ROOT_SLACK = 1e-6
 
@@ -52,6 +54,7 @@ class ClusterRows:
         self._formulation = formulation
 
     def violated(self, x: NDArray[np.float64], *, integral: bool) -> dict[Hashable, RowBlock]:
+        """Return the rows of short cycles at an integral point, of the most violated clusters else."""
         candidates = self._formulation.problem.candidates
         if integral:
             clusters = cyclic_clusters([candidates.flat[p] for p in self._formulation.choice(x)])
@@ -76,6 +79,7 @@ class TangentRows:
         self._points = 0
 
     def violated(self, x: NDArray[np.float64], *, integral: bool) -> dict[Hashable, RowBlock]:
+        """Return the tangents at a point for the samples that it overestimates."""
         problem = self._formulation.problem
         assert problem.margins is not None
         eta = x[: self._formulation.n_sets]
@@ -89,7 +93,9 @@ class TangentRows:
         # Those left out may still add up to a part of what is allowed.
         return self.at(eta, np.flatnonzero(excess > 0.25 * allowed / weights.sum()))
 
-    def at(self, eta: NDArray[np.float64], samples: NDArray[np.integer] | None = None) -> dict[Hashable, RowBlock]:
+    def at(
+        self, eta: NDArray[np.float64], samples: NDArray[np.integer] | None = None
+    ) -> dict[Hashable, RowBlock]:
         """Return the tangents at a point, of some samples or of all."""
         margins = self._formulation.problem.margins
         assert margins is not None
@@ -134,7 +140,8 @@ def solve_formulation(
         tangents = TangentRows(formulation)
         kinds.append(tangents)
         if start is not None:
-            rows = tangents.at(formulation.vector(start)[: formulation.n_sets])
+            eta = formulation.vector(start)[: formulation.n_sets]
+            rows = {key: block for s in START_SCALES for key, block in tangents.at(s * eta).items()}
             added |= rows.keys()
             formulation = formulation.with_rows(list(rows.values()))
     if not kinds:
@@ -166,7 +173,9 @@ class _Watch:
         self.cut_off = False
 
     def point(self, x: NDArray[np.float64], source: str) -> None:
-        violated = {key: rows for kind in self._kinds for key, rows in kind.violated(x, integral=True).items()}
+        violated = {
+            key: rows for kind in self._kinds for key, rows in kind.violated(x, integral=True).items()
+        }
         new = violated.keys() - self._added
         self.cut_off = bool(new)
         self.found |= {key: violated[key] for key in violated if key in new}
@@ -265,7 +274,9 @@ def strengthen_root(
             new: list[RowBlock] = []
             for kind in kinds:
                 rows = kind.violated(x, integral=False)
-                rows = {key: block for key, block in rows.items() if key not in kept and key not in forgettable}
+                rows = {
+                    key: block for key, block in rows.items() if key not in kept and key not in forgettable
+                }
                 (forgettable if kind.forget else kept).update(rows)
                 new += rows.values()
             if not new:

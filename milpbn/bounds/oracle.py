@@ -16,6 +16,8 @@ from milpbn.scores.candidates import Candidates
 CLASS_SET_SCANS = 200
 #: Of so many of them the arcs get a reduced cost of their own.
 CLASS_SET_PRICES = 20
+#: Up to so many nodes every arc gets a branching of its own where that is asked for.
+MOST_FORCED = 64
 #: Up to so many variables are put into all orders by dynamic programming; with more, acyclicity is relaxed.
 MOST_ORDERED = 14
 #: How structures are searched: branchings, all orders, or every variable for itself.
@@ -215,7 +217,7 @@ def heaviest_structure(oracle, weights, allowed, forced, n_forced, choice):  # t
             continue
         if weights[p] + free <= best:
             break
-        if scanned == CLASS_SET_SCANS:
+        if scanned >= CLASS_SET_SCANS and best > -np.inf:
             rest = weights[p] + free
             break
         scanned += 1
@@ -340,7 +342,7 @@ def heaviest_with(
     price_entries(oracle, weights, allowed, forced, 0, threshold, out)
     first = int(oracle.offsets[-2])
     alive = np.flatnonzero((out[first:] >= threshold) & allowed[first:]) + first
-    if oracle.kind != BRANCHINGS or not 0 < len(alive) <= CLASS_SET_PRICES:
+    if oracle.kind != BRANCHINGS or n > MOST_FORCED or not 0 < len(alive) <= CLASS_SET_PRICES:
         return out
     square, ranks = np.empty((n, n)), np.empty((n, n), dtype=np.int64)
     entry = np.empty((n, n), dtype=np.int64)

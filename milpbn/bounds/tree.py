@@ -43,7 +43,7 @@ from milpbn.bounds.reduction import deletion_threshold
 from milpbn.bounds.root import Root
 from milpbn.bounds.space import Decision, Part
 from milpbn.learners.local_search import CHANGES, HARD, MINIMAL_GAIN, LocalSearch
-from milpbn.network.structure import Structure
+from milpbn.network.structure import Structure, topological_order
 
 #: A part is closed when its bound exceeds the incumbent by at most this share: half of what counts as optimal.
 CLOSE = 5e-7
@@ -60,6 +60,8 @@ MOST_PAUSE = 100.0
 ENTRIES = 0.05
 #: Samples whose margin exceeds gamma by this share of it are left out of some steps.
 WIDTH = 0.4
+#: Under the conditional log-likelihood, samples whose log-margin exceeds this: they lose 0.2 % of a nat at most.
+LIKELY = 6.0
 
 
 #: Vertices (k, V), shares (k,) and temperature of a point.
@@ -237,7 +239,8 @@ class Tree:
                     self._busy[worker] = mine.bound
                 if mine.bound <= self.target:
                     children: list[Open] = []
-                    self._closed = max(self._closed, mine.bound)
+                    with self._lock:
+                        self._closed = max(self._closed, mine.bound)
                     finished = True
                 else:
                     children, finished = self._split(mine, point)
@@ -331,7 +334,7 @@ class Tree:
         The steps look at few samples and few entries: most samples are far beyond gamma and stay there, and most
         entries are far from being in a heaviest structure. What they lead to is evaluated on the whole part.
         """
-        width = WIDTH * self.model.softening.cap
+        width = LIKELY if self.model.softening.smooth else WIDTH * self.model.softening.cap
         while True:
             model, logits = near_the_cap(self.model, point.logits, width)
             few = point._replace(
@@ -453,8 +456,19 @@ class Tree:
         )
 
     def _only_structure(self, part: Part, point: Point) -> tuple[float, ProofWeights | None]:
-        """Bound the one structure of a part by weights on its least margins: by its score."""
-        point.vertices[0] = np.flatnonzero(part.allowed)
+        """Take the one structure of a part, and bound it by weights on its least margins: by its score."""
+        choice = np.flatnonzero(part.allowed)
+        flat = self.problem.candidates.flat
+        if topological_order([flat[p] for p in choice]) is None:
+            return -np.inf, self._weights(point)
+        structure = self.problem.candidates.structure(choice)
+        if not self.problem.obeys(structure):
+            return -np.inf, self._weights(point)
+        value = float(score_of(self.model, choice, point.direction, False))
+        with self._lock:
+            if value > self.incumbent:
+                self._take(structure, value)
+        point.vertices[0] = choice
         point.shares[0] = 1.0
         point.counts[VERTICES], point.counts[BEST_VERTICES] = 1, 0
         if not self.model.softening.smooth:

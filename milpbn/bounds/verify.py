@@ -1,4 +1,4 @@
-"""Check a certificate: does it prove that no structure scores more than the bound, and the incumbent what it claims?
+"""Check that a certificate proves a bound on every structure's score, and that the incumbent scores what it claims.
 
 Everything is computed anew from the data, by code that shares nothing with the search but the definitions of the
 candidate parent sets and of the score. For any weights lambda_m in the simplex over {gamma, competing classes},
@@ -125,13 +125,13 @@ def verify(
     header, arrays = load_proof(os.fspath(certificate))
     _same(claim, _claim(header, "The certificate"), data)
     rules, candidates = resolve(claim.constraints, data.names, claim.score)
-    _check_structure(claim, candidates, rules, data)
+    objective = _score_of_structure(claim, candidates, rules, data)
     tree = _Tree(arrays, space_of(candidates))
-    check = _Check(claim, tree.space, Duals(data.merged, candidates, claim.score, rules))
+    check = _Check(claim.bound, objective, tree.space, Duals(data.merged, candidates, claim.score, rules))
     bound = check.run(tree)
     return Verification(
-        claim.objective,
-        max(bound, claim.objective),
+        objective,
+        max(bound, objective),
         len(tree.children) * 2 + 1,
         len(tree.leaves),
         sum(len(entries) for groups in tree.deletions.values() for _, entries in groups),
@@ -180,17 +180,16 @@ def _same(claim: _Claim, header: _Claim, data: Dataset) -> None:
             raise InputError(f"The certificate is for another choice of {key} than the result.")
 
 
-def _check_structure(claim: _Claim, candidates: Candidates, rules: Rules, data: Dataset) -> None:
-    """Refuse a structure that is none of those the bound speaks of, or has another score."""
+def _score_of_structure(claim: _Claim, candidates: Candidates, rules: Rules, data: Dataset) -> float:
+    """Return the structure's score; refuse one that the bound does not speak of, or that scores otherwise."""
     structure = Structure.from_mapping(data.names, claim.structure)
     alike = class_free_alike(claim.score, rules)
     if candidates.choice(structure, class_free_alike=alike) is None:
         raise InputError(
             "The structure has a parent set that the score's options or the constraints rule out."
         )
-    children = np.bincount([j for j, _ in structure.arcs], minlength=len(data.names))
     for j, limit in rules.max_children.items():
-        if children[j] > limit:
+        if sum(j in parents for parents in structure.parents) > limit:
             raise InputError(
                 f"The structure gives {data.names[j]!r} more children than the constraints allow."
             )
@@ -201,6 +200,7 @@ def _check_structure(claim: _Claim, candidates: Candidates, rules: Rules, data: 
         raise InputError(
             f"The claimed bound {claim.bound!r} is below the score {claim.objective!r} of the structure."
         )
+    return value
 
 
 class _Tree:
@@ -306,11 +306,11 @@ def _total(sizes: NDArray[np.int64]) -> int:
 class _Check:
     """The bounds of a tree's leaves and deletions, computed in blocks."""
 
-    def __init__(self, claim: _Claim, space: Space, duals: Duals) -> None:
-        self.claim, self.space, self.duals = claim, space, duals
+    def __init__(self, bound: float, objective: float, space: Space, duals: Duals) -> None:
+        self.bound, self.objective, self.space, self.duals = bound, objective, space, duals
         # What the tree need not prove, as the bound without any search does so.
         self.simple = duals.without_search()
-        self.limit = claim.bound + _tolerance(claim.bound)
+        self.limit = bound + _tolerance(bound)
         self._left_by = lru_cache(maxsize=4096)(partial(left_by, space))
 
     def run(self, tree: _Tree) -> float:
@@ -327,7 +327,7 @@ class _Check:
         proved = min(largest, self.simple)
         if not proved <= self.limit:
             raise InputError(
-                f"The certificate proves the bound {proved!r} only, not {self.claim.bound!r} as the result claims."
+                f"The certificate proves the bound {proved!r} only, not {self.bound!r} as the result claims."
             )
         return proved
 
@@ -355,6 +355,7 @@ class _Check:
 
     def _bound(self, tree: _Tree, block: list[_Job]) -> float:
         """Return the largest bound of the leaves in a block, and check its deletions."""
+        # The last column gets the entries whose coefficients are 0.
         points = np.zeros((len(block), len(self.duals.entries) + 1))
         for row, job in zip(points, block, strict=True):
             entries, values = tree.weights(job.weights)
@@ -369,7 +370,7 @@ class _Check:
             forced = np.zeros((V, V), dtype=np.int64)
             for a, b in job.edges:
                 forced[a + 1, b + 1] = forced[b + 1, a + 1] = 1
-            limit = (self.claim.objective if job.deleted is not None else self.limit) - constant
+            limit = (self.objective if job.deleted is not None else self.limit) - constant
             arguments = (self.space, gradient, job.mask, forced, len(job.edges))
             if job.deleted is not None:
                 entry = unproved(*arguments, job.deleted, limit)
@@ -383,7 +384,7 @@ class _Check:
             if not min(bound, self.simple) <= self.limit:
                 raise InputError(
                     f"The certificate proves the bound {bound!r} only in part {job.node} of the search space, "
-                    f"not {self.claim.bound!r} as the result claims."
+                    f"not {self.bound!r} as the result claims."
                 )
             largest = max(largest, float(bound))
         return largest

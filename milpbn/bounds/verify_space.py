@@ -102,5 +102,5 @@ def left_by(space: Space, kind: int, a: int, b: int, inside: bool) -> NDArray[np
     elif kind == ORPHAN:
         own, true = variable == a, ~parents[:, :-1].any(axis=1)
     else:
-        own, true = variable == variable[a], np.arange(len(variable)) == a
-    return ~own | (true == inside)
+        own, true = np.equal(variable, variable[a]), np.equal(np.arange(len(variable)), a)
+    return ~own | (true if inside else ~true)

@@ -14,6 +14,8 @@ from milpbn.scores.products import add_columns, score_changes, total_score
 
 #: Changes that gain less, in nats, are rounding.
 MINIMAL_GAIN = 1e-9
+#: Threads pay from so many coefficients on.
+LARGE = 10_000_000
 #: A restart begins with at least and less than so many random changes.
 CHANGES = 2, 6
 #: Temperature, in nats, at which the soft minimum is the minimum.
@@ -42,7 +44,8 @@ class LocalSearch:
             raise ValueError("the structure is outside the problem's candidates")
         self.problem = problem
         self.choice = choice
-        self._parallel = parallel
+        margins = problem.margins
+        self.parallel = parallel and margins is not None and margins.n_rows * len(margins.columns) > LARGE
         candidates = problem.candidates
         self._column = np.full(candidates.n_sets, -1, dtype=np.int64)
         if problem.margins is not None:
@@ -106,7 +109,7 @@ class LocalSearch:
                 base,
                 columns[active],
                 margins.smallest,
-                self._parallel,
+                self.parallel,
             )
         return values + part
 
@@ -125,7 +128,7 @@ class LocalSearch:
         weigh(margins.flat, margins.softening, self._logits, temperature, self._duals)
         gradient = problem.linear.copy()
         everything = np.ones(len(gradient), dtype=bool)
-        add_gradient(margins.flat, self._duals, everything, gradient, self._parallel)
+        add_gradient(margins.flat, self._duals, everything, gradient, self.parallel)
         return gradient
 
     def admissible(self, variable: int) -> NDArray[np.bool_]:
@@ -156,7 +159,11 @@ class LocalSearch:
         self.choice[variable] = new
 
     def climb(self, rng: np.random.Generator, stopping: Callable[[], bool] = lambda: False) -> float:
-        """Re-choose variables in random order until no single change gains; return the score."""
+        """Re-choose variables in random order until no single change gains; return the score.
+
+        After a move the promise is out of date and only a guess at what is worth a look, until the next round.
+        The last round moves nothing, and so has looked at every change that could gain.
+        """
         candidates = self.problem.candidates
         improved = True
         while improved and not stopping():
@@ -180,7 +187,6 @@ class LocalSearch:
                 if values[best] > values[now] + MINIMAL_GAIN:
                     self.move(i, best)
                     improved = True
-                    promise = self._promise()
             self._refresh()
         return self.value
 

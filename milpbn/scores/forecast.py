@@ -18,6 +18,7 @@ TANGENTS = 4
 BYTES_PER_SET = 200
 
 COEFFICIENTS = "The coefficients alpha(i, k, m, c)"
+TABLES = "The log-probability tables of all parent sets"
 COEFFICIENTS_AND_MODEL = COEFFICIENTS + " and the model made of them"
 
 
@@ -43,13 +44,10 @@ def require_room(data: Dataset, score: Score, *, for_milp: bool = True) -> None:
     """
     n_sets = count_candidates(data.n_features, score)
     require_memory(BYTES_PER_SET * n_sets, f"A list of {n_sets} candidate parent sets", remedy(score))
-    if score.is_margin:
+    if score.is_margin and for_milp:
         columns = n_sets - data.n_features  # all but every feature's set without the class
-        per_column, what = 8 * n_margin_rows(data, score), COEFFICIENTS
-        if for_milp:
-            per_column += BYTES_PER_NONZERO * _n_model_rows(data, score)
-            what = COEFFICIENTS_AND_MODEL
-        require_memory(per_column * columns, what, remedy(score))
+        per_column = 8 * n_margin_rows(data, score) + BYTES_PER_NONZERO * _n_model_rows(data, score)
+        require_memory(per_column * columns, COEFFICIENTS_AND_MODEL, remedy(score))
 
 
 def n_margin_rows(data: Dataset, score: Score) -> int:

@@ -143,7 +143,5 @@ def margin_rows(
     -------
     MarginRows
     """
-    tables = family_tables(
-        data, candidates, score.smoothing, binary=score.name == "sbm", deadline=deadline
-    )
+    tables = family_tables(data, candidates, score.smoothing, binary=score.name == "sbm", deadline=deadline)
     return MarginRows(tables, data.weights, score.gamma, likelihood=score.name == "cll")

@@ -15,11 +15,12 @@ from milpbn.scores.candidates import Candidates, class_free_alike, require_candi
 from milpbn.scores.conflicts import resolve
 from milpbn.scores.constraints import Constraints, Rules
 from milpbn.scores.forecast import (
-    COEFFICIENTS,
     COEFFICIENTS_AND_MODEL,
+    TABLES,
     remedy,
     require_room,
     solver_bytes,
+    tables_bytes,
     tensor_bytes,
 )
 from milpbn.scores.generative import AiccCurve, LocalScores, bdeu_scores, local_scores
@@ -139,7 +140,7 @@ def build_problem(
     merge : bool
         Merge identical samples into one with their weight (no score changes).
     for_milp : bool
-        A sparse model will be made of the coefficients: the memory forecast includes it.
+        The tensor of all coefficients and a sparse model will be made: the memory forecast includes them.
     deadline : float, optional
         `time.monotonic` value at which to give up.
 
@@ -164,9 +165,11 @@ def build_problem(
     local = local_scores(data, candidates, deadline) if score.has_local_terms else None
     margins = None
     if score.is_margin:
-        needed, what = tensor_bytes(data, candidates, score), COEFFICIENTS
         if for_milp:
-            needed, what = needed + solver_bytes(data, candidates, score), COEFFICIENTS_AND_MODEL
+            needed = tensor_bytes(data, candidates, score) + solver_bytes(data, candidates, score)
+            what = COEFFICIENTS_AND_MODEL
+        else:
+            needed, what = tables_bytes(data, candidates, score), TABLES
         require_memory(needed, what, remedy(score))
         margins = margin_rows(data, candidates, score, deadline)
     curve = None

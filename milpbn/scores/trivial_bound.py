@@ -9,6 +9,8 @@ from milpbn.scores.products import best_margins
 
 #: Share of the bound's magnitude that is added for rounding; sums of some 1e7 doubles stay far below it.
 ROUNDING = 1e-10
+#: With more coefficients than this the bound is gamma times M.
+MOST_COEFFICIENTS = 500_000_000
 
 
 def trivial_bound(problem: Problem) -> float:
@@ -36,7 +38,11 @@ def trivial_bound(problem: Problem) -> float:
     # A variable that can also choose a set without coefficients can choose 0.
     idle = np.bincount(owner, minlength=candidates.n_variables) < np.diff(candidates.offsets)
     blocks = np.append(first, len(owner)).astype(np.int64)
-    best = best_margins(margins.flat, blocks, idle[variables])
+    if not margins.smallest and margins.n_rows * len(owner) > MOST_COEFFICIENTS:
+        # Every sample at its best: gamma each, or a likelihood of one.
+        best = np.full(margins.n_samples, np.inf)
+    else:
+        best = best_margins(margins.flat, blocks, idle[variables])
     if margins.likelihood:
         best = np.minimum(best, 0.0)
     elif margins.gamma is not None:

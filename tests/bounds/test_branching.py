@@ -1,25 +1,26 @@
-"""Maximum arborescences: against brute force and networkx, forced arcs included."""
+"""Maximum arborescences with ranks, their reduced costs, and forced arcs: against enumeration and networkx."""
 
 from __future__ import annotations
 
 import itertools
+from fractions import Fraction
 
 import numpy as np
 import pytest
 
-from milpbn.bounds.branching import forced_arborescences, maximum_arborescence, rounding_slack
+from milpbn.bounds.branching import FORBIDDEN, forced_arborescences, maximum_arborescence, rounding_slack
+
+NOTHING = np.empty((0, 0))
 
 
-def weight(weights, parent) -> float:
-    return float(sum(weights[parent[i], i] for i in range(1, len(weights))))
+def total(matrix, parent):
+    return sum(matrix[parent[i], i] for i in range(1, len(matrix)))
 
 
 def arborescences(n):
     """All parent tuples of nodes 1.. without cycles."""
     for parents in itertools.product(range(n), repeat=n - 1):
         parent = (-1, *parents)
-        if any(parent[i] == i for i in range(1, n)):
-            continue
         if all(_reaches_root(parent, i) for i in range(1, n)):
             yield parent
 
@@ -32,62 +33,126 @@ def _reaches_root(parent, i) -> bool:
     return i == 0
 
 
+EVERY = {n: list(arborescences(n)) for n in (2, 3, 4, 5)}
+
+
 def random_weights(rng, n):
     if rng.random() < 0.5:
         return rng.normal(size=(n, n)) * 10.0 ** rng.integers(-2, 4)
     return rng.integers(-2, 3, size=(n, n)).astype(np.float64)  # many ties
 
 
+def random_ranks(rng, n):
+    """Forced edges, in both directions or with one forbidden, and other forbidden arcs."""
+    ranks = np.zeros((n, n), dtype=np.int64)
+    for i, j in itertools.combinations(range(1, n), 2):
+        if rng.random() < 0.25:
+            ranks[i, j] = ranks[j, i] = 1
+    ranks[rng.random((n, n)) < rng.choice([0.0, 0.2, 0.6])] = FORBIDDEN
+    return ranks
+
+
+def cases(seed, n, count):
+    rng = np.random.default_rng([seed, n])
+    for _ in range(count):
+        yield random_weights(rng, n), random_ranks(rng, n)
+
+
+def best_of(w, ranks, choices):
+    """Highest rank, and the largest weight of that rank."""
+    return max((total(ranks, p), total(w, p)) for p in choices)
+
+
 @pytest.mark.parametrize("n", [2, 3, 4, 5])
-def test_equals_enumeration(n):
-    rng = np.random.default_rng(n)
-    every = list(arborescences(n))
-    for _ in range(60):
-        w = random_weights(rng, n)
-        parent = maximum_arborescence(w)
-        assert _reaches_root(parent, n - 1)
-        assert tuple(parent) in every
-        assert weight(w, parent) == pytest.approx(max(weight(w, p) for p in every))
+def test_equals_enumeration_by_rank_and_then_by_weight(n):
+    feasible = 0
+    for w, ranks in cases(0, n, 80):
+        most, heaviest = best_of(w, ranks, EVERY[n])
+        parent, rank, bound = maximum_arborescence(w, ranks, NOTHING)
+        assert (rank < 0) == (most < 0)  # every arborescence needs a forbidden arc
+        if most < 0:
+            continue
+        feasible += 1
+        assert tuple(parent) in EVERY[n]
+        assert rank == most == total(ranks, parent)
+        assert total(w, parent) == pytest.approx(heaviest)
+        assert bound == pytest.approx(heaviest)
+    assert 10 < feasible
 
 
-def test_forbidden_arcs_are_not_used():
-    rng = np.random.default_rng(0)
-    every = list(arborescences(5))
-    for _ in range(60):
-        w = random_weights(rng, 5)
-        w[1:, 1:][rng.random((4, 4)) < 0.5] = -np.inf
-        parent = maximum_arborescence(w)
-        assert weight(w, parent) == pytest.approx(max(weight(w, p) for p in every))
+@pytest.mark.parametrize("n", [2, 3, 4, 5])
+def test_reduced_costs_bound_every_arborescence_with_an_arc(n):
+    pruned = 0
+    for w, ranks in cases(1, n, 60):
+        reduced = np.full((n, n), np.nan)
+        parent, rank, bound = maximum_arborescence(w, ranks, reduced)
+        tiny = rounding_slack(n, np.abs(w).max())
+        if rank < 0:
+            continue
+        for p in EVERY[n]:
+            for i in range(1, n):
+                if np.isinf(reduced[p[i], i]):
+                    assert total(ranks, p) < rank
+                elif total(ranks, p) == rank:
+                    assert total(w, p) <= bound - reduced[p[i], i] + tiny
+        for i in range(1, n):
+            assert abs(reduced[parent[i], i]) <= tiny  # the arborescence itself loses nothing
+            own = np.delete(reduced[:, i], i)
+            assert (own >= -tiny).all()
+            pruned += (own > tiny).sum()
+    assert (pruned > 0) == (n > 2)  # two nodes have one arc
 
 
 @pytest.mark.parametrize("n", [2, 3, 5])
 def test_forced_arcs_equal_enumeration(n):
-    rng = np.random.default_rng(n)
-    every = list(arborescences(n))
-    for _ in range(20):
-        w = random_weights(rng, n)
-        forced = forced_arborescences(w)
-        for i in range(1, n):
-            for j in range(n):
-                if j != i:
-                    best = max(weight(w, p) for p in every if p[i] == j) - w[j, i]
-                    assert forced[j, i] == pytest.approx(best)
+    found = 0
+    for w, ranks in cases(2, n, 25):
+        most, _ = best_of(w, ranks, EVERY[n])
+        if most < 0:
+            continue
+        forced = forced_arborescences(w, ranks)
+        for i, j in itertools.product(range(1, n), range(n)):
+            if j == i:
+                continue
+            # The arc's own rank counts if it is one, and is no obstacle if it is none.
+            own = ranks.copy()
+            own[j, i] = max(0, ranks[j, i])
+            rank, heaviest = best_of(w, own, [p for p in EVERY[n] if p[i] == j])
+            found += rank >= most
+            expected = heaviest - w[j, i] if rank >= most else -np.inf
+            assert forced[j, i] == pytest.approx(expected)
         assert np.isneginf(forced[:, 0]).all()
         assert np.isneginf(forced.diagonal()).all()
+    assert found > 0
 
 
 @pytest.mark.parametrize("n", [12, 40])
 def test_equals_networkx(n):
     networkx = pytest.importorskip("networkx")
     rng = np.random.default_rng(n)
-    w = rng.normal(size=(n, n))
+    w = rng.integers(-1000, 1000, (n, n)).astype(np.float64)
+    ranks = np.zeros((n, n), dtype=np.int64)
+    for i in range(2, n // 2, 2):
+        ranks[i, i + 1] = ranks[i + 1, i] = 1
     graph = networkx.DiGraph()
-    graph.add_weighted_edges_from((j, i, w[j, i]) for j in range(n) for i in range(1, n) if i != j)
+    # Whole numbers this small lose no digits to a large constant.
+    graph.add_weighted_edges_from(
+        (j, i, w[j, i] + 1e9 * ranks[j, i]) for j in range(n) for i in range(1, n) if i != j
+    )
     best = networkx.maximum_spanning_arborescence(graph)
-    assert weight(w, maximum_arborescence(w)) == pytest.approx(best.size(weight="weight"))
+    parent, rank, bound = maximum_arborescence(w, ranks, NOTHING)
+    assert rank == (n // 2 - 1) // 2
+    assert bound + 1e9 * rank == best.size(weight="weight") == total(w, parent) + 1e9 * rank
 
 
-def test_rounding_slack_ignores_forbidden_arcs_and_grows_with_the_weights():
-    w = np.array([[0.0, 1.0], [-np.inf, 0.0]])
-    assert 0 < rounding_slack(w) < 1e-13
-    assert rounding_slack(1000 * w[:1].repeat(2, axis=0)) > rounding_slack(w)
+def test_the_bound_and_its_slack_hold_in_exact_arithmetic():
+    rng = np.random.default_rng(3)
+    n = 5
+    for _ in range(40):
+        # Numbers of very different sizes: contractions round.
+        w = rng.normal(size=(n, n)) * 10.0 ** rng.integers(-9, 9, (n, n))
+        exact = max(sum(Fraction(w[p[i], i]) for i in range(1, n)) for p in EVERY[n])
+        _, _, bound = maximum_arborescence(w, np.zeros((n, n), dtype=np.int64), NOTHING)
+        slack = rounding_slack(n, np.abs(w).max())
+        assert exact <= Fraction(bound) + Fraction(slack)
+        assert slack <= 1e-12 * np.abs(w).max()

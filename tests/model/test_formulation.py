@@ -116,7 +116,7 @@ def test_numbers_of_rows_and_columns(n_features: int) -> None:
     assert hard.milp.n_columns == P + 1 + V
 
 
-@pytest.mark.parametrize("name", ["sm", "hard-margin", "aicc"])
+@pytest.mark.parametrize("name", ["sm", "hard-margin", "cll", "aicc"])
 @pytest.mark.parametrize("acyclicity", ["order", "cluster"])
 def test_form_of_the_program(name: str, acyclicity: str) -> None:
     data = random_data(55, n_samples=40)
@@ -140,6 +140,9 @@ def test_form_of_the_program(name: str, acyclicity: str) -> None:
     assert milp.column_names[formulation.curve] == (["k", "t"] if name == "aicc" else [])
     if name == "sm":
         assert (milp.upper[formulation.tau] == problem.score.gamma).all()
+    if name == "cll":
+        assert (milp.upper[formulation.tau] == 0).all()
+    if name in ("sm", "cll"):
         np.testing.assert_array_equal(milp.c[formulation.tau], problem.margins.weights)
 
 

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from running import optimum, random_data
 
-import milpbn.scores.trivial_bound as module
 from milpbn.scores.constraints import Constraints
 from milpbn.scores.problem import build_problem
 from milpbn.scores.spec import SCORES, Score
@@ -35,6 +34,14 @@ def test_it_is_at_most_gamma_per_sample(name: str) -> None:
         assert bound <= score.gamma * data.weights.sum() * (1 + 1e-9)
 
 
+def test_it_is_at_most_0_for_the_conditional_log_likelihood() -> None:
+    """Every sample alone could be surer than sure."""
+    data = random_data(9, n_features=6, n_samples=12)
+    assert trivial_bound(build_problem(data, Score(name="cll", smoothing=0.01))) == pytest.approx(
+        0.0, abs=1e-9
+    )
+
+
 def test_it_is_exact_where_nothing_can_be_chosen() -> None:
     data = random_data(6)
     score = Score()
@@ -56,12 +63,3 @@ def test_it_is_what_its_formula_says() -> None:
         ]
         total += margins.weights[m] * min(margins.gamma, np.sum(best, axis=0).min())
     assert trivial_bound(problem) == pytest.approx(total, rel=1e-9)
-
-
-@pytest.mark.parametrize("chunk", [1, 1000])
-def test_chunks_change_nothing(monkeypatch: pytest.MonkeyPatch, chunk: int) -> None:
-    data = random_data(8, n_samples=50)
-    problems = [build_problem(data, Score(name=name)) for name in ("sm", "sbm", "hard-margin")]
-    whole = [trivial_bound(problem) for problem in problems]
-    monkeypatch.setattr(module, "CHUNK", chunk)
-    assert [trivial_bound(problem) for problem in problems] == pytest.approx(whole, rel=1e-12)

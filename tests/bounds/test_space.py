@@ -1,0 +1,145 @@
+"""Parts of the search space: every decision splits the structures exactly, and every choice of one goes on."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+from running import all_choices
+
+from milpbn.bounds.choose import Chooser
+from milpbn.bounds.oracle import BRANCHINGS, ORDERS, oracle_of
+from milpbn.bounds.space import ARC, EDGE, ENTRY, ORPHAN, Decision, Part
+from milpbn.scores.candidates import build_candidates
+from milpbn.scores.constraints import Rules
+from milpbn.scores.spec import Score
+
+NAMES = ("X1", "X2", "X3", "C")
+CASES = {
+    "class first": (Score(class_parents=False), Rules()),
+    "class parents": (Score(), Rules()),
+    "required": (Score(), Rules(required=frozenset({(0, 1)}), forbidden=frozenset({(2, 0)}))),
+    "three parents": (Score(max_parents=3), Rules()),
+}
+
+
+def is_true(decision, parents) -> bool:
+    """Whether a decision is true of a structure, by its parent tuples."""
+    kind, a, b = decision
+    if kind == EDGE:
+        return a in parents[b] or b in parents[a]
+    if kind == ARC:
+        return a in parents[b]
+    assert kind == ORPHAN
+    return not set(parents[a]) - {len(parents) - 1}
+
+
+def decisions(oracle, n_sets):
+    V = len(oracle.offsets) - 1
+    found = [Decision(ENTRY, p, 0) for p in range(n_sets)]
+    found += [Decision(ARC, j, i) for j, i in itertools.permutations(range(V), 2)]
+    if oracle.kind == BRANCHINGS:
+        found += [Decision(EDGE, a, b) for a, b in itertools.combinations(range(V - 1), 2)]
+        found += [Decision(ORPHAN, i, 0) for i in range(V - 1)]
+    return found
+
+
+def members(part, choices, candidates):
+    """The rows of `choices` that are structures of a part, as a set."""
+    inside = set()
+    for row in choices:
+        parents = [candidates.flat[p] for p in row]
+        if part.allowed[row].all() and all(is_true((EDGE, a, b), parents) for a, b in part.edges):
+            inside.add(tuple(row.tolist()))
+    return inside
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_every_structure_is_in_exactly_one_half(case):
+    candidates = build_candidates(NAMES, *CASES[case])
+    oracle, choices = oracle_of(candidates), all_choices(candidates)
+    assert oracle.kind == (ORDERS if case == "three parents" else BRANCHINGS)
+    rng = np.random.default_rng(len(case))
+    every = decisions(oracle, candidates.n_sets)
+    for _ in range(4):
+        part = Part(np.ones(candidates.n_sets, dtype=bool), ())
+        for _ in range(4):
+            whole = members(part, choices, candidates)
+            halves = None
+            for k in rng.permutation(len(every)) if len(every) > 40 else range(len(every)):
+                decision = every[k]
+                before = part.allowed.copy()
+                halves = [part.split(oracle, decision, inside) for inside in (True, False)]
+                assert (part.allowed == before).all()
+                inside, outside = (members(half, choices, candidates) for half in halves)
+                assert not inside & outside
+                assert inside | outside == whole
+                for row in inside | outside:
+                    if decision.kind == ENTRY:
+                        truth = decision.a in row
+                    else:
+                        truth = is_true(decision, [candidates.flat[p] for p in row])
+                    assert (row in inside) == truth
+            decision = every[int(rng.integers(len(every)))]
+            part = part.split(oracle, decision, bool(rng.random() < 0.5))
+
+
+def test_forced_edges_as_the_oracle_takes_them():
+    forced = Part(np.ones(1, dtype=bool), ((0, 2), (1, 2))).forced(4)
+    assert sorted(map(tuple, np.argwhere(forced).tolist())) == [(1, 3), (2, 3), (3, 1), (3, 2)]
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_splitting_goes_on_until_one_choice_is_left(case):
+    """The chosen decision separates vertices of the point, or takes an entry from both halves."""
+    candidates = build_candidates(NAMES, *CASES[case])
+    oracle, choices = oracle_of(candidates), all_choices(candidates)
+    rng = np.random.default_rng(7)
+    chooser = Chooser(oracle)
+    kinds = set()
+    for _ in range(60):
+        part = Part(np.ones(candidates.n_sets, dtype=bool), ())
+        while True:
+            rows = np.array(sorted(members(part, choices, candidates)))
+            if not len(rows):
+                break
+            size = int(rng.integers(1, 4))
+            vertices = rows[rng.choice(len(rows), min(size, len(rows)), replace=False)]
+            chosen = chooser.choose(vertices, rng.dirichlet(np.ones(len(vertices))), part.allowed)
+            left = [part.allowed[a:b].sum() for a, b in itertools.pairwise(candidates.offsets)]
+            if chosen is None:
+                assert max(left) == 1
+                break
+            decision, share = chosen
+            kinds.add(decision.kind)
+            halves = [part.split(oracle, decision, inside) for inside in (True, False)]
+            if share < 1:
+                within = [sum(tuple(v) in members(h, choices, candidates) for v in vertices) for h in halves]
+                assert min(within) > 0
+                assert sum(within) == len(vertices)
+            else:
+                assert all(half.allowed.sum() < part.allowed.sum() for half in halves)
+            inside = bool(rng.random() < 0.5)
+            chooser.learn(decision, inside, share, float(rng.exponential()))
+            part = halves[0] if inside else halves[1]
+    assert ENTRY in kinds
+    assert (EDGE if oracle.kind == BRANCHINGS else ARC) in kinds
+
+
+def test_what_brought_much_is_chosen_again():
+    candidates = build_candidates(NAMES, Score(class_parents=False))
+    first, second = (
+        np.array([candidates.position(0, s), *(candidates.position(i, ()) for i in (1, 2, 3))])
+        for s in ((1, 3), (2, 3))
+    )
+    shares = np.array([0.5, 0.5])
+    allowed = np.ones(candidates.n_sets, dtype=bool)
+    for good, bad in (((0, 1), (0, 2)), ((0, 2), (0, 1))):
+        chooser = Chooser(oracle_of(candidates))
+        for inside in (True, False):
+            chooser.learn(Decision(EDGE, *good), inside, 0.5, 10.0)
+            chooser.learn(Decision(EDGE, *bad), inside, 0.5, 0.1)
+        decision, share = chooser.choose(np.array([first, second]), shares, allowed)
+        assert decision == Decision(EDGE, *good)
+        assert share == 0.5

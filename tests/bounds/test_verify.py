@@ -1,0 +1,466 @@
+"""The verifier: whole certificates pass, and no file whatever makes it accept a bound that does not hold."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from running import optimum, random_data
+
+from milpbn import solve
+from milpbn.bounds.proof import Proof, certificate_header, load_proof
+from milpbn.bounds.verify import verify
+from milpbn.bounds.verify_duals import Duals
+from milpbn.bounds.verify_maxima import heaviest, unproved
+from milpbn.bounds.verify_space import ANY, DAGS, FORESTS, left_by, space_of
+from milpbn.data.dataset import Dataset
+from milpbn.errors import InputError
+from milpbn.network.structure import topological_order
+from milpbn.result import Result
+from milpbn.scores.conflicts import resolve
+from milpbn.scores.constraints import Constraints
+from milpbn.scores.problem import build_problem
+from milpbn.scores.rescore import rescore
+from milpbn.scores.spec import Score
+
+SCORES = [
+    Score(p=0.9),
+    Score(p=0.99, class_parents=False),
+    Score(p=0.95, max_parents=1),
+    Score(p=0.99, max_parents=3),
+    Score(p=0.9, penalty="bic", hybrid=0.05),
+    Score(name="sbm", p=0.9),
+    Score(name="sbm", p=0.99, max_parents=3, penalty=0.2),
+    Score(name="cll"),
+    Score(name="cll", max_parents=3, class_parents=False),
+]
+RULES = [
+    Constraints(),
+    Constraints(required=(("X1", "X2"),), forbidden=(("X3", "X1"),)),
+    Constraints(max_children={"*": 1}, arc_weights={("X2", "X3"): 1.5}),
+    Constraints(fixed={"X3": ()}, tiers=(("X1",), ("X2", "C"))),
+]
+NO_EDGES = np.zeros((4, 4), dtype=np.int64)
+
+
+def proved(data: Dataset, score: Score, path: Path, **options) -> Result:
+    """Solve with the native backend and write its certificate to `path`."""
+    given = {"backend": "native", "threads": 1, "verbose": False, "certificate": path, **options}
+    return solve(data, score, **given)
+
+
+def write(path: Path, header, arrays) -> Path:
+    """Write a certificate of any arrays."""
+
+    class Any(Proof):
+        def arrays(self):
+            return arrays
+
+    Any().save(path, header)
+    return path
+
+
+@pytest.mark.parametrize("score", SCORES, ids=lambda s: f"{s.name}-{s.max_parents}-{s.class_parents}")
+@pytest.mark.parametrize(
+    "rules", RULES, ids=lambda r: "+".join(k for k, v in r.to_dict().items() if v) or "free"
+)
+def test_whole_certificates_pass_and_their_bounds_hold(score, rules, tmp_path):
+    path = tmp_path / "proof.npz"
+    for seed in range(4):
+        data = random_data(seed, n_classes=2 + seed % 2, n_samples=24, weights=seed % 2 == 1)
+        best = optimum(data, score, rules).objective
+        for options in (
+            {},
+            {"reduce": False},
+            {"merge": False, "threads": 2},
+            {"gap_abs": 0.5},
+            {"root_only": True},
+        ):
+            result = proved(data, score, path, constraints=rules, **options)
+            checked = verify(result, path, data)
+            assert checked.bound >= best - 1e-9
+            assert checked.bound <= result.bound + 1e-9 * max(1.0, abs(result.bound))
+            assert checked.objective == pytest.approx(result.objective, abs=1e-9)
+            assert verify(load_proof(path)[0], path, data).bound == checked.bound
+            if result.reason == "optimal":
+                assert checked.gap.absolute <= 1e-6 * max(1.0, abs(best)) + 1e-9
+
+
+def test_more_features_with_many_decisions_and_deletions(tmp_path):
+    path = tmp_path / "proof.npz"
+    nodes = deletions = 0
+    for seed, score in itertools.product(
+        range(3), (Score(p=0.9), Score(name="cll"), Score(p=0.9, max_parents=3))
+    ):
+        data = random_data(seed, n_features=6, n_samples=40)
+        result = proved(data, score, path)
+        checked = verify(result, path, data)
+        assert checked.nodes == len(load_proof(path)[1]["branches"]) * 2 + 1
+        assert checked.leaves == (checked.nodes + 1) // 2
+        nodes, deletions = nodes + checked.nodes, deletions + checked.deletions
+    assert nodes > 100
+    assert deletions > 100
+
+
+def test_a_run_without_any_time_has_a_certificate(tmp_path):
+    data = random_data(1)
+    result = proved(data, Score(p=0.9), tmp_path / "proof.npz", gap_rel=1.0)
+    checked = verify(result, tmp_path / "proof.npz", data)
+    assert checked.nodes == 1
+    assert checked.bound >= optimum(data, Score(p=0.9)).objective
+
+
+def structures(candidates):
+    """Every acyclic choice of entries of eta."""
+    for choice in itertools.product(*(range(a, b) for a, b in itertools.pairwise(candidates.offsets))):
+        if topological_order([candidates.flat[p] for p in choice]) is not None:
+            yield np.array(choice)
+
+
+@pytest.mark.parametrize(
+    ("score", "kind"),
+    [
+        (Score(), FORESTS),
+        (Score(class_parents=False), FORESTS),
+        (Score(max_parents=3), DAGS),
+        (Score(max_parents=3), ANY),
+    ],
+)
+def test_maxima_and_deletions_against_enumeration(score, kind):
+    rng = np.random.default_rng(kind)
+    tight = kept = 0
+    for rules in (Constraints(), RULES[1], RULES[3]):
+        _, candidates = resolve(rules, ("X1", "X2", "X3", "C"), score)
+        space = space_of(candidates)._replace(kind=kind)
+        choices = np.array(list(structures(candidates)))
+        for _ in range(60):
+            g = rng.normal(size=candidates.n_sets) * 10.0 ** rng.integers(-3, 5)
+            mask = rng.random(len(g)) < 0.8
+            forced, edges = NO_EDGES.copy(), []
+            if kind == FORESTS:
+                edges = [(0, 1), (1, 2), (0, 2)][: rng.integers(3)]
+            fits = mask[choices].all(axis=1)
+            for a, b in edges:
+                forced[a + 1, b + 1] = forced[b + 1, a + 1] = 1
+                fits &= ~left_by(space, 0, a, b, False)[choices].all(axis=1)
+            values = np.where(fits, g[choices].sum(axis=1), -np.inf)
+            best = values.max()
+            bound = heaviest(space, g, mask, forced, len(edges), -np.inf)
+            assert bound >= best
+            tight += bound <= best + 1e-9 * np.abs(g).max()
+            assert heaviest(space, g, mask, forced, len(edges), best + 1.0) >= best
+            for entry in range(len(g)):
+                having = values[(choices == entry).any(axis=1)]
+                most = having.max(initial=-np.inf)
+                limit = most if np.isfinite(most) else 0.0
+                one = np.array([entry])
+                if np.isfinite(most):
+                    assert unproved(space, g, mask, forced, len(edges), one, limit) == entry
+                easy = limit + 1e-6 * np.abs(g).max()
+                kept += unproved(space, g, mask, forced, len(edges), one, easy) == entry
+    # Bounds are exact but for cycles through the class, and without acyclicity.
+    assert tight > (0 if kind == ANY else 170 if kind == DAGS or not score.class_parents else 100)
+    assert kind == ANY or kept < 0.2 * 180 * candidates.n_sets
+
+
+@pytest.mark.parametrize("score", SCORES, ids=lambda s: f"{s.name}-{s.max_parents}-{s.class_parents}")
+def test_coefficients_and_linear_terms_are_those_of_the_problem(score):
+    for seed, rules in itertools.product(range(3), RULES):
+        data = random_data(seed, n_samples=30, weights=True)
+        problem = build_problem(data, score, rules)
+        duals = Duals(problem.data, problem.candidates, score, problem.rules)
+        np.testing.assert_allclose(duals.linear, problem.linear, atol=1e-9)
+        assert problem.margins is not None
+        alpha = np.concatenate([part for _, part in duals._parts()], axis=1)
+        expected = problem.margins.alpha.reshape(-1, problem.margins.alpha.shape[2]).T
+        np.testing.assert_allclose(alpha, expected, atol=1e-12)
+        best = optimum(data, score, rules).objective
+        assert duals.without_search() >= best
+        # At a structure and no temperature the bound's weights touch the score there.
+        choice = problem.choice(solve(data, score, constraints=rules, threads=1, verbose=False).structure)
+        point = problem.indicator(choice)[duals.entries][None, :]
+        constants, gradients = duals.at(point, np.array([1.0 if score.name == "cll" else 1e-9]))
+        assert constants[0] + gradients[0][choice].sum() == pytest.approx(
+            problem.value(problem.indicator(choice))
+        )
+
+
+def test_slices_change_nothing(monkeypatch):
+    data = random_data(3, n_samples=50)
+    problem = build_problem(data, Score(p=0.9))
+    whole = Duals(problem.data, problem.candidates, problem.score, problem.rules)
+    monkeypatch.setattr("milpbn.bounds.verify_duals.SLICE_BYTES", 8000)
+    monkeypatch.setattr("milpbn.bounds.verify_duals.KEPT_BYTES", 0)
+    sliced = Duals(problem.data, problem.candidates, problem.score, problem.rules)
+    points = np.random.default_rng(0).random((5, len(whole.entries)))
+    temperatures = np.array([1e-6, 0.1, 1.0, 3.0, np.inf])
+    assert len(list(sliced._parts())) > 2
+    for a, b in zip(whole.at(points, temperatures), sliced.at(points, temperatures), strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-12)
+    assert whole.without_search() == pytest.approx(sliced.without_search())
+
+
+@pytest.fixture(scope="module")
+def case(tmp_path_factory):
+    """A proved result whose proof has decisions and deletions, with its header and arrays."""
+    path = tmp_path_factory.mktemp("case") / "proof.npz"
+    data = random_data(4, n_features=5, n_samples=40)
+    result = proved(data, Score(p=0.9), path)
+    header, arrays = load_proof(path)
+    assert result.reason == "optimal"
+    assert len(arrays["branches"]) > 3
+    assert len(arrays["deleted"]) > 3
+    return data, result, header, arrays
+
+
+def refused(path, result, data, words):
+    with pytest.raises(InputError, match=words) as caught:
+        verify(result, path, data)
+    assert len(str(caught.value).splitlines()) == 1
+
+
+def without_weights(arrays, number):
+    """Take one leaf, or (negative) none, and its weights out of the arrays."""
+    out = dict(arrays)
+    place = len(arrays["deletion_node"]) + number
+    first = np.concatenate([[0], np.cumsum(arrays["weights_size"])])
+    here = slice(first[place], first[place + 1])
+    out["leaf_node"] = np.delete(arrays["leaf_node"], number)
+    out["weights_size"] = np.delete(arrays["weights_size"], place)
+    out["temperature"] = np.delete(arrays["temperature"], place)
+    out["entries"] = np.delete(arrays["entries"], here)
+    out["eta"] = np.delete(arrays["eta"], here)
+    return out
+
+
+def test_the_arrays_themselves_pass(case, tmp_path):
+    data, result, header, arrays = case
+    assert verify(result, write(tmp_path / "c.npz", header, arrays), data).gap.absolute < 1e-4
+
+
+def test_dropped_leaves_are_missed(case, tmp_path):
+    data, result, header, arrays = case
+    for number in range(len(arrays["leaf_node"])):
+        path = write(tmp_path / "c.npz", header, without_weights(arrays, number))
+        refused(path, result, data, "has no bound for part")
+
+
+def test_dropped_branches_are_missed(case, tmp_path):
+    data, result, header, arrays = case
+    for row in range(len(arrays["branches"])):
+        changed = {**arrays, "branches": np.delete(arrays["branches"], row, axis=0)}
+        refused(
+            write(tmp_path / "c.npz", header, changed), result, data, "no bound for part|never comes to part"
+        )
+
+
+def test_changed_weights_prove_less(case, tmp_path):
+    data, result, header, arrays = case
+    for changed in ({"eta": 0 * arrays["eta"]}, {"temperature": arrays["temperature"] + 20}):
+        path = write(tmp_path / "c.npz", header, {**arrays, **changed})
+        refused(path, result, data, "proves the bound|for all that it proves")
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "words"),
+    [
+        ("eta", lambda a: a * np.nan, "at points that are none"),
+        ("eta", lambda a: a * 1e308, "too large|proves"),
+        ("temperature", lambda a: -a, "at points that are none"),
+        ("temperature", lambda a: a * np.nan, "at points that are none"),
+        ("temperature", lambda a: a[1:], "do not fit together"),
+        ("entries", lambda a: a + 100_000, "parent sets that there are none of"),
+        ("entries", lambda a: a[:-1], "do not fit together"),
+        ("entries", lambda a: a.astype(float), "not of whole numbers"),
+        ("deleted", lambda a: a - 1000, "parent sets that there are none of"),
+        ("deletion_size", lambda a: a - 1, "do not fit together"),
+        ("deletion_node", lambda a: a + 1000, "never comes to part"),
+        ("weights_size", lambda a: -a, "do not fit together"),
+        ("leaf_node", lambda a: a * 0, "twice|do not fit"),
+        ("leaf_node", lambda a: a + 1000, "no bound for part"),
+        ("branches", lambda a: a[:, :5], "has not 6 columns"),
+        ("branches", lambda a: np.concatenate([a, a[:1]]), "twice"),
+        ("branches", lambda a: np.where(np.arange(6) == 1, 7, a), "no known decision"),
+        ("branches", lambda a: np.where(np.arange(6) == 2, 99, a), "no known decision"),
+        ("branches", lambda a: np.where(np.arange(6) == 5, a[:, 4:5], a), "twice"),
+        ("branches", lambda a: np.where(np.arange(6) == 5, 0, a), "twice"),
+        ("branches", lambda a: a[:0], "no bound|never comes"),
+    ],
+)
+def test_damaged_arrays_are_refused(case, tmp_path, name, change, words):
+    data, result, header, arrays = case
+    refused(write(tmp_path / "c.npz", header, {**arrays, name: change(arrays[name])}), result, data, words)
+
+
+def test_every_array_is_needed(case, tmp_path):
+    data, result, header, arrays = case
+    for name in arrays:
+        rest = {key: value for key, value in arrays.items() if key != name}
+        refused(write(tmp_path / "c.npz", header, rest), result, data, f"{name} is missing")
+
+
+def test_no_entry_of_the_incumbent_can_be_deleted(case, tmp_path):
+    data, result, header, arrays = case
+    problem = build_problem(data, result.score)
+    for entry in problem.choice(result.structure):
+        sizes = arrays["deletion_size"].copy()
+        sizes[0] += 1
+        deleted = np.concatenate([[entry], arrays["deleted"]]).astype(np.int32)
+        path = write(tmp_path / "c.npz", header, {**arrays, "deletion_size": sizes, "deleted": deleted})
+        refused(path, result, data, f"deletes the parent set {entry} in part")
+
+
+def test_false_claims_are_refused(case, tmp_path):
+    data, result, header, arrays = case
+    path = write(tmp_path / "c.npz", header, arrays)
+    refused(path, replace(result, objective=result.objective + 1e-3), data, "scores")
+    refused(path, replace(result, bound=result.objective - 1e-3), data, "below the score")
+    refused(path, replace(result, bound=None), data, "no bound")
+    refused(path, replace(result, structure=None, objective=None), data, "no structure")
+    refused(path, replace(result, score=Score(p=0.95)), data, "choice of score")
+    refused(path, replace(result, score=Score(name="ll")), data, "no certificates for the score ll")
+    refused(path, replace(result, constraints=RULES[1]), data, "choice of constraints")
+    refused(path, result, random_data(5, n_features=5, n_samples=40), "other data than these")
+    for key in header:
+        if key not in ("version", "class"):
+            short = {k: v for k, v in header.items() if k != key}
+            refused(path, short, data, "The result")
+            refused(write(tmp_path / "s.npz", short, arrays), result, data, "The certificate")
+    cyclic = {"X1": ["X2"], "X2": ["X1"]}
+    refused(path, {**header, "structure": cyclic}, data, "cycle")
+    refused(path, {**header, "structure": {"X1": ["nobody"]}}, data, "'nobody'")
+    refused(path, {**header, "structure": {"X1": ["X2", "X3", "C"]}}, data, "rule out")
+
+
+def test_a_bound_that_is_not_proved_is_refused(tmp_path):
+    path = tmp_path / "proof.npz"
+    for score in (Score(p=0.9), Score(name="cll"), Score(p=0.9, max_parents=3)):
+        data = random_data(4, n_features=5, n_samples=40)
+        result = proved(data, score, path, root_only=True)
+        assert result.gap.absolute > 1e-3
+        lower = replace(result, bound=(result.objective + result.bound) / 2)
+        refused(path, lower, data, "proves the bound")
+
+
+def test_other_runs_certificates_are_refused(case, tmp_path):
+    data, result, _, _ = case
+    path = tmp_path / "proof.npz"
+    for other, score, rules, words in (
+        (random_data(5, n_features=5, n_samples=40), Score(p=0.9), None, "other data than the result"),
+        (data, Score(p=0.8), None, "choice of score"),
+        (data, Score(name="sbm", p=0.9), None, "choice of score"),
+        (data, Score(p=0.9, penalty=0.1), None, "choice of score"),
+        (data, Score(p=0.9), Constraints(forbidden=(("X1", "X2"),)), "choice of constraints"),
+    ):
+        proved(other, score, path, constraints=rules, root_only=True)
+        refused(path, result, data, words)
+
+
+def test_a_restricted_runs_proof_under_a_free_header_is_refused(tmp_path):
+    """The header can lie; what the arrays prove cannot."""
+    data, path = random_data(4, n_features=5, n_samples=40), tmp_path / "proof.npz"
+    rules = Constraints(max_children={"*": 0})
+    rules = Constraints(fixed={f"X{i}": ("C",) for i in range(1, 6)})
+    narrow = proved(data, Score(p=0.9), path, constraints=rules)
+    _, arrays = load_proof(path)
+    claim = replace(narrow, constraints=Constraints())
+    assert narrow.bound < optimum(data, Score(p=0.9)).objective - 1
+    refused(write(path, certificate_header(claim), arrays), claim, data, "certificate")
+
+
+def test_files_that_are_none(case, tmp_path):
+    data, result, header, arrays = case
+    path = write(tmp_path / "c.npz", header, arrays)
+    content = path.read_bytes()
+    refused(tmp_path / "absent.npz", result, data, "There is no certificate")
+    for size in (0, 1, 100, len(content) // 2, len(content) - 1):
+        path.write_bytes(content[:size])
+        refused(path, result, data, "no readable certificate")
+    path.write_text("{}")
+    refused(path, result, data, "no readable certificate")
+    refused(write(path, {**header, "version": 2}, arrays), result, data, "version 1")
+
+
+def corrupted(rng, arrays):
+    """Change one to three things about a certificate's arrays."""
+    out = {name: values.copy() for name, values in arrays.items()}
+    for _ in range(rng.integers(1, 4)):
+        name = rng.choice(list(out))
+        values = out[name]
+        if not len(values):
+            continue
+        at = rng.integers(len(values))
+        what = rng.integers(7)
+        if what == 0:
+            out[name] = np.delete(values, at, axis=0)
+        elif what == 1:
+            out[name] = np.concatenate([values, values[at : at + 1]])
+        elif what == 2:
+            out[name] = rng.permutation(values)
+        elif what == 3 and name == "branches":
+            # Another decision: any is a decision, the question is what it does to the bounds.
+            values[at, 1:4] = rng.integers(0, [4, 6, 6])
+        elif what == 4 and len(out["deletion_size"]):
+            group = rng.integers(len(out["deletion_size"]))
+            out["deletion_size"][group] += 1
+            place = int(out["deletion_size"][:group].sum())
+            out["deleted"] = np.insert(out["deleted"], min(place, len(out["deleted"])), rng.integers(40))
+        elif what == 5 and len(out["leaf_node"]) and fits(out):
+            out = without_weights(out, int(rng.integers(len(out["leaf_node"]))))
+        elif values.dtype.kind == "f":
+            values[at] = rng.choice([0.0, 1.0, -1.0, 1e-300, 1e9, 1e308, np.inf, np.nan, rng.random()])
+        else:
+            values.ravel()[rng.integers(values.size)] = rng.choice([0, 1, 2, -1, 2**31 - 1, rng.integers(60)])
+    return out
+
+
+def fits(arrays) -> bool:
+    lengths = arrays["weights_size"]
+    return (
+        len(lengths) == len(arrays["deletion_node"]) + len(arrays["leaf_node"]) == len(arrays["temperature"])
+        and (lengths >= 0).all()
+        and lengths.sum() == len(arrays["entries"]) == len(arrays["eta"])
+    )
+
+
+@pytest.mark.parametrize(
+    "score", [SCORES[0], SCORES[3], SCORES[7]], ids=lambda s: f"{s.name}-{s.max_parents}"
+)
+def test_no_corruption_proves_a_bound_below_the_optimum(score, tmp_path):
+    path = tmp_path / "c.npz"
+    accepted = rejected = 0
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        data = random_data(seed, n_features=4, n_samples=24)
+        best = optimum(data, score).objective
+        result = proved(data, score, path)
+        header, arrays = load_proof(path)
+        problem = build_problem(data, score)
+        worse = [
+            structure
+            for choice in itertools.islice(structures(problem.candidates), 0, None, 501)
+            if rescore(data, structure := problem.candidates.structure(choice), score) < best - 1e-3
+        ]
+        for _ in range(140):
+            changed = corrupted(rng, arrays)
+            claim = dict(header)
+            if rng.random() < 0.6:
+                # A claim that is false: a structure that is not optimal, and a bound below the optimum.
+                own = worse[rng.integers(len(worse))]
+                value = rescore(data, own, score)
+                claim["structure"], claim["objective"] = own.to_mapping(), value
+                claim["bound"] = value + rng.random() * (best - 1e-6 * max(1.0, abs(best)) - value)
+            try:
+                checked = verify(claim, write(path, claim, changed), data)
+            except InputError:
+                rejected += 1
+                continue
+            accepted += 1
+            assert claim["bound"] >= best - 1e-9
+            assert checked.bound >= best - 1e-9
+            assert result.bound >= best - 1e-9
+    assert rejected > 400
+    assert accepted > 0

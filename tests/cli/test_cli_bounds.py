@@ -1,0 +1,128 @@
+"""The verbs ``bound`` and ``verify``."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from cli_common import run, toy_rows, write_csv
+
+
+@pytest.fixture(scope="module")
+def proof(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a table, the result of a native run on it, and its certificate."""
+    folder = tmp_path_factory.mktemp("proof")
+    table = write_csv(folder / "toy.csv", toy_rows(count=80))
+    files = ["--output", folder / "result.json", "--certificate", folder / "proof.npz"]
+    done = run("solve", table, "--backend", "native", "--threads", 1, "--p", 0.9, *files)
+    assert done.exit_code == 0, done.output
+    return folder
+
+
+def verified(folder: Path, *more: object, result: Path | None = None, certificate: Path | None = None):
+    files = ["--certificate", certificate or folder / "proof.npz"]
+    return run("verify", result or folder / "result.json", folder / "toy.csv", *files, *more)
+
+
+def changed(folder: Path, target: Path, **values: object) -> Path:
+    """Write the result with some other values."""
+    content = json.loads((folder / "result.json").read_text())
+    target.write_text(json.dumps({**content, **values}))
+    return target
+
+
+def test_a_proved_result_is_verified(proof: Path) -> None:
+    done = verified(proof)
+    result = json.loads((proof / "result.json").read_text())
+    assert done.exit_code == 0, done.output
+    assert done.stdout.startswith("verified")
+    assert f"incumbent  {result['objective']:.6f}\n" in done.stdout
+    words = [line.split()[0] for line in done.stdout.splitlines()]
+    assert words == ["verified", "incumbent", "bound", "gap", "nodes", "deletions", "seconds"]
+
+
+def refused(done, words: str) -> None:
+    assert done.exit_code == 2
+    assert done.stdout == ""
+    assert done.stderr.startswith("Error: ")
+    assert words in done.stderr
+    assert len(done.stderr.strip().splitlines()) == 1
+
+
+def test_what_is_not_proved_is_refused(proof: Path, tmp_path: Path) -> None:
+    known = json.loads((proof / "result.json").read_text())
+    z = known["objective"]
+    refused(
+        verified(proof, result=changed(proof, tmp_path / "r.json", objective=z + 1, bound=z + 2)), "scores"
+    )
+    refused(verified(proof, result=changed(proof, tmp_path / "r.json", bound=z - 1)), "below the score")
+    refused(verified(proof, result=changed(proof, tmp_path / "r.json", bound=None)), "no bound")
+    refused(verified(proof, result=tmp_path / "absent.json"), "absent.json")
+    refused(verified(proof, certificate=tmp_path / "absent.npz"), "no certificate")
+    refused(verified(proof, certificate=proof / "result.json"), "no readable certificate")
+    refused(verified(proof, "--class-weights", "good=2"), "other data")
+    refused(run("verify", proof / "result.json", proof / "toy.csv"), "--certificate")
+    with np.load(proof / "proof.npz") as file:
+        arrays = dict(file)
+    arrays["eta"] = 0 * arrays["eta"]
+    arrays["temperature"] = arrays["temperature"] + 50
+    np.savez(tmp_path / "weak.npz", **arrays)
+    refused(verified(proof, certificate=tmp_path / "weak.npz"), "proves")
+
+
+def test_bound(proof: Path, tmp_path: Path) -> None:
+    known = json.loads((proof / "result.json").read_text())
+    files = ["--output", tmp_path / "r.json", "--certificate", tmp_path / "c.npz"]
+    done = run("bound", proof / "toy.csv", "--p", 0.9, "--threads", 1, *files)
+    assert done.exit_code == 0, done.output
+    root = json.loads((tmp_path / "r.json").read_text())
+    assert root["bound"] >= known["objective"] - 1e-9
+    assert root["objective"] <= known["bound"]
+    assert f"bound      {root['bound']:.6f}\n" in done.stdout
+    inside, outside = (len(root["proved"][key]) for key in ("in", "out"))
+    assert f"arcs       {inside} in every optimum, {outside} in none\n" in done.stdout
+    assert "with the backend native" in done.stdout
+    assert verified(proof, result=tmp_path / "r.json", certificate=tmp_path / "c.npz").exit_code == 0
+
+
+def test_a_root_that_leaves_a_gap_says_that_it_stopped(tmp_path: Path) -> None:
+    done = run("bound", "instance:tic-tac-toe", "-q", "--threads", 1, "--output", tmp_path / "r.json")
+    assert done.exit_code == 0, done.output
+    root = json.loads((tmp_path / "r.json").read_text())
+    assert root["gap"]["absolute"] > 0.01
+    assert root["status"]["reason"] == "feasible"
+    assert root["status"]["limit"] == "node"
+    assert root["nodes"] is None
+    assert done.stderr == ""
+
+
+@pytest.mark.parametrize("score", ["mdl", "bdeu", "aicc", "hard-margin", "cll", "sbm"])
+def test_bound_of_every_score(proof: Path, score: str) -> None:
+    done = run("bound", proof / "toy.csv", "--score", score, "-q")
+    assert done.exit_code == 0, done.output
+    assert "bound      -\n" not in done.stdout
+    assert ("memory" in done.stdout) == (score in ("hard-margin", "cll", "sbm"))
+    assert ("native" in done.stdout) == (score in ("cll", "sbm"))
+
+
+def test_bound_obeys_constraints_and_refuses_what_solve_refuses(proof: Path, tmp_path: Path) -> None:
+    free = run("bound", proof / "toy.csv", "--p", 0.9, "-q").stdout
+    bare = run(
+        "bound", proof / "toy.csv", "--p", 0.9, "-q", "--forbid", "class,a", "--forbid", "a,class"
+    ).stdout
+
+    def bound(text: str) -> float:
+        return float(text.split("bound")[1].split()[0])
+
+    assert bound(bare) < bound(free) - 1
+    for arguments, words in (
+        (["--p", "cv"], "cv is for milpbn solve"),
+        (["--p", "2"], "p must lie"),
+        (["--time-limit", "0"], "time limit"),
+        (["--threads", "0"], "threads"),
+        (["--score", "mdl", "--certificate", tmp_path / "c.npz"], "sm, sbm, cll"),
+        (["--output", proof / "toy.csv"], "overwrite"),
+    ):
+        refused(run("bound", proof / "toy.csv", "-q", *arguments), words)
