@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     option("--output", required=True, metavar="FILE", help="Model: .lp or .mps, also with .gz."),
     option("--start", metavar="FILE", help="Structure to start from: arc list, result or classifier file."),
     option("--no-merge", is_flag=True, help="Do not merge identical samples."),
+    option("--reduced", is_flag=True, help="Leave out parent sets that no structure better than the start has."),
     option("--time-limit", type=NUMBER, metavar="SECONDS", help="Written into the command lines."),
     option("--threads", type=COUNT, help="Written into the command lines."),
     option("--seed", "random_state", type=COUNT, default=0, help="Seed of the search for the start."),
@@ -37,6 +38,7 @@ def model_options(
     output: str,
     start: str | None,
     no_merge: bool,
+    reduced: bool,
     time_limit: float | None,
     threads: int | None,
     random_state: int,
@@ -47,6 +49,7 @@ def model_options(
         "output": output,
         "start": start,
         "merge": not no_merge,
+        "reduced": reduced,
         "time_limit": time_limit,
         "threads": threads,
         "random_state": random_state,
@@ -90,7 +93,7 @@ def export(
     from milpbn.network import read_structure
     from milpbn.options import Options
 
-    Options(**{key: value for key, value in model.items() if key != "start"})  # checks the numbers
+    Options(**{key: value for key, value in model.items() if key not in ("start", "reduced")})  # checks the numbers
 
     source = data or f"instance:{DEFAULT}"
     dataset = table.read(source).dataset("train")

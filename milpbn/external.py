@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from milpbn.bounds.root import root_bound
 from milpbn.data import Dataset
 from milpbn.data.request import DataRequest
 from milpbn.errors import InputError
@@ -28,11 +29,12 @@ from milpbn.network.structure import Structure
 from milpbn.result import BackendInfo, DataSummary, Result, Seconds, is_optimal
 from milpbn.run import fit_classifier
 from milpbn.scores.constraints import Constraints
-from milpbn.scores.problem import build_problem
+from milpbn.scores.problem import Problem, build_problem
 from milpbn.scores.rescore import rescore
 from milpbn.scores.spec import Score
 from milpbn.scores.trivial_bound import trivial_bound
 from milpbn.solving import training_data
+from milpbn.warm_up import warm_up
 
 #: Seconds that the search for the start may take.
 START_SECONDS = 20.0
@@ -79,6 +81,7 @@ def export_model(
     constraints: Constraints | None = None,
     start: Structure | None = None,
     merge: bool = True,
+    reduced: bool = False,
     time_limit: float | None = None,
     threads: int | None = None,
     random_state: int = 0,
@@ -100,6 +103,9 @@ def export_model(
         Where the search for the start begins.
     merge : bool
         Merge identical samples.
+    reduced : bool
+        Leave out the parent sets that no structure better than the start has (`milpbn.bounds`): a smaller model
+        with the same optimum, for the scores that the project bounds itself.
     time_limit, threads : float, int, optional
         Written into the command lines.
     random_state : int
@@ -131,12 +137,15 @@ def export_model(
             "maximise it with milpbn solve."
         )
     problem = build_problem(dataset, spec, rules, merge=merge)
-    formulation = formulate(problem)
-    mark = fingerprint(dataset.sha256, spec, rules, formulation.acyclicity, merge)
-    milp = _with_mark(formulation.milp, mark)
     end = time.monotonic() + START_SECONDS
     best = first_incumbent(problem, start, random_state=random_state, stopping=lambda: time.monotonic() > end)
     assert best is not None  # constraints without a feasible structure were refused
+    kept = None
+    if reduced:
+        problem, best, kept = _reduced(problem, best)
+    formulation = formulate(problem)
+    mark = fingerprint(dataset.sha256, spec, rules, formulation.acyclicity, merge, kept)
+    milp = _with_mark(formulation.milp, mark)
     x = np.append(formulation.vector(best), 1.0)
 
     (write_lp if ".lp" in target.suffixes[-2:] else write_mps)(milp, target)
@@ -172,6 +181,32 @@ def export_model(
         nonzeros=int(milp.A.nnz),
         start_objective=rescore(problem.data, best, spec, problem.rules),
     )
+
+
+def _reduced(problem: Problem, best: Structure) -> tuple[Problem, Structure, list[int] | None]:
+    """Return the problem without hopeless parent sets, its best known structure, and which entries were kept."""
+    if problem.margins is None or problem.margins.smallest:
+        raise InputError(
+            f"Parent sets can be left out under sm and sbm, not under {problem.score.name}; drop --reduced."
+        )
+    warm_up(problem, bounds=True)
+    end = time.monotonic() + START_SECONDS
+
+    def better(structure: Structure) -> Structure:
+        nonlocal best
+        values = [problem.value(problem.indicator(problem.choice(s))) for s in (best, structure)]
+        best = structure if values[1] > values[0] else best
+        return best
+
+    smaller, root = root_bound(
+        problem,
+        best,
+        stopping=lambda: time.monotonic() > end,
+        bounded=lambda bound: None,
+        found=better,
+    )
+    assert root is not None
+    return smaller, best, np.flatnonzero(root.allowed).tolist()
 
 
 def _stem(path: Path) -> Path:
@@ -249,7 +284,9 @@ def import_solution(
     parsed = read_solution(path)
     structure = sidecar.structure(parsed.values, where)
     dataset = _exported_data(sidecar, data)
-    problem = build_problem(dataset, sidecar.score, sidecar.constraints, merge=sidecar.merge)
+    problem = build_problem(
+        dataset, sidecar.score, sidecar.constraints, merge=sidecar.merge, for_milp=False
+    )
     if not problem.obeys(structure):
         raise InputError(f"{where} breaks a constraint of its model.")
     objective = rescore(problem.data, structure, sidecar.score, problem.rules)

@@ -211,3 +211,21 @@ def test_a_score_that_is_not_piecewise_linear_is_not_exported(tmp_path):
     with pytest.raises(InputError, match="only be a relaxation"):
         export_model("corral", milpbn.Score(name="cll"), path=tmp_path / "m.lp")
     assert not any(tmp_path.iterdir())
+
+
+def test_a_reduced_model_is_smaller_and_has_the_same_optimum(tmp_path):
+    score = milpbn.Score(p=0.99)
+    whole = export_model("corral", score, path=tmp_path / "whole.lp")
+    small = export_model("corral", score, path=tmp_path / "small.lp", reduced=True)
+    assert small.columns < whole.columns
+    marks = {json.loads(e.sidecar.read_text())["fingerprint"] for e in (whole, small)}
+    assert len(marks) == 2
+    target = tmp_path / "small.highs.sol"
+    by_highs(small, target)
+    result = import_solution(target)
+    assert result.objective == pytest.approx(414.493534, abs=1e-6)  # the design's table
+
+
+def test_a_score_without_a_bound_of_its_own_cannot_be_reduced(tmp_path):
+    with pytest.raises(InputError, match="--reduced"):
+        export_model("corral", "mdl", path=tmp_path / "m.lp", reduced=True)

@@ -98,9 +98,9 @@ def left_by(space: Space, kind: int, a: int, b: int, inside: bool) -> NDArray[np
         either = ((variable == a) & parents[:, b]) | ((variable == b) & parents[:, a])
         return np.full(len(either), True) if inside else ~either
     if kind == ARC:
-        own, true = variable == b, parents[:, a]
+        own, true = np.equal(variable, b), parents[:, a]
     elif kind == ORPHAN:
-        own, true = variable == a, ~parents[:, :-1].any(axis=1)
+        own, true = np.equal(variable, a), ~parents[:, :-1].any(axis=1)
     else:
         own, true = np.equal(variable, variable[a]), np.equal(np.arange(len(variable)), a)
     return ~own | (true if inside else ~true)

@@ -145,9 +145,19 @@ class Sidecar:
 
 
 def fingerprint(
-    data_sha256: str, score: Score, constraints: Constraints, acyclicity: str, merge: bool
+    data_sha256: str,
+    score: Score,
+    constraints: Constraints,
+    acyclicity: str,
+    merge: bool,
+    kept: list[int] | None = None,
 ) -> str:
-    """Return a column name that two models share only if they are the same problem."""
+    """Return a column name that two models share only if they are the same problem.
+
+    `kept` are the entries of eta that a reduced model holds; None means all.
+    """
     described = [data_sha256, score.to_dict(), constraints.to_dict(), acyclicity, merge]
+    if kept is not None:
+        described.append(kept)
     digest = hashlib.sha256(json.dumps(described, sort_keys=True).encode()).hexdigest()
     return f"id_{digest[:16]}"
