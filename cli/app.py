@@ -91,5 +91,18 @@ def app(context: click.Context) -> int | None:
     return None
 
 
-for _verb in (solve, bound, verify, export, import_, predict, evaluate, plot, info, score, instances, backends):
+for _verb in (
+    solve,
+    bound,
+    verify,
+    export,
+    import_,
+    predict,
+    evaluate,
+    plot,
+    info,
+    score,
+    instances,
+    backends,
+):
     app.add_command(_verb)

@@ -28,7 +28,9 @@ if TYPE_CHECKING:
     option("--output", required=True, metavar="FILE", help="Model: .lp or .mps, also with .gz."),
     option("--start", metavar="FILE", help="Structure to start from: arc list, result or classifier file."),
     option("--no-merge", is_flag=True, help="Do not merge identical samples."),
-    option("--reduced", is_flag=True, help="Leave out parent sets that no structure better than the start has."),
+    option(
+        "--reduced", is_flag=True, help="Leave out parent sets that no structure better than the start has."
+    ),
     option("--time-limit", type=NUMBER, metavar="SECONDS", help="Written into the command lines."),
     option("--threads", type=COUNT, help="Written into the command lines."),
     option("--seed", "random_state", type=COUNT, default=0, help="Seed of the search for the start."),
@@ -93,7 +95,9 @@ def export(
     from milpbn.network import read_structure
     from milpbn.options import Options
 
-    Options(**{key: value for key, value in model.items() if key not in ("start", "reduced")})  # checks the numbers
+    Options(
+        **{key: value for key, value in model.items() if key not in ("start", "reduced")}
+    )  # checks the numbers
 
     source = data or f"instance:{DEFAULT}"
     dataset = table.read(source).dataset("train")

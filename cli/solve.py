@@ -43,7 +43,9 @@ class Files:
     "files",
     option("--output", metavar="FILE", help="result.json, kept up to date while the search runs."),
     option("--classifier", metavar="FILE", help="The classifier as JSON, for predict and evaluate."),
-    option("--certificate", metavar="FILE", help="What proves the bound, for milpbn verify (native backend)."),
+    option(
+        "--certificate", metavar="FILE", help="What proves the bound, for milpbn verify (native backend)."
+    ),
     option("--trace", metavar="FILE", help="Incumbent and bound at every change, as JSON lines."),
     option("--log", metavar="FILE", help="The solver's own log."),
     option("-q", "--quiet", is_flag=True, help="No notes and no progress on stderr."),

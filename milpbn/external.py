@@ -284,9 +284,7 @@ def import_solution(
     parsed = read_solution(path)
     structure = sidecar.structure(parsed.values, where)
     dataset = _exported_data(sidecar, data)
-    problem = build_problem(
-        dataset, sidecar.score, sidecar.constraints, merge=sidecar.merge, for_milp=False
-    )
+    problem = build_problem(dataset, sidecar.score, sidecar.constraints, merge=sidecar.merge, for_milp=False)
     if not problem.obeys(structure):
         raise InputError(f"{where} breaks a constraint of its model.")
     objective = rescore(problem.data, structure, sidecar.score, problem.rules)

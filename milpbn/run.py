@@ -242,9 +242,7 @@ class Run:
                 self.times["model"] = time.monotonic() - begun
                 if not session.stopping():
                     solver = HighsBackend() if isinstance(self.backend, NativeBackend) else self.backend
-                    self.outcome = solve_formulation(
-                        solver, session.formulation, start, settings, session
-                    )
+                    self.outcome = solve_formulation(solver, session.formulation, start, settings, session)
             except BaseException as error:  # handed to the thread that waits
                 failure.append(error)
             finally:

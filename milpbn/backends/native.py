@@ -47,7 +47,9 @@ class NativeBackend(Backend):
             If there are any.
         """
         if options:
-            raise InputError("The backend native is no solver with options of its own; leave out --solver-option.")
+            raise InputError(
+                "The backend native is no solver with options of its own; leave out --solver-option."
+            )
 
     def check_score(self, score: Score) -> None:
         """Refuse the scores that the engine has no bound for.

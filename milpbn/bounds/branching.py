@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 from numba import njit, prange
-from numpy.typing import NDArray
 
 #: Rank of an arc that must not be used: no sum of other ranks makes up for it.
 FORBIDDEN = -(1 << 20)
@@ -69,9 +68,10 @@ def maximum_arborescence(weights, ranks, reduced):  # type: ignore[no-untyped-de
             if alive[i] and best[i] < 0:
                 top = -1
                 for j in range(n):
-                    if alive[j] and j != i:
-                        if top < 0 or r[j, i] > r[top, i] or (r[j, i] == r[top, i] and w[j, i] > w[top, i]):
-                            top = j
+                    if not alive[j] or j == i:
+                        continue
+                    if top < 0 or r[j, i] > r[top, i] or (r[j, i] == r[top, i] and w[j, i] > w[top, i]):
+                        top = j
                 best[i] = top
         # Walk along best incoming arcs; a walk that meets itself has found a cycle.
         state[:] = 0

@@ -44,9 +44,7 @@ class Weights:
     temperature: float
 
     @classmethod
-    def of(
-        cls, vertices: NDArray[np.int64], shares: NDArray[np.float64], temperature: float
-    ) -> Weights:
+    def of(cls, vertices: NDArray[np.int64], shares: NDArray[np.float64], temperature: float) -> Weights:
         """Return the weights of a convex combination of vertices, (k, V) entries and (k,) shares."""
         entries, place = np.unique(vertices, return_inverse=True)
         eta = np.bincount(place.ravel(), weights=np.repeat(shares, vertices.shape[1]))
@@ -125,7 +123,10 @@ class Proof:
 def certificate_header(result: Result) -> dict[str, Any]:
     """Return what a certificate says it proves: the result's data, score, constraints, incumbent and bound."""
     values = result.to_dict()
-    return {key: values[key] for key in ("data", "score", "constraints", "structure", "class", "objective", "bound")}
+    return {
+        key: values[key]
+        for key in ("data", "score", "constraints", "structure", "class", "objective", "bound")
+    }
 
 
 def load_proof(path: str | Path) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:

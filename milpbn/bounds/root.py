@@ -7,15 +7,14 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from milpbn.bounds.frank_wolfe import (
+from milpbn.bounds.frank_wolfe import FIRST_TEMPERATURE, INFEASIBLE, PAUSED, take_steps
+from milpbn.bounds.oracle import heaviest_structure, heaviest_with, oracle_of
+from milpbn.bounds.point import (
     BEST_TEMPERATURE,
     BEST_VERTICES,
     BOUND,
     CONSTANT,
-    FIRST_TEMPERATURE,
     FOUND,
-    INFEASIBLE,
-    PAUSED,
     RELAXED,
     STEPS,
     TEMPERATURE,
@@ -26,9 +25,7 @@ from milpbn.bounds.frank_wolfe import (
     empty_point,
     place,
     score_of,
-    take_steps,
 )
-from milpbn.bounds.oracle import heaviest_structure, heaviest_with, oracle_of
 from milpbn.bounds.proof import Proof
 from milpbn.bounds.reduction import deletion_threshold, restricted
 from milpbn.network.structure import Structure
@@ -111,9 +108,7 @@ class Root:
         self._per_slice = max(1, min(64, SLICE // max(1, work)))
         self.point.gradient[:] = problem.linear
         temperature = FIRST_TEMPERATURE * max(1.0, self.model.softening.cap)
-        place(
-            self.model, self.node, self.point, choice[None, :], np.ones(1), temperature, self.parallel
-        )
+        place(self.model, self.node, self.point, choice[None, :], np.ones(1), temperature, self.parallel)
 
     @property
     def node(self) -> Node:
@@ -208,9 +203,10 @@ class Root:
                 self.bound = float(numbers[BOUND])
                 self.weights = self._weights()
                 bounded(self.bound)
-            if counts[FOUND] and score_of(
-                self.model, self.point.found, self.point.direction, self.parallel
-            ) > incumbent:
+            if (
+                counts[FOUND]
+                and score_of(self.model, self.point.found, self.point.direction, self.parallel) > incumbent
+            ):
                 structure = self.problem.candidates.structure(self.point.found)
                 if self.problem.obeys(structure):
                     best = found(structure) or best

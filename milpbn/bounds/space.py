@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -76,3 +77,32 @@ def _excluded(oracle: Oracle, decision: Decision, inside: bool) -> NDArray[np.bo
         true = here[stops] > here[starts]
         own = oracle.variable == b
     return own & (~true if inside else true)
+
+
+#: Vertices (k, V), shares (k,) and temperature of a point.
+ProofWeights = tuple[NDArray[np.int64], NDArray[np.float64], float]
+
+
+@dataclass
+class Open:
+    """A part that is not closed yet, with where its steps ended."""
+
+    number: int
+    depth: int
+    bound: float
+    allowed: NDArray[np.uint8]
+    edges: tuple[tuple[int, int], ...]
+    vertices: NDArray[np.int32]
+    shares: NDArray[np.float64]
+    gradient: NDArray[np.float32]
+    temperature: float
+    decision: Decision
+    share: float
+    #: What proves the bound, if a proof is wanted.
+    weights: ProofWeights | None
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes that it holds."""
+        arrays = (self.allowed, self.vertices, self.shares, self.gradient)
+        return 500 + sum(a.nbytes for a in arrays)

@@ -5,92 +5,35 @@ from __future__ import annotations
 import heapq
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from milpbn.bounds.choose import Chooser
-from milpbn.bounds.frank_wolfe import (
+from milpbn.bounds.point import (
     BEST_TEMPERATURE,
     BEST_VERTICES,
     BOUND,
-    CACHED,
-    CONSTANT,
-    CONVERGED,
-    FOUND,
-    INFEASIBLE,
-    PAUSED,
-    PRUNED,
-    RELAXED,
-    STEPS,
     TEMPERATURE,
     VERTICES,
     Node,
     Point,
-    cache_for,
     empty_point,
     evaluate,
-    near_the_cap,
     place,
-    refresh,
     score_of,
-    take_steps,
 )
-from milpbn.bounds.oracle import price_entries
 from milpbn.bounds.proof import Proof
-from milpbn.bounds.reduction import deletion_threshold
 from milpbn.bounds.root import Root
-from milpbn.bounds.space import Decision, Part
+from milpbn.bounds.space import Open, Part, ProofWeights
+from milpbn.bounds.tighten import deletable, tighten
 from milpbn.learners.local_search import CHANGES, HARD, MINIMAL_GAIN, LocalSearch
 from milpbn.network.structure import Structure, topological_order
 
 #: A part is closed when its bound exceeds the incumbent by at most this share: half of what counts as optimal.
 CLOSE = 5e-7
-#: Steps between two looks at the clock, between two choices of samples, and the most that a part gets.
-BURST, SAMPLED_STEPS, MOST_STEPS = 8, 64, 192
-#: The steps end when this share of the bound's distance to the incumbent could still be gained by more of them.
-SHARE = 0.01
-#: Bytes that the logits of a part's vertices may take.
-CACHE = 2**27
 #: Splits between two searches near the incumbent, at most.
 MOST_PAUSE = 100.0
-#: Entries are left out of some steps if the best structure that has one is worse by this share of the distance
-#: to the incumbent.
-ENTRIES = 0.05
-#: Samples whose margin exceeds gamma by this share of it are left out of some steps.
-WIDTH = 0.4
-#: Under the conditional log-likelihood, samples whose log-margin exceeds this: they lose 0.2 % of a nat at most.
-LIKELY = 6.0
-
-
-#: Vertices (k, V), shares (k,) and temperature of a point.
-ProofWeights = tuple[NDArray[np.int64], NDArray[np.float64], float]
-
-
-@dataclass
-class Open:
-    """A part that is not closed yet, with where its steps ended."""
-
-    number: int
-    depth: int
-    bound: float
-    allowed: NDArray[np.uint8]
-    edges: tuple[tuple[int, int], ...]
-    vertices: NDArray[np.int32]
-    shares: NDArray[np.float64]
-    gradient: NDArray[np.float32]
-    temperature: float
-    decision: Decision
-    share: float
-    #: What proves the bound, if a proof is wanted.
-    weights: ProofWeights | None
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes that it holds."""
-        arrays = (self.allowed, self.vertices, self.shares, self.gradient)
-        return 500 + sum(a.nbytes for a in arrays)
 
 
 class Tree:
@@ -298,7 +241,15 @@ class Tree:
                 # No structure: any weights prove it.
                 notes.append(self._leaf(number, opened.weights))
                 continue
-            if not self._improve(node, point, opened.bound):
+            if not tighten(
+                self.model,
+                node,
+                point,
+                opened.bound,
+                lambda: self.target,
+                stopping=self._stopping,
+                found=self._look_at,
+            ):
                 return [], False
             bound = float(point.numbers[BOUND])
             self.chooser.learn(opened.decision, inside, opened.share, opened.bound - bound)
@@ -308,7 +259,7 @@ class Tree:
             child = None
             if bound > self.target:
                 if self.reduce:
-                    gone = self._deletable(node, point)
+                    gone = deletable(self.model, node, point, self.incumbent)
                     if len(gone):
                         half.allowed[gone] = False
                         notes.append(self._deletion(number, self._weights(point), gone))
@@ -327,55 +278,6 @@ class Tree:
             for note in notes:
                 note()
         return results, True
-
-    def _improve(self, node: Node, point: Point, before: float) -> bool:
-        """Take steps until the bound is about as low as it gets; return False if told to stop.
-
-        The steps look at few samples and few entries: most samples are far beyond gamma and stay there, and most
-        entries are far from being in a heaviest structure. What they lead to is evaluated on the whole part.
-        """
-        width = LIKELY if self.model.softening.smooth else WIDTH * self.model.softening.cap
-        while True:
-            model, logits = near_the_cap(self.model, point.logits, width)
-            few = point._replace(
-                logits=logits, direction=np.empty_like(logits), cache=cache_for(logits.shape, CACHE)
-            )
-            few.counts[CACHED] = 0
-            promising = self._promising(node, point, ENTRIES * (before - self.target))
-            few.numbers[BOUND] = np.inf
-            few.numbers[RELAXED] = -np.inf
-            begun = int(few.counts[STEPS])
-            status = PAUSED
-            while status == PAUSED and few.counts[STEPS] < begun + SAMPLED_STEPS:
-                status = take_steps(model, promising, few, self.target, SHARE, before, BURST, False)
-                if self._stopping():
-                    return False
-            if status == INFEASIBLE:
-                status = PRUNED
-            guess = float(few.numbers[BOUND])
-            evaluate(self.model, node, point, False)
-            bound = float(point.numbers[BOUND])
-            if bound <= self.target or bound == -np.inf:
-                return True
-            if point.counts[FOUND] and begun == 0:
-                self._look_at(point)
-                refresh(self.model, point, False)
-            missed = bound - guess > 0.1 * max(0.0, before - guess)
-            if point.counts[STEPS] >= MOST_STEPS * (2 if missed else 1):
-                return True
-            if status == CONVERGED and not missed:
-                return True
-
-    def _promising(self, node: Node, point: Point, reach: float) -> Node:
-        """Return a node with the entries only that can be in a structure at most `reach` from the heaviest."""
-        prices = np.empty(len(self.model.linear))
-        price_entries(
-            self.model.oracle, point.gradient, node.allowed, node.forced, node.n_forced, -np.inf, prices
-        )
-        near = node.allowed & (prices >= prices.max() - reach)
-        n = int(point.counts[VERTICES])
-        near[point.vertices[:n].ravel()] = True
-        return node._replace(allowed=near & node.allowed)
 
     def _look_at(self, point: Point) -> None:
         """Climb from the oracle's answer if it is good, and not known."""
@@ -418,15 +320,6 @@ class Tree:
     def _take(self, structure: Structure, value: float) -> None:
         self.best = self._found(structure) or self.best
         self.incumbent = max(self.incumbent, value)
-
-    def _deletable(self, node: Node, point: Point) -> NDArray[np.int64]:
-        """Return the entries that no better structure of a part has."""
-        threshold = deletion_threshold(self.incumbent) - float(point.numbers[CONSTANT])
-        prices = np.empty(len(self.model.linear))
-        price_entries(
-            self.model.oracle, point.gradient, node.allowed, node.forced, node.n_forced, threshold, prices
-        )
-        return np.flatnonzero(node.allowed & (prices < threshold))
 
     def _open(
         self, number: int, depth: int, part: Part, point: Point, weights: ProofWeights | None

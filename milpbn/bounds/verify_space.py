@@ -7,7 +7,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from milpbn.network.structure import topological_order
 from milpbn.scores.candidates import Candidates
+from milpbn.scores.constraints import Rules
 
 #: Ways to bound the heaviest structure: forests of features, orders of all variables, or every variable for itself.
 FORESTS, DAGS, ANY = 0, 1, 2
@@ -98,9 +100,20 @@ def left_by(space: Space, kind: int, a: int, b: int, inside: bool) -> NDArray[np
         either = ((variable == a) & parents[:, b]) | ((variable == b) & parents[:, a])
         return np.full(len(either), True) if inside else ~either
     if kind == ARC:
-        own, true = np.equal(variable, b), parents[:, a]
+        owner, true = b, parents[:, a]
     elif kind == ORPHAN:
-        own, true = np.equal(variable, a), ~parents[:, :-1].any(axis=1)
+        owner, true = a, ~parents[:, :-1].any(axis=1)
     else:
-        own, true = np.equal(variable, variable[a]), np.equal(np.arange(len(variable)), a)
-    return ~own | (true if inside else ~true)
+        owner, true = int(variable[a]), np.equal(np.arange(len(variable)), a)
+    return np.not_equal(variable, owner) | (true if inside else ~true)
+
+
+def is_empty(candidates: Candidates, rules: Rules, mask: NDArray[np.bool_]) -> bool:
+    """Return whether some entries hold one choice of parent sets, and that is cyclic or breaks a child limit."""
+    choice = np.flatnonzero(mask)
+    if not np.array_equal(candidates.variable[choice], np.arange(candidates.n_variables)):
+        return False
+    parents = [candidates.flat[p] for p in choice]
+    return topological_order(parents) is None or any(
+        sum(j in s for s in parents) > limit for j, limit in rules.max_children.items()
+    )

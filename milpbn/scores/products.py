@@ -64,6 +64,7 @@ def flat_tables(families: FamilyTables, weights: NDArray[np.float64]) -> Tables:
 
 @njit(cache=True, nogil=True)
 def cell_of(tables, d, m):  # type: ignore[no-untyped-def]  # numba infers the types
+    """Return the cell of sample m in domain d."""
     cell = 0
     for t in range(tables.rows.shape[1]):
         row = tables.rows[d, t]
@@ -81,8 +82,10 @@ def _add_range(tables, columns, factors, logits, begin, end):  # type: ignore[no
         f = factors[n]
         d = tables.domain[k]
         start = tables.start[k]
-        if tables.rows.shape[1] > 1 and tables.rows[d, 1] >= 0 and (
-            tables.rows.shape[1] == 2 or tables.rows[d, 2] < 0
+        if (
+            tables.rows.shape[1] > 1
+            and tables.rows[d, 1] >= 0
+            and (tables.rows.shape[1] == 2 or tables.rows[d, 2] < 0)
         ):
             one, two = tables.codes[tables.rows[d, 0]], tables.codes[tables.rows[d, 1]]
             s, t = tables.strides[d, 0], tables.strides[d, 1]
@@ -135,8 +138,10 @@ def _score_change(tables, softening, gaps, sample, weights, k, smallest):  # typ
     """Return the score of some samples, given the log-odds against all classes, with column k added to them."""
     Q = gaps.shape[1]
     d, start = tables.domain[k], tables.start[k]
-    two_rows = tables.rows.shape[1] > 1 and tables.rows[d, 1] >= 0 and (
-        tables.rows.shape[1] == 2 or tables.rows[d, 2] < 0
+    two_rows = (
+        tables.rows.shape[1] > 1
+        and tables.rows[d, 1] >= 0
+        and (tables.rows.shape[1] == 2 or tables.rows[d, 2] < 0)
     )
     one = tables.codes[tables.rows[d, 0]] if two_rows else tables.codes[0]
     two = tables.codes[tables.rows[d, 1]] if two_rows else tables.codes[0]
@@ -148,10 +153,8 @@ def _score_change(tables, softening, gaps, sample, weights, k, smallest):  # typ
     total = np.inf if smallest else 0.0
     for x in range(len(sample)):
         m = sample[x]
-        if two_rows:
-            row = np.uint64(start + s * one[m] + t * two[m])
-        else:
-            row = np.uint64(start + cell_of(tables, d, m))
+        cell = s * one[m] + t * two[m] if two_rows else cell_of(tables, d, m)
+        row = np.uint64(start + cell)
         own = values[row, np.uint64(tables.true[m])]
         low = np.inf
         for c in range(Q):

@@ -203,9 +203,8 @@ def parts(problem: Problem, oracle, rng):
     """The whole problem, and parts of it with forced edges and without some entries."""
     part = Part(np.ones(problem.candidates.n_sets, dtype=bool), ())
     yield part
-    for _ in range(3):
+    for a, b in rng.permutation([(0, 1), (0, 2), (1, 2)]).tolist():
         if oracle.kind == BRANCHINGS:
-            a, b = sorted(rng.choice(3, 2, replace=False).tolist())
             part = part.split(oracle, Decision(EDGE, a, b), bool(rng.random() < 0.5))
         gone = rng.random(problem.candidates.n_sets) < 0.15
         part = Part(part.allowed & ~gone, part.edges)
@@ -232,9 +231,9 @@ def test_steps_end_at_the_best_bound_of_every_part(score, memory):
         problem = build_problem(random_data(seed, weights=seed % 2 == 1), score, rules)
         choices, model = all_choices(problem.candidates), model_of(problem)
         values = scores_of(problem, choices)
-        for choice, value in zip(choices[:5], values, strict=False):
-            assert score_of(model, choice, np.empty_like(problem.margins.logits(np.zeros(model.linear.size))),
-                            False) == pytest.approx(value)
+        for choice, value in zip(choices[::7], values[::7], strict=True):
+            logits = np.empty((model.tables.codes.shape[1], model.tables.values.shape[1]))
+            assert score_of(model, choice, logits, False) == pytest.approx(value)
         for part in parts(problem, model.oracle, rng):
             inside = members(part, choices, problem.candidates)
             node = Node(part.allowed, part.forced(model.oracle.n), len(part.edges))
@@ -263,7 +262,7 @@ def test_steps_end_at_the_best_bound_of_every_part(score, memory):
             if not problem.margins.likelihood:
                 tight = best_of_the_hull(problem, inside)
                 assert bound >= tight - 1e-7 * max(1.0, abs(tight))
-                assert bound == pytest.approx(tight, rel=2e-3, abs=2e-3)
+                assert bound <= tight + 0.005 * problem.margins.gamma * problem.margins.weights.sum()
             else:
                 assert bound == pytest.approx(relaxed, rel=2e-3, abs=2e-3)
             # The same point bounds the part by the whole model, and any other model that leaves samples out.
@@ -276,7 +275,7 @@ def test_steps_end_at_the_best_bound_of_every_part(score, memory):
                 assert place(few, node, small, rows, np.full(3, 1 / 3), 0.5, False)
                 take_steps(few, node, small, -np.inf, 0.0, -np.inf, 100, False)
                 assert small.numbers[BOUND] >= best
-    assert infeasible < 8
+    assert infeasible < 12
 
 
 def test_steps_end_at_a_target_and_without_structures():

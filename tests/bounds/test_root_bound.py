@@ -1,4 +1,4 @@
-"""The project's own bound: never below an optimum, whatever the weights; deletions lose no better structure."""
+"""The bound before any branching: never below an optimum, and no deletion loses one."""
 
 from __future__ import annotations
 
@@ -6,21 +6,19 @@ import itertools
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from running import optimum, random_data
+from running import all_choices, optimum, random_data
 
 from milpbn import solve
-from milpbn.bounds.frank_wolfe import FrankWolfe
-from milpbn.bounds.oracle import StructureOracle
-from milpbn.bounds.reduction import deletable, restricted
-from milpbn.bounds.root import root_bound
-from milpbn.network.structure import Structure, topological_order
+from milpbn.bounds.proof import Proof
+from milpbn.bounds.reduction import restricted
+from milpbn.bounds.root import Root, model_of, root_bound
+from milpbn.network.structure import Structure
 from milpbn.scores.constraints import Constraints
 from milpbn.scores.problem import Problem, build_problem
-from milpbn.scores.spec import Score
+from milpbn.scores.rescore import rescore
+from milpbn.scores.spec import SCORES, Score
 
-SCORES = [
+ALL = [
     Score(p=0.9, class_parents=False),
     Score(p=0.9),
     Score(p=0.6, penalty=0.3),
@@ -28,6 +26,7 @@ SCORES = [
     Score(name="sbm", p=0.9),
     Score(name="sbm", p=0.99, max_parents=3, hybrid=0.05),
     Score(p=0.95, max_parents=1),
+    *([Score(name="cll"), Score(name="cll", max_parents=3, penalty="bic")] if "cll" in SCORES else []),
 ]
 RULES = [
     Constraints(),
@@ -35,130 +34,161 @@ RULES = [
     Constraints(max_children={"*": 1}, arc_weights={("X2", "X3"): 1.5}),
     Constraints(fixed={"X3": ()}, tiers=(("X1",), ("X2", "C"))),
 ]
+PROBLEMS = list(itertools.product(ALL, RULES))
 
 
-def all_structures(problem: Problem):
-    """Every acyclic choice of entries of eta that obeys the rules."""
-    candidates = problem.candidates
-    blocks = [range(a, b) for a, b in itertools.pairwise(candidates.offsets)]
-    for choice in itertools.product(*blocks):
-        if topological_order([candidates.flat[p] for p in choice]) is not None:
-            structure = candidates.structure(choice)
-            if problem.obeys(structure):
-                yield np.array(choice), structure
+def never() -> bool:
+    return False
 
 
-def problems(seed: int):
-    for score, rules in itertools.product(SCORES, RULES):
-        yield build_problem(random_data(seed, weights=seed % 2 == 1), score, rules)
+def scored(problem: Problem):
+    """Every structure that obeys the rules, with its entries and its score."""
+    for choice in all_choices(problem.candidates):
+        structure = problem.candidates.structure(choice)
+        if problem.obeys(structure):
+            yield choice, structure, problem.value(problem.indicator(choice))
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_the_oracle_is_a_bound_and_without_relaxation_the_maximum(seed):
-    rng = np.random.default_rng(seed)
-    for problem in problems(seed):
-        oracle = StructureOracle(problem.candidates)
-        choices = [choice for choice, _ in all_structures(problem)]
-        for _ in range(3):
-            weights = rng.normal(size=problem.candidates.n_sets) * 100
-            best = max(float(weights[c].sum()) for c in choices)
-            answer = oracle(weights)
-            assert answer.bound >= best
-            if oracle.branching and not problem.rules.max_children and answer.acyclic:
-                assert answer.value == pytest.approx(best)
-                assert answer.bound == pytest.approx(best)
-
-
-@pytest.mark.parametrize("seed", range(3))
-def test_entries_of_heavy_structures_have_heavy_bounds(seed):
-    rng = np.random.default_rng(seed)
-    for problem in problems(seed):
-        oracle = StructureOracle(problem.candidates)
-        choices = [choice for choice, _ in all_structures(problem)]
-        weights = rng.normal(size=problem.candidates.n_sets) * 100
-        values = np.array([weights[c].sum() for c in choices])
-        threshold = float(np.quantile(values, 0.7))
-        bounds = oracle.heaviest_with(weights, threshold)
-        for choice, value in zip(choices, values, strict=True):
-            if value >= threshold:
-                assert (bounds[choice] >= value).all()
-
-
-@settings(max_examples=60, deadline=None)
-@given(seed=st.integers(0, 10_000), which=st.integers(0, len(SCORES) - 1))
-def test_no_dual_weights_give_a_bound_below_the_optimum(seed, which):
-    rng = np.random.default_rng(seed)
-    problem = build_problem(random_data(seed % 7), SCORES[which])
-    margins = problem.margins
-    assert margins is not None
-    assert margins.gamma is not None
-    M, R, K = margins.alpha.shape
-    simplex = rng.dirichlet(np.full(R + 1, 0.3), size=M)
-    duals = margins.weights[:, None] * simplex
-    gradient = problem.linear.copy()
-    gradient[margins.columns] += duals[:, 1:].ravel() @ margins.alpha.reshape(M * R, K)
-    bound = margins.gamma * duals[:, 0].sum() + StructureOracle(problem.candidates)(gradient).bound
-    best = max(problem.value(problem.indicator(choice)) for choice, _ in all_structures(problem))
-    assert bound >= best - 1e-9
-
-
-@pytest.mark.parametrize("seed", range(4))
-def test_steps_bound_the_optimum_from_above_and_delete_no_better_structure(seed):
-    for problem in problems(seed):
-        known = list(all_structures(problem))
-        values = [problem.value(problem.indicator(choice)) for choice, _ in known]
-        start = known[seed % len(known)][1]
+@pytest.mark.parametrize("reduce", [True, False])
+@pytest.mark.parametrize(("score", "rules"), PROBLEMS, ids=str)
+def test_the_bound_holds_and_no_optimum_is_deleted(score, rules, reduce):
+    for seed in range(3):
+        problem = build_problem(random_data(seed, weights=seed % 2 == 1), score, rules)
+        known = list(scored(problem))
+        best = max(value for _, _, value in known)
+        start = known[seed * 7 % len(known)][1]
         bounds: list[float] = []
-        steps = FrankWolfe(problem, start)
-        outcome = steps.run(stopping=lambda: False, bounded=bounds.append, max_iterations=60)
-        assert outcome.bound == min(bounds)
-        assert outcome.bound >= max(values)
-        assert outcome.relaxed <= outcome.bound
-        incumbent = values[seed % len(values)]
-        gone = deletable(steps.oracle, steps.best_gradient, steps.best_constant, incumbent)
-        for (choice, _), value in zip(known, values, strict=True):
-            if value >= incumbent:
-                assert not gone[choice].any()
+        told: list[Structure] = []
+
+        def found(structure: Structure, told=told) -> Structure:
+            told.append(structure)
+            return structure
+
+        proof = Proof()
+        smaller, root = root_bound(
+            problem, start, stopping=never, bounded=bounds.append, found=found, reduce=reduce, proof=proof
+        )
+        assert root is not None
+        assert bounds == sorted(bounds, reverse=True)
+        assert root.bound == bounds[-1] >= best
+        assert all(problem.obeys(structure) for structure in told)
+        values = [root.value(structure) for structure in (start, *told)]
+        assert values == sorted(values)
+        assert values[-1] == pytest.approx(rescore(problem.data, (start, *told)[-1], score, problem.rules))
+        # Whatever is at least as good as the incumbent stays.
+        for choice, structure, value in known:
+            if value >= values[-1]:
+                assert root.allowed[choice].all()
+                assert smaller.choice(structure) is not None
+        assert smaller.candidates.n_sets == root.allowed.sum()
+        assert reduce or smaller is problem
+        assert (len(proof.deletions) > 0) == (not root.allowed.all())
+        assert 0 in proof.leaves
 
 
-def test_a_restricted_problem_scores_alike():
+@pytest.mark.parametrize(("score", "rules"), PROBLEMS, ids=str)
+def test_proved_arcs_hold_in_every_optimum(score, rules):
+    """By the deletions of the optimum itself."""
+    proved = 0
+    for seed in range(4):
+        problem = build_problem(random_data(20 + seed, n_samples=40), score, rules)
+        known = list(scored(problem))
+        best = max(value for _, _, value in known)
+        optima = [structure for _, structure, value in known if value >= best - 1e-9 * max(1.0, abs(best))]
+        _, root = root_bound(
+            problem, optima[0], stopping=never, bounded=lambda b: None, found=lambda s: None
+        )
+        root.delete(optima[0])
+        arcs = root.proved_arcs()
+        names = problem.candidates.names
+        possible = {(names[j], i) for i, s in zip(problem.candidates.variable, problem.candidates.flat,
+                                                  strict=True) for j in s}
+        for structure in optima:
+            parents = structure.to_mapping()
+            assert all(a in parents[b] for a, b in arcs["in"])
+            assert not any(a in parents[b] for a, b in arcs["out"])
+        for a, b in (*arcs["in"], *arcs["out"]):
+            assert (a, names.index(b)) in possible
+        proved += len(arcs["in"]) + len(arcs["out"])
+    assert proved > 0
+
+
+def test_stopping_ends_the_steps_and_keeps_the_bound():
     problem = build_problem(random_data(1), Score(p=0.9))
+    best = max(value for _, _, value in scored(problem))
+    start = Structure.naive_bayes(problem.candidates.names)
+    previous = np.inf
+    for count in (1, 2, 3, 5, 9):
+        asked = itertools.count(1)
+        root = Root(problem, start)
+        root.run(start, stopping=lambda a=asked, c=count: next(a) > c, bounded=lambda b: None,
+                 found=lambda s: None)
+        assert best <= root.bound <= previous
+        previous = root.bound
+    few = Root(problem, start)
+    few.run(start, stopping=never, bounded=lambda b: None, found=lambda s: None, max_steps=1)
+    assert few.bound >= best
+
+
+def test_what_has_no_bound_is_refused():
+    data = random_data(4)
+    start = Structure.naive_bayes(data.names)
+    for score in (Score(name="hard-margin"), Score(name="mdl")):
+        problem = build_problem(data, score)
+        with pytest.raises(ValueError, match="margins"):
+            model_of(problem)
+        smaller, root = root_bound(
+            problem, start, stopping=never, bounded=lambda b: None, found=lambda s: None
+        )
+        assert (smaller, root) == (problem, None)
+    outside = build_problem(data, Score(), Constraints(forbidden=(("C", "X1"),)))
+    with pytest.raises(ValueError, match="outside"):
+        Root(outside, start)
+
+
+@pytest.mark.parametrize("name", ["sm", "sbm", "mdl", "aicc"])
+def test_a_restricted_problem_scores_alike(name):
+    problem = build_problem(random_data(1, n_samples=40), Score(name=name, max_parents=3))
     keep = np.random.default_rng(0).random(problem.candidates.n_sets) < 0.6
     keep[problem.candidates.offsets[:-1]] = True
     smaller = restricted(problem, keep)
-    for choice, structure in all_structures(smaller):
+    assert smaller.candidates.n_sets == keep.sum()
+    seen = 0
+    for choice, structure, value in scored(smaller):
         whole = problem.choice(structure)
         assert whole is not None
-        assert smaller.value(smaller.indicator(choice)) == pytest.approx(
-            problem.value(problem.indicator(whole))
-        )
+        assert keep[whole].all()
+        assert (np.cumsum(keep)[whole] - 1 == choice).all()
+        assert value == pytest.approx(problem.value(problem.indicator(whole)))
+        seen += 1
+    assert seen > 10
+    if smaller.margins is not None:
+        columns = np.isin(problem.margins.columns, np.flatnonzero(keep))
+        np.testing.assert_array_equal(smaller.margins.alpha, problem.margins.alpha[:, :, columns])
 
 
 @pytest.mark.parametrize("name", ["ll", "mdl", "aic", "bdeu"])
-def test_one_branching_solves_decomposable_scores_over_forests(name):
+@pytest.mark.parametrize("max_parents", [2, 3])
+def test_one_question_solves_decomposable_scores(name, max_parents):
     data = random_data(3)
-    score = Score(name=name, class_parents=False)
+    score = Score(name=name, class_parents=False, max_parents=max_parents)
     found: list[Structure] = []
     bounds: list[float] = []
-    problem = build_problem(data, score)
     root_bound(
-        problem,
-        None,
-        stopping=lambda: False,
-        bounded=bounds.append,
-        found=lambda structure: found.append(structure),
+        build_problem(data, score), None, stopping=never, bounded=bounds.append, found=found.append
     )
     best = optimum(data, score)
     assert bounds == [pytest.approx(best.objective)]
+    assert bounds[0] >= best.objective - 1e-12 * abs(best.objective)
     assert found[0].parents in best.structures
 
 
-@pytest.mark.parametrize("score", SCORES, ids=str)
+@pytest.mark.parametrize("score", ALL, ids=str)
 def test_the_switches_leave_the_optimum_unchanged(score):
     data = random_data(5, n_samples=24)
     best = optimum(data, score)
     for options in ({}, {"reduce": False}, {"root_bound": False}, {"warm_start": False}):
-        result = solve(data, score, threads=1, verbose=False, **options)
+        result = solve(data, score, backend="highs", threads=1, verbose=False, **options)
         assert result.reason == "optimal"
         assert result.objective == pytest.approx(best.objective, abs=1e-6)
         assert result.bound >= best.objective - 1e-9

@@ -15,11 +15,17 @@ from running import dataset, random_data
 
 from milpbn.data.dataset import Dataset
 from milpbn.scores.candidates import build_candidates
-from milpbn.scores.forecast import n_margin_rows, tensor_bytes
+from milpbn.scores.families import (
+    DENSE_CELLS_PER_SAMPLE,
+    active_columns,
+    cell_limit,
+    family_tables,
+    joint_states,
+)
+from milpbn.scores.forecast import n_margin_rows, tables_bytes, tensor_bytes
 from milpbn.scores.margins import margin_rows
 from milpbn.scores.problem import build_problem
 from milpbn.scores.spec import Score
-from milpbn.scores.tables import DENSE_CELLS_PER_SAMPLE, active_columns, joint_states, margin_tables
 
 
 def wide_states(seed: int, n_states: int = 30, n_samples: int = 24, n_features: int = 3) -> Dataset:
@@ -85,6 +91,7 @@ def test_coefficients_are_those_of_the_paper(data: Dataset, smoothing: float) ->
                     rivals = [c for c in range(data.n_classes) if c != data.y[m]]
                     expected = [expected_sm(data, m, c, i, parents, smoothing) for c in rivals]
                 assert rows.alpha[m, :, k] == pytest.approx(expected, abs=1e-12)
+                assert rows.tables.coefficients(k)[m] == pytest.approx(expected, abs=1e-12)
 
 
 @pytest.mark.parametrize("data", DATA, ids=["unit", "two classes", "weights", "sparse tables"])
@@ -116,36 +123,103 @@ def test_joint_states_number_what_occurs(seed: int, n_states: int, n_members: in
         assert size <= max(20, 4096)
 
 
-def test_tables_do_not_outgrow_the_data() -> None:
+@pytest.mark.parametrize("binary", [False, True])
+def test_tables_do_not_outgrow_the_data(binary: bool) -> None:
     data = wide_states(5, n_states=60, n_samples=40)
     candidates = build_candidates(data.names, Score(max_parents=3))
-    tables = margin_tables(data, candidates, 1.0, binary=False)
-    # 60**3 joint states of a feature with two feature parents; at most 4096 cells a column are dense.
-    assert len(tables.own) <= 4096 * len(tables.columns)
-    full = [p for p in tables.columns if len([j for j in candidates.flat[p] if j < 3]) == 2]
-    for p in full:
-        column = int(np.flatnonzero(tables.columns == p)[0])
-        assert len(np.unique(tables.cells[:, column])) <= data.n_samples
+    tables = family_tables(data, candidates, 1.0, binary=binary)
+    # 60**3 joint states of a feature with two feature parents; at most 4096 cells a domain are dense.
+    per_state = data.n_classes if binary else 1
+    assert tables.sizes.max() <= cell_limit(data.n_samples) * per_state == 4096 * per_state
+    assert len(tables.values) == tables.sizes[tables.domain].sum()
+    numbered = 0
+    for k, p in enumerate(tables.columns):
+        members = {int(candidates.variable[p]), *candidates.flat[p]} - {3}
+        cells = tables.cells(int(tables.domain[k]))
+        assert cells.min() >= 0
+        assert cells.max() < tables.sizes[tables.domain[k]]
+        if len(members) == 3:
+            numbered += 1
+            assert tables.sizes[tables.domain[k]] <= data.n_samples * per_state
+        # Two samples share a cell exactly if they agree in the domain's variables (and under SBM in the class).
+        keys = [tuple(row[j] for j in sorted(members)) + (row[3],) * binary for row in data.codes.tolist()]
+        assert len({*zip(keys, cells.tolist(), strict=True)}) == len({*keys}) == len({*cells.tolist()})
+    assert numbered > 0
     assert n_margin_rows(data, Score()) == 40 * 2
     assert n_margin_rows(data, Score(name="sbm")) == 40
 
 
+def test_families_over_the_same_variables_share_a_domain() -> None:
+    data = random_data(11)
+    candidates = build_candidates(data.names, Score(max_parents=2))
+    tables = family_tables(data, candidates, 1.0, binary=False)
+    members = [frozenset((int(candidates.variable[p]), *candidates.flat[p])) - {3} for p in tables.columns]
+    domain_of = dict(zip(members, tables.domain.tolist(), strict=True))
+    assert [domain_of[m] for m in members] == tables.domain.tolist()
+    assert len(set(domain_of.values())) == len(domain_of) == len(tables.sizes)
+    for m, d in domain_of.items():
+        assert tables.sizes[d] == np.prod(data.n_states[sorted(m)])
+
+
+def test_fewer_entries_and_fewer_samples_keep_the_coefficients() -> None:
+    data = random_data(12, n_samples=20)
+    candidates = build_candidates(data.names, Score())
+    tables = family_tables(data, candidates, 1.0, binary=False)
+    entries = np.random.default_rng(1).random(candidates.n_sets) < 0.5
+    few, short = tables.keep(entries), tables.first_samples(7)
+    assert short.n_samples == 7
+    place = 0
+    for k, p in enumerate(tables.columns):
+        np.testing.assert_array_equal(short.coefficients(k), tables.coefficients(k)[:7])
+        if entries[p]:
+            assert few.columns[place] == entries[:p].sum()
+            np.testing.assert_array_equal(few.coefficients(place), tables.coefficients(k))
+            place += 1
+    assert len(few.columns) == place
+
+
 @pytest.mark.parametrize("name", ["sm", "sbm"])
 @pytest.mark.parametrize("wide", [False, True])
-def test_memory_forecast_is_within_a_fifth(name: str, wide: bool) -> None:
+@pytest.mark.parametrize("tensor", [False, True])
+def test_memory_forecast_is_within_a_fifth(name: str, wide: bool, tensor: bool) -> None:
     score = Score(name=name, max_parents=3)
     data = (
         wide_states(6, n_states=25, n_samples=3000, n_features=7)
         if wide
-        else random_data(7, n_features=7, n_samples=3000, n_classes=4).merged
+        else random_data(7, n_features=10, max_states=8, n_samples=3000, n_classes=4).merged
     )
     candidates = build_candidates(data.names, score)
-    margin_rows(data, candidates, score)  # compiled before memory is measured
+
+    def build() -> None:
+        rows = margin_rows(data, candidates, score)
+        if tensor:
+            assert rows.alpha.nbytes == 8 * rows.n_rows * len(rows.columns)
+
+    build()  # compiled before memory is measured
     tracemalloc.start()
-    margin_rows(data, candidates, score)
+    build()
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    assert tensor_bytes(data, candidates, score) == pytest.approx(peak, rel=0.2)
+    forecast = tensor_bytes if tensor else tables_bytes
+    assert forecast(data, candidates, score) == pytest.approx(peak, rel=0.2)
+
+
+@pytest.mark.parametrize("name", ["sm", "sbm"])
+@pytest.mark.parametrize("data", DATA, ids=["unit", "two classes", "weights", "sparse tables"])
+def test_margins_come_without_the_tensor(name: str, data: Dataset) -> None:
+    """Log-margins and value at a point are those of the dense product, and nothing dense is made for them."""
+    problem = build_problem(data, Score(name=name, max_parents=3))
+    margins = problem.margins
+    rng = np.random.default_rng(2)
+    for _ in range(3):
+        eta = np.where(rng.random(problem.candidates.n_sets) < 0.5, rng.normal(size=problem.candidates.n_sets), 0)
+        found, value = margins.log_margins(eta), margins.value(eta)
+        assert "alpha" not in margins.tables.__dict__
+        fresh = margin_rows(problem.data, problem.candidates, problem.score)
+        expected = (fresh.alpha @ eta[fresh.columns]).min(axis=1)
+        assert found == pytest.approx(expected, abs=1e-9)
+        assert value == pytest.approx(margins.weights @ np.minimum(margins.gamma, expected))
+        assert margins.parts(eta) == pytest.approx(np.minimum(margins.gamma, expected))
 
 
 def test_margins_and_value() -> None:
@@ -168,7 +242,7 @@ def test_gammas_share_the_coefficients() -> None:
     data = random_data(9)
     problem = build_problem(data, Score(p=0.8))
     other = problem.with_gamma(3.0)
-    assert other.margins.alpha is problem.margins.alpha
+    assert other.margins.alpha is problem.margins.alpha  # made once, for all values of gamma
     assert other.score.gamma == other.margins.gamma == 3.0
     assert problem.score.gamma == pytest.approx(log(4))
     fresh = build_problem(data, Score(gamma=3.0))

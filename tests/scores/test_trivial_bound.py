@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from running import optimum, random_data
@@ -63,3 +65,30 @@ def test_it_is_what_its_formula_says() -> None:
         ]
         total += margins.weights[m] * min(margins.gamma, np.sum(best, axis=0).min())
     assert trivial_bound(problem) == pytest.approx(total, rel=1e-9)
+
+
+@pytest.mark.parametrize("name", ["sm", "sbm", "hard-margin"])
+def test_samples_are_independent(name: str) -> None:
+    """The bound of all samples is the sum, or the minimum, of the bounds of each alone."""
+    data = random_data(8, n_samples=50, weights=True)
+    problem = build_problem(data, Score(name=name))
+    margins = problem.margins
+    alone = []
+    for m in range(margins.n_samples):
+        tables = replace(
+            margins.tables, codes=margins.tables.codes[:, m : m + 1].copy(), true=margins.tables.true[m : m + 1]
+        )
+        one = replace(margins, tables=tables, weights=margins.weights[m : m + 1])
+        alone.append(trivial_bound(replace(problem, margins=one)))
+    expected = min(alone) if name == "hard-margin" else sum(alone)
+    assert trivial_bound(problem) == pytest.approx(expected, abs=1e-6)
+
+
+def test_a_variable_that_must_have_the_class_cannot_choose_zero() -> None:
+    """A required arc leaves a feature no set without coefficients: the bound goes down, and stays one."""
+    data = random_data(9, n_samples=30)
+    score = Score(p=0.99)
+    required = Constraints(required=(("C", "X1"), ("C", "X2"), ("C", "X3")))
+    bound = trivial_bound(build_problem(data, score, required))
+    assert bound < trivial_bound(build_problem(data, score))
+    assert bound >= optimum(data, score, required).objective
