@@ -21,10 +21,10 @@ import numpy as np
 
 from milpbn.data import Dataset, Variable, read_table
 from milpbn.scores.candidates import build_candidates
+from milpbn.scores.families import family_tables
 from milpbn.scores.forecast import tensor_bytes
-from milpbn.scores.margins import fill_rows, margin_rows
+from milpbn.scores.margins import margin_rows
 from milpbn.scores.spec import Score
-from milpbn.scores.tables import margin_tables
 
 RESULTS = Path(__file__).resolve().parent.parent / "results"
 
@@ -54,7 +54,7 @@ def peak_bytes() -> int:
 def warm_up(data: Dataset, score: Score) -> None:
     """Load the compiled kernels, and start their threads."""
     small = data.take(np.arange(50))
-    margin_rows(small, build_candidates(data.names, score), score)
+    _ = margin_rows(small, build_candidates(data.names, score), score).alpha
 
 
 def measure(kind: str, name: str, data_dir: str | None, queue: multiprocessing.Queue) -> None:
@@ -64,15 +64,16 @@ def measure(kind: str, name: str, data_dir: str | None, queue: multiprocessing.Q
     before = peak_bytes()
     if kind == "milpbn":
         start = time.perf_counter()
-        rows = margin_rows(data, candidates, score)
+        alpha = margin_rows(data, candidates, score).alpha
         seconds = time.perf_counter() - start
-        queue.put((seconds, peak_bytes() - before, rows.alpha.nbytes, tensor_bytes(data, candidates, score)))
+        queue.put((seconds, peak_bytes() - before, alpha.nbytes, tensor_bytes(data, candidates, score)))
     else:
-        tables = margin_tables(data, candidates, 1.0, binary=name == "sbm")
+        tables = family_tables(data, candidates, 1.0, binary=name == "sbm")
         n_rows = 1 if name == "sbm" else data.n_classes - 1
-        # One gather per element, from a table in the cache: np.take over the cells of all rows.
-        flat = tables.own[:, 0].copy()
-        index = np.repeat(tables.cells, n_rows, axis=0).astype(np.intp)
+        # One gather per element, from a table in the cache: np.take over the cells of all rows, by columns.
+        flat = tables.values[:, 0].copy()
+        cells = np.stack([tables.start[k] + tables.cells(d) for k, d in enumerate(tables.domain)], axis=1)
+        index = np.repeat(cells, n_rows, axis=0).astype(np.intp)
         start = time.perf_counter()
         np.take(flat, index)
         queue.put((time.perf_counter() - start, 0, 0, 0))
@@ -117,9 +118,6 @@ def main() -> None:
     text = json.dumps({"command": command, "results": report}, indent=1)
     (RESULTS / "coefficients.json").write_text(text + "\n")
 
-
-# fill_rows is what the ratio is about; margin_rows adds counting, tables and cell numbers.
-__all__ = ["fill_rows", "main"]
 
 if __name__ == "__main__":
     main()

@@ -194,8 +194,7 @@ def _reduced(problem: Problem, best: Structure) -> tuple[Problem, Structure, lis
 
     def better(structure: Structure) -> Structure:
         nonlocal best
-        values = [problem.value(problem.indicator(problem.choice(s))) for s in (best, structure)]
-        best = structure if values[1] > values[0] else best
+        best = max(best, structure, key=lambda s: rescore(problem.data, s, problem.score, problem.rules))
         return best
 
     smaller, root = root_bound(

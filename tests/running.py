@@ -158,3 +158,31 @@ def _local_predicate(names, constraints: Constraints) -> Callable[[int, tuple[in
         return child not in constraints.allowed or members <= set(constraints.allowed[child])
 
     return obeys
+
+
+def random_constraints(rng: np.random.Generator, names, strength: float = 0.35) -> Constraints:
+    """Every kind with probability `strength`; about half of the draws have no structure."""
+    pairs = [(a, b) for a in names for b in names if a != b]
+
+    def some(most: int) -> list[tuple[str, str]]:
+        chosen = rng.choice(len(pairs), size=int(rng.integers(1, most + 1)), replace=False)
+        return [pairs[k] for k in chosen]
+
+    def parents(child: str, most: int) -> tuple[str, ...]:
+        others = [n for n in names if n != child]
+        return tuple(rng.choice(others, size=int(rng.integers(0, most + 1)), replace=False).tolist())
+
+    def use() -> bool:
+        return bool(rng.random() < strength)
+
+    shuffled = rng.permutation(names).tolist()
+    child, other, limited = (str(n) for n in rng.choice(names, 3))
+    return Constraints(
+        required=tuple(some(2)) if use() else (),
+        forbidden=tuple(some(4)) if use() else (),
+        tiers=((shuffled[0],), tuple(shuffled[1:3])) if use() else (),
+        max_children={limited: int(rng.integers(0, 3)), **({"*": 1} if use() else {})} if use() else {},
+        fixed={child: parents(child, 2)} if use() else {},
+        allowed={other: parents(other, 3)} if use() else {},
+        arc_weights={pair: float(rng.normal(scale=3.0)) for pair in some(3)} if use() else {},
+    )

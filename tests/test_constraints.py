@@ -7,7 +7,17 @@ from itertools import combinations
 import numpy as np
 import oracle
 import pytest
-from running import BACKENDS, FORMULATIONS, candidate_sets, dataset, optimum, predicate, random_data, run
+from running import (
+    BACKENDS,
+    FORMULATIONS,
+    candidate_sets,
+    dataset,
+    optimum,
+    predicate,
+    random_constraints,
+    random_data,
+    run,
+)
 
 import milpbn
 from milpbn.errors import InputError
@@ -19,34 +29,6 @@ from milpbn.scores.problem import build_problem
 from milpbn.scores.spec import Score
 
 NAMES = ("X1", "X2", "X3", "C")
-
-
-def random_constraints(rng: np.random.Generator, names=NAMES, strength: float = 0.35) -> Constraints:
-    """Every kind with probability `strength`; about half of the draws have no structure."""
-    pairs = [(a, b) for a in names for b in names if a != b]
-
-    def some(most: int) -> list[tuple[str, str]]:
-        chosen = rng.choice(len(pairs), size=int(rng.integers(1, most + 1)), replace=False)
-        return [pairs[k] for k in chosen]
-
-    def parents(child: str, most: int) -> tuple[str, ...]:
-        others = [n for n in names if n != child]
-        return tuple(rng.choice(others, size=int(rng.integers(0, most + 1)), replace=False).tolist())
-
-    def use() -> bool:
-        return bool(rng.random() < strength)
-
-    shuffled = rng.permutation(names).tolist()
-    child, other, limited = (str(n) for n in rng.choice(names, 3))
-    return Constraints(
-        required=tuple(some(2)) if use() else (),
-        forbidden=tuple(some(4)) if use() else (),
-        tiers=((shuffled[0],), tuple(shuffled[1:3])) if use() else (),
-        max_children={limited: int(rng.integers(0, 3)), **({"*": 1} if use() else {})} if use() else {},
-        fixed={child: parents(child, 2)} if use() else {},
-        allowed={other: parents(other, 3)} if use() else {},
-        arc_weights={pair: float(rng.normal(scale=3.0)) for pair in some(3)} if use() else {},
-    )
 
 
 def structures(names, score: Score, constraints: Constraints) -> list[tuple[tuple[int, ...], ...]]:
@@ -73,7 +55,7 @@ def as_constraints(parts: list[Atom]) -> Constraints:
 def test_random_constraints_match_the_restricted_oracle(seed: int) -> None:
     rng = np.random.default_rng([7, seed])
     data = random_data([8, seed], n_samples=14, weights=bool(seed % 2))
-    constraints = random_constraints(rng)
+    constraints = random_constraints(rng, NAMES)
     score = Score(
         name=str(rng.choice(["sm", "sbm", "hard-margin", "cll", "mdl", "bdeu"])),
         max_parents=int(rng.integers(1, 4)),
@@ -102,7 +84,7 @@ def test_class_free_sets_lose_nothing_under_margin_scores(seed: int) -> None:
     data = random_data([10, seed], n_samples=14)
     score = Score(name="sm", p=0.9, max_parents=int(rng.integers(1, 4)))
     while True:
-        constraints = random_constraints(rng)
+        constraints = random_constraints(rng, NAMES)
         allowed = set(structures(data.names, score, constraints))
         if allowed and not constraints.arc_weights:
             break
@@ -118,7 +100,7 @@ def test_class_free_sets_lose_nothing_under_margin_scores(seed: int) -> None:
 @pytest.mark.parametrize("seed", range(80))
 def test_conflicts_are_found_and_minimal(seed: int) -> None:
     rng = np.random.default_rng([11, seed])
-    constraints = random_constraints(rng, strength=0.6)
+    constraints = random_constraints(rng, NAMES, strength=0.6)
     score = Score(
         name="mdl", parent_sets="all", max_parents=int(rng.integers(1, 4)), class_parents=rng.random() < 0.7
     )
@@ -144,7 +126,7 @@ def test_draws_hold_both_conflicts_and_none() -> None:
     conflicting, kinds = 0, set()
     for seed in range(80):
         rng = np.random.default_rng([11, seed])
-        constraints = random_constraints(rng, strength=0.6)
+        constraints = random_constraints(rng, NAMES, strength=0.6)
         score = Score(max_parents=int(rng.integers(1, 4)))
         if not structures(NAMES, score, constraints):
             conflicting += 1
@@ -289,7 +271,7 @@ def test_obeys_is_the_predicate() -> None:
     """`Problem.obeys` says of every structure over the candidates what the constraints say."""
     for seed in range(20):
         rng = np.random.default_rng([12, seed])
-        constraints = random_constraints(rng)
+        constraints = random_constraints(rng, NAMES)
         score = Score(name="mdl", parent_sets="all", max_parents=2)
         try:
             problem = build_problem(random_data(seed), score, constraints)

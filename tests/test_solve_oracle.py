@@ -1,4 +1,4 @@
-"""Every solver, with every formulation and score, agrees with enumeration on random problems.
+"""Every solver, with every formulation and score, and the native engine agree with enumeration on random problems.
 
 ``--oracle-problems 5000`` runs thousands of them.
 """
@@ -12,8 +12,10 @@ from itertools import product
 import numpy as np
 import pytest
 from oracle import random_dataset
-from running import BACKENDS, FORMULATIONS, optimum, predicate, run
+from running import BACKENDS, FORMULATIONS, optimum, predicate, random_constraints, run
 
+import milpbn
+from milpbn.backends.native import SCORES as NATIVE_SCORES
 from milpbn.data.dataset import Dataset
 from milpbn.errors import InputError
 from milpbn.result import is_optimal
@@ -158,3 +160,86 @@ def test_aicc_meets_the_end_of_its_domain() -> None:
         blocks = np.split(problem.curve.parameters, problem.candidates.offsets[1:-1])
         cut += sum(b.max() for b in blocks) >= case.data.weights.sum() - 1
     assert cut >= 3
+
+
+@dataclass(frozen=True)
+class NativeCase:
+    data: Dataset
+    score: Score
+    constraints: Constraints
+    options: dict[str, bool | int]
+
+
+def make_native_case(number: int) -> NativeCase:
+    """A problem for the native engine; without its heuristics in half of the cases, so that it has to search."""
+    rng = np.random.default_rng([2013, number])
+    name = NATIVE_SCORES[number % len(NATIVE_SCORES)]
+    n_features = int(rng.choice([1, 2, 3, 3, 3, 4]))
+    large = n_features == 4
+    data = random_dataset(
+        rng,
+        n_features,
+        int(rng.integers(2, 4)),
+        2 if large else 3,
+        int(rng.integers(8, 16 if large else 24)),
+        weights=rng.random() < 0.4,
+    )
+    options = {} if name == "cll" else {"gamma": float(rng.uniform(0.1, 4.0))}
+    score = Score(
+        name=name,
+        max_parents=int(rng.integers(1, 4)),
+        class_parents=bool(rng.random() < 0.7),
+        smoothing=float(rng.choice([1.0, 0.5, 0.1])),
+        penalty=rng.choice([0.0, 0.0, 0.25, 1.5]) if rng.random() < 0.8 else "bic",
+        hybrid=float(rng.choice([0.0, 0.0, 0.1, 2.0])),
+        **options,
+    )
+    constraints = Constraints()
+    if n_features == 3 and rng.random() < 0.7:
+        constraints = random_constraints(rng, data.names)
+    switches = {key: bool(rng.random() < 0.7) for key in ("merge", "reduce", "warm_start", "root_bound")}
+    return NativeCase(data, score, constraints, {**switches, "threads": int(rng.integers(1, 3))})
+
+
+def test_the_native_engine_agrees_with_enumeration(number: int) -> None:
+    case = make_native_case(number)
+    best = optimum(case.data, case.score, case.constraints)
+    if not best.structures:
+        with pytest.raises(InputError, match=r"exclude each other|obeys this constraint"):
+            milpbn.solve(case.data, case.score, constraints=case.constraints, backend="native")
+        return
+    result = milpbn.solve(
+        case.data, case.score, constraints=case.constraints, backend="native", verbose=False, **case.options
+    )
+    assert result.reason == "optimal"
+    assert result.bound_source == "certified"
+    assert result.objective == pytest.approx(best.objective, rel=TOLERANCE, abs=TOLERANCE)
+    assert result.bound >= best.objective - 1e-12 * max(1.0, abs(best.objective))
+    assert is_optimal(result.objective, result.bound)
+    assert predicate(case.data.names, case.constraints)(result.structure.parents)
+    names = case.data.names
+    for arcs, inside in ((result.proved["in"], True), (result.proved["out"], False)):
+        for a, b in arcs:
+            parents = [structure[names.index(b)] for structure in best.structures]
+            assert all((names.index(a) in p) == inside for p in parents), (a, b, inside)
+
+
+def test_native_problems_use_every_option() -> None:
+    cases = [make_native_case(number) for number in range(150)]
+    for name in NATIVE_SCORES:
+        own = [case for case in cases if case.score.name == name]
+        assert {case.score.max_parents for case in own} == {1, 2, 3}
+        assert {case.score.class_parents for case in own} == {False, True}
+        assert {case.data.n_classes for case in own} == {2, 3}
+        assert any((case.data.weights % 1 != 0).any() for case in own)
+        for key in ("merge", "reduce", "warm_start", "root_bound"):
+            assert {case.options[key] for case in own} == {False, True}
+        assert {case.options["threads"] for case in own} == {1, 2}
+        kinds = {
+            key
+            for case in own
+            if optimum(case.data, case.score, case.constraints).structures
+            for key, value in vars(case.constraints).items()
+            if value
+        }
+        assert kinds == set(vars(Constraints()))

@@ -81,7 +81,7 @@ def correct(model, node, point, gradient, parallel):  # type: ignore[no-untyped-
     weigh(model.tables, model.softening, point.logits, temperature, duals)
     gradient[:] = model.linear
     add_gradient(model.tables, duals, node.allowed, gradient, parallel)
-    groups, places = duals.count[0], duals.count[1]
+    groups, places = duals.size[0], duals.size[1]
     Z = np.empty((n, places))
     for v in range(n):
         L = point.cache[v]

@@ -23,7 +23,7 @@ class Duals(NamedTuple):
     """Sparse dual weights, as factors of the joint log-probabilities.
 
     Group a, the list places first[a] <= t < first[a + 1], belongs to one sample: every competing class near the
-    minimum has minus w lambda_c, and the last place is the true class with their sum. `count` holds the number of
+    minimum has minus w lambda_c, and the last place is the true class with their sum. `size` holds the number of
     groups and of places.
     """
 
@@ -31,7 +31,7 @@ class Duals(NamedTuple):
     label: NDArray[np.uint32]
     value: NDArray[np.float64]
     first: NDArray[np.int64]
-    count: NDArray[np.int64]
+    size: NDArray[np.int64]
 
 
 def empty_duals(tables: Tables) -> Duals:
@@ -111,8 +111,8 @@ def weigh(tables, softening, logits, temperature, duals):  # type: ignore[no-unt
             score += w * low
             constant += w * cap * zero / total
     duals.first[n_active] = n
-    duals.count[0] = n_active
-    duals.count[1] = n
+    duals.size[0] = n_active
+    duals.size[1] = n
     return score, constant
 
 
@@ -120,7 +120,7 @@ def weigh(tables, softening, logits, temperature, duals):  # type: ignore[no-unt
 def _gradient_range(tables, duals, alive, out, begin, end):  # type: ignore[no-untyped-def]
     # Indices are unsigned: a check for negative ones keeps loops from being vectorised.
     Q = tables.values.shape[1]
-    n = duals.count[1]
+    n = duals.size[1]
     sample, label, value = duals.sample[:n], duals.label[:n], duals.value[:n]
     place = np.empty(n, dtype=np.uint32)
     mass = np.empty(0)
@@ -185,7 +185,7 @@ def add_gradient(tables, duals, alive, out, parallel):  # type: ignore[no-untype
 def curvature_here(tables, duals, direction, temperature):  # type: ignore[no-untyped-def]
     """Return minus the second derivative of the softened score along `direction`, where `duals` are its weights."""
     total = 0.0
-    for a in range(duals.count[0]):
+    for a in range(duals.size[0]):
         last = duals.first[a + 1] - 1
         m = duals.sample[last]
         own = direction[m, duals.label[last]]

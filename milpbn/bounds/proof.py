@@ -8,9 +8,9 @@ tightness, because every point of the simplex gives a valid bound.
 from __future__ import annotations
 
 import json
+import os
 import threading
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -48,7 +48,7 @@ class Weights:
         """Return the weights of a convex combination of vertices, (k, V) entries and (k,) shares."""
         entries, place = np.unique(vertices, return_inverse=True)
         eta = np.bincount(place.ravel(), weights=np.repeat(shares, vertices.shape[1]))
-        return cls(entries.astype(np.int32), eta, float(temperature))
+        return cls(entries.astype(np.int32), eta.astype(np.float64), float(temperature))
 
 
 @dataclass
@@ -107,7 +107,7 @@ class Proof:
             "temperature": np.array([w.temperature for w in weights]),
         }
 
-    def save(self, path: str | Path, header: dict[str, Any]) -> None:
+    def save(self, path: str | os.PathLike[str], header: dict[str, Any]) -> None:
         """Write the proof with a header that says what it proves; atomically.
 
         Raises
@@ -117,7 +117,8 @@ class Proof:
         """
         text = np.frombuffer(json.dumps({"version": VERSION, **header}).encode(), dtype=np.uint8)
         with atomic_path(path) as temporary, temporary.open("wb") as file:
-            np.savez_compressed(file, header=text, **self.arrays())
+            arrays: dict[str, Any] = {"header": text, **self.arrays()}
+            np.savez_compressed(file, **arrays)
 
 
 def certificate_header(result: Result) -> dict[str, Any]:
@@ -129,7 +130,7 @@ def certificate_header(result: Result) -> dict[str, Any]:
     }
 
 
-def load_proof(path: str | Path) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+def load_proof(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
     """Read a certificate file; return its header and its arrays.
 
     Raises

@@ -18,6 +18,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache, partial
+from itertools import islice
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -205,7 +206,7 @@ def _score_of_structure(claim: _Claim, candidates: Candidates, rules: Rules, dat
 
 
 class _Tree:
-    """A certificate's arrays, checked: one complete binary tree, deletions at its nodes, and weights.
+    """A certificate's arrays, checked: a complete binary tree, deletions at its nodes, and weights.
 
     Attributes
     ----------
@@ -325,13 +326,8 @@ class _Check:
     def run(self, tree: _Tree) -> float:
         """Return the bound that the tree proves; raise InputError at the first thing that it does not."""
         largest = -np.inf if tree.leaves else np.inf
-        block: list[_Job] = []
-        for job in self._jobs(tree):
-            block.append(job)
-            if len(block) == BLOCK:
-                largest = max(largest, self._bound(tree, block))
-                block = []
-        if block:
+        jobs = self._jobs(tree)
+        while block := list(islice(jobs, BLOCK)):
             largest = max(largest, self._bound(tree, block))
         proved = float(min(largest, self.simple))
         if not proved <= self.limit:
@@ -369,8 +365,8 @@ class _Check:
         for row, job in zip(points, block, strict=True):
             entries, values = tree.weights(job.weights)
             np.add.at(row, self.duals.column[entries], values)
-        numbers = np.array([job.weights for job in block])
-        constants, gradients = self.duals.at(points[:, :-1], tree.temperatures[numbers])
+        temperatures = tree.temperatures[[job.weights for job in block]]
+        constants, gradients = self.duals.at(points[:, :-1], temperatures)
         if not (np.isfinite(constants).all() and np.isfinite(gradients).all()):
             raise InputError("The certificate holds weights at points that are too large.")
         V = len(self.space.offsets) - 1

@@ -102,10 +102,11 @@ def left_by(space: Space, kind: int, a: int, b: int, inside: bool) -> NDArray[np
     if kind == ARC:
         owner, true = b, parents[:, a]
     elif kind == ORPHAN:
-        owner, true = a, ~parents[:, :-1].any(axis=1)
+        owner, true = a, np.asarray(~parents[:, :-1].any(axis=1))
     else:
-        owner, true = int(variable[a]), np.equal(np.arange(len(variable)), a)
-    return np.not_equal(variable, owner) | (true if inside else ~true)
+        owner, true = int(variable[a]), np.zeros(len(variable), dtype=np.bool_)
+        true[a] = True
+    return np.asarray(variable != owner) | (true if inside else ~true)
 
 
 def is_empty(candidates: Candidates, rules: Rules, mask: NDArray[np.bool_]) -> bool:

@@ -69,7 +69,7 @@ def write(path: Path, header, arrays) -> Path:
 )
 def test_whole_certificates_pass_and_their_bounds_hold(score, rules, tmp_path):
     path = tmp_path / "proof.npz"
-    for seed in range(4):
+    for seed in range(3):
         data = random_data(seed, n_classes=2 + seed % 2, n_samples=24, weights=seed % 2 == 1)
         best = optimum(data, score, rules).objective
         for options in (
@@ -362,7 +362,6 @@ def test_other_runs_certificates_are_refused(case, tmp_path):
 def test_a_restricted_runs_proof_under_a_free_header_is_refused(tmp_path):
     """The header can lie; what the arrays prove cannot."""
     data, path = random_data(4, n_features=5, n_samples=40), tmp_path / "proof.npz"
-    rules = Constraints(max_children={"*": 0})
     rules = Constraints(fixed={f"X{i}": ("C",) for i in range(1, 6)})
     narrow = proved(data, Score(p=0.9), path, constraints=rules)
     _, arrays = load_proof(path)

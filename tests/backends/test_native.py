@@ -1,0 +1,237 @@
+"""The native engine: refusals, any-time claims, determinism, and its optima against HiGHS on larger problems."""
+
+from __future__ import annotations
+
+import itertools
+import threading
+import time
+
+import numpy as np
+import pytest
+from running import optimum, random_data
+
+import milpbn
+from milpbn.backends.base import Settings
+from milpbn.backends.native import SCORES, NativeBackend
+from milpbn.backends.registry import automatic, get_backend
+from milpbn.bounds.root import Root
+from milpbn.bounds.tree import Tree
+from milpbn.errors import InputError
+from milpbn.model.formulation import formulate
+from milpbn.network.structure import Structure
+from milpbn.result import is_optimal
+from milpbn.scores.constraints import Constraints
+from milpbn.scores.problem import Problem, build_problem
+from milpbn.scores.spec import SCORES as ALL_SCORES
+from milpbn.scores.spec import Score
+from milpbn.session import Session
+
+NATIVE = [name for name in SCORES if name in ALL_SCORES]
+
+
+def solve(data, score, **options):
+    return milpbn.solve(data, score, backend="native", verbose=False, **({"threads": 1} | options))
+
+
+@pytest.mark.parametrize("name", ALL_SCORES)
+def test_auto_means_native_for_its_scores(name: str) -> None:
+    assert automatic("auto", Score(name=name)) == ("native" if name in SCORES else "highs")
+    assert automatic("cbc", Score(name=name)) == "cbc"
+
+
+@pytest.mark.parametrize("name", [name for name in ALL_SCORES if name not in SCORES])
+def test_other_scores_are_refused(name: str) -> None:
+    with pytest.raises(InputError, match=f"not {name}; use --backend highs or auto"):
+        solve(random_data(1), name)
+
+
+def test_options_and_models_are_refused() -> None:
+    data = random_data(1)
+    with pytest.raises(InputError, match="leave out --solver-option"):
+        solve(data, "sm", solver_options={"depth": "3"})
+    backend = get_backend("native")
+    assert isinstance(backend, NativeBackend)
+    problem = build_problem(data, Score())
+    session = Session(problem, started=time.monotonic())
+    with pytest.raises(InputError, match="does not solve models"):
+        backend.solve(formulate(problem, "order").milp, None, Settings(), session)
+
+
+#: Every switch alone off, and all of them.
+SWITCHES = ("reduce", "merge", "root_bound", "warm_start")
+OFF = [{}, *({switch: False} for switch in SWITCHES), dict.fromkeys(SWITCHES, False)]
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("off", OFF, ids=lambda off: "+".join(off) or "none")
+def test_switches_leave_the_optimum_unchanged(off: dict[str, bool], threads: int) -> None:
+    rules = Constraints(max_children={"*": 2}, arc_weights={("X1", "X2"): 0.5})
+    for seed, (name, max_parents) in enumerate(itertools.product(NATIVE, (2, 3))):
+        data = random_data([23, seed], n_features=4, n_samples=60)
+        score = Score(name=name, max_parents=max_parents)
+        constraints = rules if seed % 2 else None
+        best = optimum(data, score, constraints)
+        result = solve(data, score, constraints=constraints, threads=threads, **off)
+        assert result.optimal
+        assert result.objective == pytest.approx(best.objective, rel=1e-6)
+        assert result.bound >= best.objective - 1e-12 * abs(best.objective)
+        assert result.objective <= best.objective + 1e-9 * max(1.0, abs(best.objective))
+
+
+def hard_data(seed: int, n_features: int = 8, n_samples: int = 150):
+    """Data that needs some nodes: hundreds for most scores."""
+    return random_data([24, seed], n_features=n_features, n_samples=n_samples, n_classes=3)
+
+
+@pytest.mark.parametrize("name", NATIVE)
+def test_one_thread_and_one_seed_give_one_trace(name: str) -> None:
+    searched = 0
+    for seed, max_parents in ((0, 2), (1, 3)):
+        data = hard_data(seed, n_features=6)
+        score = Score(name=name, max_parents=max_parents)
+        first, again = (solve(data, score, random_state=5) for _ in range(2))
+        assert first.optimal
+        assert [point[1:] for point in first.trace] == [point[1:] for point in again.trace]
+        assert first.nodes == again.nodes
+        assert first.structure == again.structure
+        assert first.proved == again.proved
+        searched += first.nodes or 0
+    assert searched > 10
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("name", NATIVE)
+def test_the_trace_keeps_its_promises(name: str, threads: int) -> None:
+    data = random_data([25, threads], n_features=4, n_samples=50)
+    score = Score(name=name, max_parents=3)
+    best = optimum(data, score).objective
+    tiny = 1e-9 * max(1.0, abs(best))
+    result = solve(data, score, threads=threads, warm_start=False)
+    assert result.trace[-1][1:] == (result.objective, result.bound)
+    for t, z, b in result.trace:
+        assert 0 <= t <= result.seconds.total
+        assert z is None or z <= best + tiny
+        assert b is None or b >= best - tiny
+    for (t, z, b), (later, higher, lower) in itertools.pairwise(result.trace):
+        assert t <= later
+        assert z is None or z <= higher
+        assert b is None or lower <= b
+
+
+def make_tree(problem: Problem, best: Structure, told: dict, **options) -> Tree:
+    """A tree that starts from a root with one step only, and from a poor structure: all is left to it."""
+    root = Root(problem, best)
+    root.run(best, stopping=lambda: False, bounded=lambda b: None, found=lambda s: None, reduce=False, max_steps=1)
+    incumbent = [best]
+
+    def found(structure: Structure) -> Structure:
+        incumbent.append(structure)
+        return structure
+
+    told["structures"] = incumbent
+    told["bounds"] = []
+    return Tree(
+        root,
+        best,
+        found=found,
+        bounded=told["bounds"].append,
+        counted=lambda n: None,
+        **({"stopping": lambda: False} | options),
+    )
+
+
+@pytest.mark.parametrize("name", NATIVE)
+@pytest.mark.parametrize("memory", [0.0, 4e9], ids=["down", "wide"])
+def test_the_tree_ends_at_the_optimum_wherever_it_goes_first(name: str, memory: float) -> None:
+    for seed, max_parents in ((0, 2), (1, 3)):
+        data = random_data([26, seed], n_features=4, n_samples=60, n_classes=3)
+        problem = build_problem(data, Score(name=name, max_parents=max_parents))
+        best = optimum(data, problem.score)
+        told: dict = {}
+        tree = make_tree(problem, Structure.empty(data.names), told, memory=memory)
+        assert tree.run()
+        assert told["structures"][-1].parents in best.structures
+        assert told["bounds"] == sorted(told["bounds"], reverse=True)
+        assert is_optimal(best.objective, told["bounds"][-1])
+        assert told["bounds"][-1] >= best.objective - 1e-12 * abs(best.objective)
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_a_stopped_tree_has_a_bound(threads: int) -> None:
+    """Wherever the search is told to stop, no structure is above its bound."""
+    data = random_data([27, 1], n_features=4, n_samples=60, n_classes=3)
+    problem = build_problem(data, Score(p=0.95, max_parents=3))
+    best = optimum(data, problem.score).objective
+    ended = set()
+    for count in (0, 1, 2, 3, 5, 8, 13, 30, 100_000):
+        asked, lock = itertools.count(), threading.Lock()
+
+        def stopping(asked=asked, lock=lock, count=count) -> bool:
+            with lock:
+                return next(asked) >= count
+
+        told: dict = {}
+        tree = make_tree(problem, Structure.empty(data.names), told, threads=threads, stopping=stopping)
+        ended.add(tree.run())
+        assert tree.bound() >= best
+        assert tree.bound() <= tree.root.bound
+        assert tree.incumbent <= best + 1e-9
+    assert ended == {False, True}
+
+
+def test_leaves_without_a_structure_do_not_hold_the_bound_up() -> None:
+    """Child limits and cycles are no business of the oracle: parts with one choice are looked at."""
+    data = random_data(3, n_samples=30)
+    for rules in (
+        Constraints(max_children={"C": 1}),
+        Constraints(max_children={"*": 1, "C": 2}),
+        Constraints(required=(("X2", "X1"), ("X1", "X3"))),
+    ):
+        for name in NATIVE:
+            score = Score(name=name, max_parents=2, penalty=0.1)
+            best = optimum(data, score, rules)
+            result = solve(data, score, constraints=rules)
+            assert result.optimal
+            assert result.objective == pytest.approx(best.objective, rel=1e-6, abs=1e-6)
+
+
+@pytest.mark.parametrize("name", NATIVE)
+def test_relaxed_acyclicity_ends_at_the_optimum(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With too many variables for all orders, every variable chooses for itself and the tree forbids cycles."""
+    monkeypatch.setattr("milpbn.bounds.oracle.MOST_ORDERED", 1)
+    for seed in range(2):
+        data = random_data([28, seed], n_samples=30)
+        score = Score(name=name, max_parents=3)
+        best = optimum(data, score)
+        result = solve(data, score)
+        assert result.optimal
+        assert result.structure.parents in best.structures
+
+
+@pytest.mark.parametrize(
+    ("name", "max_parents", "p"), [("sm", 2, 0.9), ("sm", 2, 0.99), ("sbm", 2, 0.9), ("sm", 3, 0.8)]
+)
+@pytest.mark.slow
+def test_agrees_with_highs_on_larger_problems(name: str, max_parents: int, p: float) -> None:
+    for seed, n_features in enumerate((8, 9, 10) if max_parents == 2 else (6, 7)):
+        data = hard_data(seed, n_features, 200)
+        score = Score(name=name, max_parents=max_parents, p=p)
+        ours = solve(data, score, time_limit=300, threads=2)
+        theirs = milpbn.solve(
+            data, score, backend="highs", root_bound=False, time_limit=300, threads=2, verbose=False
+        )
+        assert ours.optimal
+        assert theirs.optimal
+        assert ours.objective == pytest.approx(theirs.objective, rel=1e-6)
+
+
+def test_agrees_with_highs_on_a_problem_too_large_to_enumerate() -> None:
+    data = hard_data(3, n_features=7, n_samples=200)
+    for name in ("sm", "sbm"):
+        score = Score(name=name, p=0.9)
+        ours = solve(data, score)
+        theirs = milpbn.solve(data, score, backend="highs", root_bound=False, threads=1, verbose=False)
+        assert ours.optimal
+        assert theirs.optimal
+        assert ours.objective == pytest.approx(theirs.objective, rel=1e-6)
+        assert np.isfinite(ours.bound)
