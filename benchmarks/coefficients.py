@@ -68,9 +68,10 @@ def measure(kind: str, name: str, data_dir: str | None, queue: multiprocessing.Q
         seconds = time.perf_counter() - start
         queue.put((seconds, peak_bytes() - before, alpha.nbytes, tensor_bytes(data, candidates, score)))
     else:
-        tables = family_tables(data, candidates, 1.0, binary=name == "sbm")
+        # The tables of SM for both scores: those of SBM have a row for every class, and leave the cache.
+        tables = family_tables(data, candidates, 1.0, binary=False)
         n_rows = 1 if name == "sbm" else data.n_classes - 1
-        # One gather per element, from a table in the cache: np.take over the cells of all rows, by columns.
+        # One gather per element, from a table in the cache: np.take over the cells of all rows.
         flat = tables.values[:, 0].copy()
         cells = np.stack([tables.start[k] + tables.cells(d) for k, d in enumerate(tables.domain)], axis=1)
         index = np.repeat(cells, n_rows, axis=0).astype(np.intp)

@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numba
 from threadpoolctl import threadpool_limits
@@ -17,7 +18,7 @@ from milpbn.backends.base import Backend, Outcome, Settings
 from milpbn.backends.highs import HighsBackend
 from milpbn.backends.native import NativeBackend
 from milpbn.backends.rounds import solve_formulation
-from milpbn.bounds.proof import Proof, certificate_header
+from milpbn.bounds.proof import Proof, certificate_header, save_certificate
 from milpbn.bounds.root import Root, root_bound
 from milpbn.data import Dataset
 from milpbn.errors import InputError, MilpbnError, SolverError
@@ -308,17 +309,21 @@ class Run:
             self._trace.update(trace)
         begun = time.monotonic()
         if begun - self._saved > self._save_every and (self.options.output or self.options.certificate):
+            # While the search runs, the bound comes before its proof, and the proof before the incumbent.
+            bound = self.session.best_bound
+            arrays = None if self.proof is None else self.proof.arrays()
             result = self._result(final=False)
             if self.options.output is not None:
                 result.save(self.options.output)
-            self._save_certificate(result)
+            self._save_certificate(replace(result, bound=bound), arrays)
             self._saved = time.monotonic()
             # A large certificate is written less often.
             self._save_every = max(SAVE_EVERY, 20 * (self._saved - begun))
 
-    def _save_certificate(self, result: Result) -> None:
+    def _save_certificate(self, result: Result, arrays: dict[str, Any] | None = None) -> None:
         if self.proof is not None and self.options.certificate is not None:
-            self.proof.save(self.options.certificate, certificate_header(result))
+            arrays = self.proof.arrays() if arrays is None else arrays
+            save_certificate(self.options.certificate, certificate_header(result), arrays)
 
     def _result(self, *, final: bool) -> Result:
         session, outcome = self.session, self.outcome

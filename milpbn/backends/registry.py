@@ -54,7 +54,9 @@ def get_backend(name: str) -> Backend:
         return PulpBackend(name[len(_PULP) :])
     make = _BACKENDS.get(name.lower())
     if make is None:
-        raise InputError(f"There is no backend {name!r}; choose one of auto, {', '.join(_BACKENDS)} or pulp:NAME.")
+        raise InputError(
+            f"There is no backend {name!r}; choose one of auto, {', '.join(_BACKENDS)} or pulp:NAME."
+        )
     return make()
 
 

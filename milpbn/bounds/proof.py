@@ -2,7 +2,8 @@
 
 Dual weights are not stored themselves: they are the softened score's weights at a point eta and a temperature T, and
 eta has few entries that are not 0. Whoever checks the bound computes them anew; any error in them only costs
-tightness, because every point of the simplex gives a valid bound.
+tightness, because every point of the simplex gives a valid bound. What is left out of a soft minimum
+(`milpbn.bounds.kernels.SPARSE`) belongs to the meaning of a certificate.
 """
 
 from __future__ import annotations
@@ -58,7 +59,8 @@ class Proof:
     branches: list[tuple[int, int, int, int, int, int]] = field(default_factory=list)
     deletions: list[tuple[int, Weights, NDArray[np.int32]]] = field(default_factory=list)
     leaves: dict[int, Weights] = field(default_factory=dict)
-    _lock: threading.Lock = field(default_factory=threading.Lock)
+    #: Held while several notes have to become one.
+    lock: threading.RLock = field(default_factory=threading.RLock)
 
     def delete(
         self,
@@ -70,12 +72,12 @@ class Proof:
     ) -> None:
         """Note that no better structure of a node has some entries, by the bound of these weights."""
         weights = Weights.of(vertices, shares, temperature)
-        with self._lock:
+        with self.lock:
             self.deletions.append((node, weights, entries.astype(np.int32)))
 
     def branch(self, node: int, decision: Decision, inside: int, outside: int) -> None:
         """Note that a node became two."""
-        with self._lock:
+        with self.lock:
             self.leaves.pop(node, None)
             self.branches.append((node, *decision, inside, outside))
 
@@ -84,12 +86,12 @@ class Proof:
     ) -> None:
         """Note the weights that bound a node which has no children."""
         weights = Weights.of(vertices, shares, temperature)
-        with self._lock:
+        with self.lock:
             self.leaves[node] = weights
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Return the proof as arrays: branches, and the concatenated weights of deletions and leaves."""
-        with self._lock:
+        with self.lock:
             branches, deletions = list(self.branches), list(self.deletions)
             leaves = dict(self.leaves)
         weights = [w for _, w, _ in deletions] + list(leaves.values())
@@ -107,18 +109,21 @@ class Proof:
             "temperature": np.array([w.temperature for w in weights]),
         }
 
-    def save(self, path: str | os.PathLike[str], header: dict[str, Any]) -> None:
-        """Write the proof with a header that says what it proves; atomically.
 
-        Raises
-        ------
-        InputError
-            If the file cannot be written.
-        """
-        text = np.frombuffer(json.dumps({"version": VERSION, **header}).encode(), dtype=np.uint8)
-        with atomic_path(path) as temporary, temporary.open("wb") as file:
-            arrays: dict[str, Any] = {"header": text, **self.arrays()}
-            np.savez_compressed(file, **arrays)
+def save_certificate(
+    path: str | os.PathLike[str], header: dict[str, Any], arrays: dict[str, NDArray[Any]]
+) -> None:
+    """Write a proof's arrays with a header that says what they prove; atomically.
+
+    Raises
+    ------
+    InputError
+        If the file cannot be written.
+    """
+    text = np.frombuffer(json.dumps({"version": VERSION, **header}).encode(), dtype=np.uint8)
+    everything: dict[str, Any] = {"header": text, **arrays}
+    with atomic_path(path) as temporary, temporary.open("wb") as file:
+        np.savez_compressed(file, **everything)
 
 
 def certificate_header(result: Result) -> dict[str, Any]:

@@ -274,9 +274,10 @@ class Tree:
             child.bound = bound
             results.append(child)
         if self.proof is not None:
-            self.proof.branch(opened.number, opened.decision, *numbers)
-            for note in notes:
-                note()
+            with self.proof.lock:
+                self.proof.branch(opened.number, opened.decision, *numbers)
+                for note in notes:
+                    note()
         return results, True
 
     def _look_at(self, point: Point) -> None:
