@@ -272,16 +272,27 @@ def total_score(tables, softening, logits, smallest):  # type: ignore[no-untyped
 def coefficients(tables):  # type: ignore[no-untyped-def]
     """Return alpha of every sample, competing class and column, float64 array, shape (M, Q - 1, K)."""
     M, K, Q = tables.codes.shape[1], len(tables.columns), tables.values.shape[1]
+    D = len(tables.sizes)
     alpha = np.empty((M, Q - 1, K))
-    for m in prange(M):
-        y = tables.true[m]
-        for k in range(K):
-            row = tables.start[k] + cell_of(tables, tables.domain[k], m)
-            own = tables.values[row, y]
-            for c in range(y):
-                alpha[m, c, k] = own - tables.values[row, c]
-            for c in range(y + 1, Q):
-                alpha[m, c - 1, k] = own - tables.values[row, c]
+    for chunk in prange(CHUNKS):
+        # Every cell and every true class is looked up once, and alpha is written in the order of memory.
+        cell = np.empty(D, dtype=np.int64)
+        row = np.empty(K, dtype=np.uint64)
+        own = np.empty(K)
+        for m in range(chunk * M // CHUNKS, (chunk + 1) * M // CHUNKS):
+            y = np.uint64(tables.true[m])
+            for d in range(D):
+                cell[d] = cell_of(tables, d, m)
+            for k in range(K):
+                row[k] = tables.start[k] + cell[tables.domain[k]]
+                own[k] = tables.values[row[k], y]
+            r = 0
+            for c in range(Q):
+                if c == tables.true[m]:
+                    continue
+                for k in range(K):
+                    alpha[m, r, k] = own[k] - tables.values[row[k], np.uint64(c)]
+                r += 1
     return alpha
 
 
