@@ -87,7 +87,8 @@ def test_sources_of_the_bound(session: Session) -> None:
 
 
 def test_a_score_that_the_data_do_not_confirm_is_an_error(problem) -> None:
-    margins = replace(problem.margins, alpha=problem.margins.alpha * 1.001)
+    tables = problem.margins.tables
+    margins = replace(problem.margins, tables=replace(tables, values=tables.values * 1.001))
     wrong = Session(replace(problem, margins=margins), started=time.monotonic())
     with pytest.raises(SolverError, match=r"from the data and .* in the model"):
         wrong.offer(structures(problem, 1)[0], "a solver")

@@ -68,6 +68,12 @@ def test_corral_by_highs(corral, case) -> None:
     check(corral, case, CORRAL[case], backend="highs", root_bound=False)
 
 
+@pytest.mark.parametrize("case", CORRAL, ids=str)
+def test_corral_by_the_native_engine(corral, case) -> None:
+    result = check(corral, case, CORRAL[case], backend="native")
+    assert result.bound_source == "certified"
+
+
 @pytest.mark.parametrize("case", [case for case in CORRAL if case[0] == "sm"], ids=str)
 def test_corral_by_highs_with_clusters(corral, case) -> None:
     check(corral, case, CORRAL[case], backend="highs", acyclicity="cluster")
@@ -133,6 +139,12 @@ def all_margins(data: Dataset, name: str, class_parents: bool) -> Iterator[np.nd
 )
 def test_car_by_highs(car, case) -> None:
     check(car, case, CAR[case], backend="highs")
+
+
+@pytest.mark.parametrize("case", CAR | CAR_3, ids=str)
+def test_car_by_the_native_engine(car, case) -> None:
+    result = check(car, case, (CAR | CAR_3)[case], backend="native")
+    assert result.bound_source == "certified"
 
 
 @pytest.mark.slow

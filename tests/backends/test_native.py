@@ -121,7 +121,9 @@ def test_the_trace_keeps_its_promises(name: str, threads: int) -> None:
 def make_tree(problem: Problem, best: Structure, told: dict, **options) -> Tree:
     """A tree that starts from a root with one step only, and from a poor structure: all is left to it."""
     root = Root(problem, best)
-    root.run(best, stopping=lambda: False, bounded=lambda b: None, found=lambda s: None, reduce=False, max_steps=1)
+    root.run(
+        best, stopping=lambda: False, bounded=lambda b: None, found=lambda s: None, reduce=False, max_steps=1
+    )
     incumbent = [best]
 
     def found(structure: Structure) -> Structure:
@@ -213,7 +215,7 @@ def test_relaxed_acyclicity_ends_at_the_optimum(name: str, monkeypatch: pytest.M
 )
 @pytest.mark.slow
 def test_agrees_with_highs_on_larger_problems(name: str, max_parents: int, p: float) -> None:
-    for seed, n_features in enumerate((8, 9, 10) if max_parents == 2 else (6, 7)):
+    for seed, n_features in enumerate((8, 9, 10) if max_parents == 2 else (6,)):
         data = hard_data(seed, n_features, 200)
         score = Score(name=name, max_parents=max_parents, p=p)
         ours = solve(data, score, time_limit=300, threads=2)

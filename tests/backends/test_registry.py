@@ -11,13 +11,15 @@ from milpbn.errors import InputError
 
 def test_every_name_gives_a_backend() -> None:
     names = backend_names()
-    assert {"auto", "highs", "cbc", "cpsat", "scip", "pulp:GUROBI"} <= set(names)
+    assert {"native", "highs", "cbc", "cpsat", "scip", "pulp:GUROBI"} <= set(names)
     for name in names:
         assert isinstance(get_backend(name), Backend)
 
 
 def test_unknown_name_lists_the_known_ones() -> None:
-    with pytest.raises(InputError, match=r"no backend 'cplex'; choose one of auto, highs, .* or pulp:NAME"):
+    with pytest.raises(
+        InputError, match=r"no backend 'cplex'; choose one of auto, native, highs, .* or pulp:NAME"
+    ):
         get_backend("cplex")
 
 

@@ -78,7 +78,10 @@ def bound_of(problem: Problem, simplex) -> float:
 
 def most(problem: Problem, gradient) -> float:
     oracle = oracle_of(problem.candidates)
-    everything, choice = np.ones(len(gradient), dtype=bool), np.empty(problem.candidates.n_variables, np.int64)
+    everything, choice = (
+        np.ones(len(gradient), dtype=bool),
+        np.empty(problem.candidates.n_variables, np.int64),
+    )
     forced = np.zeros((oracle.n, oracle.n), dtype=np.int64)
     return heaviest_structure(oracle, gradient, everything, forced, 0, choice)[1]
 
@@ -158,9 +161,7 @@ def test_slopes_are_those_of_differences(score):
             return -temperature * (margins.weights @ logsumexp(-rows / temperature, axis=1))
 
         for step in (0.0, 0.4, 1.0):
-            first, second = slope_at(
-                margins.flat, margins.softening, logits, direction, step, temperature
-            )
+            first, second = slope_at(margins.flat, margins.softening, logits, direction, step, temperature)
             h = 1e-4
             low, here, high = softened(step - h), softened(step), softened(step + h)
             assert first == pytest.approx((high - low) / (2 * h), rel=1e-4, abs=1e-4)

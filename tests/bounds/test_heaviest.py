@@ -98,9 +98,7 @@ def test_heaviest_structures_equal_enumeration(seed):
         for _ in range(12):
             weights, allowed, forced, edges = draw(rng, oracle, candidates)
             inside = obeying(choices, candidates, allowed, edges)
-            value, bound, acyclic = heaviest_structure(
-                oracle, weights, allowed, forced, len(edges), choice
-            )
+            value, bound, acyclic = heaviest_structure(oracle, weights, allowed, forced, len(edges), choice)
             if len(inside):
                 assert bound >= weights[inside].sum(axis=1).max()
             if value == -np.inf:
@@ -193,8 +191,7 @@ def test_class_sets_beyond_the_scan_are_bounded_too():
         weights[: free.offsets[-2]] *= 10.0 * rng.random()
         own = weights[: free.offsets[-2]].reshape(-1, 2)
         best = max(
-            weights[p]
-            + sum(w[0] if i in free.flat[p] else w.max() for i, w in enumerate(own))
+            weights[p] + sum(w[0] if i in free.flat[p] else w.max() for i, w in enumerate(own))
             for p in range(free.offsets[-2], free.n_sets)
         )
         everything = np.ones(free.n_sets, dtype=bool)

@@ -95,9 +95,7 @@ def test_proved_arcs_hold_in_every_optimum(score):
         known = list(scored(problem))
         best = max(value for _, _, value in known)
         optima = [structure for _, structure, value in known if value >= best - 1e-9 * max(1.0, abs(best))]
-        _, root = root_bound(
-            problem, optima[0], stopping=never, bounded=lambda b: None, found=lambda s: None
-        )
+        _, root = root_bound(problem, optima[0], stopping=never, bounded=lambda b: None, found=lambda s: None)
         root.delete(optima[0])
         arcs = root.proved_arcs()
         candidates = problem.candidates
@@ -124,8 +122,9 @@ def test_stopping_ends_the_steps_and_keeps_the_bound():
     for count in (1, 2, 3, 5, 9):
         asked = itertools.count(1)
         root = Root(problem, start)
-        root.run(start, stopping=lambda a=asked, c=count: next(a) > c, bounded=lambda b: None,
-                 found=lambda s: None)
+        root.run(
+            start, stopping=lambda a=asked, c=count: next(a) > c, bounded=lambda b: None, found=lambda s: None
+        )
         assert best <= root.bound <= previous
         previous = root.bound
     few = Root(problem, start)
@@ -177,9 +176,7 @@ def test_one_question_solves_decomposable_scores(name, max_parents):
     score = Score(name=name, class_parents=False, max_parents=max_parents)
     found: list[Structure] = []
     bounds: list[float] = []
-    root_bound(
-        build_problem(data, score), None, stopping=never, bounded=bounds.append, found=found.append
-    )
+    root_bound(build_problem(data, score), None, stopping=never, bounded=bounds.append, found=found.append)
     best = optimum(data, score)
     assert bounds == [pytest.approx(best.objective)]
     assert bounds[0] >= best.objective - 1e-12 * abs(best.objective)

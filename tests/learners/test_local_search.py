@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from running import optimum, random_data
+from running import all_choices, optimum, random_data
 
 from milpbn.errors import InputError
 from milpbn.learners.first_incumbent import first_incumbent
@@ -71,15 +71,71 @@ def test_child_limits_bound_the_moves() -> None:
 
 
 @pytest.mark.parametrize("name", SCORES)
-def test_climbing_ends_at_a_local_optimum(name: str) -> None:
-    problem = make_problem(name, 4)
-    current = LocalSearch(problem, Structure.empty(problem.candidates.names))
-    before = current.value
-    after = current.climb(np.random.default_rng(0))
-    assert after >= before
-    assert after == pytest.approx(rescore(problem.data, current.structure, problem.score), abs=1e-8)
+@pytest.mark.parametrize(
+    "constraints", [None, Constraints(max_children={"*": 1}, arc_weights={("X1", "X2"): 0.7})], ids=str
+)
+def test_climbing_ends_at_a_local_optimum(name: str, constraints: Constraints | None) -> None:
+    """No change of one variable's parents gains, by the scores from the data of all of them."""
+    for seed in range(4, 8):
+        problem = make_problem(name, seed, constraints)
+        rng = np.random.default_rng(seed)
+        current = LocalSearch(problem, Structure.empty(problem.candidates.names))
+        for _ in range(3):
+            before = current.value
+            after = current.climb(rng)
+            assert after >= before
+            assert after == pytest.approx(
+                rescore(problem.data, current.structure, problem.score, problem.rules), abs=1e-8
+            )
+            for i, sets in enumerate(problem.candidates.sets):
+                for s in sets:
+                    parents = list(current.structure.parents)
+                    parents[i] = s
+                    if topological_order(parents) is None:
+                        continue
+                    other = Structure(current.structure.names, tuple(parents))
+                    if problem.obeys(other):
+                        assert rescore(problem.data, other, problem.score, problem.rules) <= after + 1e-8
+            current.perturb(rng, 3)
+
+
+@pytest.mark.parametrize("name", [name for name in SCORES if name not in ("hard-margin", "aicc")])
+@pytest.mark.parametrize("seed", range(3))
+def test_no_change_gains_more_than_it_promises(name: str, seed: int) -> None:
+    """The score is concave: f(z') <= f(z) + g (z' - z) for every other structure z', not only for neighbours."""
+    problem = make_problem(name, seed, Constraints(arc_weights={("X1", "X2"): 0.7}))
+    if problem.margins is None:
+        assert LocalSearch(problem, Structure.empty(problem.candidates.names))._promise() is None
+        return
+    every = all_choices(problem.candidates)
+    scores = np.array([problem.value(problem.indicator(choice)) for choice in every])
+    rng = np.random.default_rng(seed)
+    for k in rng.choice(len(every), 10):
+        current = LocalSearch(problem, problem.candidates.structure(every[k]))
+        promise = current._promise()
+        gains = promise[every].sum(axis=1) - promise[every[k]].sum()
+        assert (scores - scores[k] <= gains + 1e-6).all()
+        assert (gains <= 1e-9).any()  # it rules something out
+
+
+def test_only_wanted_sets_are_scored() -> None:
+    problem = make_problem("sm", 3)
+    current = LocalSearch(problem, Structure.naive_bayes(problem.candidates.names))
     for i in range(4):
-        assert np.where(current.admissible(i), current.scores(i), -np.inf).max() <= after + 1e-8
+        everything = current.scores(i)
+        wanted = np.random.default_rng(i).random(len(everything)) < 0.5
+        some = current.scores(i, wanted)
+        np.testing.assert_array_equal(some[wanted], everything[wanted])
+        assert np.isneginf(some[~wanted]).all()
+
+
+@pytest.mark.parametrize("name", [name for name in SCORES if Score(name=name).is_margin])
+def test_threads_change_no_score(name: str) -> None:
+    problem = make_problem(name, 2)
+    start = Structure.naive_bayes(problem.candidates.names)
+    one, many = (LocalSearch(problem, start, parallel=parallel) for parallel in (False, True))
+    for i in range(4):
+        np.testing.assert_array_equal(one.scores(i), many.scores(i))
 
 
 def test_search_tells_of_every_improvement() -> None:

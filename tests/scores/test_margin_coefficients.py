@@ -212,7 +212,9 @@ def test_margins_come_without_the_tensor(name: str, data: Dataset) -> None:
     margins = problem.margins
     rng = np.random.default_rng(2)
     for _ in range(3):
-        eta = np.where(rng.random(problem.candidates.n_sets) < 0.5, rng.normal(size=problem.candidates.n_sets), 0)
+        eta = np.where(
+            rng.random(problem.candidates.n_sets) < 0.5, rng.normal(size=problem.candidates.n_sets), 0
+        )
         found, value = margins.log_margins(eta), margins.value(eta)
         assert "alpha" not in margins.tables.__dict__
         fresh = margin_rows(problem.data, problem.candidates, problem.score)

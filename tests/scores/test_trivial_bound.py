@@ -76,7 +76,9 @@ def test_samples_are_independent(name: str) -> None:
     alone = []
     for m in range(margins.n_samples):
         tables = replace(
-            margins.tables, codes=margins.tables.codes[:, m : m + 1].copy(), true=margins.tables.true[m : m + 1]
+            margins.tables,
+            codes=margins.tables.codes[:, m : m + 1].copy(),
+            true=margins.tables.true[m : m + 1],
         )
         one = replace(margins, tables=tables, weights=margins.weights[m : m + 1])
         alone.append(trivial_bound(replace(problem, margins=one)))
