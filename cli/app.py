@@ -10,12 +10,15 @@ import click
 
 from milpbn.cli.backends import backends
 from milpbn.cli.bound import bound
+from milpbn.cli.compare import compare
 from milpbn.cli.evaluate import evaluate
 from milpbn.cli.export import export
 from milpbn.cli.import_ import import_
 from milpbn.cli.info import info
 from milpbn.cli.instances import instances
+from milpbn.cli.learn import learn
 from milpbn.cli.plot import plot
+from milpbn.cli.precision import precision
 from milpbn.cli.predict import predict
 from milpbn.cli.report import report
 from milpbn.cli.score import score
@@ -99,9 +102,12 @@ for _verb in (
     import_,
     predict,
     evaluate,
+    precision,
     plot,
     info,
     score,
+    learn,
+    compare,
     instances,
     backends,
 ):

@@ -14,7 +14,7 @@ from milpbn.cli.options import (
     table_options,
 )
 from milpbn.cli.outputs import check_outputs
-from milpbn.cli.sections import option, option_group, verb
+from milpbn.cli.sections import given, option, option_group, verb
 from milpbn.cli.types import COUNT, NUMBER
 from milpbn.errors import InputError
 
@@ -44,15 +44,16 @@ def bound_options(
     quiet: bool,
 ) -> dict[str, Any]:
     """Gather attributes of `milpbn.options.Options`, given ones only."""
-    given = {
-        "time_limit": time_limit,
-        "threads": threads,
-        "random_state": random_state,
-        "output": output,
-        "certificate": certificate,
-        "verbose": not quiet,
-    }
-    return {key: value for key, value in given.items() if value is not None}
+    return given(
+        {
+            "time_limit": time_limit,
+            "threads": threads,
+            "random_state": random_state,
+            "output": output,
+            "certificate": certificate,
+            "verbose": not quiet,
+        }
+    )
 
 
 @verb(short_help="Bound what any structure could reach, in seconds.")
@@ -85,13 +86,14 @@ def bound(
     spec = score.score()
 
     from milpbn.backends.native import SCORES
+    from milpbn.backends.registry import automatic
     from milpbn.cli.report import exit_code
     from milpbn.cli.solve import show_notes
     from milpbn.instances import DEFAULT
     from milpbn.options import Options
     from milpbn.solving import solve
 
-    backend = "native" if spec.name in SCORES else "highs"
+    backend = automatic("auto", spec)
     if backend != "native" and "certificate" in search:
         raise InputError(f"A certificate comes with the scores {', '.join(SCORES)}, not with {spec.name}.")
     options = {**search, "backend": backend, "root_only": True}

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from milpbn.cli.sections import verb
+from milpbn.cli.sections import Verb, verb
 from milpbn.errors import InputError
 
 if TYPE_CHECKING:
@@ -15,16 +15,31 @@ if TYPE_CHECKING:
     from milpbn.network import Classifier, Evaluation
 
 
+def row_options(command: Verb) -> Verb:
+    """Give a verb the options of `read_rows`: which rows of the data count, with which weights."""
+    for add in reversed(
+        (
+            click.option(
+                "--split",
+                type=click.Choice(["all", "train", "test"]),
+                help="Rows of a catalog's split; by default the test rows where there is a split, else all.",
+            ),
+            click.option("--weights", metavar="NAME", help="Column of sample weights."),
+            click.option(
+                "--data-dir",
+                metavar="DIR",
+                help="Folder of the catalog; by default the variable MILPBN_DATA.",
+            ),
+        )
+    ):
+        command = add(command)
+    return command
+
+
 @verb(short_help="Count how often a classifier is right.")
 @click.argument("classifier")
 @click.argument("data")
-@click.option(
-    "--split",
-    type=click.Choice(["all", "train", "test"]),
-    help="Rows of a catalog's split; by default the test rows where there is a split, else all.",
-)
-@click.option("--weights", metavar="NAME", help="Column of sample weights.")
-@click.option("--data-dir", metavar="DIR", help="Folder of the catalog; by default the variable MILPBN_DATA.")
+@row_options
 @click.option("--json", "as_json", is_flag=True, help="Print the figures as one JSON object.")
 @click.option("-q", "--quiet", is_flag=True, help="No notes on stderr.")
 def evaluate(
@@ -49,7 +64,7 @@ def evaluate(
     from milpbn.network import load_classifier
 
     loaded = load_classifier(classifier)
-    samples, rows = _samples(loaded, data, split, weights, data_dir)
+    samples, rows = read_rows(loaded, data, split, weights, data_dir)
     if not quiet:
         for note in samples.notes:
             click.echo(note, err=True)
@@ -60,7 +75,7 @@ def evaluate(
         click.echo(describe(figures, rows))
 
 
-def _samples(
+def read_rows(
     classifier: Classifier, data: str, split: str | None, weights: str | None, data_dir: str | None
 ) -> tuple[Dataset, str]:
     """Return the chosen rows, encoded, and which they are."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from milpbn.cli.sections import option, option_group
+from milpbn.cli.sections import given, option, option_group
 from milpbn.cli.types import (
     ARC,
     ARC_WEIGHT,
@@ -179,19 +179,20 @@ def score_options(
     """Gather what was said about the score."""
     if p == "cv" and gamma is not None:
         raise InputError("--p cv chooses gamma, so that --gamma has no part in it; leave one of them out.")
-    given = {
-        "name": name,
-        "p": None if p == "cv" else p,
-        "gamma": gamma,
-        "max_parents": None if max_parents == "cv" else max_parents,
-        "class_parents": class_parents,
-        "smoothing": smoothing,
-        "parent_sets": parent_sets,
-        "equivalent_sample_size": equivalent_sample_size,
-        "penalty": penalty,
-        "hybrid": hybrid,
-    }
-    known = {key: value for key, value in given.items() if value is not None}
+    known = given(
+        {
+            "name": name,
+            "p": None if p == "cv" else p,
+            "gamma": gamma,
+            "max_parents": None if max_parents == "cv" else max_parents,
+            "class_parents": class_parents,
+            "smoothing": smoothing,
+            "parent_sets": parent_sets,
+            "equivalent_sample_size": equivalent_sample_size,
+            "penalty": penalty,
+            "hybrid": hybrid,
+        }
+    )
     return ScoreOptions(known, p == "cv", max_parents == "cv")
 
 
@@ -306,6 +307,9 @@ def _once(name: str, base: Mapping[Any, Any], given: Iterable[tuple[Any, Any]]) 
     option("--no-reduce", is_flag=True, help="Give the solver all parent sets."),
     option("--no-merge", is_flag=True, help="Do not merge identical samples."),
     option(
+        "--subset", type=COUNT, help="Let so many weighted samples stand for all; the bound is then theirs."
+    ),
+    option(
         "--solver-option", type=SETTING, multiple=True, help="One of the solver's own parameters; repeatable."
     ),
 )
@@ -322,22 +326,25 @@ def search_options(
     no_root_bound: bool,
     no_reduce: bool,
     no_merge: bool,
+    subset: int | None,
     solver_option: tuple[tuple[str, str], ...],
 ) -> dict[str, Any]:
     """Gather attributes of `milpbn.options.Options`, given ones only; ``start`` is still a path."""
-    given = {
-        "backend": backend,
-        "acyclicity": acyclicity,
-        "time_limit": time_limit,
-        "gap_rel": gap_rel,
-        "gap_abs": gap_abs,
-        "threads": threads,
-        "random_state": random_state,
-        "start": start,
-        "warm_start": False if no_warm_start else None,
-        "root_bound": False if no_root_bound else None,
-        "reduce": False if no_reduce else None,
-        "merge": False if no_merge else None,
-        "solver_options": _once("--solver-option", {}, solver_option) or None,
-    }
-    return {key: value for key, value in given.items() if value is not None}
+    return given(
+        {
+            "backend": backend,
+            "acyclicity": acyclicity,
+            "time_limit": time_limit,
+            "gap_rel": gap_rel,
+            "gap_abs": gap_abs,
+            "threads": threads,
+            "random_state": random_state,
+            "start": start,
+            "warm_start": False if no_warm_start else None,
+            "root_bound": False if no_root_bound else None,
+            "reduce": False if no_reduce else None,
+            "merge": False if no_merge else None,
+            "subset": subset,
+            "solver_options": _once("--solver-option", {}, solver_option) or None,
+        }
+    )

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from milpbn import interrupts
 from milpbn.errors import MilpbnError
 
 if TYPE_CHECKING:
@@ -41,7 +42,9 @@ def explain(error: BaseException) -> tuple[int, str]:
     """Return the exit code and the sentence of an error."""
     if isinstance(error, MilpbnError):
         return error.exit_code, str(error)
-    if isinstance(error, click.Abort | KeyboardInterrupt):
+    # An interrupt in the middle of compiling a kernel comes out as some error of the compiler.
+    known = isinstance(error, click.ClickException | MemoryError | OSError)
+    if isinstance(error, click.Abort | KeyboardInterrupt) or (interrupts.raised() and not known):
         return INTERRUPTED, "Interrupted before there was anything to keep."
     if isinstance(error, click.ClickException):
         return USAGE, error.format_message()

@@ -6,15 +6,13 @@ from typing import TYPE_CHECKING
 
 import click
 
+from milpbn.cli.gaps import describe_gap, describe_score
 from milpbn.cli.options import ScoreOptions, TableOptions, score_options, table_options
 from milpbn.cli.sections import verb
 from milpbn.errors import InputError
 
 if TYPE_CHECKING:
-    from milpbn.network import Structure
     from milpbn.result import Result
-    from milpbn.scores.candidates import Candidates
-    from milpbn.scores.constraints import Rules
     from milpbn.scores.spec import Score
 
 
@@ -40,37 +38,21 @@ def score(
     if score.chooses:
         raise InputError("A structure is scored for one gamma and one max_parents; cv is for milpbn solve.")
 
+    from milpbn.learners.appraisal import suboptimality
     from milpbn.network import read_structure
-    from milpbn.scores.conflicts import resolve
+    from milpbn.result import Result
     from milpbn.scores.rescore import rescore
 
-    result = None if bound_file is None else _load_bound(bound_file)
+    result = None if bound_file is None else Result.load(bound_file)
     spec = score.score() if result is None else _same_score(result, score, str(bound_file))
     dataset = table.read(data).dataset("train")
     own = read_structure(structure, dataset.names)
-    if result is None:
-        value = rescore(dataset, own, spec)
-    else:
-        if dataset.sha256 != result.data.sha256:
-            raise InputError(
-                f"The bound in {bound_file!r} is for other data ({result.data.name!r}) than {dataset.name!r}; "
-                "give the data, rows and options of reading of that run."
-            )
-        rules, candidates = resolve(result.constraints, dataset.names, spec)
-        value = rescore(dataset, own, spec, rules)
+    found = None if result is None else suboptimality(dataset, own, result, repr(bound_file))
     click.echo(f"data   {dataset.name}: {dataset.n_samples} samples")
-    click.echo(f"score  {value:.6f} nats  ({_described(spec)})")
-    if result is not None:
-        click.echo(_gap(result, value, why_outside(own, spec, rules, candidates)))
-
-
-def _load_bound(path: str) -> Result:
-    from milpbn.result import Result
-
-    result = Result.load(path)
-    if result.bound is None:
-        raise InputError(f"The result {path!r} holds no bound; solve again, for longer.")
-    return result
+    if result is None or found is None:
+        click.echo(f"score  {rescore(dataset, own, spec):.6f} nats  ({describe_score(spec)})")
+    else:
+        click.echo("\n".join(describe_gap(found, result)))
 
 
 def _same_score(result: Result, options: ScoreOptions, path: str) -> Score:
@@ -88,46 +70,3 @@ def _same_score(result: Result, options: ScoreOptions, path: str) -> Score:
                 "score's options out, or give a result of the same score."
             )
     return result.score
-
-
-def why_outside(structure: Structure, score: Score, rules: Rules, candidates: Candidates) -> str | None:
-    """Return why a bound over the candidates under the rules does not speak of a structure, or None.
-
-    Where all class-free sets of a feature score the same, a candidate inside such a set stands for it.
-    """
-    from milpbn.scores.candidates import class_free_alike
-
-    alike = class_free_alike(score, rules)
-    names, target = structure.names, len(structure.names) - 1
-    for i, parents in enumerate(structure.parents):
-        if alike and target not in (i, *parents):
-            inside = any(set(s) <= set(parents) for s in candidates.sets[i])
-        else:
-            inside = candidates.position(i, parents) is not None
-        if not inside:
-            shown = ", ".join(names[j] for j in parents) or "(none)"
-            return f"the parents {shown} of {names[i]!r} are none of the parent sets of that run"
-    for j, limit in rules.max_children.items():
-        if sum(j in parents for parents in structure.parents) > limit:
-            return f"that run allowed {names[j]!r} at most {limit} children"
-    return None
-
-
-def _gap(result: Result, value: float, outside: str | None) -> str:
-    from milpbn.progress import show_gap
-    from milpbn.result import Gap
-
-    lines = [f"bound  {result.bound:.6f} nats  ({result.bound_source})"]
-    if outside is not None:
-        lines.append(f"gap    not stated: {outside}, so that the bound does not speak of this structure.")
-        return "\n".join(lines)
-    gap = Gap.between(value, result.bound)
-    lines.append(f"gap    {gap.absolute:.6f} nats; {show_gap(gap.relative_to_bound)} of the bound")
-    if result.objective is not None:
-        lines.append(f"best   {result.objective:.6f} nats, the structure of the result")
-    return "\n".join(lines)
-
-
-def _described(score: Score) -> str:
-    gamma = "" if score.gamma is None else f", gamma = {score.gamma:.6g}"
-    return f"{score.name}{gamma}"

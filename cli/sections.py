@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import click
@@ -42,6 +42,11 @@ verb = functools.partial(click.command, cls=SectionedCommand)
 def option(*names: str, **settings: Any) -> Callable[[str], Callable[[Verb], Verb]]:
     """Return an option that still waits for its section."""
     return lambda section: click.option(*names, cls=SectionedOption, section=section, **settings)
+
+
+def given(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options that were given: all that are not None."""
+    return {key: value for key, value in values.items() if value is not None}
 
 
 def option_group(

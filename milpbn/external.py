@@ -30,7 +30,6 @@ from milpbn.result import BackendInfo, DataSummary, Result, Seconds, is_optimal
 from milpbn.run import fit_classifier
 from milpbn.scores.constraints import Constraints
 from milpbn.scores.problem import Problem, build_problem
-from milpbn.scores.rescore import rescore
 from milpbn.scores.spec import Score
 from milpbn.scores.trivial_bound import trivial_bound
 from milpbn.solving import training_data
@@ -179,7 +178,7 @@ def export_model(
         columns=milp.n_columns,
         rows=milp.n_rows,
         nonzeros=int(milp.A.nnz),
-        start_objective=rescore(problem.data, best, spec, problem.rules),
+        start_objective=problem.rescore(best),
     )
 
 
@@ -194,7 +193,7 @@ def _reduced(problem: Problem, best: Structure) -> tuple[Problem, Structure, lis
 
     def better(structure: Structure) -> Structure:
         nonlocal best
-        best = max(best, structure, key=lambda s: rescore(problem.data, s, problem.score, problem.rules))
+        best = max(best, structure, key=problem.rescore)
         return best
 
     smaller, root = root_bound(
@@ -286,7 +285,7 @@ def import_solution(
     problem = build_problem(dataset, sidecar.score, sidecar.constraints, merge=sidecar.merge, for_milp=False)
     if not problem.obeys(structure):
         raise InputError(f"{where} breaks a constraint of its model.")
-    objective = rescore(problem.data, structure, sidecar.score, problem.rules)
+    objective = problem.rescore(structure)
     _check_objective(parsed, sidecar, objective, where)
     best, source = _bound(parsed, sidecar, bound, objective, trivial_bound(problem), where)
     reason = "optimal" if is_optimal(objective, best) else "feasible"

@@ -14,10 +14,12 @@ from types import FrameType
 
 _noted = threading.Event()
 _deferred = threading.Event()
+_raised = threading.Event()
 
 
 def install() -> None:
     """Let Ctrl-C (SIGINT) and SIGTERM interrupt this process as described; for the main thread."""
+    _raised.clear()
     signal.signal(signal.SIGINT, _interrupt)
     signal.signal(signal.SIGTERM, _interrupt)
 
@@ -25,6 +27,11 @@ def install() -> None:
 def requested() -> bool:
     """Return whether a signal was noted in this run."""
     return _noted.is_set()
+
+
+def raised() -> bool:
+    """Return whether a signal was raised as KeyboardInterrupt since `install`: whatever else follows is its fault."""
+    return _raised.is_set()
 
 
 @contextmanager
@@ -42,4 +49,5 @@ def _interrupt(number: int, frame: FrameType | None) -> None:
     if _deferred.is_set() and not _noted.is_set():
         _noted.set()
     else:
+        _raised.set()
         raise KeyboardInterrupt

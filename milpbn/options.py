@@ -41,6 +41,8 @@ class Options:
         Delete the parent sets that this bound shows no better structure has, before the model is made.
     merge : bool
         Merge identical samples.
+    subset : int or None
+        Sum the margins over so many representative samples only; the bound is then the subset's.
     solver_options : mapping of str to str
         Solver's own parameters.
     output : path or None
@@ -68,6 +70,7 @@ class Options:
     root_only: bool = False
     reduce: bool = True
     merge: bool = True
+    subset: int | None = None
     solver_options: Mapping[str, str] = field(default_factory=dict)
     output: str | os.PathLike[str] | None = None
     trace: str | os.PathLike[str] | None = None
@@ -80,6 +83,10 @@ class Options:
             raise InputError(f"The time limit must be a positive number of seconds, got {self.time_limit}.")
         if self.threads is not None and self.threads < 1:
             raise InputError(f"The number of threads must be at least 1, got {self.threads}.")
+        if self.subset is not None and self.subset < 1:
+            raise InputError(f"A subset must have at least 1 sample, got {self.subset}.")
+        if self.subset is not None and self.certificate is not None:
+            raise InputError("A certificate is of the whole data, not of a subset; leave one of them out.")
         if not 0 <= self.random_state < 2**31:
             raise InputError(f"The seed must lie between 0 and 2147483647, got {self.random_state}.")
         for name in ("gap_rel", "gap_abs"):

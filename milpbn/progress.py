@@ -129,6 +129,13 @@ def closing_block(result: Result) -> str:
         f"gap        {show_number(gap.absolute)} nats; {show_gap(gap.relative_to_bound)} of the bound, "
         f"{show_gap(gap.relative_to_incumbent)} of the incumbent{within}",
     ]
+    if result.subset is not None:
+        of = result.subset
+        proof = ", proved best" if of["optimal"] else ""
+        lines.append(
+            f"subset     {of['samples']} samples stand for all: {show_number(of['objective'])}, bound "
+            f"{show_number(of['bound'])}, gap {show_gap(of['gap']['relative_to_bound'])}{proof}"
+        )
     if any(v is not None and v <= 0 for v in (result.objective, result.bound)):
         lines.append("           (the score can be negative: only the gap in nats means something)")
     integral = result.primal_dual_integral()

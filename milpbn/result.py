@@ -153,6 +153,11 @@ class Result:
         The solver's own status.
     proved : mapping or None
         Arcs that every optimum has (``in``) or lacks (``out``), as pairs of names, among the candidate sets.
+    subset : mapping or None
+        Of a search over representative samples only: their number (``samples``), and the ``objective``, ``bound``
+        and ``gap`` of the sum over them, and whether it is proved that no structure has a better one
+        (``optimal``). The result's own objective is that of all data, it has no bound, and the trace is the
+        subset's.
     selection : mapping or None
         How p and max_parents were chosen (`milpbn.selection.Selection.to_dict`).
     classifier : Classifier or None
@@ -175,6 +180,7 @@ class Result:
     nodes: int | None = None
     detail: str = ""
     proved: Mapping[str, Any] | None = None
+    subset: Mapping[str, Any] | None = None
     selection: Mapping[str, Any] | None = None
     classifier: Classifier | None = field(default=None, repr=False, compare=False)
 
@@ -219,6 +225,7 @@ class Result:
             "seed": self.seed,
             "nodes": self.nodes,
             "proved": None if self.proved is None else dict(self.proved),
+            "subset": None if self.subset is None else dict(self.subset),
             "selection": None if self.selection is None else dict(self.selection),
         }
 
@@ -266,6 +273,7 @@ class Result:
                 seed=values["seed"],
                 nodes=values.get("nodes"),
                 proved=values.get("proved"),
+                subset=values.get("subset"),
                 selection=values.get("selection"),
             )
         except KeyError as error:

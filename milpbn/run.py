@@ -23,7 +23,7 @@ from milpbn.bounds.root import Root, root_bound
 from milpbn.data import Dataset
 from milpbn.errors import InputError, MilpbnError, SolverError
 from milpbn.learners.first_incumbent import first_incumbent
-from milpbn.learners.local_search import search
+from milpbn.learners.local_search import RESTARTS, search
 from milpbn.model.formulation import formulate
 from milpbn.network.classifier import Classifier
 from milpbn.network.structure import Structure
@@ -32,6 +32,7 @@ from milpbn.progress import Progress, TraceFile, wants_progress
 from milpbn.result import BackendInfo, DataSummary, Gap, Result, Seconds, is_optimal
 from milpbn.scores.constraints import Constraints
 from milpbn.scores.problem import Problem
+from milpbn.scores.rescore import rescore
 from milpbn.scores.trivial_bound import trivial_bound
 from milpbn.session import Session
 from milpbn.warm_up import warm_up
@@ -144,10 +145,11 @@ class Run:
     def _search(self) -> None:
         session = self.session
         session.bound(trivial_bound(self.problem), "certified")
-        warm_up(self.problem, bounds=self.options.root_bound)
-        self._first_incumbents()
         native = isinstance(self.backend, NativeBackend)
-        if (self.options.root_bound or native) and not session.stopping():
+        bounds = self.options.root_bound or native
+        warm_up(self.problem, bounds=bounds)
+        self._first_incumbents(0 if native else RESTARTS)  # the engine perturbs by itself
+        if bounds and not session.stopping():
             self._root_bound(None if native else self._brief())
         self._tick()
         if session.stopping():
@@ -159,11 +161,12 @@ class Run:
         if self.root is not None and session.structure is not None and self.options.reduce:
             self.root.delete(session.structure)  # by the last incumbent
 
-    def _first_incumbents(self) -> None:
+    def _first_incumbents(self, restarts: int) -> None:
         first_incumbent(
             self.problem,
             self.options.start,
             random_state=self.options.random_state,
+            restarts=restarts,
             stopping=self._brief(),
             found=self._offer_from("local search"),
         )
@@ -364,7 +367,26 @@ class Run:
             proved=None if self.root is None else self.root.proved_arcs(),
             detail=self._detail(),
         )
+        if self.problem.sample_weights is not None:
+            result = self._of_all_data(result)
         return replace(result, classifier=fit_classifier(self.dataset, result)) if final else result
+
+    def _of_all_data(self, result: Result) -> Result:
+        """Return a subset's result with the score over all data, and the numbers of the subset apart."""
+        problem = self.problem
+        assert problem.margins is not None
+        subset = {
+            "samples": problem.margins.n_samples,
+            "objective": result.objective,
+            "bound": result.bound,
+            "gap": vars(result.gap),
+            "optimal": result.optimal,
+        }
+        objective = None
+        if result.structure is not None:
+            objective = rescore(problem.data, result.structure, problem.score, problem.rules)
+        reason = "feasible" if result.optimal else result.reason
+        return replace(result, reason=reason, objective=objective, bound=None, proved=None, subset=subset)
 
     def _detail(self) -> str:
         """Return the solver's own status where it ended by itself, or what went wrong."""

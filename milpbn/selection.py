@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from milpbn.backends.registry import automatic, get_backend
 from milpbn.data import Dataset, Table, read_table, stratified_folds, validation_split
 from milpbn.data.dataset import UNKNOWN
+from milpbn.data.folds import Split
 from milpbn.errors import InputError
 from milpbn.network.structure import Structure
 from milpbn.options import Options
@@ -222,6 +223,13 @@ def _report(seconds: float, waiting: int, max_parents: int, p: float | None, tal
     )
 
 
+def validation_parts(classes: NDArray[np.integer], random_state: int) -> list[Split]:
+    """Return (training, validation) rows as P12, section 6, has them: one split of many rows, else folds."""
+    if len(classes) > LARGE:
+        return [validation_split(classes, VALIDATION_SHARE, random_state)]
+    return stratified_folds(classes, min(FOLDS, len(classes)), random_state)
+
+
 def _splits(
     source: Table | Dataset, random_state: int
 ) -> tuple[list[tuple[NDArray[np.int64], NDArray[np.int64]]], str]:
@@ -231,11 +239,10 @@ def _splits(
         classes = source.dataset(rows).y
     else:
         rows, classes = np.arange(source.n_samples), source.y
-    if len(rows) > LARGE:
-        parts = [validation_split(classes, VALIDATION_SHARE, random_state)]
+    parts = validation_parts(classes, random_state)
+    if len(parts) == 1:
         protocol = f"validation set of {100 * VALIDATION_SHARE:.0f} %"
     else:
-        parts = stratified_folds(classes, min(FOLDS, len(rows)), random_state)
         protocol = f"{len(parts)}-fold cross-validation"
     return [(rows[a], rows[b]) for a, b in parts], protocol
 

@@ -16,7 +16,6 @@ from milpbn.model.formulation import Formulation
 from milpbn.network.structure import Structure, topological_order
 from milpbn.result import Gap, TracePoint, is_optimal
 from milpbn.scores.problem import Problem
-from milpbn.scores.rescore import rescore
 
 #: Relative difference between a structure's score by the coefficients and from the data that is an error.
 MISMATCH = 1e-7
@@ -102,7 +101,7 @@ class Session:
         with self._lock:
             if self.objective is not None and value <= self.objective:
                 return False
-        objective = rescore(problem.data, structure, problem.score, problem.rules)
+        objective = problem.rescore(structure)
         if abs(objective - value) > MISMATCH * max(1.0, abs(value)):
             raise SolverError(
                 f"A structure from {source} scores {objective!r} from the data and {value!r} in the model; "

@@ -91,5 +91,7 @@ def solve(
         merge=chosen.merge,
         for_milp=not native,
         deadline=chosen.deadline(began),
+        subset=chosen.subset,
+        random_state=chosen.random_state,
     )
     return Run(problem, dataset, chosen, backend, version, constraints or Constraints(), began).result()

@@ -56,6 +56,18 @@ def dataset(rows, n_states=None, weights=None) -> Dataset:
     return Dataset("test", variables, codes, weights)
 
 
+#: Soft margins of every kind that the bounds are tested with.
+MARGINS = (
+    Score(p=0.9, class_parents=False),
+    Score(p=0.9),
+    Score(p=0.6, penalty=0.3),
+    Score(p=0.99, max_parents=3),
+    Score(name="sbm", p=0.9),
+    Score(name="sbm", p=0.99, max_parents=3, hybrid=0.05),
+    Score(p=0.95, max_parents=1),
+)
+
+
 def random_data(seed, n_features=3, n_classes=3, max_states=3, n_samples=16, weights=False) -> Dataset:
     rng = np.random.default_rng(seed)
     return oracle.random_dataset(rng, n_features, n_classes, max_states, n_samples, weights)

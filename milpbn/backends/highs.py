@@ -24,6 +24,10 @@ from milpbn.model.milp import Milp
 
 #: HiGHS keeps one task scheduler per process: one run at a time, and a reset when the thread count changes.
 _scheduler_lock = threading.Lock()
+#: Loose integrality would let fractional parent sets add up to a bound above the optimum.
+TOLERANCE = 1e-9
+#: HiGHS sometimes proves an optimum and then finds its own point infeasible by little more than that.
+SECOND_TOLERANCE = 1e-7
 
 
 class HighsBackend(Backend):
@@ -66,16 +70,26 @@ def _run(
         h.setSolution(solution)
     guarded = GuardedEvents(events)
     _subscribe(h, guarded)
+    status, model_status = _run_once(h, settings, guarded)
+    own = "mip_feasibility_tolerance" in settings.options
+    if model_status == highspy.HighsModelStatus.kSolveError and not own and not events.stopping():
+        h.clearSolver()
+        h.setOptionValue("mip_feasibility_tolerance", SECOND_TOLERANCE)
+        status, model_status = _run_once(h, settings, guarded)
+    detail = h.modelStatusToString(model_status)
+    if status == highspy.HighsStatus.kError:
+        raise SolverError(f"HiGHS failed: {detail}.")
+    return _outcome(h, milp, model_status, detail, events)
+
+
+def _run_once(h: Any, settings: Settings, guarded: GuardedEvents) -> tuple[Any, Any]:
+    """Run for the time that is left; return HiGHS's status and the model's."""
     remaining = settings.remaining()
     if remaining is not None:
         h.setOptionValue("time_limit", remaining)
     status = h.run()
     guarded.reraise()
-    model_status = h.getModelStatus()
-    detail = h.modelStatusToString(model_status)
-    if status == highspy.HighsStatus.kError:
-        raise SolverError(f"HiGHS failed: {detail}.")
-    return _outcome(h, milp, model_status, detail, events)
+    return status, h.getModelStatus()
 
 
 def pass_model(h: Any, milp: Milp) -> None:
@@ -119,8 +133,7 @@ def _set_options(h: Any, settings: Settings) -> None:
     # The project's own gap test stops the run: HiGHS's relative gap has another denominator.
     h.setOptionValue("mip_rel_gap", 0.0)
     h.setOptionValue("mip_abs_gap", 0.0)
-    # Loose integrality would let fractional parent sets add up to a bound above the optimum.
-    h.setOptionValue("mip_feasibility_tolerance", 1e-9)
+    h.setOptionValue("mip_feasibility_tolerance", TOLERANCE)
     for key, text in settings.options.items():
         value = parse_number(text)
         status, kind = h.getOptionType(key)

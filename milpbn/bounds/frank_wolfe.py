@@ -1,4 +1,4 @@
-"""The Lagrangian bound of a margin score, minimised by pairwise Frank-Wolfe steps on the softened score.
+"""The Lagrangian bound of a margin score, minimised by Newton and Frank-Wolfe steps on the softened score.
 
 The score f(eta) = linear @ eta + sum_m w_m min(gamma, min_c alpha_{m,c} @ eta) is concave. For any weights lambda_m in
 the simplex over {gamma, competing classes},
@@ -15,16 +15,18 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from milpbn.bounds.kernels import add_gradient, curvature_here, slope_at, weigh
+from milpbn.bounds.kernels import add_gradient, weigh
+from milpbn.bounds.line_search import step_length
+from milpbn.bounds.newton import newton_step
 from milpbn.bounds.oracle import heaviest_structure
 from milpbn.bounds.point import (
     BEST_TEMPERATURE,
     BEST_VERTICES,
     BOUND,
-    CACHED,
     CONSTANT,
     FOUND,
     LINEAR,
+    MOVED,
     RELAXED,
     STEPS,
     TEMPERATURE,
@@ -41,120 +43,15 @@ REFRESH = 64
 PART = 0.2
 #: Why `take_steps` returned.
 PAUSED, PRUNED, CONVERGED, INFEASIBLE = 0, 1, 2, 3
-#: Every so many steps the shares of all vertices are corrected.
-CORRECT = 4
+#: What the softening gives away is at most TOO_MUCH times, and about, what steps can gain, or the temperature falls
+#: by one of two factors.
+TOO_MUCH, FAST, SLOW = 3.0, 0.6, 0.85
+#: It rises where that is less than TOO_LITTLE of it and a step went no further than SHORT of its way.
+TOO_LITTLE, SHORT, RISE = 0.3, 0.1, 1.2
 
 
 @njit(cache=True, nogil=True)
-def _step_length(model, point, temperature, slope, linear_slope, longest):  # type: ignore[no-untyped-def]
-    """Return a step in (0, longest] that takes most of what the softened score gains along `direction`."""
-    curvature = curvature_here(model.tables, point.duals, point.direction, temperature)
-    step = longest if curvature * longest <= slope else slope / curvature
-    low, high = 0.0, longest
-    for _ in range(6):
-        first, second = slope_at(
-            model.tables, model.softening, point.logits, point.direction, step, temperature
-        )
-        first += linear_slope
-        if abs(first) <= 0.2 * slope or (first > 0 and step == longest):
-            break
-        if first > 0:
-            low = step
-        else:
-            high = step
-        newton = step + first / second if second > 0 else (low if first < 0 else high)
-        inner = 0.1 * (high - low)
-        step = newton if low + inner < newton < high - inner else 0.5 * (low + high)
-        if first > 0 and high == longest and newton >= longest:
-            step = longest
-    return step
-
-
-@njit(cache=True, nogil=True)
-def correct(model, node, point, gradient, parallel):  # type: ignore[no-untyped-def]
-    """Re-divide the shares of all vertices by a Newton step on the softened score over their simplex."""
-    numbers, counts = point.numbers, point.counts
-    temperature = 1.0 if model.softening.smooth else numbers[TEMPERATURE]
-    n = counts[VERTICES]
-    M, Q = point.logits.shape
-    duals = point.duals
-    weigh(model.tables, model.softening, point.logits, temperature, duals)
-    gradient[:] = model.linear
-    add_gradient(model.tables, duals, node.allowed, gradient, parallel)
-    groups, places = duals.size[0], duals.size[1]
-    Z = np.empty((n, places))
-    for v in range(n):
-        L = point.cache[v]
-        for a in range(groups):
-            first, last = duals.first[a], duals.first[a + 1] - 1
-            m = duals.sample[last]
-            own = L[m, duals.label[last]]
-            w = model.tables.weights[m]
-            mean = 0.0
-            for t in range(first, last):
-                d = own - L[m, duals.label[t]]
-                Z[v, t] = d
-                mean -= duals.value[t] * d
-            mean /= w
-            for t in range(first, last):
-                Z[v, t] = np.sqrt(-duals.value[t]) * (Z[v, t] - mean)
-            Z[v, last] = np.sqrt(max(0.0, w - duals.value[last])) * mean
-    H = np.dot(Z, Z.T) / temperature
-    q = np.empty(n)
-    for v in range(n):
-        total = 0.0
-        for p in point.vertices[v]:
-            total += gradient[p]
-        q[v] = total
-    shares = point.shares[:n].copy()
-    slope0 = q.copy()
-    most = q.max() - q.min()
-    for _ in range(20 * n):
-        up, down = 0, -1
-        for v in range(n):
-            if q[v] > q[up]:
-                up = v
-            if shares[v] > 0.0 and (down < 0 or q[v] < q[down]):
-                down = v
-        gain = q[up] - q[down]
-        if gain <= 0.01 * most or up == down:
-            break
-        bend = H[up, up] + H[down, down] - 2 * H[up, down]
-        move = shares[down] if bend * shares[down] <= gain else gain / bend
-        shares[up] += move
-        shares[down] -= move
-        for v in range(n):
-            q[v] -= move * (H[v, up] - H[v, down])
-    delta = shares - point.shares[:n]
-    slope = np.dot(delta, slope0)
-    if slope <= 0.0:
-        return
-    flat = point.cache[:n].reshape(n, M * Q)
-    point.direction[:] = np.dot(delta, flat).reshape(M, Q)
-    linear_slope = 0.0
-    for v in range(n):
-        for p in point.vertices[v]:
-            linear_slope += delta[v] * model.linear[p]
-    step = _step_length(model, point, temperature, slope, linear_slope, 1.0)
-    point.logits[:] += step * point.direction
-    numbers[LINEAR] += step * linear_slope
-    kept = 0
-    total = 0.0
-    for v in range(n):
-        share = point.shares[v] + step * delta[v]
-        if share > 1e-12:
-            if kept < v:
-                point.vertices[kept] = point.vertices[v]
-                point.cache[kept] = point.cache[v]
-            point.shares[kept] = share
-            total += share
-            kept += 1
-    point.shares[:kept] /= total
-    counts[VERTICES] = kept
-
-
-@njit(cache=True, nogil=True)
-def take_steps(model, node, point, target, share, before, n_steps, parallel):  # type: ignore[no-untyped-def]
+def take_steps(model, node, point, target, share, before, n_steps, newton, parallel):  # type: ignore[no-untyped-def]
     """Step until the bound reaches a target, or bound and point meet, or the number of steps is used up.
 
     Parameters
@@ -173,6 +70,8 @@ def take_steps(model, node, point, target, share, before, n_steps, parallel):  #
         and by `PART` of the distance of this bound, that of the part that was split, to the score at the point.
     n_steps : int
         Most steps; each costs one product with the coefficients.
+    newton : bool
+        Take Newton steps where they pay (`milpbn.bounds.newton`); otherwise pairwise ones only.
     parallel : bool
         Use threads.
 
@@ -186,15 +85,13 @@ def take_steps(model, node, point, target, share, before, n_steps, parallel):  #
     gradient = np.empty(len(model.linear))
     choice = np.empty(V, dtype=np.int64)
     changed = np.empty(2 * V, dtype=np.int64)
-    factors = np.empty(2 * V)
-    ones = np.ones(V)
-    if len(point.cache) and counts[CACHED] == 0:
-        for v in range(counts[VERTICES]):
-            combine(model, point.vertices[v], np.ones(V), point.cache[v], parallel)
-        counts[CACHED] = 1
+    signs = np.ones(2 * V)
+    signs[1::2] = -1.0
     highest = FIRST_TEMPERATURE * model.softening.cap
     lowest = LOWEST_TEMPERATURE * model.softening.cap
     for _ in range(n_steps):
+        if counts[STEPS] % REFRESH == REFRESH - 1:
+            refresh(model, point, parallel)
         temperature = 1.0 if model.softening.smooth else numbers[TEMPERATURE]
         score, constant = weigh(model.tables, model.softening, point.logits, temperature, point.duals)
         gradient[:] = model.linear
@@ -252,40 +149,35 @@ def take_steps(model, node, point, target, share, before, n_steps, parallel):  #
             waste = constant + mean - here
             if n == 1 and same == 0:
                 numbers[TEMPERATURE] = max(lowest, 0.2 * temperature)
-            elif waste > 3.0 * to_gain:
-                numbers[TEMPERATURE] = max(lowest, 0.6 * temperature)
+            elif waste > TOO_MUCH * to_gain:
+                numbers[TEMPERATURE] = max(lowest, FAST * temperature)
             elif waste > to_gain:
-                numbers[TEMPERATURE] = max(lowest, 0.85 * temperature)
-            elif waste < 0.3 * to_gain:
-                numbers[TEMPERATURE] = min(highest, 1.1 * temperature)
+                numbers[TEMPERATURE] = max(lowest, SLOW * temperature)
+            elif waste < TOO_LITTLE * to_gain and numbers[MOVED] < SHORT:
+                numbers[TEMPERATURE] = min(highest, RISE * temperature)
         slope = value - worst_score
         if worst == same or slope <= 0.0:
             if temperature <= lowest or model.softening.smooth:
                 return CONVERGED
             continue
-        cached = len(point.cache) > 0
-        if same < 0 and n == (len(point.cache) if cached else len(point.shares)):
+        if newton:
+            numbers[MOVED] = newton_step(model, node, point, gradient, choice, temperature, parallel)
+            if numbers[MOVED] > 0.0:
+                continue
+        numbers[MOVED] = 0.0
+        if same < 0 and n == len(point.shares):
             return CONVERGED
-        linear_slope = 0.0
         x = 0
+        linear_slope = 0.0
         for i in range(V):
             away = point.vertices[worst, i]
             if away != choice[i]:
-                changed[x], factors[x] = choice[i], 1.0
-                changed[x + 1], factors[x + 1] = away, -1.0
+                changed[x], changed[x + 1] = choice[i], away
                 linear_slope += model.linear[choice[i]] - model.linear[away]
                 x += 2
-        if cached:
-            if same < 0:
-                combine(model, choice, ones, point.cache[n], parallel)
-            new = n if same < 0 else same
-            for m in range(point.logits.shape[0]):
-                for c in range(point.logits.shape[1]):
-                    point.direction[m, c] = point.cache[new, m, c] - point.cache[worst, m, c]
-        else:
-            combine(model, changed[:x], factors[:x], point.direction, parallel)
+        combine(model, changed[:x], signs[:x], point.direction, parallel)
         longest = point.shares[worst]
-        step = _step_length(model, point, temperature, slope, linear_slope, longest)
+        step = step_length(model, point, temperature, slope, linear_slope, longest)
         point.logits[:] += step * point.direction
         numbers[LINEAR] += step * linear_slope
         if same < 0:
@@ -299,11 +191,5 @@ def take_steps(model, node, point, target, share, before, n_steps, parallel):  #
             n -= 1
             point.vertices[worst] = point.vertices[n]
             point.shares[worst] = point.shares[n]
-            if cached:
-                point.cache[worst] = point.cache[n]
         counts[VERTICES] = n
-        if cached and counts[STEPS] % CORRECT == 0 and n > 2:
-            correct(model, node, point, gradient, parallel)
-        if counts[STEPS] % REFRESH == 0:
-            refresh(model, point, parallel)
     return PAUSED

@@ -11,7 +11,7 @@ from numba import njit
 
 
 @njit(cache=True, nogil=True)
-def _ordered(offsets, masks, weights, allowed):  # type: ignore[no-untyped-def]  # numba infers the types
+def _ordered(offsets, masks):  # type: ignore[no-untyped-def]  # numba infers the types
     """Return how many variables take part: all, or all but a last one that is nobody's parent and has none."""
     V = len(offsets) - 1
     for p in range(offsets[V - 1], offsets[V]):
@@ -80,7 +80,7 @@ def best_order(offsets, masks, weights, allowed, choice):  # type: ignore[no-unt
         Gets the entries.
     """
     V = len(offsets) - 1
-    n = _ordered(offsets, masks, weights, allowed)
+    n = _ordered(offsets, masks)
     weight = np.empty((n, 1 << n))
     entry = np.empty((n, 1 << n), dtype=np.int32)
     _best_sets(offsets, masks, weights, allowed, n, weight, entry)
@@ -115,7 +115,7 @@ def heaviest_orders(offsets, masks, weights, allowed, out):  # type: ignore[no-u
     completion of W + i. Parameters as for `best_order`.
     """
     V = len(offsets) - 1
-    n = _ordered(offsets, masks, weights, allowed)
+    n = _ordered(offsets, masks)
     full = 1 << n
     weight = np.empty((n, full))
     entry = np.empty((n, full), dtype=np.int32)

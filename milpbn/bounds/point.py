@@ -14,11 +14,9 @@ from milpbn.scores.products import Softening, Tables, add_columns, total_score
 
 #: Most vertices that a point keeps.
 MOST_VERTICES = 600
-#: Newton steps need room for the logits of at least so many vertices.
-FEWEST_CACHED = 40
 #: Places in `Point.numbers` and `Point.counts`.
-TEMPERATURE, BOUND, CONSTANT, RELAXED, BEST_TEMPERATURE, LINEAR = 0, 1, 2, 3, 4, 5
-VERTICES, BEST_VERTICES, STEPS, FOUND, CACHED = 0, 1, 2, 3, 4
+TEMPERATURE, BOUND, CONSTANT, RELAXED, BEST_TEMPERATURE, LINEAR, MOVED = 0, 1, 2, 3, 4, 5, 6
+VERTICES, BEST_VERTICES, STEPS, FOUND = 0, 1, 2, 3
 
 
 class Model(NamedTuple):
@@ -77,8 +75,6 @@ class Point(NamedTuple):
         Room for a step.
     duals : Duals
         Room for the weights.
-    cache : float64 array, shape (room, M, Q)
-        Logits of every vertex, valid if ``counts[CACHED]``; with no room there are no Newton steps.
     """
 
     vertices: NDArray[np.int64]
@@ -92,17 +88,10 @@ class Point(NamedTuple):
     found: NDArray[np.int64]
     direction: NDArray[np.float64]
     duals: Duals
-    cache: NDArray[np.float64]
 
 
-def cache_for(shape: tuple[int, int], memory: float) -> NDArray[np.float64]:
-    """Return room for the logits, of a given shape (M, Q), of as many vertices as some bytes hold, or of none."""
-    rows = min(MOST_VERTICES, int(memory // (8 * max(1, shape[0] * shape[1]))))
-    return np.empty((rows if rows >= FEWEST_CACHED else 0, *shape))
-
-
-def empty_point(model: Model, memory: float = 0.0) -> Point:
-    """Return room for a point, with a cache of at most `memory` bytes; `place` puts one there."""
+def empty_point(model: Model) -> Point:
+    """Return room for a point; `place` puts one there."""
     V = len(model.oracle.offsets) - 1
     P = len(model.linear)
     M, Q = model.tables.codes.shape[1], model.tables.values.shape[1]
@@ -110,20 +99,19 @@ def empty_point(model: Model, memory: float = 0.0) -> Point:
         np.empty((MOST_VERTICES, V), dtype=np.int64),
         np.empty(MOST_VERTICES),
         np.empty((M, Q)),
-        np.zeros(6),
-        np.zeros(5, dtype=np.int64),
+        np.zeros(7),
+        np.zeros(4, dtype=np.int64),
         np.empty(P),
         np.empty((MOST_VERTICES, V), dtype=np.int64),
         np.empty(MOST_VERTICES),
         np.empty(V, dtype=np.int64),
         np.empty((M, Q)),
         empty_duals(model.tables),
-        cache_for((M, Q), memory),
     )
 
 
 @njit(cache=True, nogil=True)
-def _column_of(model, entry):  # type: ignore[no-untyped-def]  # numba infers the types
+def column_of(model, entry):  # type: ignore[no-untyped-def]  # numba infers the types
     """Return the column of an entry of eta, or -1 if its coefficients are 0."""
     columns = model.tables.columns
     k = np.searchsorted(columns, entry)
@@ -137,7 +125,7 @@ def combine(model, entries, factors, logits, parallel):  # type: ignore[no-untyp
     used = np.empty(len(entries))
     n = 0
     for x in range(len(entries)):
-        k = _column_of(model, entries[x])
+        k = column_of(model, entries[x])
         if k >= 0 and factors[x] != 0.0:
             columns[n] = k
             used[n] = factors[x]
@@ -211,10 +199,10 @@ def place(model, node, point, vertices, shares, temperature, parallel):  # type:
     point.counts[BEST_VERTICES] = 0
     point.counts[STEPS] = 0
     point.counts[FOUND] = 0
-    point.counts[CACHED] = 0
     point.numbers[TEMPERATURE] = temperature
     point.numbers[BOUND] = np.inf
     point.numbers[RELAXED] = -np.inf
+    point.numbers[MOVED] = 1.0
     refresh(model, point, parallel)
     return True
 
@@ -275,7 +263,6 @@ def evaluate(model, node, point, parallel):  # type: ignore[no-untyped-def]
         point.vertices[:n] = point.best_vertices[:n]
         point.shares[:n] = point.best_shares[:n]
         point.counts[VERTICES] = n
-    point.counts[CACHED] = 0
     refresh(model, point, parallel)
     temperature = point.numbers[BEST_TEMPERATURE]
     _, constant = weigh(model.tables, model.softening, point.logits, temperature, point.duals)

@@ -40,8 +40,6 @@ PATIENCE = 60
 WORTH_REPEATING = 0.1
 #: Products of dual weights and columns between two looks at the clock: some 50 ms.
 SLICE = 50_000_000
-#: Bytes that the logits of the vertices may take.
-CACHE = 2**30
 #: Threads pay from so many products of samples and domains on.
 LARGE = 2_000_000
 
@@ -61,7 +59,7 @@ def model_of(problem: Problem) -> Model:
     if margins is None or margins.smallest:
         raise ValueError("the bound needs margins, and a gamma or a likelihood")
     tables = margins.flat
-    M, Q = problem.data.n_samples, tables.values.shape[1]
+    M, Q = margins.n_samples, tables.values.shape[1]
     eps = np.finfo(np.float64).eps
     total = float(margins.weights.sum())
     largest = 2 * float(np.abs(tables.values).max(initial=0.0))
@@ -98,13 +96,13 @@ class Root:
         n = self.model.oracle.n
         self.allowed = np.ones(problem.candidates.n_sets, dtype=bool)
         self.no_edges = np.zeros((n, n), dtype=np.int64)
-        self.point: Point = empty_point(self.model, CACHE)
-        self.parallel = threads > 1 and problem.data.n_samples * len(self.model.tables.sizes) > LARGE
+        self.point: Point = empty_point(self.model)
+        self.parallel = threads > 1 and self.point.logits.shape[0] * len(self.model.tables.sizes) > LARGE
         self.bound = np.inf
         #: The point, as vertices and shares, and the temperature whose weights give the bound.
         self.weights: tuple[NDArray[np.int64], NDArray[np.float64], float] | None = None
         self.steps = 0
-        work = problem.data.n_samples * len(self.model.tables.columns)
+        work = self.point.logits.shape[0] * len(self.model.tables.columns)
         self._per_slice = max(1, min(64, SLICE // max(1, work)))
         self.point.gradient[:] = problem.linear
         temperature = FIRST_TEMPERATURE * max(1.0, self.model.softening.cap)
@@ -194,6 +192,7 @@ class Root:
                 WORTHWHILE,
                 -np.inf,
                 self._per_slice,
+                True,
                 self.parallel,
             )
             self.steps += int(counts[STEPS]) - before

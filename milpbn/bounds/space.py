@@ -88,7 +88,6 @@ class Open:
     """A part that is not closed yet, with where its steps ended."""
 
     number: int
-    depth: int
     bound: float
     allowed: NDArray[np.uint8]
     edges: tuple[tuple[int, int], ...]

@@ -8,10 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from milpbn.bounds.frank_wolfe import CONVERGED, INFEASIBLE, PAUSED, PRUNED, take_steps
-from milpbn.bounds.oracle import price_entries
+from milpbn.bounds.oracle import heaviest_structure, price_entries
 from milpbn.bounds.point import (
     BOUND,
-    CACHED,
     CONSTANT,
     FOUND,
     RELAXED,
@@ -20,7 +19,6 @@ from milpbn.bounds.point import (
     Model,
     Node,
     Point,
-    cache_for,
     evaluate,
     near_the_cap,
     refresh,
@@ -31,8 +29,6 @@ from milpbn.bounds.reduction import deletion_threshold
 BURST, SAMPLED_STEPS, MOST_STEPS = 8, 64, 192
 #: The steps end when this share of the bound's distance to the incumbent could still be gained by more of them.
 SHARE = 0.01
-#: Bytes that the logits of a part's vertices may take.
-CACHE = 2**27
 #: Entries are left out of some steps if the best structure that has one is worse by this share of the distance
 #: to the incumbent.
 ENTRIES = 0.05
@@ -77,17 +73,14 @@ def tighten(
     width = LIKELY if model.softening.smooth else WIDTH * model.softening.cap
     while True:
         small, logits = near_the_cap(model, point.logits, width)
-        few = point._replace(
-            logits=logits, direction=np.empty_like(logits), cache=cache_for(logits.shape, CACHE)
-        )
-        few.counts[CACHED] = 0
+        few = point._replace(logits=logits, direction=np.empty_like(logits))
         promising = _promising(model, node, point, ENTRIES * (before - target()))
         few.numbers[BOUND] = np.inf
         few.numbers[RELAXED] = -np.inf
         begun = int(few.counts[STEPS])
         status = PAUSED
         while status == PAUSED and few.counts[STEPS] < begun + SAMPLED_STEPS:
-            status = take_steps(small, promising, few, target(), SHARE, before, BURST, False)
+            status = take_steps(small, promising, few, target(), SHARE, before, BURST, True, False)
             if stopping():
                 return False
         if status == INFEASIBLE:
@@ -107,11 +100,21 @@ def tighten(
             return True
 
 
+def _prices(model: Model, node: Node, point: Point, threshold: float) -> NDArray[np.float64]:
+    """Return what `price_entries` says of a point's gradient, shape (P,)."""
+    out = np.empty(len(model.linear))
+    price_entries(model.oracle, point.gradient, node.allowed, node.forced, node.n_forced, threshold, out)
+    return out
+
+
 def _promising(model: Model, node: Node, point: Point, reach: float) -> Node:
     """Return a node with the entries only that can be in a structure at most `reach` from the heaviest."""
-    prices = np.empty(len(model.linear))
-    price_entries(model.oracle, point.gradient, node.allowed, node.forced, node.n_forced, -np.inf, prices)
-    near = node.allowed & (prices >= prices.max() - reach)
+    choice = np.empty(point.vertices.shape[1], dtype=np.int64)
+    heaviest, _, _ = heaviest_structure(
+        model.oracle, point.gradient, node.allowed, node.forced, node.n_forced, choice
+    )
+    # Not the largest price: that of a parent set of the class can be far above what its structures weigh.
+    near = node.allowed & (_prices(model, node, point, -np.inf) >= heaviest - reach)
     n = int(point.counts[VERTICES])
     near[point.vertices[:n].ravel()] = True
     return node._replace(allowed=near & node.allowed)
@@ -120,6 +123,5 @@ def _promising(model: Model, node: Node, point: Point, reach: float) -> Node:
 def deletable(model: Model, node: Node, point: Point, incumbent: float) -> NDArray[np.int64]:
     """Return the entries that no better structure of a part has."""
     threshold = deletion_threshold(incumbent) - float(point.numbers[CONSTANT])
-    prices = np.empty(len(model.linear))
-    price_entries(model.oracle, point.gradient, node.allowed, node.forced, node.n_forced, threshold, prices)
+    prices = _prices(model, node, point, threshold)
     return np.flatnonzero(node.allowed & (prices < threshold))

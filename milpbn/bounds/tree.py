@@ -115,7 +115,7 @@ class Tree:
         point = root.point
         opened = None
         if root.bound > self.target:
-            opened = self._open(0, 0, part, point, root.weights)
+            opened = self._open(0, part, point, root.weights)
         if opened is None:
             self._closed = root.bound
             if root.bound > self.target:
@@ -263,7 +263,7 @@ class Tree:
                     if len(gone):
                         half.allowed[gone] = False
                         notes.append(self._deletion(number, self._weights(point), gone))
-                child = self._open(number, opened.depth + 1, half, point, weights)
+                child = self._open(number, half, point, weights)
                 if child is None:
                     bound, weights = self._only_structure(half, point)
             notes.append(self._leaf(number, weights))
@@ -322,9 +322,7 @@ class Tree:
         self.best = self._found(structure) or self.best
         self.incumbent = max(self.incumbent, value)
 
-    def _open(
-        self, number: int, depth: int, part: Part, point: Point, weights: ProofWeights | None
-    ) -> Open | None:
+    def _open(self, number: int, part: Part, point: Point, weights: ProofWeights | None) -> Open | None:
         """Return a part with the decision that will split it, or None if it holds one structure at most."""
         n = int(point.counts[VERTICES])
         vertices, shares = point.vertices[:n], point.shares[:n]
@@ -336,7 +334,6 @@ class Tree:
             return None
         return Open(
             number,
-            depth,
             float(point.numbers[BOUND]),
             np.packbits(part.allowed),
             part.edges,

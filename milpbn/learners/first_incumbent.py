@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from milpbn.errors import InputError
-from milpbn.learners.local_search import search
+from milpbn.learners.local_search import RESTARTS, search
 from milpbn.learners.tan import tan_structure
 from milpbn.network.structure import Structure
 from milpbn.scores.conflicts import feasible_structure
@@ -17,6 +17,7 @@ def first_incumbent(
     start: Structure | None = None,
     *,
     random_state: int = 0,
+    restarts: int = RESTARTS,
     stopping: Callable[[], bool] = lambda: False,
     found: Callable[[Structure], None] = lambda structure: None,
 ) -> Structure | None:
@@ -30,6 +31,8 @@ def first_incumbent(
         A user's own structure, tried first.
     random_state : int
         Seed of the search.
+    restarts : int
+        Perturbations of the best structure.
     stopping : callable
         Asked often; True ends the search, which still returns its best so far.
     found : callable
@@ -50,4 +53,6 @@ def first_incumbent(
     starts.append(Structure.naive_bayes(problem.candidates.names))
     if problem.score.max_parents > 1:
         starts.append(tan_structure(problem.data))
-    return search(problem, starts, random_state=random_state, stopping=stopping, found=found)
+    return search(
+        problem, starts, random_state=random_state, restarts=restarts, stopping=stopping, found=found
+    )

@@ -18,6 +18,8 @@ MINIMAL_GAIN = 1e-9
 LARGE = 10_000_000
 #: A restart begins with at least and less than so many random changes.
 CHANGES = 2, 6
+#: Perturbations of the best structure, where nobody says how many.
+RESTARTS = 20
 #: Temperature, in nats, at which the soft minimum is the minimum.
 HARD = 1e-9
 
@@ -205,7 +207,7 @@ def search(
     starts: Iterable[Structure],
     *,
     random_state: int = 0,
-    restarts: int = 20,
+    restarts: int = RESTARTS,
     stopping: Callable[[], bool] = lambda: False,
     found: Callable[[Structure], None] = lambda structure: None,
     parallel: bool = True,

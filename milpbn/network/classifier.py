@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +22,48 @@ if TYPE_CHECKING:
 
 #: What a classifier predicts on: encoded samples, or a data frame, path, name or array to read.
 Source: TypeAlias = "Dataset | RawSource"
+
+
+class Predictor(Protocol):
+    """What a learner's model can do, whether or not it is a Bayesian network (`Classifier` is one)."""
+
+    @property
+    def classes(self) -> tuple[str, ...]:
+        """Labels of the classes, in the order of the columns of the log-joint."""
+        ...
+
+    def predict(self, source: Source) -> NDArray[np.object_]:
+        """Return the label of each sample's class, shape (M,)."""
+        ...
+
+
+def encode(source: Source, variables: tuple[Variable, ...]) -> Dataset:
+    """Return samples as codes into the states of some variables, every row kept.
+
+    Parameters
+    ----------
+    source : Dataset, pandas.DataFrame, str or path-like
+        A `Dataset` must have been encoded with these variables and comes back as it is; the rest is read by
+        `milpbn.data.read_samples`: columns are matched by name, the class column may be absent, and values
+        without a state become `UNKNOWN`.
+    variables : tuple of Variable
+        Features first, the class variable last.
+
+    Raises
+    ------
+    InputError
+        If a dataset has other variables, or the table cannot be read or lacks a feature.
+    """
+    if not isinstance(source, Dataset):
+        from milpbn.data import read_samples  # reading needs pandas, predicting on codes does not
+
+        return read_samples(source, variables)
+    if source.variables != variables:
+        raise InputError(
+            f"The data {source.name!r} has other columns or states than the classifier; "
+            "encode its table with the classifier's variables."
+        )
+    return source
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,30 +139,8 @@ class Classifier:
         return self.variables[-1].states
 
     def encode(self, source: Source) -> Dataset:
-        """Return samples as codes into this classifier's states, every row kept.
-
-        Parameters
-        ----------
-        source : Dataset, pandas.DataFrame, str or path-like
-            A `Dataset` must have been encoded with this classifier's variables and comes back as it is; the
-            rest is read by `milpbn.data.read_samples`: columns are matched by name, the class column may be
-            absent, and values without a state become `UNKNOWN`.
-
-        Raises
-        ------
-        InputError
-            If a dataset has other variables, or the table cannot be read or lacks a feature.
-        """
-        if not isinstance(source, Dataset):
-            from milpbn.data import read_samples  # reading needs pandas, predicting on codes does not
-
-            return read_samples(source, self.variables)
-        if source.variables != self.variables:
-            raise InputError(
-                f"The data {source.name!r} has other columns or states than the classifier; "
-                "encode its table with the classifier's variables."
-            )
-        return source
+        """Return samples as codes into this classifier's states; see `milpbn.network.classifier.encode`."""
+        return encode(source, self.variables)
 
     def predict_log_joint(self, source: Source) -> NDArray[np.float64]:
         """Return log P(c, z_m) in nats, shape (M, C)."""

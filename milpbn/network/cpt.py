@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -100,7 +100,11 @@ def _fit_cpt(data: Dataset, variable: int, parents: tuple[int, ...], smoothing: 
 
 
 def class_log_joint(
-    codes: NDArray[np.int32], structure: Structure, cpts: Sequence[Cpt], n_classes: int
+    codes: NDArray[np.int32],
+    structure: Structure,
+    cpts: Sequence[Cpt],
+    n_classes: int,
+    logarithm: Callable[[NDArray[np.float64]], NDArray[np.float64]] = np.log,
 ) -> NDArray[np.float64]:
     """Return log P(c, z_m) for every sample and every class (the logarithm of P12 (1)).
 
@@ -118,6 +122,8 @@ def class_log_joint(
         Their tables.
     n_classes : int
         Number of classes C.
+    logarithm : callable
+        Applied to the tables; `milpbn.network.fixed_point` has one of few bits.
 
     Returns
     -------
@@ -143,7 +149,7 @@ def class_log_joint(
                 f"{cpt.table.shape[-1] - 1}; encode the samples with the variables of the training data."
             )
 
-    factors = [_factor(cpt, n_features) for cpt in cpts]
+    factors = [_factor(cpt, n_features, logarithm) for cpt in cpts]
     log_joint = np.empty((len(codes), n_classes))
     step = max(1, _CHUNK_ENTRIES // n_classes)
     for start in range(0, len(codes), step):
@@ -155,7 +161,9 @@ def class_log_joint(
     return log_joint
 
 
-def _factor(cpt: Cpt, class_index: int) -> tuple[list[int], NDArray[np.float64]]:
+def _factor(
+    cpt: Cpt, class_index: int, logarithm: Callable[[NDArray[np.float64]], NDArray[np.float64]]
+) -> tuple[list[int], NDArray[np.float64]]:
     """Return a table's features, and its logarithm with one axis per feature and the class axis last.
 
     Each feature axis gets one more slot at its end, which the code -1 hits by itself: 0 for the variable
@@ -163,9 +171,10 @@ def _factor(cpt: Cpt, class_index: int) -> tuple[list[int], NDArray[np.float64]]
     """
     axes = [*cpt.parents, cpt.variable]
     with np.errstate(divide="ignore"):
-        table = np.log(cpt.table)
+        table = logarithm(cpt.table)
     padding = [(0, int(j != class_index)) for j in axes]
-    table = np.pad(table, padding, constant_values=-math.log(table.shape[-1]))
+    uniform = float(logarithm(np.array([1.0 / table.shape[-1]]))[0])
+    table = np.pad(table, padding, constant_values=uniform)
     if cpt.variable != class_index:
         table[..., -1] = 0.0
     if class_index not in axes:

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
-from milpbn.data.dataset import UNKNOWN
+from milpbn.data.dataset import UNKNOWN, Dataset
 from milpbn.errors import InputError
-from milpbn.network.classifier import Classifier, Source
+from milpbn.network.classifier import Classifier, Predictor, Source
 from milpbn.network.jsonable import json_safe
 from milpbn.network.margins import log_margins, log_posterior, soft_margin
 
@@ -79,6 +79,21 @@ class Evaluation:
     def to_dict(self) -> dict[str, Any]:
         """Return all figures as JSON values, None where one is undefined or infinite."""
         return json_safe(vars(self))
+
+
+def accuracy(predictor: Predictor, data: Dataset) -> float:
+    """Return the share of correctly classified weight, among the rows whose class training saw.
+
+    Raises
+    ------
+    InputError
+        If there is no such row.
+    """
+    known = data.take(np.flatnonzero(data.y != UNKNOWN))
+    if not known.n_samples:
+        raise InputError(f"No row of {data.name!r} has a class that training saw; there is nothing to count.")
+    right = predictor.predict(known) == np.array(known.variables[-1].states, dtype=object)[known.y]
+    return float(known.weights[right].sum() / known.weights.sum())
 
 
 def evaluate(classifier: Classifier, source: Source, gamma: float | None = None) -> Evaluation:

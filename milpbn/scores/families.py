@@ -115,6 +115,11 @@ class FamilyTables:
         """Number of (merged) samples M."""
         return self.codes.shape[1]
 
+    def take(self, samples: NDArray[np.integer]) -> FamilyTables:
+        """Return the same tables for some of the samples."""
+        codes = np.ascontiguousarray(self.codes[:, samples])
+        return replace(self, codes=codes, true=self.true[samples])
+
     def cells(self, domain: int) -> NDArray[np.int64]:
         """Return the cell of every sample in a domain, int64 array, shape (M,)."""
         used = self.rows[domain] >= 0

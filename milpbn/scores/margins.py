@@ -124,7 +124,11 @@ class MarginRows:
 
 
 def margin_rows(
-    data: Dataset, candidates: Candidates, score: Score, deadline: float | None = None
+    data: Dataset,
+    candidates: Candidates,
+    score: Score,
+    deadline: float | None = None,
+    sample_weights: NDArray[np.float64] | None = None,
 ) -> MarginRows:
     """Build the tables of a margin score.
 
@@ -138,10 +142,17 @@ def margin_rows(
         ``sm``, ``sbm``, ``hard-margin`` or ``cll``.
     deadline : float, optional
         `time.monotonic` value after which NoIncumbentError is raised.
+    sample_weights : float64 array, shape (M,), optional
+        What the samples' margins count instead of the weights; those with 0 get no rows. The parameters are
+        those of all data.
 
     Returns
     -------
     MarginRows
     """
     tables = family_tables(data, candidates, score.smoothing, binary=score.name == "sbm", deadline=deadline)
-    return MarginRows(tables, data.weights, score.gamma, likelihood=score.name == "cll")
+    weights = data.weights
+    if sample_weights is not None:
+        counted = np.flatnonzero(sample_weights)
+        tables, weights = tables.take(counted), sample_weights[counted]
+    return MarginRows(tables, weights, score.gamma, likelihood=score.name == "cll")

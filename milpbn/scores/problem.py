@@ -9,6 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from milpbn.data.dataset import Dataset
+from milpbn.data.representatives import representative_weights
+from milpbn.errors import InputError
 from milpbn.memory import require_memory
 from milpbn.network.structure import Structure
 from milpbn.scores.candidates import Candidates, class_free_alike, require_candidates
@@ -25,6 +27,7 @@ from milpbn.scores.forecast import (
 )
 from milpbn.scores.generative import AiccCurve, LocalScores, bdeu_scores, local_scores
 from milpbn.scores.margins import MarginRows, margin_rows
+from milpbn.scores.rescore import rescore
 from milpbn.scores.spec import Score
 
 
@@ -48,6 +51,8 @@ class Problem:
         Coefficients of a margin score.
     curve : AiccCurve or None
         AICc's convex correction.
+    sample_weights : float64 array, shape (M,), or None
+        What the samples' margins count instead of their weights: a subset that stands for all.
     """
 
     data: Dataset
@@ -57,6 +62,7 @@ class Problem:
     linear: NDArray[np.float64]
     margins: MarginRows | None = None
     curve: AiccCurve | None = None
+    sample_weights: NDArray[np.float64] | None = None
 
     def with_gamma(self, gamma: float) -> Problem:
         """Return the same problem for another desired log-margin; the coefficients are shared."""
@@ -84,6 +90,10 @@ class Problem:
         if self.curve is not None:
             total -= self.curve.correction(float(self.curve.parameters @ eta))
         return total
+
+    def rescore(self, structure: Structure) -> float:
+        """Return the score of a structure, by the data (see `milpbn.scores.rescore.rescore`)."""
+        return rescore(self.data, structure, self.score, self.rules, self.sample_weights)
 
     def obeys(self, structure: Structure) -> bool:
         """Whether a structure is among the candidates, within the child limits, and has a score (AICc)."""
@@ -126,6 +136,8 @@ def build_problem(
     merge: bool = True,
     for_milp: bool = True,
     deadline: float | None = None,
+    subset: int | None = None,
+    random_state: int = 0,
 ) -> Problem:
     """Build candidate sets and coefficients.
 
@@ -143,6 +155,10 @@ def build_problem(
         The tensor of all coefficients and a sparse model will be made: the memory forecast includes them.
     deadline : float, optional
         `time.monotonic` value at which to give up.
+    subset : int, optional
+        Sum the margins over so many representative samples (`representative_weights`) instead of all.
+    random_state : int
+        Seed of their choice.
 
     Returns
     -------
@@ -151,13 +167,21 @@ def build_problem(
     Raises
     ------
     InputError
-        If constraints conflict, AICc is undefined, or the coefficients would not fit the machine's memory.
+        If constraints conflict, AICc is undefined, the coefficients would not fit the machine's memory, or a
+        subset is asked for that is too small, or of a score without margins.
     NoIncumbentError
         If the deadline has passed.
     """
     if merge:
         data = data.merged
     constraints = constraints or Constraints()
+    sample_weights = None
+    if subset is not None:
+        if not score.is_margin or score.name == "hard-margin":
+            raise InputError(
+                f"A subset of samples stands for the sum of sm, sbm and cll, not for {score.name}."
+            )
+        sample_weights = representative_weights(data, subset, random_state)
     if not constraints:
         require_room(data, score, for_milp=for_milp)
     rules, candidates = resolve(constraints, data.names, score)
@@ -171,11 +195,11 @@ def build_problem(
         else:
             needed, what = tables_bytes(data, candidates, score), TABLES
         require_memory(needed, what, remedy(score))
-        margins = margin_rows(data, candidates, score, deadline)
+        margins = margin_rows(data, candidates, score, deadline, sample_weights)
     curve = None
     if score.name == "aicc":
         assert local is not None
         curve = AiccCurve(local.parameters, float(data.weights.sum()))
         curve.range(candidates)
     linear = _linear_terms(data, score, candidates, rules, local, deadline)
-    return Problem(data, score, candidates, rules, linear, margins, curve)
+    return Problem(data, score, candidates, rules, linear, margins, curve, sample_weights)

@@ -75,6 +75,13 @@ def cell_of(tables, d, m):  # type: ignore[no-untyped-def]  # numba infers the t
 
 
 @njit(cache=True, nogil=True)
+def is_two_rows(tables, d):  # type: ignore[no-untyped-def]
+    """Return whether two rows number the cells of domain d: most do, and their loops are worth being plain."""
+    rows = tables.rows
+    return rows.shape[1] > 1 and rows[d, 1] >= 0 and (rows.shape[1] == 2 or rows[d, 2] < 0)
+
+
+@njit(cache=True, nogil=True)
 def _add_range(tables, columns, factors, logits, begin, end):  # type: ignore[no-untyped-def]
     Q = logits.shape[1]
     for n in range(len(columns)):
@@ -82,11 +89,7 @@ def _add_range(tables, columns, factors, logits, begin, end):  # type: ignore[no
         f = factors[n]
         d = tables.domain[k]
         start = tables.start[k]
-        if (
-            tables.rows.shape[1] > 1
-            and tables.rows[d, 1] >= 0
-            and (tables.rows.shape[1] == 2 or tables.rows[d, 2] < 0)
-        ):
+        if is_two_rows(tables, d):
             one, two = tables.codes[tables.rows[d, 0]], tables.codes[tables.rows[d, 1]]
             s, t = tables.strides[d, 0], tables.strides[d, 1]
             for m in range(begin, end):
@@ -138,11 +141,7 @@ def _score_change(tables, softening, gaps, sample, weights, k, smallest):  # typ
     """Return the score of some samples, given the log-odds against all classes, with column k added to them."""
     Q = gaps.shape[1]
     d, start = tables.domain[k], tables.start[k]
-    two_rows = (
-        tables.rows.shape[1] > 1
-        and tables.rows[d, 1] >= 0
-        and (tables.rows.shape[1] == 2 or tables.rows[d, 2] < 0)
-    )
+    two_rows = is_two_rows(tables, d)
     one = tables.codes[tables.rows[d, 0]] if two_rows else tables.codes[0]
     two = tables.codes[tables.rows[d, 1]] if two_rows else tables.codes[0]
     s = tables.strides[d, 0]

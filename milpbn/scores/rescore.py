@@ -40,8 +40,8 @@ def binary_log_margins(data: Dataset, structure: Structure, smoothing: float) ->
     return result
 
 
-def _discriminative(data: Dataset, structure: Structure, score: Score) -> float:
-    """Return what the samples add to a margin score or to the conditional log-likelihood."""
+def _discriminative(data: Dataset, structure: Structure, score: Score, weights: NDArray[np.float64]) -> float:
+    """Return what the samples, so weighted, add to a margin score or to the conditional log-likelihood."""
     if score.name == "sbm":
         margins = binary_log_margins(data, structure, score.smoothing)
     else:
@@ -49,15 +49,21 @@ def _discriminative(data: Dataset, structure: Structure, score: Score) -> float:
         joint = class_log_joint(data.codes, structure, cpts, data.n_classes)
         if score.name == "cll":
             own = log_posterior(joint)[np.arange(data.n_samples), data.y]
-            return math.fsum(data.weights * own)
+            return math.fsum(weights * own)
         margins = log_margins(joint, data.y)
     if score.name == "hard-margin":
         return float(margins.min())
     assert score.gamma is not None
-    return math.fsum(data.weights * np.minimum(margins, score.gamma))
+    return math.fsum(weights * np.minimum(margins, score.gamma))
 
 
-def rescore(data: Dataset, structure: Structure, score: Score, rules: Rules | None = None) -> float:
+def rescore(
+    data: Dataset,
+    structure: Structure,
+    score: Score,
+    rules: Rules | None = None,
+    sample_weights: NDArray[np.float64] | None = None,
+) -> float:
     """Return the score of a structure, computed from the data.
 
     Parameters
@@ -70,6 +76,8 @@ def rescore(data: Dataset, structure: Structure, score: Score, rules: Rules | No
         Which score, with its options; P12 (9), (21), design of the generative ones in `generative`.
     rules : Rules, optional
         Read for the arc weights only.
+    sample_weights : float64 array, shape (M,), optional
+        What the margins of the samples count; by default their weights. The parameters are those of the data.
 
     Returns
     -------
@@ -78,7 +86,8 @@ def rescore(data: Dataset, structure: Structure, score: Score, rules: Rules | No
     """
     total = 0.0
     if score.is_margin:
-        total = _discriminative(data, structure, score)
+        weights = data.weights if sample_weights is None else sample_weights
+        total = _discriminative(data, structure, score, weights)
     families = list(enumerate(structure.parents))
     M = float(data.weights.sum())
     if score.name == "bdeu":

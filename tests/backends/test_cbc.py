@@ -124,8 +124,10 @@ def test_a_child_that_does_not_listen_is_killed_with_its_children(tmp_path: Path
 
 
 def test_a_child_that_listens_may_finish() -> None:
+    # A shell's background job has the interrupt ignored, and so has all that it starts.
     script = (
-        "import sys, time\n"
+        "import signal, sys, time\n"
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
         "print('ready')\n"
         "try: time.sleep(60)\n"
         "except KeyboardInterrupt: print('bye'); sys.exit(3)\n"

@@ -6,7 +6,7 @@ import itertools
 
 import numpy as np
 import pytest
-from running import all_choices, optimum, random_data
+from running import MARGINS, all_choices, optimum, random_data
 
 from milpbn import solve
 from milpbn.bounds.proof import Proof
@@ -16,17 +16,12 @@ from milpbn.network.structure import Structure
 from milpbn.scores.constraints import Constraints
 from milpbn.scores.problem import Problem, build_problem
 from milpbn.scores.rescore import rescore
-from milpbn.scores.spec import SCORES, Score
+from milpbn.scores.spec import Score
 
 ALL = [
-    Score(p=0.9, class_parents=False),
-    Score(p=0.9),
-    Score(p=0.6, penalty=0.3),
-    Score(p=0.99, max_parents=3),
-    Score(name="sbm", p=0.9),
-    Score(name="sbm", p=0.99, max_parents=3, hybrid=0.05),
-    Score(p=0.95, max_parents=1),
-    *([Score(name="cll"), Score(name="cll", max_parents=3, penalty="bic")] if "cll" in SCORES else []),
+    *MARGINS,
+    Score(name="cll"),
+    Score(name="cll", max_parents=3, penalty="bic"),
 ]
 RULES = [
     Constraints(),

@@ -1,0 +1,174 @@
+"""Test errors of differentiable TAN and of hybrid parameters on R20's discretised image data.
+
+    python benchmarks/image_differentiable.py --data-dir DIR [--data letter usps] [--structures chow-liu subset]
+
+For every data set, fold and structure, 15 or 20 configurations (see `configurations`) are trained on four fifths of
+the training rows, with the other fifth to count errors on, for one or more random splits; the one with the fewest
+errors, the first of equals, is trained on all training rows, once per seed, and only these classifiers see the test
+rows. Errors go to results/learners/images-differentiable.json after every run; runs that are in it are not repeated.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+from collections.abc import Iterator
+from dataclasses import fields, replace
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from milpbn.atomic import atomic_write_text
+from milpbn.data.dataset import Dataset, Variable
+from milpbn.learners.base import Control
+from milpbn.learners.differentiable import DifferentiableTan
+from milpbn.learners.differentiable.presets import BATCH_SIZES
+
+RESULTS = Path(__file__).resolve().parent.parent / "results" / "learners"
+FOLDS = {"letter": 1, "satimage": 5, "usps": 1}
+STRUCTURES = ("naive-bayes", "chow-liu", "random", "subset", "all", "heuristic", "pseudo-subset")
+#: Share of the training rows that configurations are compared on.
+HELD_OUT = 0.2
+#: For one structure: gammas in nats, and learning rates. Lambda is 30, eta 10.
+GAMMAS, RATES = (1.0, 3.0, 10.0, 30.0, 100.0), (3e-3, 1e-2, 3e-2)
+#: For many structures: pairs of both, taken in turn.
+PAIRS = ((3.0, 1e-2), (10.0, 1e-2), (3.0, 3e-2), (10.0, 3e-2))
+
+
+def load(folder: Path, name: str, fold: int) -> tuple[Dataset, Dataset]:
+    """Return training and test rows of a fold, 1, 2, ..."""
+    with np.load(folder / f"{name}-discretised.npz", allow_pickle=False) as archive:
+        parts = {
+            part: np.column_stack(
+                [archive[f"x_{part}_fold{fold}"].astype(np.int32) - 1, archive[f"t_{part}_fold{fold}"]]
+            ).astype(np.int32)
+            for part in ("tr", "te")
+        }
+    sizes = np.maximum(parts["tr"].max(axis=0), parts["te"].max(axis=0)) + 1
+    names = [*(f"x{i}" for i in range(1, len(sizes))), "class"]
+    variables = tuple(
+        Variable(n, tuple(map(str, range(size)))) for n, size in zip(names, sizes.tolist(), strict=True)
+    )
+    train, test = (Dataset(name, variables, codes, np.ones(len(codes))) for codes in parts.values())
+    return train, test
+
+
+def configurations(structure: str, k: int, base: DifferentiableTan) -> Iterator[DifferentiableTan]:
+    """Yield at most 20 learners for one kind of structure.
+
+    Naive Bayes and Chow-Liu: all of `GAMMAS` x `RATES`. Random orderings: five, with four selections of parents each
+    (TAN All: none), and `PAIRS` in turn; orderings of images: each of the three with each of `PAIRS`.
+    """
+    if structure in ("naive-bayes", "chow-liu"):
+        for gamma, rate in product(GAMMAS, RATES):
+            yield replace(base, structure=structure, gamma=gamma, learning_rate=rate)
+    elif structure == "heuristic":
+        for letter, (gamma, rate) in product("abc", PAIRS):
+            yield replace(base, structure=f"heuristic-{letter}", k=k, gamma=gamma, learning_rate=rate)
+    else:
+        for number in range(20):
+            gamma, rate = PAIRS[number % 4]
+            yield replace(
+                base,
+                structure=structure,
+                k=k,
+                ordering=number % 5,
+                selection=number // 5,
+                gamma=gamma,
+                learning_rate=rate,
+            )
+
+
+def error(learner: DifferentiableTan, train: Dataset, test: Dataset, seed: int) -> float:
+    predictor = learner.fit(train, Control(random_state=seed)).predictor
+    truth = np.array(predictor.classes, dtype=object)[test.y]
+    return 100 * float(np.mean(predictor.predict(test) != truth))
+
+
+def options_of(learner: DifferentiableTan) -> dict[str, Any]:
+    return {f.name: getattr(learner, f.name) for f in fields(learner)}
+
+
+class Results:
+    """The results file: kept after every run, read again at the start."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.runs: dict[str, Any] = json.loads(path.read_text()) if path.exists() else {}
+
+    def keep(self) -> None:
+        """Write all runs so far."""
+        atomic_write_text(self.path, json.dumps(self.runs, indent=1) + "\n")
+
+
+def run(
+    results: Results, folder: Path, name: str, fold: int, structure: str, options: argparse.Namespace
+) -> None:
+    train, test = load(folder, name, fold)
+    size = f" K={options.k}" if structure in ("subset", "heuristic", "pseudo-subset") else ""
+    key = f"{name} fold {fold} {structure}{size} epochs {options.epochs} splits {options.splits}"
+    command = (
+        f"python benchmarks/image_differentiable.py --data-dir DIR --data {name} --structures {structure} "
+        f"--k {options.k} --epochs {options.epochs} --splits {options.splits} "
+        f"--seeds {' '.join(map(str, options.seeds))}"
+    )
+    entry = results.runs.setdefault(
+        key, {"command": command, "search": [], "chosen": None, "test_errors": {}}
+    )
+    base = DifferentiableTan(
+        loss="hyb", lambda_=30.0, eta=10.0, epochs=options.epochs, batch_size=BATCH_SIZES[name]
+    )
+    learners = list(configurations(structure, options.k, base))
+    for learner in learners[len(entry["search"]) :]:
+        begun = time.perf_counter()
+        watched = replace(learner, validation=HELD_OUT)
+        errors = [
+            100 * watched.fit(train, Control(random_state=seed)).details["validation_error"]
+            for seed in range(options.splits)
+        ]
+        entry["search"].append(
+            {
+                "options": options_of(watched),
+                "validation_error": float(np.mean(errors)),
+                "seconds": (time.perf_counter() - begun) / options.splits,
+            }
+        )
+        results.keep()
+        print(key, json.dumps(entry["search"][-1]), flush=True)
+    best = int(np.argmin([item["validation_error"] for item in entry["search"]]))
+    entry["chosen"] = entry["search"][best]
+    for seed in options.seeds:
+        if str(seed) not in entry["test_errors"]:
+            begun = time.perf_counter()
+            entry["test_errors"][str(seed)] = error(learners[best], train, test, seed)
+            entry["seconds"] = time.perf_counter() - begun
+            results.keep()
+    print(key, "test errors", entry["test_errors"], flush=True)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--data-dir", type=Path, required=True, help="folder of *-discretised.npz")
+    parser.add_argument("--data", nargs="+", choices=FOLDS, default=list(FOLDS))
+    parser.add_argument("--structures", nargs="+", choices=STRUCTURES, default=["chow-liu", "subset"])
+    parser.add_argument("--k", type=int, default=8, help="candidate parents")
+    parser.add_argument("--seeds", type=int, nargs="+", default=[0])
+    parser.add_argument("--epochs", type=int, default=100)
+    parser.add_argument("--splits", type=int, default=5, help="random splits of the search")
+    parser.add_argument("--output", type=Path, default=RESULTS / "images-differentiable.json")
+    options = parser.parse_args()
+    options.output.parent.mkdir(parents=True, exist_ok=True)
+    results = Results(options.output)
+    for structure in options.structures:
+        for name in options.data:
+            if structure == "heuristic" and name != "usps":
+                continue
+            for fold in range(1, FOLDS[name] + 1):
+                run(results, options.data_dir, name, fold, structure, options)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,188 @@
+"""Test accuracy of the discriminative heuristics on handwritten digits, beside table 1 of P11.
+
+    python benchmarks/image_heuristics.py --data-dir DIR [--data usps mnist-subsampled] [--learners tan-omi-mm ...]
+
+DIR holds usps-discretised.npz (R20's split) and mnist's four files as they are distributed. Its images are scaled to
+14 x 14, by averaging 2 x 2 pixels (`mnist`) or by taking every second pixel of every second row (`mnist-subsampled`,
+which is what reproduces P11), and discretised by MDLP on the training images. Two settings: `paper` (scores by
+5-fold cross-validation, zero probabilities replaced by 1e-5) and `laplace` (scores on the training rows, smoothing 1).
+Gamma is chosen once per data set and setting, by tan-omi-mm in cross-validation on the training rows.
+Every run is written at once to results/learners/images-discriminative.json; runs that are there are not repeated.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import json
+import resource
+import time
+from dataclasses import fields
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from image_differentiable import load as load_discretised
+from numpy.typing import NDArray
+
+from milpbn.atomic import atomic_write_text
+from milpbn.data.dataset import Dataset, Variable
+from milpbn.data.mdlp import mdlp_cuts
+from milpbn.data.variables import interval_labels
+from milpbn.learners.annealing import Annealing
+from milpbn.learners.base import Control
+from milpbn.learners.discriminative import DiscriminativeLearner, MarginLearner
+from milpbn.learners.family_changes import Estimation
+from milpbn.learners.margin_search import GreedyLikelihood, GreedyMargin, GreedyRate
+from milpbn.learners.order_based import OrderLikelihood, OrderMargin, OrderRate
+from milpbn.learners.tan import tan_structure
+from milpbn.network import Classifier, Structure, evaluate
+
+RESULTS = Path(__file__).resolve().parent.parent / "results" / "learners" / "images-discriminative.json"
+SETTINGS: dict[str, dict[str, Any]] = {
+    "paper": {"evaluation": "cv", "zero_probability": 1e-5},
+    "laplace": {"evaluation": "train", "smoothing": 1.0},
+}
+FIXED = {"naive-bayes": lambda data: Structure.naive_bayes(data.names), "tan-cmi": tan_structure}
+SEARCHES: dict[str, type[DiscriminativeLearner]] = {
+    learner.name: learner
+    for learner in (
+        OrderMargin,  # first: it chooses gamma
+        OrderRate,
+        OrderLikelihood,
+        GreedyMargin,
+        GreedyRate,
+        GreedyLikelihood,
+        Annealing,
+    )
+}
+#: P11, table 1: accuracy and its deviation in %.
+PAPER = {
+    "mnist": {
+        "naive-bayes": (83.73, 0.37),
+        "tan-cmi": (91.28, 0.28),
+        "tan-omi-cr": (92.28, 0.27),
+        "tan-omi-mm": (92.71, 0.26),
+        "tan-cr": (92.63, 0.26),
+        "tan-mm": (93.15, 0.25),
+    },
+    "usps": {
+        "naive-bayes": (87.10, 0.61),
+        "tan-cmi": (91.90, 0.50),
+        "tan-omi-cr": (92.40, 0.48),
+        "tan-omi-mm": (95.47, 0.37),
+        "tan-cr": (92.70, 0.47),
+        "tan-mm": (95.40, 0.37),
+    },
+}
+PAPER["mnist-subsampled"] = PAPER["mnist"]
+
+
+def read_idx(path: Path) -> NDArray[np.uint8]:
+    """Return the array in a gzipped file of mnist's format: its rank in byte 3, then its sizes, then bytes."""
+    content = gzip.decompress(path.read_bytes())
+    sizes = np.frombuffer(content, dtype=">u4", count=content[3], offset=4)
+    return np.frombuffer(content, dtype=np.uint8, offset=4 + 4 * len(sizes)).reshape(sizes.astype(int))
+
+
+def mnist(folder: Path, name: str) -> tuple[Dataset, Dataset]:
+    """Return training and test images, 14 x 14, discretised by MDLP on the training images."""
+    images, labels = {}, {}
+    for part in ("train", "t10k"):
+        pixels = read_idx(folder / f"{part}-images-idx3-ubyte.gz").astype(float)
+        blocks = pixels.reshape(-1, 14, 2, 14, 2)
+        small = blocks[:, :, 0, :, 0] if name == "mnist-subsampled" else blocks.mean(axis=(2, 4))
+        images[part] = small.reshape(-1, 196)
+        labels[part] = read_idx(folder / f"{part}-labels-idx1-ubyte.gz").astype(np.int32)
+    variables = []
+    codes = {part: np.empty((len(y), 197), dtype=np.int32) for part, y in labels.items()}
+    for j in range(196):
+        cuts = tuple(mdlp_cuts(images["train"][:, j], labels["train"], 10).tolist())
+        variables.append(Variable(f"x{j + 1}", interval_labels(cuts), cuts))
+        for part, own in codes.items():
+            own[:, j] = np.searchsorted(cuts, images[part][:, j], side="left")
+    variables.append(Variable("class", tuple(map(str, range(10)))))
+    for part, own in codes.items():
+        own[:, -1] = labels[part]
+    train, test = (Dataset(name, tuple(variables), own, np.ones(len(own))) for own in codes.values())
+    return train, test
+
+
+@cache
+def load(folder: Path, name: str) -> tuple[Dataset, Dataset]:
+    return load_discretised(folder, name, 1) if name == "usps" else mnist(folder, name)
+
+
+def learn(data: Dataset, name: str, setting: str, gamma: str | float, control: Control) -> dict[str, Any]:
+    """Fit one learner; return its classifier beside what is to be kept."""
+    options = SETTINGS[setting]
+    if name in FIXED:
+        estimation = Estimation(options.get("smoothing", 1.0), options.get("zero_probability"))
+        return {"classifier": estimation.classifier(data, FIXED[name](data)), "options": {}, "details": {}}
+    if issubclass(SEARCHES[name], MarginLearner):
+        options = {**options, "gamma": gamma}
+    learner = SEARCHES[name](**options)
+    learned = learner.fit(data, control)
+    own = {f.name: getattr(learner, f.name) for f in fields(learner)}
+    details = {key: value for key, value in learned.details.items() if key != "order"}
+    return {"classifier": learned.predictor, "options": own, "details": details}
+
+
+def run(records: dict[str, Any], name: str, data: str, setting: str, options: argparse.Namespace) -> None:
+    """Run one learner if its record is not there, and keep it."""
+    key = f"{data} {setting} {name}"
+    if key in records:
+        return
+    chooser = records.get(f"{data} {setting} {OrderMargin.name}", {"details": {"gamma": "cv"}})
+    gamma = options.gamma if options.gamma is not None else chooser["details"]["gamma"]
+    train, test = load(options.data_dir, data)
+    control = Control(n_jobs=options.jobs, time_limit=options.time_limit)
+    wall, processor = time.perf_counter(), time.process_time()
+    answer = learn(train, name, setting, gamma, control)
+    wall, processor = time.perf_counter() - wall, time.process_time() - processor
+    classifier: Classifier = answer.pop("classifier")
+    accuracy = 100 * evaluate(classifier, test).accuracy
+    printed = PAPER[data].get(name)
+    records[key] = {
+        "command": f"python benchmarks/image_heuristics.py --data-dir DIR --data {data} --settings {setting} "
+        f"--learners {name} --jobs {options.jobs}"
+        + ("" if options.gamma is None else f" --gamma {options.gamma:g}")
+        + ("" if options.time_limit is None else f" --time-limit {options.time_limit:g}"),
+        "test_accuracy": accuracy,
+        "p11": None if printed is None else {"accuracy": printed[0], "deviation": printed[1]},
+        "seconds": wall,
+        "processor_seconds": processor,
+        "peak_bytes": 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss,
+        **answer,
+    }
+    options.output.parent.mkdir(parents=True, exist_ok=True)
+    atomic_write_text(options.output, json.dumps(records, indent=1) + "\n")
+    beside = "" if printed is None else f", P11 {printed[0]:.2f} +- {printed[1]:.2f}"
+    print(f"{key}: {accuracy:.2f} %{beside}, {wall:.1f} s, {processor:.1f} s of processor", flush=True)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--data-dir", type=Path, required=True, metavar="DIR")
+    parser.add_argument("--data", nargs="+", choices=tuple(PAPER), default=list(PAPER))
+    parser.add_argument("--settings", nargs="+", choices=tuple(SETTINGS), default=list(SETTINGS))
+    parser.add_argument("--learners", nargs="+", default=[*FIXED, *SEARCHES], choices=(*FIXED, *SEARCHES))
+    parser.add_argument("--gamma", type=float, help="desired log-margin in nats, instead of its choice")
+    parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--time-limit", type=float, metavar="SECONDS", help="of each run")
+    parser.add_argument("--output", type=Path, default=RESULTS, metavar="FILE")
+    options = parser.parse_args()
+    records = json.loads(options.output.read_text()) if options.output.exists() else {}
+    warm_up = load(options.data_dir, options.data[0])[0].take(range(100))
+    for name in options.learners:  # loads the kernels
+        for setting in options.settings:
+            learn(warm_up, name, setting, 1.0, Control(n_jobs=options.jobs))
+    for data in options.data:
+        for setting in options.settings:
+            for name in options.learners:
+                run(records, name, data, setting, options)
+
+
+if __name__ == "__main__":
+    main()

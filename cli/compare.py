@@ -1,0 +1,151 @@
+"""``milpbn compare``: exact structures and other learners on one split, side by side."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import click
+
+from milpbn.cli.options import ScoreOptions, TableOptions, score_options, table_options
+from milpbn.cli.outputs import check_outputs
+from milpbn.cli.sections import option, option_group, verb
+from milpbn.cli.types import COUNT, NAMES, NUMBER
+from milpbn.errors import InputError
+
+
+@option_group(
+    "Run",
+    "run",
+    option(
+        "--learners",
+        type=NAMES,
+        help="What to compare: scores, solved exactly, and learners (milpbn learn); by default "
+        "sm,sbm,differentiable-tan,tan,naive-bayes. The first score is what gaps are stated for.",
+    ),
+    option(
+        "--test-share",
+        type=NUMBER,
+        default=0.3,
+        show_default=True,
+        help="Share of the rows to test on, where the data have no split of their own; 0: none.",
+    ),
+    option("--time-limit", type=NUMBER, metavar="SECONDS", help="For every learner; default 60."),
+    option("--seed", type=COUNT, default=0, show_default=True, help="Random seed."),
+    option("--threads", "--n-jobs", "threads", type=COUNT, help="By default all cores."),
+    option("--output", metavar="FILE", help="The figures as JSON, kept up to date."),
+    option("-q", "--quiet", is_flag=True, help="No notes and no progress on stderr."),
+)
+def run_options(
+    learners: tuple[str, ...] | None,
+    test_share: float,
+    time_limit: float | None,
+    seed: int,
+    threads: int | None,
+    output: str | None,
+    quiet: bool,
+) -> dict[str, Any]:
+    """Gather the options of the run."""
+    if not 0 <= test_share < 1:
+        raise InputError(f"--test-share must be at least 0 and less than 1, got {test_share}.")
+    return {
+        "learners": learners,
+        "test_share": test_share,
+        "time_limit": 60.0 if time_limit is None else time_limit,
+        "seed": seed,
+        "threads": threads,
+        "output": output,
+        "quiet": quiet,
+    }
+
+
+@verb(short_help="Run several learners on one split, side by side.")
+@click.argument("data")
+@run_options
+@table_options
+@score_options
+def compare(data: str, table: TableOptions, score: ScoreOptions, run: dict[str, Any]) -> None:
+    """Run exact searches and other learners on one split of DATA, and show accuracy, score, gap and time.
+
+    The scores of all structures, and their gaps, are those of the first score among the learners, with its
+    gamma, smoothing, max_parents and class parents.
+
+    \b
+    Example:
+      milpbn compare table.csv --target class --time-limit 60
+      milpbn compare table.csv --learners sm,tan-omi-mm,svm --p 0.9
+    """
+    if score.chooses:
+        raise InputError("Learners are compared for one gamma and one max_parents; cv is for milpbn solve.")
+    if "name" in score.given:
+        raise InputError("Leave --score out; --learners names the scores that are solved exactly.")
+    check_outputs({"--output": run["output"]}, [data])
+
+    from milpbn import interrupts
+    from milpbn.cli.solve import show_notes
+    from milpbn.learners.base import Control
+    from milpbn.learners.comparison import DEFAULT, check_names, show
+    from milpbn.learners.comparison import compare as run_all
+    from milpbn.options import Options
+    from milpbn.progress import show_gap
+
+    names = tuple(dict.fromkeys(run["learners"] or DEFAULT))
+    check_names(names)
+    limits = Options(time_limit=run["time_limit"], threads=run["threads"], random_state=run["seed"])
+    train, test = _split(table, data, run["test_share"], run["seed"])
+    if not run["quiet"]:
+        show_notes(train)
+    started = time.monotonic()
+
+    def report(line: str) -> None:
+        if not run["quiet"]:
+            click.echo(f"{time.monotonic() - started:8.1f}s  {line}", err=True)
+
+    control = Control(
+        random_state=limits.random_state,
+        time_limit=limits.time_limit,
+        n_jobs=limits.n_threads,
+        report=report,
+        interrupted=interrupts.requested,
+    )
+    rows = []
+    with interrupts.deferred():
+        for row in run_all(train, test, names, score=score.given, control=control):
+            rows.append(row)
+            if run["output"] is not None:
+                _write(run["output"], train, test, rows, score, run)
+    held = "no test rows" if test is None else f"{test.n_samples} test rows"
+    click.echo(f"data  {train.name}: {train.n_samples} training rows, {held}")
+    click.echo(show(rows, show_gap))
+
+
+def _split(table: TableOptions, data: str, share: float, seed: int) -> tuple[Any, Any]:
+    """Return training and test rows: the data's own split, or a random one, stratified by class."""
+    from milpbn.data.folds import validation_split
+
+    source = table.read(data)
+    if source.test_indices.size or share == 0:
+        train = source.dataset("train")
+        test = source.encode(train.variables, "test") if source.test_indices.size else None
+        return train, test
+    rows, held = validation_split(source.dataset("all").y, share, seed)
+    train = source.dataset(rows)
+    return train, source.encode(train.variables, held)
+
+
+def _write(path: str, train: Any, test: Any, rows: Any, score: ScoreOptions, run: dict[str, Any]) -> None:
+    from milpbn import __version__
+    from milpbn.atomic import atomic_write_text
+    from milpbn.network.jsonable import dump_json, json_safe
+    from milpbn.result import DataSummary
+
+    document = {
+        "version": __version__,
+        "data": vars(DataSummary.of(train)),
+        "test_samples": 0 if test is None else test.n_samples,
+        "score": dict(score.given),
+        "time_limit": run["time_limit"],
+        "seed": run["seed"],
+        "rows": [row.to_dict() for row in rows],
+    }
+    atomic_write_text(path, dump_json(json_safe(document)))

@@ -1,0 +1,40 @@
+"""What a proved bound says of another structure, in words."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from milpbn.learners.appraisal import Suboptimality
+    from milpbn.result import Result
+    from milpbn.scores.spec import Score
+
+
+def describe_gap(found: Suboptimality, result: Result, width: int = 7) -> list[str]:
+    """Return the lines on score, bound and gap, and on the structure of the result itself.
+
+    Their labels take `width` characters.
+    """
+    from milpbn.progress import show_gap
+
+    lines = [
+        f"{'score':{width}}{found.score:.6f} nats  ({describe_score(result.score)})",
+        f"{'bound':{width}}{found.bound:.6f} nats  ({result.bound_source})",
+    ]
+    if found.gap is None:
+        return [
+            *lines,
+            f"{'gap':{width}}not stated: {found.reason}, so that the bound does not speak of this structure.",
+        ]
+    lines.append(
+        f"{'gap':{width}}{found.gap.absolute:.6f} nats; {show_gap(found.gap.relative_to_bound)} of the bound"
+    )
+    if result.objective is not None:
+        lines.append(f"{'best':{width}}{result.objective:.6f} nats, the structure of the result")
+    return lines
+
+
+def describe_score(score: Score) -> str:
+    """Return the name of a score, with gamma."""
+    gamma = "" if score.gamma is None else f", gamma = {score.gamma:.6g}"
+    return f"{score.name}{gamma}"

@@ -1,0 +1,106 @@
+"""Options of a learner on the command line, made of the fields of its dataclass."""
+
+from __future__ import annotations
+
+import inspect
+import types
+import typing
+from collections.abc import Callable
+from dataclasses import MISSING, Field, fields
+from typing import Any
+
+import click
+
+from milpbn.cli.sections import Verb, given, option, option_group
+from milpbn.cli.types import COUNT, NAMES, NUMBER, Parsed, parse_count, parse_name, parse_number, split
+
+#: How a value of a type is written; of a tuple, how its members are.
+_PARSERS: dict[Any, Callable[[str], Any]] = {int: parse_count, float: parse_number, str: str}
+
+
+def learner_options(learner: type[Any]) -> Callable[[Verb], Verb]:
+    """Return a decorator that gives a verb the options of a learner, as its argument ``options``.
+
+    The argument is a mapping from field to value with what was given, so that the learner's own defaults hold for
+    the rest. A field's type decides how its option is read: of a union the first member that takes the text (plain
+    text last), a tuple as values with commas between them, a bool as a pair of flags, ``choices`` in its metadata as
+    one of these words.
+    """
+    hints = typing.get_type_hints(learner)
+    own = [f for f in fields(learner) if f.init]
+
+    def gather(**values: Any) -> dict[str, Any]:
+        return given(values)
+
+    kind = inspect.Parameter.KEYWORD_ONLY
+    gather.__signature__ = inspect.Signature(  # type: ignore[attr-defined]  # click's values by name
+        [inspect.Parameter(f.name, kind) for f in own]
+    )
+    return option_group("Learner", "options", *(_option(f, hints[f.name]) for f in own))(gather)
+
+
+def option_name(field: str) -> str:
+    """Return the long option of a field; a trailing underscore keeps Python's words apart and is dropped."""
+    return "--" + field.rstrip("_").replace("_", "-")
+
+
+def _option(field: Field[Any], annotation: Any) -> Callable[[str], Callable[[Verb], Verb]]:
+    name = option_name(field.name)
+    help_text = str(field.metadata.get("help", "")).rstrip(".")
+    default = None if field.default is MISSING else field.default
+    shown = "" if default is None else f"; default {_show(default)}"
+    settings: dict[str, Any] = {"help": f"{help_text}{shown}.", "default": None}
+    members = [m for m in _members(annotation) if m is not type(None)]
+    if members == [bool]:
+        return option(f"{name}/--no-{name[2:]}", field.name, **settings)
+    if "choices" in field.metadata:
+        settings["type"] = click.Choice(list(field.metadata["choices"]))
+    else:
+        settings["type"] = _type(members)
+    return option(name, field.name, **settings)
+
+
+def _members(annotation: Any) -> tuple[Any, ...]:
+    """Return the types of a union, or the type."""
+    is_union = typing.get_origin(annotation) in (typing.Union, types.UnionType)
+    return typing.get_args(annotation) if is_union else (annotation,)
+
+
+def _type(members: list[Any]) -> click.ParamType | None:
+    """Return how an option of one of some types is read; text as it is, and only if nothing else takes it."""
+    members = sorted(members, key=lambda member: member is str)
+    plain: dict[Any, click.ParamType | None] = {int: COUNT, float: NUMBER, str: None, tuple[str, ...]: NAMES}
+    if members[0] in plain and (len(members) == 1 or members[0] == tuple[str, ...]):
+        return plain[members[0]]
+
+    def parse(text: str) -> Any:
+        errors = []
+        for member in members:
+            try:
+                return _parse(text, member)
+            except ValueError as error:
+                errors.append(str(error))
+        raise ValueError(" and ".join(dict.fromkeys(errors)))
+
+    return Parsed("|".join(_word(member) for member in members), parse)
+
+
+def _word(member: Any) -> str:
+    """Return what stands for a value of a type in the help."""
+    inner = typing.get_args(member)
+    return f"{_word(inner[0])},..." if inner else {int: "integer", float: "number", str: "word"}[member]
+
+
+def _parse(text: str, member: Any) -> Any:
+    """Return a value of a type; a tuple's members stand between commas."""
+    if typing.get_origin(member) is tuple:
+        return tuple(_PARSERS[typing.get_args(member)[0]](parse_name(piece)) for piece in split(text, ","))
+    return _PARSERS[member](text)
+
+
+def _show(value: Any) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, tuple):
+        return ",".join(str(v) for v in value)
+    return f"{value:g}" if isinstance(value, float) else str(value)

@@ -1,0 +1,57 @@
+"""``milpbn precision``: how few bits per parameter a classifier can do with."""
+
+from __future__ import annotations
+
+import json
+
+import click
+
+from milpbn.cli.evaluate import read_rows, row_options
+from milpbn.cli.sections import verb
+from milpbn.cli.types import COUNT
+
+
+@verb(short_help="Count how often a classifier is right with few bits per parameter.")
+@click.argument("classifier")
+@click.argument("data")
+@click.option("--integer-bits", type=COUNT, help="By default as many as the parameters -log theta need.")
+@click.option("--bits", type=COUNT, default=24, show_default=True, help="Width of the widest format.")
+@row_options
+@click.option("--json", "as_json", is_flag=True, help="Print the figures as one JSON object.")
+def precision(
+    classifier: str,
+    data: str,
+    integer_bits: int | None,
+    bits: int,
+    split: str | None,
+    weights: str | None,
+    data_dir: str | None,
+    as_json: bool,
+) -> None:
+    """Store the parameters of CLASSIFIER as fixed-point numbers, and count how often it is right on DATA.
+
+    A parameter is -log theta, cut to a number of integer and fraction bits; the widths are tried from the widest
+    down to 1 bit, the lowest bits going first (Pernkopf, Wohlmayr & Tschiatschek 2011, section 5).
+
+    \b
+    Example:
+      milpbn precision classifier.json test.csv --integer-bits 12 --bits 24
+    """
+    from milpbn.network import evaluate, load_classifier
+    from milpbn.network.fixed_point import accuracy_by_width, enough_integer_bits
+
+    loaded = load_classifier(classifier)
+    samples, rows = read_rows(loaded, data, split, weights, data_dir)
+    whole = enough_integer_bits(loaded) if integer_bits is None else integer_bits
+    figures = accuracy_by_width(loaded, samples, whole, bits)
+    double = evaluate(loaded, samples).accuracy
+    if as_json:
+        listed = [{"bits": width, "accuracy": share} for width, share in figures]
+        document = {"rows": rows, "integer_bits": whole, "double": double, "widths": listed}
+        click.echo(json.dumps(document, allow_nan=False))
+        return
+    click.echo(f"{samples.name}: {samples.n_samples} samples ({rows} rows); {whole} integer bits")
+    click.echo(f"{'bits':>6}  {'fraction':>8}  accuracy")
+    click.echo(f"{'double':>6}  {'':>8}  {100 * double:.2f} %")
+    for width, share in figures:
+        click.echo(f"{width:>6}  {width - whole:>8}  {100 * share:.2f} %")

@@ -1,0 +1,106 @@
+"""One interface for every learner that exact structures are compared with."""
+
+from __future__ import annotations
+
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+from milpbn.data.dataset import Dataset
+from milpbn.network.classifier import Predictor
+from milpbn.network.structure import Structure
+
+
+@dataclass(frozen=True, kw_only=True)
+class Control:
+    """How a learner is to run: everything that does not belong to the method.
+
+    Attributes
+    ----------
+    random_state : int
+        Seed of everything random.
+    time_limit : float or None
+        Wall-clock seconds; a learner that runs out of them returns the best it has.
+    n_jobs : int
+        Threads that may be used.
+    report : callable
+        Told, now and then, what is going on, in one line for a person.
+    interrupted : callable
+        Asked often; True means that the user wants what there is.
+    """
+
+    random_state: int = 0
+    time_limit: float | None = None
+    n_jobs: int = 1
+    report: Callable[[str], None] = field(default=lambda line: None)
+    interrupted: Callable[[], bool] = field(default=lambda: False)
+
+    def watch(self) -> Callable[[], bool]:
+        """Start the clock; the answer says whether to stop."""
+        end = None if self.time_limit is None else time.monotonic() + self.time_limit
+        return lambda: self.interrupted() or (end is not None and time.monotonic() >= end)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Learned:
+    """What a learner found.
+
+    Attributes
+    ----------
+    predictor : Predictor
+        The classifier, parameters included.
+    structure : Structure or None
+        Its graph; None for a model that is no acyclic graph over the variables (a multinet, a cyclic pseudo-TAN,
+        a support vector machine).
+    details : mapping
+        What the method has to say of its run: the selected penalty, scores, steps, why it stopped; JSON values.
+    """
+
+    predictor: Predictor
+    structure: Structure | None
+    details: Mapping[str, Any] = field(default_factory=dict)
+
+
+class Learner(ABC):
+    """A method with its options; subclasses are frozen dataclasses, their fields the options (see `setting`).
+
+    Attributes
+    ----------
+    name : str
+        On the command line.
+    summary : str
+        One line of help.
+    reference : str
+        Where the method is described.
+    """
+
+    name: ClassVar[str]
+    summary: ClassVar[str]
+    reference: ClassVar[str]
+
+    @abstractmethod
+    def fit(self, data: Dataset, control: Control = Control()) -> Learned:
+        """Learn from training data without unknown values.
+
+        Raises
+        ------
+        InputError
+            If the data or the options do not fit the method.
+        """
+
+
+def setting(default: Any, help: str, **extra: Any) -> Any:  # click's word for it
+    """Return a dataclass field that the command line turns into an option.
+
+    Parameters
+    ----------
+    default : object
+        Default value; its type, or the first type of the field's annotation, is the option's.
+    help : str
+        Help text.
+    **extra
+        Read by the command line: ``choices`` (a sequence of words).
+    """
+    return field(default=default, metadata={"help": help, **extra})

@@ -1,0 +1,186 @@
+"""Exact structures and other learners on one split, side by side: accuracy, score, gap and time."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from milpbn.data.dataset import Dataset
+from milpbn.errors import InputError, MilpbnError
+from milpbn.learners.appraisal import suboptimality
+from milpbn.learners.base import Control, Predictor
+from milpbn.learners.registry import LEARNERS, get_learner
+from milpbn.network.evaluation import accuracy
+from milpbn.result import Result
+from milpbn.scores.spec import MARGIN_SCORES, Score
+
+#: What is compared unless somebody names other learners.
+DEFAULT = ("sm", "sbm", "differentiable-tan", "tan", "naive-bayes")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Row:
+    """One learner's figures.
+
+    Attributes
+    ----------
+    name : str
+        A score (its exact structure), or a learner.
+    test, training : float or None
+        Share of correctly classified weight.
+    arcs : int or None
+        Arcs of the structure; None for a model that is no acyclic graph.
+    score : float or None
+        The structure's score in nats under the reference's score, with Laplace-smoothed ML parameters.
+    gap : float or None
+        Distance of that to the reference's bound, relative to the bound.
+    seconds : float
+        Wall-clock time of learning.
+    note : str
+        Why something is missing.
+    """
+
+    name: str
+    test: float | None = None
+    training: float | None = None
+    arcs: int | None = None
+    score: float | None = None
+    gap: float | None = None
+    seconds: float = 0.0
+    note: str = ""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the figures as JSON values."""
+        return asdict(self)
+
+
+def check_names(names: Sequence[str]) -> None:
+    """Refuse what is neither a score of the margins nor a learner.
+
+    Raises
+    ------
+    InputError
+        Naming what there is.
+    """
+    for name in names:
+        if name not in MARGIN_SCORES and name not in LEARNERS:
+            raise InputError(
+                f"There is nothing called {name!r} to compare; choose scores ({', '.join(MARGIN_SCORES)}) and learners "
+                f"({', '.join(LEARNERS)})."
+            )
+
+
+def compare(
+    train: Dataset,
+    test: Dataset | None,
+    names: Sequence[str] = DEFAULT,
+    *,
+    score: Mapping[str, Any] | None = None,
+    control: Control = Control(),
+) -> Iterator[Row]:
+    """Learn with one method after the other, and yield its figures as soon as they are there.
+
+    The first score among the names is the reference: its exact search comes first, and its bound is what the gaps
+    are to.
+
+    Parameters
+    ----------
+    train : Dataset
+        Training data.
+    test : Dataset or None
+        Held-out rows, encoded with the training data's variables.
+    names : sequence of str
+        Scores, solved exactly, and learners with their default options.
+    score : mapping, optional
+        Attributes of `Score` for the exact searches, but for its name.
+    control : Control
+        Seed, threads and reports; the time limit is each method's own.
+
+    Raises
+    ------
+    InputError
+        As `check_names`; what one method refuses becomes the note of its row.
+    """
+    check_names(names)
+    exact = [name for name in names if name in MARGIN_SCORES]
+    reference: Result | None = None
+    for name in [*exact, *(name for name in names if name not in exact)]:
+        if control.interrupted():
+            return
+        control.report(f"learning {name}")
+        begun = time.monotonic()
+        try:
+            if name in exact:
+                result = _solve(train, Score(**{**(score or {}), "name": name}), control)
+                reference = reference or result
+                predictor: Predictor | None = result.classifier
+                structure = result.structure
+            else:
+                learned = get_learner(name)().fit(train, control)
+                predictor, structure = learned.predictor, learned.structure
+        except MilpbnError as error:
+            yield Row(name=name, seconds=time.monotonic() - begun, note=str(error))
+            continue
+        seconds = time.monotonic() - begun
+        if predictor is None:
+            yield Row(name=name, seconds=seconds, note="nothing was found in time")
+            continue
+        value, gap, note = None, None, ""
+        if structure is None:
+            note = "no acyclic graph over the variables, so no score"
+        elif reference is not None and reference.bound is not None:
+            found = suboptimality(train, structure, reference, f"of {exact[0]}")
+            value, note = found.score, found.reason
+            gap = None if found.gap is None else found.gap.relative_to_bound
+        yield Row(
+            name=name,
+            test=None if test is None else accuracy(predictor, test),
+            training=accuracy(predictor, train),
+            arcs=None if structure is None else len(structure.arcs),
+            score=value,
+            gap=gap,
+            seconds=seconds,
+            note=note,
+        )
+
+
+def _solve(train: Dataset, score: Score, control: Control) -> Result:
+    from milpbn.solving import solve  # whose first incumbent is one of these learners' structures
+
+    return solve(
+        train,
+        score,
+        time_limit=control.time_limit,
+        threads=control.n_jobs,
+        random_state=control.random_state,
+        verbose=False,
+    )
+
+
+def show(rows: Sequence[Row], show_gap: Callable[[float | None], str]) -> str:
+    """Return a table for people."""
+    head: tuple[str, ...] = ("", "test %", "training %", "arcs", "score", "gap", "seconds")
+    lines = [head]
+    for row in rows:
+        shares = ["-" if s is None else f"{100 * s:.2f}" for s in (row.test, row.training)]
+        lines.append(
+            (
+                row.name,
+                *shares,
+                "-" if row.arcs is None else str(row.arcs),
+                "-" if row.score is None else f"{row.score:.4f}",
+                show_gap(row.gap),
+                f"{row.seconds:.1f}",
+            )
+        )
+    widths = [max(len(line[k]) for line in lines) for k in range(len(head))]
+    out = [
+        "  ".join(
+            [line[0].ljust(widths[0]), *(c.rjust(w) for c, w in zip(line[1:], widths[1:], strict=True))]
+        )
+        for line in lines
+    ]
+    notes = [f"{row.name}: {row.note}" for row in rows if row.note]
+    return "\n".join([*out, *notes])

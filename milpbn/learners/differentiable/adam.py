@@ -1,0 +1,167 @@
+"""Adam (Kingma & Ba 2015) on all tables in one pass, which also normalises them again."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+from numpy.typing import DTypeLike, NDArray
+
+from milpbn.learners.differentiable.layout import Layout
+from milpbn.learners.differentiable.vectorised import FAST, exponential, logarithm, subtract_sums, sum_states
+
+#: Decay rates and the small constant of Adam, as recommended by its authors.
+BETA1, BETA2, EPSILON = 0.9, 0.999, 1e-8
+#: Moments this small move no parameter by its last digit; as zeros they do not turn into slow denormal numbers.
+_VANISHING = 1e-30
+
+
+class State(NamedTuple):
+    """Parameters and moments, all changed in place.
+
+    Attributes
+    ----------
+    theta, theta_first, theta_second : float arrays, shape (size,)
+        Log-probabilities and their moments. R20 keeps them unnormalised and normalises what it looks up; here every
+        step ends with normalised tables. Adding a constant to a distribution's unnormalised log-probabilities
+        changes neither loss nor gradient, so that this makes no difference but for rounding.
+    phi, phi_first, phi_second : float64 arrays, shape (F,)
+        Unnormalised log-probabilities of the families and their moments.
+    idle : int64 array, shape (F,)
+        -1 for a table on the move. One whose gradient and first moments are all 0 stays as it is: the number of
+        steps that it was left alone for, by which its second moments have to be decayed when it moves again.
+    steps : int64 array, shape (1,)
+        Steps taken.
+    """
+
+    theta: NDArray[np.floating]
+    theta_first: NDArray[np.floating]
+    theta_second: NDArray[np.floating]
+    phi: NDArray[np.float64]
+    phi_first: NDArray[np.float64]
+    phi_second: NDArray[np.float64]
+    idle: NDArray[np.int64]
+    steps: NDArray[np.int64]
+
+
+def initial_state(layout: Layout, theta: NDArray[np.float64], dtype: DTypeLike) -> State:
+    """Return the state before the first step: given tables, Phi = 0 (a uniform distribution), no moments."""
+    F = layout.n_families
+    return State(
+        theta=theta.astype(dtype),
+        theta_first=np.zeros(layout.size, dtype=dtype),
+        theta_second=np.zeros(layout.size, dtype=dtype),
+        phi=np.zeros(F),
+        phi_first=np.zeros(F),
+        phi_second=np.zeros(F),
+        idle=np.zeros(F, dtype=np.int64),
+        steps=np.zeros(1, dtype=np.int64),
+    )
+
+
+@njit(cache=True, nogil=True, fastmath=FAST, error_model="numpy")
+def _move(values, first, second, gradient, decay, rate, root, exponentials):  # type: ignore[no-untyped-def]
+    """One step of a table with a gradient; write the exponentials."""
+    kind = values.dtype.type
+    b1, b2, eps, least = kind(BETA1), kind(BETA2) * decay, kind(EPSILON), kind(_VANISHING)
+    c1, c2 = kind(1.0 - BETA1), kind(1.0 - BETA2)
+    for k in range(len(values)):
+        g = gradient[k]
+        gradient[k] = kind(0.0)
+        m = b1 * first[k] + c1 * g
+        u = b2 * second[k] + c2 * g * g
+        m = m if abs(m) > least else kind(0.0)
+        u = u if u > least else kind(0.0)
+        first[k], second[k] = m, u
+        values[k] -= rate * m / (np.sqrt(u) * root + eps)
+        exponentials[k] = exponential(values[k])
+
+
+@njit(cache=True, nogil=True, fastmath=FAST, error_model="numpy")
+def _drift(values, first, second, rate, root, exponentials):  # type: ignore[no-untyped-def]
+    """One step of a table without a gradient; write the exponentials, return the sum of the absolute moments."""
+    kind = values.dtype.type
+    b1, b2, eps, least = kind(BETA1), kind(BETA2), kind(EPSILON), kind(_VANISHING)
+    left = kind(0.0)
+    for k in range(len(values)):
+        m = b1 * first[k]
+        u = b2 * second[k]
+        m = m if abs(m) > least else kind(0.0)
+        u = u if u > least else kind(0.0)
+        first[k], second[k] = m, u
+        left += abs(m)
+        values[k] -= rate * m / (np.sqrt(u) * root + eps)
+        exponentials[k] = exponential(values[k])
+    return left
+
+
+@njit(cache=True, nogil=True, fastmath=FAST, error_model="numpy")
+def _normalise(values, exponentials, S, W, sums):  # type: ignore[no-untyped-def]
+    """Subtract the logarithm of the sum of exponentials over the S states of every distribution."""
+    sum_states(exponentials, S, W, sums)
+    for k in range(len(values) // S):
+        sums[k] = logarithm(sums[k])
+    subtract_sums(values, sums, S, W)
+
+
+@njit(cache=True, nogil=True)
+def _move_phi(layout, state, gradient, rate, first_share, root):  # type: ignore[no-untyped-def]
+    for v in range(len(layout.first) - 1):
+        if layout.first[v + 1] - layout.first[v] == 1:
+            continue
+        for f in range(layout.first[v], layout.first[v + 1]):
+            g = gradient[f]
+            state.phi_first[f] = BETA1 * state.phi_first[f] + (1.0 - BETA1) * g
+            state.phi_second[f] = BETA2 * state.phi_second[f] + (1.0 - BETA2) * g * g
+            move = rate * state.phi_first[f] / first_share
+            state.phi[f] -= move / (np.sqrt(state.phi_second[f]) * root + EPSILON)
+
+
+@njit(cache=True, nogil=True)
+def adam_step(layout, state, work, rate, structure_rate):  # type: ignore[no-untyped-def]
+    """Take one step with the gradients in `work`, which is all zeros afterwards.
+
+    Parameters
+    ----------
+    layout : Layout
+        Families.
+    state : State
+        Changed in place.
+    work : Work
+        `chosen`, `gradient` and `phi_gradient` as `batch_gradients` leaves them.
+    rate, structure_rate : float
+        Learning rates of Theta and Phi.
+    """
+    state.steps[0] += 1
+    first_share = 1.0 - BETA1 ** state.steps[0]
+    root = 1.0 / np.sqrt(1.0 - BETA2 ** state.steps[0])
+    kind = state.theta.dtype.type
+    step, scale = kind(rate / first_share), kind(root)
+    for v in range(len(work.chosen)):
+        f = layout.first[v]
+        while f < layout.first[v + 1]:
+            g = f + 1
+            chosen = f == work.chosen[v]
+            if not chosen and state.idle[f] >= 0:
+                state.idle[f] += 1
+                f = g
+                continue
+            # Neighbours without a gradient are treated as one table: a variable's tables are stacks of distributions.
+            while not chosen and g < layout.first[v + 1] and g != work.chosen[v]:
+                if state.idle[g] >= 0 or layout.lanes[g] != layout.lanes[f]:
+                    break
+                g += 1
+            begin, end = layout.start[f], layout.start[g]
+            values, exponentials = state.theta[begin:end], work.cells[: end - begin]
+            first, second = state.theta_first[begin:end], state.theta_second[begin:end]
+            if chosen:
+                decay = kind(BETA2 ** max(state.idle[f], 0))
+                state.idle[f] = -1
+                gradient = work.gradient[begin:end]
+                _move(values, first, second, gradient, decay, step, scale, exponentials)
+            elif _drift(values, first, second, step, scale, exponentials) == 0.0:
+                state.idle[f:g] = 0
+            _normalise(values, exponentials, layout.states[f], layout.lanes[f], work.sums)
+            f = g
+    _move_phi(layout, state, work.phi_gradient, structure_rate, first_share, root)

@@ -1,0 +1,68 @@
+"""The state of a training run as a file, from which it goes on as if it had never stopped."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from milpbn.atomic import atomic_path
+from milpbn.errors import InputError
+from milpbn.learners.differentiable.adam import State
+
+
+def fingerprint(description: Any) -> str:
+    """Return a hash of JSON values that describe a run: data, families, settings."""
+    return hashlib.sha256(json.dumps(description, sort_keys=True).encode()).hexdigest()
+
+
+def save_checkpoint(path: str | os.PathLike[str], run: str, state: State, history: list[list[Any]]) -> None:
+    """Write a checkpoint atomically.
+
+    Parameters
+    ----------
+    path : str or path-like
+        An ``.npz`` archive, whatever its name.
+    run : str
+        `fingerprint` of the run.
+    state : State
+        Parameters and moments.
+    history : list
+        One list of JSON values per finished epoch.
+
+    Raises
+    ------
+    InputError
+        If the file cannot be written.
+    """
+    with atomic_path(path) as temporary, temporary.open("wb") as file:
+        np.savez(file, run=np.array(run), history=np.array(json.dumps(history)), **state._asdict())
+
+
+def load_checkpoint(path: str | os.PathLike[str], run: str, state: State) -> list[list[Any]]:
+    """Read a checkpoint into `state` and return the history, empty where there is no file yet.
+
+    Raises
+    ------
+    InputError
+        If the file is no checkpoint, or one of another run.
+    """
+    if not Path(path).exists():
+        return []
+    advice = "name another file, or delete it to start anew."
+    try:
+        with np.load(path, allow_pickle=False) as archive:
+            if str(archive["run"]) != run:
+                raise InputError(
+                    f"The checkpoint {str(path)!r} belongs to a run with other data or options; {advice}"
+                )
+            for name, array in state._asdict().items():
+                array[...] = archive[name]
+            return json.loads(str(archive["history"]))
+    except (OSError, KeyError, ValueError, EOFError, zipfile.BadZipFile) as error:
+        raise InputError(f"The checkpoint {str(path)!r} cannot be read ({error}); {advice}") from None

@@ -1,0 +1,264 @@
+"""Loss and gradients of one batch, by straight-through Gumbel-softmax samples of the structure (R20, section 3)."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+from numpy.typing import DTypeLike, NDArray
+
+from milpbn.learners.differentiable.layout import Layout
+from milpbn.learners.differentiable.losses import sample_loss
+from milpbn.learners.differentiable.vectorised import FAST, exponential, subtract_products, sum_states
+
+
+class Work(NamedTuple):
+    """Buffers of a step.
+
+    Attributes
+    ----------
+    codes : int32 array, shape (V, B)
+        The batch, one row a variable.
+    scale : float64 array, shape (B,)
+        Factors of the samples' losses.
+    logits, slopes : float arrays, shape (B, C)
+        log p(x, c), and the loss's derivatives with respect to them.
+    places : uint32 array, shape (B,)
+        Where the samples' values begin, counted from the start of one table.
+    doubtful, settled : int64 arrays, shape (B,)
+        Samples with a derivative for every class, and with one for their own class only.
+    chosen : int64 array, shape (V,)
+        The sampled family of each variable.
+    choice_slopes : float64 array, shape (F,)
+        dL/ds, the derivative with respect to the (one-hot) choice of each family.
+    phi_gradient : float64 array, shape (F,)
+        Straight-through derivative with respect to Phi.
+    gradient : float array, shape (size,)
+        Derivative with respect to the unnormalised log-probabilities; zeros outside the chosen families.
+    cells, sums : float arrays, as long as the tables of a variable
+        A value per entry of a table, and one per distribution.
+    """
+
+    codes: NDArray[np.int32]
+    scale: NDArray[np.float64]
+    logits: NDArray[np.floating]
+    slopes: NDArray[np.floating]
+    places: NDArray[np.uint32]
+    doubtful: NDArray[np.int64]
+    settled: NDArray[np.int64]
+    chosen: NDArray[np.int64]
+    choice_slopes: NDArray[np.float64]
+    phi_gradient: NDArray[np.float64]
+    gradient: NDArray[np.floating]
+    cells: NDArray[np.floating]
+    sums: NDArray[np.floating]
+
+
+def make_work(layout: Layout, batch_size: int, n_classes: int, dtype: DTypeLike) -> Work:
+    """Return buffers for batches of up to `batch_size` samples."""
+    V, F = len(layout.first) - 1, layout.n_families
+    largest = int(np.diff(layout.start[layout.first]).max())
+    return Work(
+        codes=np.zeros((V, batch_size), dtype=np.int32),
+        scale=np.zeros(batch_size),
+        logits=np.zeros((batch_size, n_classes), dtype=dtype),
+        slopes=np.zeros((batch_size, n_classes), dtype=dtype),
+        places=np.zeros(batch_size, dtype=np.uint32),
+        doubtful=np.zeros(batch_size, dtype=np.int64),
+        settled=np.zeros(batch_size, dtype=np.int64),
+        chosen=np.zeros(V, dtype=np.int64),
+        choice_slopes=np.zeros(F),
+        phi_gradient=np.zeros(F),
+        gradient=np.zeros(layout.size, dtype=dtype),
+        cells=np.zeros(largest, dtype=dtype),
+        sums=np.zeros(largest, dtype=dtype),
+    )
+
+
+@njit(cache=True, nogil=True)
+def sample_families(layout, phi, noise, chosen):  # type: ignore[no-untyped-def]
+    """Choose one family per variable by the Gumbel-max trick, R20 (11); Phi may be unnormalised, shape (F,)."""
+    for v in range(len(chosen)):
+        best = layout.first[v]
+        for f in range(best + 1, layout.first[v + 1]):
+            if phi[f] + noise[f] > phi[best] + noise[best]:
+                best = f
+        chosen[v] = best
+
+
+@njit(cache=True, nogil=True)
+def _find_places(layout, f, work, B):  # type: ignore[no-untyped-def]
+    """Write where the values of B samples begin in the table of family f."""
+    places = work.places
+    places[:B] = 0
+    for t in range(layout.length[f]):
+        column, stride = work.codes[layout.members[f, t]], layout.strides[f, t]
+        for b in range(B):
+            places[b] += np.uint32(stride) * np.uint32(column[b])
+
+
+@njit(cache=True, nogil=True, fastmath=FAST)
+def _add_logits(layout, theta, work, B):  # type: ignore[no-untyped-def]
+    """Sum up log p(x, c) of the chosen families, R20 (9)."""
+    C = np.uint64(work.logits.shape[1])
+    work.logits[:B] = 0.0
+    logits = work.logits
+    for f in work.chosen:
+        _find_places(layout, f, work, B)
+        values = theta[layout.start[f] : layout.start[f + 1]]
+        if layout.entries[f] == 1:
+            for b in range(B):
+                logits[b] += values[work.places[b]]
+            continue
+        for b in range(np.uint64(B)):
+            place = np.uint64(work.places[b])
+            for c in range(C):
+                logits[b, c] += values[place + c]
+
+
+@njit(cache=True, nogil=True)
+def _weigh_losses(loss, work, B):  # type: ignore[no-untyped-def]
+    """Return the sum of the scaled losses; write their derivatives and tell doubtful samples from settled ones."""
+    C = work.logits.shape[1]
+    logits, slope = np.empty(C), np.empty(C)
+    total, n_doubtful, n_settled = 0.0, 0, 0
+    label = work.codes[-1]
+    for b in range(B):
+        for c in range(C):
+            logits[c] = work.logits[b, c]
+        value, others = sample_loss(loss, logits, label[b], slope)
+        total += work.scale[b] * value
+        for c in range(C):
+            work.slopes[b, c] = work.scale[b] * slope[c]
+        if others:
+            work.doubtful[n_doubtful] = b
+            n_doubtful += 1
+        elif slope[label[b]] != 0.0:
+            work.settled[n_settled] = b
+            n_settled += 1
+    return total, n_doubtful, n_settled
+
+
+@njit(cache=True, nogil=True, fastmath=FAST)
+def _choice_slope(layout, f, theta, work, n_doubtful, n_settled):  # type: ignore[no-untyped-def]
+    """Return dL/ds of family f: its log-probabilities times the loss's derivatives."""
+    C, four = np.uint64(work.logits.shape[1]), np.uint64(4)
+    shared = layout.entries[f] == 1
+    label, slopes = work.codes[-1], work.slopes
+    values = theta[layout.start[f] : layout.start[f + 1]]
+    total = 0.0
+    for x in range(n_doubtful):
+        b = np.uint64(work.doubtful[x])
+        place = np.uint64(work.places[b])
+        if shared:
+            total += values[place] * slopes[b].sum()
+            continue
+        part = theta.dtype.type(0.0)
+        # Blocks of a fixed length become vectors, and a sum over a short loop does not.
+        c = np.uint64(0)
+        for _ in range(C // four):
+            for lane in range(4):
+                part += values[place + c + np.uint64(lane)] * slopes[b, c + np.uint64(lane)]
+            c += four
+        for _ in range(C % four):
+            part += values[place + c] * slopes[b, c]
+            c += np.uint64(1)
+        total += part
+    for x in range(n_settled):
+        b = np.uint64(work.settled[x])
+        y, place = np.uint64(label[b]), np.uint64(work.places[b])
+        total += values[place if shared else place + y] * slopes[b, y]
+    return total
+
+
+@njit(cache=True, nogil=True, fastmath=FAST)
+def _scatter(layout, f, work, n_doubtful, n_settled):  # type: ignore[no-untyped-def]
+    """Add the loss's derivatives with respect to the normalised log-probabilities of family f to the gradient."""
+    C = np.uint64(work.logits.shape[1])
+    shared = layout.entries[f] == 1
+    label, slopes = work.codes[-1], work.slopes
+    gradient = work.gradient[layout.start[f] : layout.start[f + 1]]
+    for x in range(n_doubtful):
+        b = np.uint64(work.doubtful[x])
+        place = np.uint64(work.places[b])
+        if shared:
+            gradient[place] += slopes[b].sum()
+            continue
+        for c in range(C):
+            gradient[place + c] += slopes[b, c]
+    for x in range(n_settled):
+        b = np.uint64(work.settled[x])
+        y, place = np.uint64(label[b]), np.uint64(work.places[b])
+        gradient[place if shared else place + y] += slopes[b, y]
+
+
+@njit(cache=True, nogil=True, fastmath=FAST, error_model="numpy")
+def _through_normalisation(layout, f, theta, work):  # type: ignore[no-untyped-def]
+    """Turn the gradient of family f into that of the unnormalised log-probabilities: subtract p times its sum."""
+    begin, end, S, W = layout.start[f], layout.start[f + 1], layout.states[f], layout.lanes[f]
+    values, gradient, probabilities = theta[begin:end], work.gradient[begin:end], work.cells[: end - begin]
+    for k in range(len(values)):
+        probabilities[k] = exponential(values[k])
+    sum_states(gradient, S, W, work.sums)
+    subtract_products(gradient, probabilities, work.sums, S, W)
+
+
+@njit(cache=True, nogil=True)
+def _straight_through(layout, v, phi, noise, tau, work):  # type: ignore[no-untyped-def]
+    """Write the derivative with respect to Phi_v: dL/ds times the Jacobian of the softmax (13)."""
+    first, last = layout.first[v], layout.first[v + 1]
+    shares = work.phi_gradient
+    top = -np.inf
+    for f in range(first, last):
+        top = max(top, (phi[f] + noise[f]) / tau)
+    mass, mean = 0.0, 0.0
+    for f in range(first, last):
+        shares[f] = np.exp((phi[f] + noise[f]) / tau - top)
+        mass += shares[f]
+        mean += shares[f] * work.choice_slopes[f]
+    mean /= mass
+    for f in range(first, last):
+        work.phi_gradient[f] = shares[f] / mass * (work.choice_slopes[f] - mean) / tau
+
+
+@njit(cache=True, nogil=True)
+def batch_gradients(layout, theta, phi, loss, noise, tau, work, B):  # type: ignore[no-untyped-def]
+    """Sample a structure, return the loss of a batch under it, and write the gradients into `work`.
+
+    Parameters
+    ----------
+    layout : Layout
+        Families.
+    theta : float array, shape (size,)
+        Normalised log-probabilities.
+    phi : float64 array, shape (F,)
+        Unnormalised log-probabilities of the families.
+    loss : Loss
+        The loss.
+    noise : float64 array, shape (F,)
+        Gumbel(0, 1) samples.
+    tau : float
+        Temperature of the softmax that stands in for the arg max.
+    work : Work
+        ``codes[:, :B]`` and ``scale[:B]`` hold the batch and ``gradient`` zeros; `chosen`, `choice_slopes`,
+        `phi_gradient` and `gradient` are written.
+    B : int
+        Number of samples.
+    """
+    sample_families(layout, phi, noise, work.chosen)
+    _add_logits(layout, theta, work, B)
+    total, n_doubtful, n_settled = _weigh_losses(loss, work, B)
+    for v in range(len(work.chosen)):
+        first, last = layout.first[v], layout.first[v + 1]
+        for f in range(first, last):
+            if last - first > 1 or f == work.chosen[v]:
+                _find_places(layout, f, work, B)
+            if last - first > 1:
+                work.choice_slopes[f] = _choice_slope(layout, f, theta, work, n_doubtful, n_settled)
+            if f == work.chosen[v]:
+                _scatter(layout, f, work, n_doubtful, n_settled)
+                _through_normalisation(layout, f, theta, work)
+        if last - first > 1:
+            _straight_through(layout, v, phi, noise, tau, work)
+    return total

@@ -1,0 +1,169 @@
+"""Learners by gradients: differentiable TAN, and the parameters of any fixed structure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, replace
+from typing import Any, ClassVar
+
+from milpbn import __version__
+from milpbn.data.dataset import Dataset
+from milpbn.errors import InputError
+from milpbn.learners.base import Control, Learned, Learner, setting
+from milpbn.learners.differentiable.layout import Choices
+from milpbn.learners.differentiable.losses import LOSSES, make_loss
+from milpbn.learners.differentiable.orderings import STRUCTURES, candidate_choices
+from milpbn.learners.differentiable.pseudo import PseudoClassifier
+from milpbn.learners.differentiable.training import Trained, Training, train
+from milpbn.network.classifier import Classifier
+from milpbn.network.structure import Structure, find_cycle
+from milpbn.network.structure_files import read_structure
+
+
+@dataclass(frozen=True, kw_only=True)
+class GradientLearner(Learner):
+    """What all learners by gradients have in common: loss, optimiser, start, validation, checkpoints."""
+
+    loss: str = setting("hyb", "Loss: R20 (5), (6), (8), or conditional likelihood.", choices=LOSSES)
+    lambda_: float = setting(30.0, "Weight of the margin in the hybrid loss.")
+    gamma: float = setting(3.0, "Desired log-margin in nats.")
+    eta: float = setting(10.0, "Sharpness of the softened maximum over the competing classes.")
+    epochs: int = setting(500, "Passes over the data; 0 keeps the initial parameters.")
+    batch_size: int = setting(100, "Samples per step.")
+    learning_rate: float = setting(3e-2, "Learning rate of the parameters; falls by 1e-3 over the run.")
+    init: str = setting("uniform", "Initial parameters.", choices=("uniform", "ml"))
+    smoothing: float = setting(1.0, "Laplace constant of the init 'ml'.")
+    dtype: str = setting("float32", "Precision of the parameters.", choices=("float32", "float64"))
+    validation: float = setting(0.0, "Share of the samples held out to watch the error.")
+    checkpoint: str | None = setting(None, "File to save the run to and to go on from.")
+
+    def training(self) -> Training:
+        """Return the settings of the training, checked.
+
+        Raises
+        ------
+        InputError
+            If one is out of its range.
+        """
+        return Training(
+            loss=make_loss(self.loss, self.lambda_, self.gamma, self.eta),
+            epochs=self.epochs,
+            batch_size=self.batch_size,
+            learning_rate=self.learning_rate,
+            init=self.init,
+            smoothing=self.smoothing,
+            dtype=self.dtype,
+            validation=self.validation,
+        )
+
+    def learn(self, data: Dataset, choices: Choices, control: Control) -> Learned:
+        """Train, and make a classifier of the outcome."""
+        trained = train(data, choices, self.training(), control, self.checkpoint)
+        options = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "checkpoint"}
+        provenance = {"learner": {"name": self.name, **options, "random_state": control.random_state}}
+        return learned(data, trained, self.smoothing, provenance)
+
+
+@dataclass(frozen=True, kw_only=True)
+class DifferentiableTan(GradientLearner):
+    """TAN structures and parameters learnt together, and parameters of fixed TAN structures.
+
+    A structure that the training has not settled, because it was stopped early, is the most probable one so far. The
+    structure of a pseudo-TAN with cycles is None.
+    """
+
+    name: ClassVar[str] = "differentiable-tan"
+    summary: ClassVar[str] = (
+        "Differentiable TAN: structure and parameters by straight-through Gumbel-softmax."
+    )
+    reference: ClassVar[str] = "Roth & Pernkopf 2020."
+
+    structure: str = setting("subset", "Candidate parents, or a fixed structure.", choices=STRUCTURES)
+    k: int = setting(8, "Candidate parents of a feature, at most.")
+    structure_rate: float = setting(1e-3, "Learning rate of the structure's distribution; constant.")
+    ordering: int = setting(0, "Number of the random ordering; the same for every structure.")
+    selection: int = setting(0, "Number of the random selection of parents.")
+
+    def training(self) -> Training:
+        """Return the settings of the training, checked."""
+        return replace(super().training(), structure_rate=self.structure_rate)
+
+    def fit(self, data: Dataset, control: Control = Control()) -> Learned:  # frozen
+        """Learn structure and parameters; see `Learner.fit`."""
+        choices = candidate_choices(data, self.structure, self.k, self.ordering, self.selection)
+        return self.learn(data, choices, control)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Parameters(GradientLearner):
+    """The parameters of a given structure, with any families, under any of the losses.
+
+    With no epochs and the init ``ml`` they are the closed-form Laplace-smoothed maximum-likelihood ones.
+    """
+
+    name: ClassVar[str] = "parameters"
+    summary: ClassVar[str] = "Generative, discriminative or hybrid parameters of a structure from a file."
+    reference: ClassVar[str] = "Roth & Pernkopf 2020, section 2.3; future work in Peharz & Pernkopf 2012."
+
+    # Families without the class have no gradient under the discriminative losses: they keep their initial parameters.
+    init: str = setting("ml", "Initial parameters.", choices=("uniform", "ml"))
+    structure_file: str | None = setting(None, "Classifier, result or arc list file with the structure.")
+
+    def fit(self, data: Dataset, control: Control = Control()) -> Learned:  # frozen
+        """Learn the parameters; see `Learner.fit`."""
+        if self.structure_file is None:
+            raise InputError("The learner 'parameters' needs a structure; name its file with structure_file.")
+        structure = read_structure(self.structure_file, data.names)
+        return self.learn(data, fixed_choices(structure), control)
+
+
+def fixed_choices(structure: Structure) -> Choices:
+    """Return the choices of a fixed structure: one parent set per variable."""
+    return tuple((parents,) for parents in structure.parents)
+
+
+def train_parameters(
+    data: Dataset,
+    structure: Structure,
+    training: Training,
+    control: Control = Control(),
+) -> Classifier:
+    """Return the classifier of a structure with trained parameters.
+
+    Parameters
+    ----------
+    data : Dataset
+        Training samples, without unknown values.
+    structure : Structure
+        Any parent sets over the data's variables.
+    training : Training
+        Loss and settings.
+    control : Control
+        Seed, time limit, reports.
+
+    Raises
+    ------
+    InputError
+        If the structure is over other variables, a table is too large, or a value has no state.
+    """
+    if structure.names != data.names:
+        raise InputError(
+            f"The structure is over {list(structure.names)}, the data {data.name!r} over {list(data.names)}; "
+            "both need the same variables in the same order."
+        )
+    trained = train(data, fixed_choices(structure), training, control)
+    return Classifier(data.variables, structure, trained.cpts, training.smoothing, _provenance(data, {}))
+
+
+def learned(data: Dataset, trained: Trained, smoothing: float, provenance: dict[str, Any]) -> Learned:
+    """Return the outcome of a training: a Bayesian network, or a `PseudoClassifier` where the graph has a cycle."""
+    if find_cycle(trained.parents) is not None:
+        pseudo = PseudoClassifier(data.variables, trained.cpts)
+        return Learned(predictor=pseudo, structure=None, details=trained.details)
+    structure = Structure(data.names, trained.parents)
+    classifier = Classifier(data.variables, structure, trained.cpts, smoothing, _provenance(data, provenance))
+    return Learned(predictor=classifier, structure=structure, details=trained.details)
+
+
+def _provenance(data: Dataset, more: dict[str, Any]) -> dict[str, Any]:
+    recorded = {"name": data.name, "sha256": data.sha256, "samples": data.n_samples}
+    return {"milpbn": __version__, "data": recorded, **more}

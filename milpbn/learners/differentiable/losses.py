@@ -1,0 +1,119 @@
+"""The losses of R20, section 2.3, as functions of one sample's log-joint probabilities, and their derivatives."""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+from milpbn.errors import InputError
+
+#: Names of the losses: R20 (5), (6) and (8), and the negative conditional log-likelihood.
+LOSSES = ("nll", "lm", "hyb", "cll")
+
+
+class Loss(NamedTuple):
+    """``generative`` times R20 (5) plus ``margin`` times (6) plus ``conditional`` times -log P(c_n | x_n).
+
+    Attributes
+    ----------
+    generative, margin, conditional : float
+        Factors, at least 0.
+    gamma : float
+        Desired log-margin, nats.
+    eta : float
+        Sharpness of the softened maximum over the competing classes, (log sum exp(eta v)) / eta.
+    """
+
+    generative: float
+    margin: float
+    conditional: float
+    gamma: float
+    eta: float
+
+
+def make_loss(name: str, lambda_: float = 1.0, gamma: float = 1.0, eta: float = 10.0) -> Loss:
+    """Return one of the four losses.
+
+    Parameters
+    ----------
+    name : str
+        ``nll``, ``lm``, ``hyb`` = nll + lambda lm, or ``cll``.
+    lambda_ : float
+        Weight of the margin in ``hyb``, at least 0.
+    gamma : float
+        Desired log-margin in nats, positive.
+    eta : float
+        Sharpness of the softened maximum, positive.
+
+    Raises
+    ------
+    InputError
+        If the name is none of them or a number is out of its range.
+    """
+    if name not in LOSSES:
+        raise InputError(f"The loss {name!r} is not known; choose one of {', '.join(LOSSES)}.")
+    if not (lambda_ >= 0 and math.isfinite(lambda_)):
+        raise InputError(f"lambda must be a finite number of at least 0, got {lambda_}.")
+    for word, value in (("gamma", gamma), ("eta", eta)):
+        if not (value > 0 and math.isfinite(value)):
+            raise InputError(f"{word} must be a finite positive number, got {value}.")
+    generative = float(name in ("nll", "hyb"))
+    margin = {"lm": 1.0, "hyb": float(lambda_)}.get(name, 0.0)
+    return Loss(generative, margin, float(name == "cll"), float(gamma), float(eta))
+
+
+@njit(cache=True, nogil=True)
+def sample_loss(loss, logits, y, slope):  # type: ignore[no-untyped-def]  # numba infers the types
+    """Return one sample's loss, and whether classes other than its own have a derivative.
+
+    Parameters
+    ----------
+    loss : Loss
+        The loss.
+    logits : float64 array, shape (C,)
+        log p(x, c) of all classes, nats.
+    y : int
+        True class.
+    slope : float64 array, shape (C,)
+        Receives the derivatives.
+    """
+    C = len(logits)
+    own = logits[y]
+    slope[:] = 0.0
+    slope[y] = -loss.generative
+    value = -loss.generative * own
+    others = False
+    if loss.margin > 0.0:
+        top = -np.inf
+        for c in range(C):
+            if c != y:
+                top = max(top, logits[c])
+        mass = 0.0
+        for c in range(C):
+            if c != y:
+                slope[c] = math.exp(loss.eta * (logits[c] - top))
+                mass += slope[c]
+        lack = loss.gamma - own + top + math.log(mass) / loss.eta
+        others = lack > 0.0
+        for c in range(C):
+            if c != y:
+                slope[c] *= loss.margin / mass if others else 0.0
+        if others:
+            value += loss.margin * lack
+            slope[y] -= loss.margin
+    if loss.conditional > 0.0:
+        others = True
+        top = logits[0]
+        for c in range(C):
+            top = max(top, logits[c])
+        mass = 0.0
+        for c in range(C):
+            mass += math.exp(logits[c] - top)
+        value += loss.conditional * (top + math.log(mass) - own)
+        slope[y] -= loss.conditional
+        for c in range(C):
+            slope[c] += loss.conditional * math.exp(logits[c] - top) / mass
+    return value, others

@@ -1,0 +1,197 @@
+"""Orderings of the features and the candidate parents that they allow: R20, sections 4.2, 4.4 and 4.5."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from milpbn.data.dataset import Dataset
+from milpbn.errors import InputError
+from milpbn.learners.tan import tan_structure
+from milpbn.network.structure import Structure
+
+#: Names of the structures, fixed and learnt, and of the pseudo-TAN, whose candidate parents need not come before.
+STRUCTURES = (
+    "subset",
+    "all",
+    "heuristic-a",
+    "heuristic-b",
+    "heuristic-c",
+    "random",
+    "chow-liu",
+    "naive-bayes",
+    "pseudo-subset",
+    "pseudo-all",
+    "pseudo-heuristic",
+)
+
+
+def random_ordering(n_features: int, number: int) -> NDArray[np.int64]:
+    """Return the random ordering with a number: features in their order, the same for every method."""
+    return np.random.default_rng([n_features, number]).permutation(n_features)
+
+
+def random_parents(
+    candidates: Sequence[NDArray[np.int64]], k: int, ordering: int, selection: int
+) -> list[list[int]]:
+    """Return at most k random parents of every feature.
+
+    Parameters
+    ----------
+    candidates : sequence of int64 arrays, length N
+        Possible parents of every feature.
+    k : int
+        At most so many. Parents for a smaller k are among those for a larger one.
+    ordering, selection : int
+        Numbers of the ordering and of the selection; they are the seed.
+    """
+    rng = np.random.default_rng([len(candidates), ordering, selection, 1])
+    return [rng.permutation(possible)[:k].tolist() for possible in candidates]
+
+
+def predecessors(order: Sequence[int] | NDArray[np.int64]) -> list[NDArray[np.int64]]:
+    """Return for every feature those that come before it, in their order."""
+    earlier: list[NDArray[np.int64]] = [np.empty(0, dtype=np.int64)] * len(order)
+    for place, i in enumerate(order):
+        earlier[i] = np.asarray(order[:place], dtype=np.int64)
+    return earlier
+
+
+def image_side(n_features: int) -> int:
+    """Return the side of the square image that the features are the pixels of, row by row.
+
+    Raises
+    ------
+    InputError
+        If their number is no square.
+    """
+    side = math.isqrt(n_features)
+    if side * side != n_features:
+        raise InputError(
+            f"The heuristic orderings are for square images, and {n_features} features make none; "
+            "choose the structure 'subset' or 'all'."
+        )
+    return side
+
+
+def row_ordering(side: int) -> list[tuple[int, int]]:
+    """Return ordering A: pixels (row, column) row by row, each from left to right."""
+    return [(row, column) for row in range(side) for column in range(side)]
+
+
+def diagonal_ordering(side: int) -> list[tuple[int, int]]:
+    """Return ordering B: the lower triangle row by row, each pixel followed by its mirror image."""
+    order = []
+    for row in range(side):
+        for column in range(row + 1):
+            order.append((row, column))
+            if column < row:
+                order.append((column, row))
+    return order
+
+
+def centre_ordering(side: int) -> list[tuple[int, int]]:
+    """Return ordering C: from the centre outwards, a frame at a time; above, below, left, right, then the corners."""
+    order = [(side // 2, side // 2)] if side % 2 else []
+    for low in range((side - side % 2) // 2 - 1, -1, -1):
+        high = side - 1 - low
+        inside = range(low + 1, high)
+        order += [(low, column) for column in inside]
+        order += [(high, column) for column in inside]
+        order += [(row, low) for row in inside]
+        order += [(row, high) for row in inside]
+        order += [(low, low), (low, high), (high, low), (high, high)]
+    return order
+
+
+_IMAGE_ORDERINGS = {"a": row_ordering, "b": diagonal_ordering, "c": centre_ordering}
+
+
+def nearest_parents(side: int, candidates: Sequence[NDArray[np.int64]], k: int) -> list[list[int]]:
+    """Return the at most k candidates of every pixel that lie closest to it; of equals those that come first."""
+    near = []
+    for i, possible in enumerate(candidates):
+        distance = (possible // side - i // side) ** 2 + (possible % side - i % side) ** 2
+        near.append(possible[np.argsort(distance, kind="stable")][:k].tolist())
+    return near
+
+
+def candidate_choices(
+    data: Dataset, structure: str, k: int, ordering: int = 0, selection: int = 0
+) -> tuple[tuple[tuple[int, ...], ...], ...]:
+    """Return the candidate parent sets of every variable, the class last.
+
+    A feature's first candidate is the class alone ("no parent") where the structure is learnt; the class has no
+    parents.
+
+    Parameters
+    ----------
+    data : Dataset
+        Training data.
+    structure : str
+        One of `STRUCTURES`.
+    k : int
+        Candidate parents of a feature, at most; of the structures ``subset``, ``heuristic-*`` and the pseudo ones.
+    ordering, selection : int
+        Numbers of the random ordering and of the random selection of parents.
+
+    Raises
+    ------
+    InputError
+        If the structure is not known, k is below 1, or a heuristic ordering meets features that are no square.
+    """
+    N = data.n_features
+    if structure not in STRUCTURES:
+        raise InputError(f"The structure {structure!r} is not known; choose one of {', '.join(STRUCTURES)}.")
+    if k < 1:
+        raise InputError(f"k must be at least 1, got {k}.")
+    if ordering < 0 or selection < 0:
+        raise InputError(f"ordering and selection must be at least 0, got {ordering} and {selection}.")
+    if structure == "chow-liu":
+        return tuple((parents,) for parents in tan_structure(data).parents)
+    if structure == "naive-bayes":
+        return (*(((N,),) for _ in range(N)), ((),))
+    if structure.startswith("pseudo"):
+        candidates = [np.delete(np.arange(N), i) for i in range(N)]
+    elif structure.startswith("heuristic"):
+        side = image_side(N)
+        pixels = _IMAGE_ORDERINGS[structure[-1]](side)
+        candidates = predecessors([row * side + column for row, column in pixels])
+    else:
+        candidates = predecessors(random_ordering(N, ordering))
+
+    if structure == "random":
+        parents = random_parents(candidates, 1, ordering, selection)
+        return (*(((*mine, N),) for mine in parents), ((),))
+    if "subset" in structure:
+        parents = random_parents(candidates, k, ordering, selection)
+    elif "heuristic" in structure:
+        parents = nearest_parents(image_side(N), candidates, k)
+    else:
+        parents = [possible.tolist() for possible in candidates]
+    return _optional_parents(parents)
+
+
+def choices_around(structure: Structure) -> tuple[tuple[tuple[int, ...], ...], ...]:
+    """Return candidate parent sets that hold a TAN structure: R20's recovery experiment, section 4.6.
+
+    The features are put in an order that fits the structure, and every one may have any earlier one, or none, as its
+    parent besides the class.
+
+    Parameters
+    ----------
+    structure : Structure
+        Features with the class and at most one feature as parents, the class without parents.
+    """
+    label = len(structure.names) - 1
+    order = [i for i in structure.topological_order() if i != label]
+    return _optional_parents([earlier.tolist() for earlier in predecessors(order)])
+
+
+def _optional_parents(parents: Sequence[Sequence[int]]) -> tuple[tuple[tuple[int, ...], ...], ...]:
+    """Return the choices between the class alone and the class with one of some features; the class has no parents."""
+    label = len(parents)
+    return (*(((label,), *((j, label) for j in mine)) for mine in parents), ((),))

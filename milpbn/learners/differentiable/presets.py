@@ -1,0 +1,111 @@
+"""The experiments of R20, section 4.2: structures, hyperparameters and schedules."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from milpbn.errors import InputError
+from milpbn.learners.differentiable.learner import DifferentiableTan
+
+#: Samples per step, by data set.
+BATCH_SIZES = {"letter": 100, "satimage": 50, "usps": 100, "mnist": 250}
+#: Both are run, and the better one is reported.
+LEARNING_RATES = (3e-3, 3e-2)
+EPOCHS = 500
+#: Random orderings, the same for Random, Subset and All; selections of parents for each, Random's and Subset's.
+ORDERINGS, RANDOM_SELECTIONS, SUBSET_SELECTIONS = 5, 10, 5
+SUBSET_K, HEURISTIC_K = (2, 5, 8), (1, 2, 5, 8)
+
+
+@dataclass(frozen=True)
+class Hyperparameters:
+    """Of the hybrid loss: `lambda_`, `gamma` and `eta` as in `milpbn.learners.differentiable.losses.make_loss`."""
+
+    lambda_: float
+    gamma: float
+    eta: float
+
+
+def search_one(count: int = 500, random_state: int = 0) -> list[Hyperparameters]:
+    """Return random search (I): log10 lambda ~ U(0, 3), log10 gamma ~ U(-1, 2), eta ~ U(1, 20)."""
+    rng = np.random.default_rng([random_state, 1])
+    return [
+        Hyperparameters(
+            float(10 ** rng.uniform(0, 3)), float(10 ** rng.uniform(-1, 2)), float(rng.uniform(1, 20))
+        )
+        for _ in range(count)
+    ]
+
+
+def search_two(count: int = 100, random_state: int = 0) -> list[Hyperparameters]:
+    """Return random search (II): log10 lambda ~ U(1, 3), log10 gamma ~ U(-1, 2), eta = 10."""
+    rng = np.random.default_rng([random_state, 2])
+    return [
+        Hyperparameters(float(10 ** rng.uniform(1, 3)), float(10 ** rng.uniform(-1, 2)), 10.0)
+        for _ in range(count)
+    ]
+
+
+def structures(family: str) -> list[DifferentiableTan]:
+    """Return the learners of one of R20's families of structures, all but the loss's and the optimiser's options.
+
+    Parameters
+    ----------
+    family : str
+        ``naive-bayes``, ``chow-liu`` (one each), ``random`` (50), ``subset`` (25 for each K), ``all`` (5) or
+        ``heuristic`` (3 for each K).
+
+    Raises
+    ------
+    InputError
+        If the family is none of them.
+    """
+    base = DifferentiableTan(epochs=EPOCHS)
+    orderings = range(ORDERINGS)
+    if family in ("naive-bayes", "chow-liu"):
+        return [replace(base, structure=family)]
+    if family == "all":
+        return [replace(base, structure="all", ordering=o) for o in orderings]
+    if family == "random":
+        numbers = [(o, s) for o in orderings for s in range(RANDOM_SELECTIONS)]
+        return [replace(base, structure="random", ordering=o, selection=s) for o, s in numbers]
+    if family == "subset":
+        triples = [(k, o, s) for k in SUBSET_K for o in orderings for s in range(SUBSET_SELECTIONS)]
+        return [replace(base, structure="subset", k=k, ordering=o, selection=s) for k, o, s in triples]
+    if family == "heuristic":
+        return [replace(base, structure=f"heuristic-{letter}", k=k) for letter in "abc" for k in HEURISTIC_K]
+    raise InputError(
+        f"R20 has no structures {family!r}; choose naive-bayes, chow-liu, random, subset, all or heuristic."
+    )
+
+
+def protocol(family: str, batch_size: int, random_state: int = 0) -> Iterator[DifferentiableTan]:
+    """Yield all runs of R20 for a family of structures: hyperparameters, structures, both learning rates.
+
+    Search (II) goes with the families of many structures (random, subset, heuristic), search (I) with the others.
+
+    Parameters
+    ----------
+    family : str
+        See `structures`.
+    batch_size : int
+        See `BATCH_SIZES`.
+    random_state : int
+        Seed of the random search.
+    """
+    many = family in ("random", "subset", "heuristic")
+    search = search_two(random_state=random_state) if many else search_one(random_state=random_state)
+    for found in search:
+        for learner in structures(family):
+            for rate in LEARNING_RATES:
+                yield replace(
+                    learner,
+                    lambda_=found.lambda_,
+                    gamma=found.gamma,
+                    eta=found.eta,
+                    batch_size=batch_size,
+                    learning_rate=rate,
+                )

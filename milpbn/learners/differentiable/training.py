@@ -1,0 +1,326 @@
+"""Training: epochs of mini-batches, the schedules of R20, section 4.2, validation and checkpoints."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from milpbn.data.dataset import Dataset
+from milpbn.data.folds import validation_split
+from milpbn.errors import InputError
+from milpbn.learners.base import Control
+from milpbn.learners.closed_form import check_data
+from milpbn.learners.differentiable.adam import State, adam_step, initial_state
+from milpbn.learners.differentiable.checkpoints import fingerprint, load_checkpoint, save_checkpoint
+from milpbn.learners.differentiable.gradients import batch_gradients, make_work
+from milpbn.learners.differentiable.layout import (
+    Choices,
+    Layout,
+    build_layout,
+    likelihood_tables,
+    tables_to_cpts,
+    uniform_tables,
+)
+from milpbn.learners.differentiable.losses import Loss
+from milpbn.network.cpt import Cpt, class_log_joint
+from milpbn.network.structure import Structure
+
+#: Seconds between two checkpoints, and how many reports a run makes.
+CHECKPOINT_SECONDS = 30.0
+REPORTS = 20
+
+
+@dataclass(frozen=True, kw_only=True)
+class Training:
+    """How tables and choices are trained.
+
+    Attributes
+    ----------
+    loss : Loss
+        What is minimised.
+    epochs : int
+        Passes over the data; with 0 the initial tables are the answer.
+    batch_size : int
+        Samples per step; the last batch of an epoch may be smaller.
+    learning_rate : float
+        Of Theta in the first epoch. Epoch e of E has this times ``rate_decay ** (e / E)``.
+    structure_rate : float
+        Of Phi, all the time.
+    rate_decay : float
+        By how much the rate falls over the run.
+    temperatures : (float, float)
+        tau of the first and of the last epoch, geometric in between.
+    init : str
+        ``uniform``: U([-0.1, 0.1]); ``ml``: Laplace-smoothed maximum likelihood.
+    smoothing : float
+        Laplace constant of ``ml``.
+    dtype : str
+        ``float32`` or ``float64``.
+    validation : float
+        Share of the samples held out to watch the error; 0 for none.
+
+    Raises
+    ------
+    InputError
+        If a number is out of its range or a word not known.
+    """
+
+    loss: Loss
+    epochs: int = 500
+    batch_size: int = 100
+    learning_rate: float = 3e-3
+    structure_rate: float = 1e-3
+    rate_decay: float = 1e-3
+    temperatures: tuple[float, float] = (10.0, 0.1)
+    init: str = "uniform"
+    smoothing: float = 1.0
+    dtype: str = "float32"
+    validation: float = 0.0
+
+    def __post_init__(self) -> None:
+        if self.epochs < 0:
+            raise InputError(f"epochs must be at least 0, got {self.epochs}.")
+        if self.batch_size < 1:
+            raise InputError(f"batch_size must be at least 1, got {self.batch_size}.")
+        for word in ("learning_rate", "structure_rate", "smoothing"):
+            value = getattr(self, word)
+            if not 0 < value <= 10:
+                raise InputError(f"{word} must lie above 0 and be at most 10, got {value}.")
+        if self.init not in ("uniform", "ml"):
+            raise InputError(f"init must be 'uniform' or 'ml', got {self.init!r}.")
+        if self.dtype not in ("float32", "float64"):
+            raise InputError(f"dtype must be 'float32' or 'float64', got {self.dtype!r}.")
+        if not 0 <= self.validation < 1:
+            raise InputError(f"validation must be at least 0 and below 1, got {self.validation}.")
+
+    def rate(self, epoch: int) -> float:
+        """Learning rate of Theta in an epoch, 0, 1, ..."""
+        return self.learning_rate * self.rate_decay ** (epoch / self.epochs)
+
+    def tau(self, epoch: int) -> float:
+        """Temperature in an epoch."""
+        first, last = self.temperatures
+        return first * (last / first) ** (epoch / max(1, self.epochs - 1))
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Trained:
+    """The outcome of a run.
+
+    Attributes
+    ----------
+    parents : tuple of tuples of int, length V
+        The most probable parent sets; they may have cycles if the choices allow.
+    cpts : tuple of Cpt, length V
+        Their tables.
+    phi : float64 array, shape (F,)
+        Unnormalised log-probabilities of all choices, variable by variable.
+    history : list of [int, float, float or None]
+        Epochs done, mean loss per sample under the sampled structures (nats), error on the held-out samples where it
+        was measured.
+    stopped : str
+        ``epochs``, or ``early`` if the control said so.
+    """
+
+    parents: tuple[tuple[int, ...], ...]
+    cpts: tuple[Cpt, ...]
+    phi: NDArray[np.float64]
+    history: list[list[Any]]
+    stopped: str
+
+    @property
+    def details(self) -> dict[str, Any]:
+        """What `milpbn.learners.base.Learned.details` says of the run."""
+        errors = [error for _, _, error in self.history if error is not None]
+        return {
+            "epochs": len(self.history),
+            "loss": self.history[-1][1] if self.history else None,
+            "validation_error": errors[-1] if errors else None,
+            "history": self.history,
+            "stopped": self.stopped,
+        }
+
+
+@njit(cache=True, nogil=True)
+def train_epoch(  # type: ignore[no-untyped-def]
+    layout, state, loss, codes, weights, order, batch_size, noise, tau, rate, structure_rate, work
+):
+    """Take the steps of one epoch and return the weighted mean loss of its batches, each before its step.
+
+    Parameters
+    ----------
+    layout : Layout
+        Families.
+    state : State
+        Changed in place.
+    loss : Loss
+        The loss.
+    codes : int32 array, shape (M, V)
+        Samples.
+    weights : float64 array, shape (M,)
+        Their weights.
+    order : int64 array, shape (M,)
+        The order of the samples.
+    batch_size : int
+        Samples per step.
+    noise : float64 array, shape (steps, F)
+        Gumbel(0, 1) samples.
+    tau, rate, structure_rate : float
+        Temperature and learning rates.
+    work : Work
+        Buffers for that many samples.
+    """
+    M, V = codes.shape
+    total = weights.sum()
+    mean_weight = total / M
+    value = 0.0
+    for step in range(len(noise)):
+        begin = step * batch_size
+        B = min(batch_size, M - begin)
+        rows = order[begin : begin + B]
+        for b in range(B):
+            work.scale[b] = weights[rows[b]] / (B * mean_weight)
+        for v in range(V):
+            for b in range(B):
+                work.codes[v, b] = codes[rows[b], v]
+        batch = batch_gradients(layout, state.theta, state.phi, loss, noise[step], tau, work, B)
+        value += batch * B / M
+        adam_step(layout, state, work, rate, structure_rate)
+    return value
+
+
+def train(
+    data: Dataset,
+    choices: Choices,
+    training: Training,
+    control: Control = Control(),  # frozen
+    checkpoint: str | None = None,
+) -> Trained:
+    """Train the tables of all candidate families and the choice among them; R20, section 3.
+
+    Parameters
+    ----------
+    data : Dataset
+        Training samples, without unknown values.
+    choices : sequence of sequences of ascending tuples of int, length V
+        Candidate parent sets of every variable, the class last; one each for a fixed structure.
+    training : Training
+        Loss and settings.
+    control : Control
+        Seed, time limit, reports.
+    checkpoint : str, optional
+        File to save the state to every `CHECKPOINT_SECONDS` and at the end, and to go on from if it exists. A run
+        in parts gives the same result as one without a stop, bit by bit.
+
+    Raises
+    ------
+    InputError
+        If a value has no state, a table is too large, or the checkpoint belongs to something else.
+    """
+    check_data(data, training.smoothing)
+    stopping = control.watch()
+    seed = control.random_state
+    held_out = None
+    fitted = data
+    if training.validation > 0:
+        fit_rows, held_rows = validation_split(data.y, training.validation, seed)
+        fitted, held_out = data.take(fit_rows), data.take(held_rows)
+    layout = build_layout(fitted, choices)
+    if training.init == "ml":
+        theta = likelihood_tables(layout, fitted, choices, training.smoothing)
+    else:
+        theta = uniform_tables(layout, np.random.default_rng([seed, 0]))
+    state = initial_state(layout, theta, training.dtype)
+    run = fingerprint([data.sha256, [list(sets) for sets in choices], asdict(training), seed])
+    history = [] if checkpoint is None else load_checkpoint(checkpoint, run, state)
+
+    runner = _Runner(fitted, held_out, layout, choices, training, state)
+    saved, stopped = time.monotonic(), "epochs"
+    for epoch in range(len(history), training.epochs):
+        if stopping():
+            stopped = "early"
+            break
+        value = runner.epoch(epoch, seed)
+        reporting = (epoch + 1) * REPORTS // training.epochs > epoch * REPORTS // training.epochs
+        error = runner.held_out_error() if reporting else None
+        history.append([epoch + 1, value, error])
+        if reporting:
+            watched = "" if error is None else f"  validation error {100 * error:.2f} %"
+            control.report(f"epoch {epoch + 1} of {training.epochs}  loss {value:.6g}{watched}")
+        if checkpoint is not None and time.monotonic() - saved > CHECKPOINT_SECONDS:
+            save_checkpoint(checkpoint, run, state, history)
+            saved = time.monotonic()
+    if checkpoint is not None:
+        save_checkpoint(checkpoint, run, state, history)
+    chosen = most_probable(layout, state.phi)
+    return Trained(
+        parents=tuple(sets[n] for sets, n in zip(choices, chosen, strict=True)),
+        cpts=tables_to_cpts(data, layout, choices, state.theta, chosen),
+        phi=state.phi,
+        history=history,
+        stopped=stopped,
+    )
+
+
+def most_probable(layout: Layout, phi: NDArray[np.float64]) -> list[int]:
+    """Return the number of each variable's most probable family among its own; ties to the first."""
+    return [int(np.argmax(phi[a:b])) for a, b in zip(layout.first[:-1], layout.first[1:], strict=True)]
+
+
+@dataclass(frozen=True, eq=False)
+class _Runner:
+    """One run's data and state."""
+
+    data: Dataset
+    held_out: Dataset | None
+    layout: Layout
+    choices: Choices
+    training: Training
+    state: State
+
+    def epoch(self, epoch: int, seed: int) -> float:
+        """Train one epoch; its random numbers depend on nothing but the seed and its number."""
+        data, training = self.data, self.training
+        rng = np.random.default_rng([seed, 1 + epoch])
+        batch_size = min(training.batch_size, data.n_samples)
+        noise = np.zeros((math.ceil(data.n_samples / batch_size), self.layout.n_families))
+        if self.layout.n_families >= len(self.layout.first):  # there is something to choose
+            noise = rng.gumbel(size=noise.shape)
+        order = rng.permutation(data.n_samples)
+        return train_epoch(
+            self.layout,
+            self.state,
+            training.loss,
+            data.codes,
+            data.weights,
+            order,
+            batch_size,
+            noise,
+            training.tau(epoch),
+            training.rate(epoch),
+            training.structure_rate,
+            make_work(self.layout, batch_size, data.n_classes, training.dtype),
+        )
+
+    def held_out_error(self) -> float | None:
+        """Return the error of the most probable structure on the held-out samples."""
+        if self.held_out is None:
+            return None
+        chosen = most_probable(self.layout, self.state.phi)
+        cpts = tables_to_cpts(self.data, self.layout, self.choices, self.state.theta, chosen)
+        return error_rate(self.held_out, cpts)
+
+
+def error_rate(data: Dataset, cpts: Sequence[Cpt]) -> float:
+    """Return the weighted share of samples that tables, which may belong to a cyclic graph, put in a wrong class."""
+    # Only the names of the structure are read; the tables say who is whose parent.
+    log_joint = class_log_joint(data.codes, Structure.empty(data.names), cpts, data.n_classes)
+    wrong = log_joint.argmax(axis=1) != data.y
+    return float(data.weights @ wrong / data.weights.sum())

@@ -1,0 +1,206 @@
+"""What the searches for discriminative structures share: options, folds, threads, and the choice of gamma."""
+
+from __future__ import annotations
+
+import time
+from abc import abstractmethod
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, fields, replace
+from typing import Any, ClassVar
+
+import numba
+import numpy as np
+from numpy.typing import NDArray
+
+from milpbn.data.dataset import Dataset
+from milpbn.data.folds import stratified_folds
+from milpbn.errors import InputError
+from milpbn.learners.base import Control, Learned, Learner, setting
+from milpbn.learners.discriminative_scores import ChangingScore, Criterion
+from milpbn.learners.family_changes import Estimation, FamilyChanges
+from milpbn.network.structure import Structure
+from milpbn.scores.candidates import ParentSet
+from milpbn.scores.spec import DEFAULT_P, gamma_from_p
+
+#: Folds of the cross-validated scores and of the choice of gamma (P11, section 5).
+FOLDS = 5
+#: Values that gamma is chosen from, in nats. P11 says only that lambda = 1 / gamma is cross-validated.
+GAMMA_GRID = (1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0)
+#: Share of a time limit that the choice of gamma may take.
+SELECTION_SHARE = 0.5
+
+
+@dataclass(frozen=True)
+class Found:
+    """What a search hands back.
+
+    Attributes
+    ----------
+    parents : list of tuples of int, length N
+        Every feature's feature parents.
+    value : float
+        Their score, see `Criterion`.
+    stopped : bool
+        Time or the user ended the search.
+    details : dict
+        What the method has to add; JSON values.
+    """
+
+    parents: list[ParentSet]
+    value: float
+    stopped: bool
+    details: dict[str, Any]
+
+
+@dataclass(frozen=True, kw_only=True)
+class DiscriminativeLearner(Learner):
+    """A search over feature parents from naive Bayes, with closed-form parameters throughout (P11, section 3).
+
+    Every feature has the class as a parent. Identical samples are merged first, so that a sample of weight 2 is the
+    same as two samples: under cross-validation both are in one fold.
+    """
+
+    criterion: ClassVar[str]
+
+    evaluation: str = setting(
+        "train",
+        "where scores come from: the training rows, or 5-fold cross-validation on them as in P11",
+        choices=("train", "cv"),
+    )
+    smoothing: float = setting(1.0, "Laplace constant of the parameters")
+    zero_probability: float | None = setting(
+        None, "maximum likelihood instead of smoothing, with zero probabilities replaced by this (P11: 1e-5)"
+    )
+
+    def __post_init__(self) -> None:
+        if self.evaluation not in ("train", "cv"):
+            raise InputError(f"evaluation must be 'train' or 'cv', got {self.evaluation!r}.")
+        self.estimation  # noqa: B018  # checks its numbers
+
+    @property
+    def estimation(self) -> Estimation:
+        """How parameters follow from counts."""
+        return Estimation(self.smoothing, self.zero_probability)
+
+    @property
+    def _criterion(self) -> Criterion:
+        return Criterion(self.criterion)
+
+    @abstractmethod
+    def _search(self, score: ChangingScore, control: Control, stopping: Callable[[], bool]) -> Found:
+        """Search from naive Bayes, which is where `score` is."""
+
+    def fit(self, data: Dataset, control: Control = Control()) -> Learned:  # frozen
+        """Search for a structure, and fit its parameters to all the data."""
+        stopping = control.watch()
+        # Refuses unknown values, which the kernels would take for indices.
+        self.estimation.classifier(data, Structure.naive_bayes(data.names))
+        merged = data.merged
+        fold = _fold_numbers(merged, control.random_state) if self.evaluation == "cv" else None
+        with _threads(control.n_jobs):
+            families = FamilyChanges(merged, self.estimation, fold, parallel=control.n_jobs > 1)
+            score = ChangingScore(families, self._criterion)
+            begin = score.value
+            found = self._search(score, control, stopping)
+        c = data.n_features
+        structure = Structure(data.names, (*((*parents, c) for parents in found.parents), ()))
+        details = {
+            "score": self.criterion,
+            "naive_bayes_score": begin,
+            "final_score": found.value,
+            "arcs": sum(len(parents) for parents in found.parents),
+            "evaluations": score.evaluations,
+            "stopped_early": found.stopped,
+            **found.details,
+        }
+        options = {f.name: getattr(self, f.name) for f in fields(self)}
+        provenance = {"learner": {"name": self.name, **options}}
+        predictor = self.estimation.classifier(data, structure, provenance)
+        return Learned(predictor=predictor, structure=structure, details=details)
+
+
+@dataclass(frozen=True, kw_only=True)
+class MarginLearner(DiscriminativeLearner):
+    """A search that maximises the margin score, P11, section 4."""
+
+    criterion: ClassVar[str] = "mm"
+
+    gamma: str | float = setting(
+        gamma_from_p(DEFAULT_P),
+        "desired log-margin in nats, 1 / lambda of P11, or cv: by 5-fold cross-validation",
+    )
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.gamma != "cv":
+            try:
+                gamma = float(self.gamma)
+            except ValueError:
+                raise InputError(f"gamma must be a number of nats or cv, got {self.gamma!r}.") from None
+            object.__setattr__(self, "gamma", gamma)
+            Criterion(self.criterion, gamma)  # checks the number
+
+    @property
+    def _criterion(self) -> Criterion:
+        return Criterion(self.criterion, float(self.gamma))
+
+    def fit(self, data: Dataset, control: Control = Control()) -> Learned:  # frozen
+        """Choose gamma if it is to be chosen, by accuracy, the smaller one of equals; then search."""
+        if self.gamma != "cv":
+            learned = super().fit(data, control)
+            return replace(learned, details={"gamma": self.gamma, **learned.details})
+        begin = time.monotonic()
+        rates = self._rates(data, control)
+        gamma = max(rates, key=lambda g: (round(rates[g], 12), -g))
+        if control.time_limit is not None:
+            control = replace(control, time_limit=control.time_limit - (time.monotonic() - begin))
+        learned = replace(self, gamma=gamma).fit(data, control)
+        chosen = {"gamma_rates": {str(g): rate for g, rate in rates.items()}}
+        return replace(learned, details={**learned.details, **chosen})
+
+    def _rates(self, data: Dataset, control: Control) -> dict[float, float]:
+        """Return for every gamma of the grid the cross-validated share of samples classified correctly."""
+        self.estimation.classifier(data, Structure.naive_bayes(data.names))  # refuses unknown values
+        merged = data.merged
+        folds = stratified_folds(merged.y, _n_folds(merged), control.random_state)
+        trial = replace(control, report=lambda line: None)
+        if control.time_limit is not None:
+            trials = len(GAMMA_GRID) * len(folds)
+            trial = replace(trial, time_limit=SELECTION_SHARE * control.time_limit / trials)
+        rates = {}
+        for gamma in GAMMA_GRID:
+            right = 0.0
+            for train, held_out in folds:
+                learned = replace(self, gamma=gamma).fit(merged.take(train), trial)
+                test = merged.take(held_out)
+                hits = learned.predictor.predict(test) == np.array(learned.predictor.classes)[test.y]
+                right += float(test.weights[hits].sum())
+            rates[gamma] = right / float(merged.weights.sum())
+            control.report(f"gamma = {gamma:g}: accuracy {100 * rates[gamma]:.2f} % in cross-validation")
+        return rates
+
+
+def _n_folds(data: Dataset) -> int:
+    if data.n_samples < 2:
+        raise InputError(f"Cross-validation needs two different samples; {data.name!r} has {data.n_samples}.")
+    return min(FOLDS, data.n_samples)
+
+
+def _fold_numbers(data: Dataset, random_state: int) -> NDArray[np.int32]:
+    """Return the fold of every sample, int32 array, shape (M,)."""
+    fold = np.empty(data.n_samples, dtype=np.int32)
+    for number, (_, held_out) in enumerate(stratified_folds(data.y, _n_folds(data), random_state)):
+        fold[held_out] = number
+    return fold
+
+
+@contextmanager
+def _threads(count: int) -> Iterator[None]:
+    """Let numba use so many threads."""
+    before = numba.get_num_threads()
+    numba.set_num_threads(max(1, min(count, numba.config.NUMBA_NUM_THREADS)))
+    try:
+        yield
+    finally:
+        numba.set_num_threads(before)

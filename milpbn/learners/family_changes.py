@@ -1,0 +1,300 @@
+"""What feature parents change in the log-joint: tables log theta(x_i | x_S, c) - log theta(x_i | c) of families.
+
+A classifier that starts as naive Bayes and gains feature parents has the log-joint of naive Bayes plus one such table
+for every feature with feature parents, because parameters are closed-form functions of counts. The tables have the
+layout of `milpbn.scores.products.Tables`, so that the kernels there add and score them.
+
+Under cross-validation a sample is scored with the parameters of the other folds. Its fold is then a digit of its cell,
+and every fold has its own rows in the table: everything behind the counting stays as it is for training rows.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+from numba import njit, prange
+from numpy.typing import NDArray
+
+from milpbn.data.dataset import Dataset
+from milpbn.errors import InputError
+from milpbn.memory import require_memory
+from milpbn.network.classifier import Classifier
+from milpbn.network.cpt import Cpt
+from milpbn.network.structure import Structure
+from milpbn.scores.candidates import ParentSet
+from milpbn.scores.products import CHUNKS, Tables, add_columns, table_spreads
+
+#: A feature and a set of feature parents for it.
+Family = tuple[int, ParentSet]
+#: Numbers that the tables made at a time may hold: 256 MiB.
+PORTION = 1 << 25
+
+
+@dataclass(frozen=True)
+class Estimation:
+    """How parameters follow from counts.
+
+    Attributes
+    ----------
+    smoothing : float
+        Laplace constant a > 0.
+    zero_probability : float or None
+        Instead of smoothing: maximum likelihood, every probability 0 replaced by this one and the row scaled to
+        sum to 1 again (P11, section 5, has 1e-5). Rows without counts are uniform.
+
+    Raises
+    ------
+    InputError
+        If a number is out of range.
+    """
+
+    smoothing: float = 1.0
+    zero_probability: float | None = None
+
+    def __post_init__(self) -> None:
+        zero = self.zero_probability
+        if zero is not None and not 0 < zero < 1:
+            raise InputError(f"zero_probability must lie between 0 and 1, both excluded, got {zero}.")
+        if zero is None and not (self.smoothing > 0 and math.isfinite(self.smoothing)):
+            raise InputError(
+                f"smoothing must be a positive finite number, got {self.smoothing}; "
+                "for maximum likelihood give zero_probability."
+            )
+
+    def classifier(
+        self, data: Dataset, structure: Structure, provenance: Mapping[str, Any] | None = None
+    ) -> Classifier:
+        """Return the classifier with the parameters of all the data; `provenance` goes with it.
+
+        Raises
+        ------
+        InputError
+            As `milpbn.network.fit_cpts`.
+        """
+        zero = self.zero_probability
+        if zero is None:
+            return Classifier.fit(data, structure, self.smoothing, provenance)
+        plain = Classifier.fit(data, structure, 0.0, provenance)
+        return replace(plain, cpts=tuple(_without_zeros(cpt, zero) for cpt in plain.cpts))
+
+
+def _without_zeros(cpt: Cpt, zero: float) -> Cpt:
+    table = np.where(cpt.table > 0, cpt.table, zero)
+    return replace(cpt, table=table / table.sum(axis=-1, keepdims=True))
+
+
+class Changes(NamedTuple):
+    """Tables of some families, and by how much each can lower or raise a log-margin at most, shape (K,)."""
+
+    tables: Tables
+    spreads: NDArray[np.float64]
+
+
+class FamilyChanges:
+    """Counts the data, and makes the tables of families.
+
+    Parameters
+    ----------
+    data : Dataset
+        Training samples without unknown values.
+    estimation : Estimation
+        How parameters follow from counts.
+    fold : int array, shape (M,), optional
+        Number of each sample's fold, from 0: its parameters come from the other folds. Without it they come from
+        all samples.
+    parallel : bool
+        Use numba's threads.
+    """
+
+    def __init__(
+        self,
+        data: Dataset,
+        estimation: Estimation,
+        fold: NDArray[np.integer] | None = None,
+        *,
+        parallel: bool = False,
+    ) -> None:
+        self.data = data
+        self.parallel = parallel
+        self._constants = estimation.smoothing, estimation.zero_probability or 0.0
+        self._n_folds = 1 if fold is None else int(fold.max()) + 1
+        self._fold = np.zeros(data.n_samples, dtype=np.int32) if fold is None else fold.astype(np.int32)
+        self._states: list[int] = data.n_states.tolist()
+        features = np.ascontiguousarray(data.X.T)
+        # As a child, a feature comes with the fold in front of its state.
+        children = features + self._fold * data.n_states[:-1, None].astype(np.int32)
+        self._codes = np.concatenate([features, children])
+        self._true = np.ascontiguousarray(data.y)
+
+    def naive_bayes(self) -> NDArray[np.float64]:
+        """Return log P(c, z_m) of naive Bayes in nats, float64 array, shape (M, C)."""
+        N, C, F = self.data.n_features, self.data.n_classes, self._n_folds
+        cells = self._true.astype(np.int64) * F + self._fold
+        counts = np.bincount(cells, weights=self.data.weights, minlength=C * F).reshape(1, C, F)
+        prior = _leave_out(np.ascontiguousarray(counts.transpose(0, 2, 1)))[0].T.copy()
+        _to_logarithms(prior, C, *self._constants)
+        logits = np.ascontiguousarray(prior.T[self._fold])
+        features = self._tables([(i, ()) for i in range(N)], change=False)
+        add_columns(features, np.arange(N), np.ones(N), logits, self.parallel)
+        return logits
+
+    def changes(self, families: Sequence[Family]) -> Changes:
+        """Return the tables of some families, column k that of ``families[k]``.
+
+        Raises
+        ------
+        InputError
+            If they would not fit the machine's memory.
+        """
+        tables = self._tables(families, change=True)
+        return Changes(tables, table_spreads(tables))
+
+    def portions(self, families: Sequence[Family]) -> Iterator[Sequence[Family]]:
+        """Cut a list of families into parts whose tables hold at most `PORTION` numbers, where one does not alone."""
+        sizes = self._sizes(families) * self.data.n_classes
+        begin, total = 0, 0
+        for k, size in enumerate(sizes.tolist()):
+            if k > begin and total + size > PORTION:
+                yield families[begin:k]
+                begin, total = k, 0
+            total += size
+        if begin < len(families):
+            yield families[begin:]
+
+    def _sizes(self, families: Sequence[Family]) -> NDArray[np.int64]:
+        states = self._states
+        sizes = [self._n_folds * states[i] * math.prod(states[j] for j in parents) for i, parents in families]
+        return np.array(sizes, dtype=np.int64)
+
+    def _tables(self, families: Sequence[Family], *, change: bool) -> Tables:
+        K, C, N = len(families), self.data.n_classes, self.data.n_features
+        sizes = self._sizes(families)
+        require_memory(
+            8 * C * int(sizes.sum()),
+            f"The tables of {K} parent sets",
+            "use fewer features, fewer states, or fewer feature parents",
+        )
+        width = 1 + max((len(parents) for _, parents in families), default=0)
+        rows = np.full((K, width), -1, dtype=np.int64)
+        strides = np.zeros((K, width), dtype=np.int64)
+        for k, (child, parents) in enumerate(families):
+            rows[k, : len(parents) + 1] = (N + child, *parents)
+            stride = self._n_folds * self._states[child]
+            strides[k, 0] = 1
+            for t, j in enumerate(parents, start=1):
+                strides[k, t] = stride
+                stride *= self._states[j]
+        each = np.arange(K)
+        start = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+        tables = Tables(
+            self._codes,
+            self._true,
+            rows,
+            strides,
+            sizes,
+            each,
+            each,
+            start[:-1],
+            np.zeros((int(start[-1]), C)),
+            np.arange(K + 1),
+            each,
+            self.data.weights,
+        )
+        states = self.data.n_states[[child for child, _ in families]]
+        fill = _fill_parallel if self.parallel else _fill
+        fill(tables, states, self._n_folds, *self._constants, change)
+        return tables
+
+
+@njit(cache=True, nogil=True)
+def column_cells(tables, k):  # type: ignore[no-untyped-def]
+    """Return the cell of every sample in the domain of column k, int64 array, shape (M,)."""
+    d = tables.domain[k]
+    cells = np.zeros(tables.codes.shape[1], dtype=np.int64)
+    for t in range(tables.rows.shape[1]):
+        if tables.rows[d, t] < 0:
+            break
+        stride, codes = tables.strides[d, t], tables.codes[tables.rows[d, t]]
+        for m in range(len(cells)):
+            cells[m] += stride * codes[m]
+    return cells
+
+
+@njit(cache=True, nogil=True)
+def _leave_out(counts):  # type: ignore[no-untyped-def]
+    """Return for every fold the counts of the others; of a single fold its own; float64 array, shape (n, F, w).
+
+    The others are added up, not subtracted from the total, so that a count of 0 is exactly 0.
+    """
+    n, F, width = counts.shape
+    if F == 1:
+        return counts
+    out = np.zeros_like(counts)
+    for h in range(n):
+        for f in range(F):
+            for g in range(F):
+                if g != f:
+                    for j in range(width):
+                        out[h, f, j] += counts[h, g, j]
+    return out
+
+
+@njit(cache=True, nogil=True)
+def _to_logarithms(counts, states, smoothing, zero):  # type: ignore[no-untyped-def]
+    """Replace counts, shape (rows * states, C), by log-probabilities over the states: see `Estimation`."""
+    for first in range(0, counts.shape[0], states):
+        for c in range(counts.shape[1]):
+            total = 0.0
+            for r in range(first, first + states):
+                total += counts[r, c]
+            if zero == 0.0:
+                total = np.log(total + smoothing * states)
+                for r in range(first, first + states):
+                    counts[r, c] = np.log(counts[r, c] + smoothing) - total
+                continue
+            mass = 0.0
+            for r in range(first, first + states):
+                p = 1.0 / states if total == 0.0 else counts[r, c] / total
+                counts[r, c] = p if p > 0.0 else zero
+                mass += counts[r, c]
+            for r in range(first, first + states):
+                counts[r, c] = np.log(counts[r, c] / mass)
+
+
+@njit(cache=True, nogil=True)
+def _fill_column(tables, states, n_folds, smoothing, zero, change, k):  # type: ignore[no-untyped-def]
+    Q = tables.values.shape[1]
+    size = tables.sizes[k]
+    table = tables.values[tables.start[k] : tables.start[k] + size]
+    cells = column_cells(tables, k)
+    for m in range(len(cells)):
+        table[cells[m], tables.true[m]] += tables.weights[m]
+    block = n_folds * states[k]
+    table[:] = _leave_out(table.reshape(size // block, n_folds, states[k] * Q)).reshape(size, Q)
+    plain = np.zeros((block, Q))
+    if change:
+        for r in range(size):
+            plain[r % block] += table[r]
+        _to_logarithms(plain, states[k], smoothing, zero)
+    _to_logarithms(table, states[k], smoothing, zero)
+    for r in range(size):
+        table[r] -= plain[r % block]
+
+
+@njit(cache=True, nogil=True)
+def _fill(tables, states, n_folds, smoothing, zero, change):  # type: ignore[no-untyped-def]
+    """Count every column's family, and write its table: log theta, or with `change` the difference to no parents."""
+    for k in range(len(tables.columns)):
+        _fill_column(tables, states, n_folds, smoothing, zero, change, k)
+
+
+@njit(cache=True, nogil=True, parallel=True)
+def _fill_parallel(tables, states, n_folds, smoothing, zero, change):  # type: ignore[no-untyped-def]
+    K = len(tables.columns)
+    for chunk in prange(CHUNKS):
+        for k in range(chunk * K // CHUNKS, (chunk + 1) * K // CHUNKS):
+            _fill_column(tables, states, n_folds, smoothing, zero, change, k)

@@ -1,0 +1,96 @@
+"""Bayesian multinets: a Chow-Liu tree of the features for every class (Friedman et al. 1997, section 4.2)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from milpbn.data.dataset import Dataset
+from milpbn.learners.base import Control, Learned, Learner, setting
+from milpbn.learners.closed_form import check_data
+from milpbn.learners.forests import ForestOptions
+from milpbn.network.classifier import Classifier, Source
+from milpbn.network.cpt import class_log_joint, fit_cpts
+from milpbn.network.margins import log_posterior
+from milpbn.network.structure import Structure
+
+
+@dataclass(frozen=True, eq=False)
+class Multinet:
+    """A network of the features for every class, and the probabilities of the classes.
+
+    Attributes
+    ----------
+    networks : tuple of Classifier, length C
+        Fitted on the rows of one class each. No feature is joined with the class variable, whose own table is not used.
+    log_prior : float64 array, shape (C,)
+        log P(c) in nats.
+    """
+
+    networks: tuple[Classifier, ...]
+    log_prior: NDArray[np.float64]
+
+    @property
+    def classes(self) -> tuple[str, ...]:
+        """Labels of the classes, in the order of the columns of the log-joint."""
+        return self.networks[0].classes
+
+    def predict_log_joint(self, source: Source) -> NDArray[np.float64]:
+        """Return log P(c) + log P(x_m | c) in nats, shape (M, C); for sources see `Classifier.encode`."""
+        codes = self.networks[0].encode(source).codes
+        columns = [class_log_joint(codes, n.structure, n.cpts[:-1], 1)[:, 0] for n in self.networks]
+        return np.column_stack(columns) + self.log_prior
+
+    def predict_proba(self, source: Source) -> NDArray[np.float64]:
+        """Return P(c | x_m), shape (M, C); uniform where every class has probability 0."""
+        return np.exp(log_posterior(self.predict_log_joint(source)))
+
+    def predict(self, source: Source) -> NDArray[np.object_]:
+        """Return the label of each sample's most probable class, shape (M,); ties go to the first class."""
+        return np.array(self.classes, dtype=object)[self.predict_log_joint(source).argmax(axis=1)]
+
+
+@dataclass(frozen=True, kw_only=True)
+class MultinetLearner(ForestOptions, Learner):
+    """One Chow-Liu tree or forest for every class, drawn and penalised on the class's own rows.
+
+    Attributes
+    ----------
+    smoothing : float
+        Laplace constant a >= 0 of the parameters.
+    """
+
+    name = "multinet"
+    summary = (
+        "Multinet: a Chow-Liu tree of the features for every class; no acyclic graph over the variables."
+    )
+    reference = "Friedman, Geiger & Goldszmidt 1997, section 4.2; Ihler's slides."
+
+    smoothing: float = setting(1.0, "Laplace constant of the parameters.")
+
+    def fit(self, data: Dataset, control: Control = Control()) -> Learned:  # frozen
+        """Learn the networks; the structure is None, the details hold the edges of every class.
+
+        Raises
+        ------
+        InputError
+            As `Learner.fit`, and if a class has too few rows for the penalty.
+        """
+        check_data(data, self.smoothing)
+        trees: list[Classifier] = []
+        for c in range(data.n_classes):
+            own = data.take(np.flatnonzero(data.y == c))
+            above = np.full(data.n_features, -1, dtype=np.int64)
+            if own.n_samples:
+                features = replace(own, variables=own.variables[:-1], codes=own.X)
+                above, _ = self.grow(features, self.smoothing, control, conditional=False, root=0)
+            structure = Structure(data.names, (*(() if j < 0 else (int(j),) for j in above), ()))
+            trees.append(Classifier.fit(own, structure, self.smoothing))
+            control.report(f"{data.variables[-1].states[c]}: {len(structure.arcs)} edges")
+        prior = fit_cpts(data, Structure.empty(data.names), self.smoothing)[-1].table
+        with np.errstate(divide="ignore"):
+            predictor = Multinet(tuple(trees), np.log(prior))
+        edges = {label: len(n.structure.arcs) for label, n in zip(predictor.classes, trees, strict=True)}
+        return Learned(predictor=predictor, structure=None, details={"edges": edges})

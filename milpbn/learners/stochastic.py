@@ -1,0 +1,73 @@
+"""Stochastic search: random orders, each climbed from, and random changes of the best structure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from milpbn.data.dataset import Dataset
+from milpbn.learners.base import Control, setting
+from milpbn.learners.closed_form import Found
+from milpbn.learners.decomposable import Decomposable, problem_of
+from milpbn.learners.local_search import search
+from milpbn.learners.orders import best_for_order
+from milpbn.network.structure import Structure
+from milpbn.scores.problem import Problem
+
+
+@dataclass(frozen=True, kw_only=True)
+class Stochastic(Decomposable):
+    """Local search with random restarts, for every generative score.
+
+    A restart draws an order of the variables, takes the best parent sets that it allows (for AICc those of AIC), and
+    climbs by choosing one variable's parents anew at a time. The best structure of all restarts is then changed at
+    random and climbed from again, several times.
+
+    Attributes
+    ----------
+    restarts : int
+        Random orders.
+    changes : int
+        Random changes of the best structure.
+    """
+
+    name = "stochastic"
+    summary = "Local search from random orders, and random changes of the best structure."
+    reference = "Ihler's slides."
+
+    restarts: int = setting(20, "Random orders to climb from.")
+    changes: int = setting(20, "Random changes of the best structure to climb from.")
+
+    def search(self, data: Dataset, control: Control) -> Found:
+        """Return the best structure found; its score is in the details."""
+        stopping = control.watch()
+        problem = problem_of(data, self.spec(), control)
+        found: list[float] = []
+
+        def tell(structure: Structure) -> None:
+            choice = problem.choice(structure)
+            assert choice is not None
+            found.append(problem.value(problem.indicator(choice)))
+            control.report(f"{found[-1]:.6f} nats")
+
+        best = search(
+            problem,
+            self._starts(problem, control.random_state),
+            random_state=control.random_state,
+            restarts=self.changes,
+            stopping=stopping,
+            found=tell,
+        )
+        assert best is not None  # nothing forbids the empty structure
+        return best, {"score": found[-1]}
+
+    def _starts(self, problem: Problem, random_state: int) -> Iterator[Structure]:
+        # A stream of its own: the search draws from the seed itself.
+        rng = np.random.default_rng([random_state, 1])
+        yield Structure.empty(problem.candidates.names)
+        weights = problem.linear - (0.0 if problem.curve is None else problem.curve.parameters)
+        for _ in range(self.restarts):
+            order = rng.permutation(problem.candidates.n_variables)
+            yield problem.candidates.structure(best_for_order(problem.candidates, weights, order))

@@ -1,0 +1,173 @@
+"""Support vector machine with a Gaussian kernel on indicator vectors: P12's black box to compare with."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import Any
+
+import numpy as np
+from joblib import Parallel, delayed
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+from sklearn.preprocessing import OneHotEncoder
+from sklearn.svm import SVC
+
+from milpbn.data.dataset import Dataset, Variable
+from milpbn.errors import InputError
+from milpbn.learners.base import Control, Learned, Learner, setting
+from milpbn.network.classifier import Source, encode
+from milpbn.selection import validation_parts
+
+#: P12, section 6: all combinations of the kernel's width and the trade-off factor.
+SIGMAS = tuple(2.0**k for k in range(-5, 6))
+COSTS = tuple(2.0**k for k in range(-3, 6))
+
+
+@dataclass(frozen=True, eq=False)
+class SvmClassifier:
+    """A fitted machine; `predict` takes what a `Classifier` takes.
+
+    Attributes
+    ----------
+    variables : tuple of Variable
+        Features first, the class variable last.
+    machine : sklearn.svm.SVC
+        On the indicators of the features' states; the indicators of a value without a state are all 0.
+    """
+
+    variables: tuple[Variable, ...]
+    machine: SVC
+
+    @property
+    def classes(self) -> tuple[str, ...]:
+        """Labels of all classes; those without training rows are never predicted."""
+        return self.variables[-1].states
+
+    def predict(self, source: Source) -> NDArray[np.object_]:
+        """Return the label of each sample's class, shape (M,)."""
+        found = self.machine.predict(indicators(encode(source, self.variables)))
+        return np.array(self.classes, dtype=object)[found]
+
+
+def indicators(data: Dataset) -> csr_array:
+    """Return one column per state of every feature, shape (M, states); 1 where a sample has the state."""
+    states = [np.arange(v.n_states) for v in data.variables[:-1]]
+    return csr_array(OneHotEncoder(categories=states, handle_unknown="ignore").fit_transform(data.X))
+
+
+def fit_machine(data: Dataset, sigma: float, cost: float) -> SvmClassifier:
+    """Fit scikit-learn's LIBSVM with the kernel exp(-|x - x'|^2 / (2 sigma^2)) and weighted slacks.
+
+    Parameters
+    ----------
+    data : Dataset
+        Training data; a weight multiplies its sample's part of the loss.
+    sigma : float
+        Width of the kernel; two samples that differ in d features have a squared distance of 2 d.
+    cost : float
+        C, what a unit of slack costs.
+    """
+    machine = SVC(C=cost, gamma=1.0 / (2.0 * sigma**2))
+    machine.fit(indicators(data), data.y, sample_weight=data.weights)
+    return SvmClassifier(data.variables, machine)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Svm(Learner):
+    """Support vector machine, its two parameters chosen by validation as P12 chooses gamma.
+
+    Attributes
+    ----------
+    cost : float or None
+        C; None: the best of `COSTS`.
+    sigma : float or None
+        Width of the kernel; None: the best of `SIGMAS`.
+    """
+
+    name = "svm"
+    summary = "Support vector machine with a Gaussian kernel on indicators; no graph at all."
+    reference = "Peharz & Pernkopf 2012, section 6; Chang & Lin 2011."
+
+    cost: float | None = setting(None, "C, what a unit of slack costs; otherwise by validation.")
+    sigma: float | None = setting(None, "Width of the kernel; otherwise by validation.")
+
+    def __post_init__(self) -> None:
+        for name in ("cost", "sigma"):
+            value = getattr(self, name)
+            if value is not None and not 0 < value < np.inf:
+                raise InputError(f"{name} must be a positive number, got {value}.")
+
+    def fit(self, data: Dataset, control: Control = Control()) -> Learned:
+        """Choose the parameters and fit on all rows.
+
+        Raises
+        ------
+        InputError
+            If there is only one class, or too few rows to validate on.
+        """
+        if len(np.unique(data.y)) < 2:
+            raise InputError(f"The data {data.name!r} has one class only; there is nothing to separate.")
+        grid = list(
+            product(
+                SIGMAS if self.sigma is None else (self.sigma,), COSTS if self.cost is None else (self.cost,)
+            )
+        )
+        chosen = grid[0]
+        details: dict[str, Any] = {}
+        if len(grid) > 1:
+            chosen, details = _validate(data, grid, control)
+        sigma, cost = chosen
+        control.report(f"fitting sigma = {sigma:g}, C = {cost:g} on {data.n_samples} rows")
+        predictor = fit_machine(data, sigma, cost)
+        vectors = int(predictor.machine.n_support_.sum())
+        return Learned(
+            predictor=predictor,
+            structure=None,
+            details={"sigma": sigma, "cost": cost, "support_vectors": vectors, **details},
+        )
+
+
+def _validate(
+    data: Dataset, grid: Sequence[tuple[float, float]], control: Control
+) -> tuple[tuple[float, float], dict[str, Any]]:
+    """Return the pair with the most weight classified correctly on held-out rows; the first of equals.
+
+    A pair counts once it was tried on all parts; when time is over, the best of those wins.
+    """
+    stopping = control.watch()
+    parts = validation_parts(data.y, control.random_state)
+    best, right = grid[len(grid) // 2], -1.0
+    tried = 0
+    with Parallel(n_jobs=control.n_jobs, prefer="threads") as workers:
+        for pair in grid:
+            if stopping():
+                break
+            scores: list[float] = workers(
+                delayed(_right)(data, np.asarray(fit), np.asarray(held), pair, stopping)
+                for fit, held in parts
+            )
+            if np.isnan(scores).any():
+                break
+            tried += 1
+            share = sum(scores) / sum(float(data.weights[held].sum()) for _, held in parts)
+            if share > right:
+                best, right = pair, share
+                control.report(f"sigma = {pair[0]:g}, C = {pair[1]:g}: {100 * share:.2f} % on held-out rows")
+    return best, {"validation_accuracy": None if tried == 0 else right, "tried": tried}
+
+
+def _right(
+    data: Dataset,
+    fit: NDArray[np.integer],
+    held: NDArray[np.integer],
+    pair: tuple[float, float],
+    stopping: Callable[[], bool],
+) -> float:
+    """Return the weight of the held-out rows that a machine classifies correctly; NaN if it was not tried."""
+    if stopping():
+        return float("nan")
+    part = data.take(held)
+    found = fit_machine(data.take(fit), *pair).machine.predict(indicators(part))
+    return float(part.weights[found == part.y].sum())

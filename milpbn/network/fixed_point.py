@@ -1,0 +1,102 @@
+"""Classifiers with few bits per parameter: what a microcontroller or a circuit would compute (P11, section 5)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from milpbn.data.dataset import Dataset
+from milpbn.errors import InputError
+from milpbn.network.classifier import Classifier, Source
+from milpbn.network.cpt import class_log_joint
+from milpbn.network.evaluation import accuracy
+
+#: Most bits of a parameter; sums over variables then still fit 64-bit integers and float64 alike.
+MOST_BITS = 52
+
+
+@dataclass(frozen=True, eq=False)
+class FixedPointClassifier:
+    """A classifier whose parameters -log theta are unsigned fixed-point numbers, summed without rounding.
+
+    Attributes
+    ----------
+    classifier : Classifier
+        Where the parameters come from.
+    integer_bits, fraction_bits : int
+        A parameter is a multiple of 2^-fraction_bits below 2^integer_bits. Negative fraction bits leave out the
+        lowest integer bits, as P11's widths below 12 do.
+    """
+
+    classifier: Classifier
+    integer_bits: int
+    fraction_bits: int
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.integer_bits + self.fraction_bits <= MOST_BITS or self.integer_bits < 1:
+            raise InputError(
+                f"A parameter needs 1 to {MOST_BITS} bits, one of them an integer bit; got "
+                f"{self.integer_bits} integer and {self.fraction_bits} fraction bits."
+            )
+
+    @property
+    def classes(self) -> tuple[str, ...]:
+        """Labels of the classes, in the order of the columns of `costs`."""
+        return self.classifier.classes
+
+    def stored(self, probabilities: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return floor(-log theta 2^fraction_bits), at most the largest number; whole numbers, same shape."""
+        largest = 2.0 ** (self.integer_bits + self.fraction_bits) - 1.0
+        with np.errstate(divide="ignore"):
+            return np.minimum(np.floor(-np.log(probabilities) * 2.0**self.fraction_bits), largest)
+
+    def costs(self, source: Source) -> NDArray[np.int64]:
+        """Return the sum of the stored numbers of every class, int64 array, shape (M, C); the least wins."""
+        own = self.classifier
+        codes = own.encode(source).codes
+        sums = class_log_joint(codes, own.structure, own.cpts, len(own.classes), self.stored)
+        return sums.astype(np.int64)
+
+    def predict(self, source: Source) -> NDArray[np.object_]:
+        """Return the label of each sample's class, shape (M,); ties go to the first class."""
+        return np.array(self.classes, dtype=object)[self.costs(source).argmin(axis=1)]
+
+
+def enough_integer_bits(classifier: Classifier) -> int:
+    """Return the fewest integer bits whose range holds every parameter -log theta with theta > 0."""
+    largest = max(float(-np.log(cpt.table[cpt.table > 0].min())) for cpt in classifier.cpts)
+    return max(1, int(np.floor(np.log2(max(largest, 1.0)))) + 1)
+
+
+def accuracy_by_width(
+    classifier: Classifier, data: Dataset, integer_bits: int, widest: int
+) -> list[tuple[int, float]]:
+    """Return how often a classifier is right with every number of bits per parameter, the lowest bits cut first.
+
+    Parameters
+    ----------
+    classifier : Classifier
+        What to store.
+    data : Dataset
+        Samples whose class is known, encoded with the classifier's variables.
+    integer_bits : int
+        Integer bits of the full format; P11 has 12.
+    widest : int
+        Its width.
+
+    Returns
+    -------
+    list of (int, float)
+        Bits per parameter from `widest` down to 1, and the share of correctly classified weight.
+
+    Raises
+    ------
+    InputError
+        If a format has no bits or too many, or no sample has a known class.
+    """
+    return [
+        (width, accuracy(FixedPointClassifier(classifier, integer_bits, width - integer_bits), data))
+        for width in range(widest, 0, -1)
+    ]

@@ -1,0 +1,32 @@
+"""What HiGHS does wrong, and what is done about it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from running import random_data
+
+from milpbn import Constraints, Score, Structure, rescore, solve
+
+
+@pytest.mark.parametrize("acyclicity", ["order", "cluster"])
+def test_a_point_that_highs_calls_infeasible_after_its_proof(acyclicity):
+    # At a feasibility tolerance of 1e-9, HiGHS 1.15.1 ended this run with "Solve error".
+    data = random_data([3, 2], n_features=4, max_states=3, n_samples=60)
+    names = data.names
+    arcs = [(names[-1], name) for name in names[:-1]]
+    allowed = {("X2", "X3"), ("X3", "X2")}
+    forbid = [(a, b) for a in names[:-1] for b in names[:-1] if a != b and (a, b) not in {*allowed}]
+    rules = Constraints(required=tuple(arcs), forbidden=tuple(forbid))
+    score = Score(name="aicc", max_parents=2, class_parents=False)
+    start = Structure.from_mapping(names, {"X1": ["C"], "X2": ["C"], "X3": ["X2", "C"], "X4": ["C"], "C": []})
+    result = solve(
+        data, score, constraints=rules, backend="highs", acyclicity=acyclicity, start=start, reduce=False
+    )
+    others = [{"X2": ["C"], "X3": ["C"]}, {"X2": ["X3", "C"], "X3": ["C"]}, {"X2": ["C"], "X3": ["X2", "C"]}]
+    values = [
+        rescore(data, Structure.from_mapping(names, {"X1": ["C"], "X4": ["C"], "C": [], **other}), score)
+        for other in others
+    ]
+    assert result.optimal
+    assert result.objective == pytest.approx(np.max(values))

@@ -1,0 +1,71 @@
+"""``milpbn compare`` and ``milpbn precision``."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from cli_common import run
+
+
+def test_compare(tmp_path: Path) -> None:
+    output = tmp_path / "figures.json"
+    done = run(
+        "compare", "instance:corral", "--learners", "sm,tan,naive-bayes", "--p", "0.9",
+        "--test-share", "0.25", "--time-limit", "60", "--output", output,
+    )  # fmt: skip
+    assert done.exit_code == 0, done.output
+    assert "96 training rows, 32 test rows" in done.output
+    figures = json.loads(output.read_text())
+    assert [row["name"] for row in figures["rows"]] == ["sm", "tan", "naive-bayes"]
+    sm, tan, nb = figures["rows"]
+    assert sm["gap"] <= 1e-6
+    assert sm["score"] >= max(tan["score"], nb["score"])
+    assert tan["gap"] > 0
+    assert figures["test_samples"] == 32
+
+
+def test_compare_without_test_rows() -> None:
+    done = run("compare", "instance:corral", "--learners", "naive-bayes", "--test-share", "0", "-q")
+    assert done.exit_code == 0
+    assert "128 training rows, no test rows" in done.output
+
+
+@pytest.mark.parametrize(
+    ("arguments", "part"),
+    [
+        (["--learners", "nothing"], "'nothing'"),
+        (["--score", "sm"], "--learners"),
+        (["--p", "cv"], "one gamma"),
+        (["--test-share", "1"], "--test-share"),
+        (["--output", "no/such/folder/x.json"], "--output"),
+    ],
+)
+def test_compare_refuses(arguments: list[str], part: str) -> None:
+    done = run("compare", "instance:corral", *arguments)
+    assert done.exit_code == 2
+    assert part in done.output
+    assert "Traceback" not in done.output
+
+
+def test_precision(tmp_path: Path) -> None:
+    classifier = tmp_path / "classifier.json"
+    assert run("learn", "tan", "instance:corral", "-q", "--classifier", classifier).exit_code == 0
+    shown = run("precision", classifier, "instance:corral", "--integer-bits", "4", "--bits", "20")
+    assert shown.exit_code == 0, shown.output
+    assert len(shown.output.splitlines()) == 23
+    figures = json.loads(run("precision", classifier, "instance:corral", "--bits", "20", "--json").output)
+    assert figures["widths"][0] == {"bits": 20, "accuracy": figures["double"]}
+    assert len(figures["widths"]) == 20
+
+
+def test_precision_refuses(tmp_path: Path) -> None:
+    missing = run("precision", tmp_path / "none.json", "instance:corral")
+    assert missing.exit_code == 2
+    assert "none.json" in missing.output
+    classifier = tmp_path / "classifier.json"
+    run("learn", "naive-bayes", "instance:corral", "-q", "--classifier", classifier)
+    wide = run("precision", classifier, "instance:corral", "--bits", "100")
+    assert wide.exit_code == 2
+    assert "52 bits" in wide.output

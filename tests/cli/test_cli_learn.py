@@ -1,0 +1,239 @@
+"""``milpbn learn``: every learner as a command, its options, files, and the gap to a bound."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import signal
+import subprocess
+import sys
+from dataclasses import dataclass, fields
+from pathlib import Path
+
+import click
+import pytest
+from cli_common import QUICK, run, toy_rows, write_csv
+
+import milpbn
+from milpbn.cli.app import app
+from milpbn.cli.learn import LearnGroup
+from milpbn.cli.learners import learner_options, option_name
+from milpbn.learners.base import Control, Learned, Learner, setting
+from milpbn.learners.registry import LEARNERS, get_learner
+from milpbn.network import load_classifier, read_structure
+
+
+def test_help_lists_every_learner() -> None:
+    listed = run("learn")
+    assert listed.exit_code == 0
+    assert listed.output == run("learn", "--help").output
+    assert all(name in listed.output for name in LEARNERS)
+
+
+@pytest.mark.parametrize("name", LEARNERS)
+def test_every_learner_has_a_command_with_its_options(name: str) -> None:
+    shown = run("learn", name, "--help")
+    assert shown.exit_code == 0
+    assert f"milpbn learn {name}" in shown.output
+    group = app.commands["learn"]
+    assert isinstance(group, LearnGroup)
+    parameters = group.get_command(click.Context(group), name).params
+    flags = [flag for p in parameters for flag in (*p.opts, *p.secondary_opts)]
+    assert len(flags) == len(set(flags))
+    names = [p.name for p in parameters]
+    assert len(names) == len(set(names))
+    for field in fields(get_learner(name)):
+        assert option_name(field.name) in flags
+
+
+def test_an_unknown_learner_is_a_sentence() -> None:
+    done = run("learn", "nobody", "x.csv")
+    assert done.exit_code == 2
+    assert "naive-bayes" in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+def test_options_take_the_types_of_the_fields() -> None:
+    @dataclass(frozen=True, kw_only=True)
+    class Odd(Learner):
+        name = "odd"
+        rate: float = setting(0.5, "A rate.")
+        count: int | None = setting(None, "A count.")
+        lambda_: str | float = setting("cv", "A number or cv.")
+        names: tuple[str, ...] | str = setting("all", "Names.")
+        sizes: tuple[int, ...] = setting((1, 2), "Sizes.")
+        rates: tuple[float, ...] = setting((), "Rates.")
+        flag: bool = setting(True, "A flag.")
+        word: str = setting("a", "A word.", choices=("a", "b"))
+
+        def fit(self, data: object, control: Control | None = None) -> Learned:
+            raise NotImplementedError
+
+    seen: dict[str, object] = {}
+
+    @click.command()
+    @learner_options(Odd)
+    def command(options: dict[str, object]) -> None:
+        seen.update(options)
+
+    command.main([], standalone_mode=False)
+    assert seen == {}
+    text = "--rate 2 --count 3 --lambda 1e-2 --sizes 3,4 --rates 0.5,1 --no-flag --word b"
+    command.main([*text.split(), "--names", '"a,b",c'], standalone_mode=False)
+    assert seen == {
+        "rate": 2.0,
+        "count": 3,
+        "lambda_": 0.01,
+        "names": ("a,b", "c"),
+        "sizes": (3, 4),
+        "rates": (0.5, 1.0),
+        "flag": False,
+        "word": "b",
+    }
+    assert Odd(**seen).count == 3
+    command.main(["--lambda", "cv"], standalone_mode=False)
+    assert seen["lambda_"] == "cv"
+    for bad in (["--count", "x"], ["--sizes", "1,x"], ["--word", "c"], ["--rate", "nan"]):
+        with pytest.raises(click.BadParameter):
+            command.main(bad, standalone_mode=False)
+
+
+def test_structure_and_classifier_files(shop: Path, tmp_path: Path) -> None:
+    files = ["--output", tmp_path / "s.json", "--classifier", tmp_path / "c.json"]
+    done = run("learn", "tan", shop / "toy.csv", "--root", "b", *files)
+    assert done.exit_code == 0, done.output
+    table = milpbn.read_table(shop / "toy.csv")
+    structure = read_structure(tmp_path / "s.json", table.dataset().names)
+    assert structure.to_mapping()["b"] == ["class"]
+    classifier = load_classifier(tmp_path / "c.json")
+    assert classifier.structure == structure
+    assert classifier.provenance["learner"] == {
+        "name": "tan",
+        "penalty": "none",
+        "root": "b",
+        "holdout": 0.2,
+        "smoothing": 1.0,
+    }
+    document = json.loads((tmp_path / "s.json").read_text())
+    assert document["learner"] == {"name": "tan", "root": "b"}
+    assert document["accuracy"]["training"] == milpbn.evaluate(classifier, str(shop / "toy.csv")).accuracy
+    assert document["accuracy"]["test"] is None
+    assert document["gap"] is None
+    assert f"training   {100 * document['accuracy']['training']:.2f} %" in done.stdout
+    assert f"structure  {len(structure.arcs)} arcs" in done.stdout
+    solved = run("solve", shop / "toy.csv", *QUICK, "--start", tmp_path / "s.json", "-q")
+    assert solved.exit_code == 0, solved.output
+
+
+def test_the_gap_is_that_of_score(shop: Path, tmp_path: Path) -> None:
+    bound = ["--bound", shop / "result.json"]
+    done = run("learn", "tan", shop / "toy.csv", *bound, "--output", tmp_path / "s.json", "--smoothing", "4")
+    assert done.exit_code == 0, done.output
+    scored = run("score", tmp_path / "s.json", shop / "toy.csv", *bound)
+    words = [line.split(maxsplit=1) for line in scored.stdout.splitlines()[1:]]
+    assert [word for word, _ in words] == ["score", "bound", "gap", "best"]
+    assert [line.split(maxsplit=1) for line in done.stdout.splitlines()[-4:]] == words
+    document = json.loads((tmp_path / "s.json").read_text())
+    result = json.loads((shop / "result.json").read_text())
+    assert document["bound"] == result["bound"]
+    assert document["gap"]["absolute"] == pytest.approx(result["bound"] - document["objective"])
+
+
+def test_why_no_gap_is_stated(shop: Path, tmp_path: Path) -> None:
+    done = run("learn", "multinet", shop / "toy.csv", "--bound", shop / "result.json")
+    assert "gap        not stated: without such a graph" in done.stdout
+    assert "structure  none" in done.stdout
+    options = ["--score", "ll", "--max-parents", "3", "--parent-sets", "all"]
+    done = run("learn", "exact", shop / "toy.csv", "--bound", shop / "result.json", *options)
+    assert "gap        not stated: the parents" in done.stdout
+
+
+def test_bounds_of_other_data_are_refused_before_learning(shop: Path, tmp_path: Path) -> None:
+    other = write_csv(tmp_path / "other.csv", toy_rows(seed=9))
+    done = run("learn", "tan", other, "--bound", shop / "result.json", "--output", tmp_path / "s.json")
+    assert done.exit_code == 2
+    assert "other data" in done.stderr
+    assert not (tmp_path / "s.json").exists()
+
+
+def test_a_model_without_a_classifier_file(shop: Path, tmp_path: Path) -> None:
+    files = ["--output", tmp_path / "s.json", "--classifier", tmp_path / "c.json"]
+    done = run("learn", "multinet", shop / "toy.csv", *files)
+    assert done.exit_code == 2
+    assert "--classifier" in done.stderr
+    assert json.loads((tmp_path / "s.json").read_text())["structure"] is None
+    assert not (tmp_path / "c.json").exists()
+
+
+def test_test_rows_of_a_split(shop: Path, tmp_path: Path) -> None:
+    (tmp_path / "toy.csv.gz").write_bytes(gzip.compress((shop / "toy.csv").read_bytes()))
+    (tmp_path / "catalog.json").write_text(json.dumps({"toy": {"train_rows": 30}}))
+    catalog = ["toy", "--data-dir", tmp_path]
+    done = run("learn", "naive-bayes", *catalog, "--classifier", tmp_path / "c.json", "-q")
+    shown = run("evaluate", tmp_path / "c.json", *catalog, "--json", "-q").stdout
+    assert f"test       {100 * json.loads(shown)['accuracy']:.2f} % accuracy  (10 samples)" in done.stdout
+    assert "30 samples" in done.stdout
+    done = run("learn", "naive-bayes", *catalog, "--split", "all")
+    assert "40 samples" in done.stdout
+    assert "test" not in done.stdout
+
+
+def test_progress_goes_to_stderr(shop: Path) -> None:
+    done = run("learn", "hill-climbing", shop / "toy.csv", "--start", "empty")
+    assert "nats after" in done.stderr
+    assert "nats after" not in done.stdout
+    assert run("learn", "hill-climbing", shop / "toy.csv", "--start", "empty", "-q").stderr == ""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "word"),
+    [
+        (["tan", "--root", "nowhere"], "nowhere"),
+        (["tan", "--penalty", "mdl"], "aicc"),
+        (["order", "--order", "a,b"], "order"),
+        (["exact", "--score", "sm"], "bdeu"),
+        (["naive-bayes", "--smoothing", "-1"], "smoothing"),
+        (["naive-bayes", "--time-limit", "0"], "time limit"),
+        (["naive-bayes", "--bound", "missing.json"], "missing.json"),
+        (["naive-bayes", "--output", "no/such/folder.json"], "--output"),
+    ],
+)
+def test_bad_options_are_sentences(shop: Path, arguments: list[str], word: str) -> None:
+    name, *options = arguments
+    done = run("learn", name, shop / "toy.csv", "-q", *options)
+    assert done.exit_code == 2
+    assert word in done.stderr
+    assert done.stderr.startswith("Error: ")
+    assert done.stderr.count("\n") == 1
+
+
+def test_help_imports_nothing_heavy() -> None:
+    code = (
+        "import sys\nimport milpbn.cli.learn\n"
+        "print([m for m in ('numpy', 'pandas', 'numba', 'scipy') if m in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-P", "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="POSIX signals")
+def test_a_signal_keeps_what_there_is(shop: Path, tmp_path: Path) -> None:
+    # The search signals itself at its first report, and so stops with one change made.
+    code = (
+        "import os, sys\n"
+        "from milpbn.learners import hill_climbing as module\n"
+        "original = module.climb\n"
+        "def climb(climber, *, report, **options):\n"
+        f"    return original(climber, report=lambda line: os.kill(os.getpid(), {signal.SIGINT.value}), **options)\n"
+        "module.climb = climb\n"
+        "from milpbn.cli import main\n"
+        f"sys.argv = ['milpbn', 'learn', 'hill-climbing', {str(shop / 'toy.csv')!r}, '--start', 'empty',\n"
+        f"            '--output', {str(tmp_path / 's.json')!r}]\nmain()"
+    )
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", code], capture_output=True, text=True, check=False, env=os.environ
+    )
+    assert done.returncode == 0, done.stderr
+    assert "stopped by: user" in done.stdout
+    assert json.loads((tmp_path / "s.json").read_text())["details"]["changes"] == 1

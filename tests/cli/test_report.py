@@ -1,0 +1,39 @@
+"""What an error becomes."""
+
+from __future__ import annotations
+
+import signal
+
+import pytest
+
+from milpbn import interrupts
+from milpbn.cli.report import FAILED, INTERRUPTED, USAGE, explain
+from milpbn.errors import InputError
+
+
+@pytest.fixture
+def handlers():
+    kept = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    interrupts.install()
+    yield
+    interrupts.install()  # forgets
+    for number, handler in kept.items():
+        signal.signal(number, handler)
+
+
+def test_errors_after_an_interrupt_are_its_fault(handlers) -> None:
+    # Numba swallows an interrupt that meets its compiler, and fails a little later.
+    late = RuntimeError("no compiled object yet")
+    assert explain(late)[0] == FAILED
+    with pytest.raises(KeyboardInterrupt):
+        signal.raise_signal(signal.SIGINT)
+    assert explain(late)[0] == INTERRUPTED
+    assert explain(InputError("no such file"))[0] == USAGE
+    assert explain(FileNotFoundError(2, "gone", "x.csv"))[0] == USAGE
+
+
+def test_a_noted_interrupt_is_not_raised(handlers) -> None:
+    with interrupts.deferred():
+        signal.raise_signal(signal.SIGINT)
+        assert interrupts.requested()
+    assert not interrupts.raised()

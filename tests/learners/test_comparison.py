@@ -1,0 +1,77 @@
+"""Learners side by side."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from running import random_data
+
+from milpbn import Score, rescore, solve
+from milpbn.errors import InputError
+from milpbn.learners.base import Control
+from milpbn.learners.comparison import compare, show
+from milpbn.learners.tan import tan_structure
+from milpbn.network.evaluation import accuracy
+
+
+@pytest.fixture(scope="module")
+def data():
+    return random_data(7, n_features=3, n_samples=120)
+
+
+@pytest.fixture(scope="module")
+def split(data):
+    return data.take(np.arange(0, 80)), data.take(np.arange(80, 120))
+
+
+def test_figures_are_those_of_each_method_alone(split):
+    train, test = split
+    names = ("tan", "sbm", "naive-bayes", "sm", "multinet")
+    rows = {row.name: row for row in compare(train, test, names, score={"p": 0.9})}
+    assert list(rows) == ["sbm", "sm", "tan", "naive-bayes", "multinet"]
+    reference = solve(train, Score(name="sbm", p=0.9))
+    assert rows["sbm"].gap == pytest.approx(0.0, abs=1e-6)
+    assert rows["sbm"].score == pytest.approx(reference.objective)
+    assert rows["sbm"].test == accuracy(reference.classifier, test)
+    value = rescore(train, tan_structure(train), Score(name="sbm", p=0.9))
+    assert rows["tan"].score == pytest.approx(value)
+    assert rows["tan"].gap == pytest.approx((reference.bound - value) / reference.bound)
+    assert rows["tan"].arcs == len(tan_structure(train).arcs)
+    assert rows["multinet"].score is None
+    assert rows["multinet"].gap is None
+    assert "graph" in rows["multinet"].note
+    assert all(row.gap >= 0 for row in rows.values() if row.gap is not None)
+
+
+def test_without_a_score_there_are_no_gaps(split):
+    rows = list(compare(split[0], None, ("naive-bayes", "tan")))
+    assert [row.gap for row in rows] == [None, None]
+    assert [row.test for row in rows] == [None, None]
+
+
+def test_what_one_method_refuses_is_its_note(split):
+    one_class = split[0].take(np.flatnonzero(split[0].y == 0))
+    rows = {row.name: row for row in compare(one_class, None, ("svm", "naive-bayes"))}
+    assert "one class" in rows["svm"].note
+    assert rows["svm"].training is None
+    assert rows["naive-bayes"].training == 1.0
+
+
+def test_an_interrupt_keeps_what_there_is(split):
+    asked = iter([False, True])
+    control = Control(interrupted=lambda: next(asked))
+    assert [row.name for row in compare(*split, ("naive-bayes", "tan"), control=control)] == ["naive-bayes"]
+
+
+def test_unknown_names(split):
+    with pytest.raises(InputError, match="'nothing'"):
+        list(compare(*split, ("sm", "nothing")))
+
+
+def test_table(split):
+    text = show(list(compare(*split, ("sm", "multinet"))), lambda gap: "-" if gap is None else f"{gap:.2f}")
+    lines = text.splitlines()
+    assert lines[0].split() == ["test", "%", "training", "%", "arcs", "score", "gap", "seconds"]
+    assert lines[1].startswith("sm ")
+    assert "multinet: " in lines[-1]
+    assert len({len(line) for line in lines[:3]}) == 1

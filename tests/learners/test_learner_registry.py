@@ -1,0 +1,70 @@
+"""What every registered learner has to do, whatever its method."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import fields, is_dataclass
+
+import numpy as np
+import pytest
+from running import random_data
+
+from milpbn.errors import InputError
+from milpbn.learners.base import Control, Learner
+from milpbn.learners.closed_form import ClosedForm
+from milpbn.learners.registry import LEARNERS, get_learner
+from milpbn.network.classifier import Classifier
+from milpbn.network.files import classifier_from_dict, classifier_to_dict
+
+CLOSED_FORM = [name for name in LEARNERS if issubclass(get_learner(name), ClosedForm)]
+
+
+@pytest.mark.parametrize("name", LEARNERS)
+def test_learners_are_described(name: str) -> None:
+    learner = get_learner(name)
+    assert issubclass(learner, Learner)
+    assert is_dataclass(learner)
+    assert learner.name == name
+    assert learner.summary.endswith(".")
+    assert learner.reference
+    assert all(f.metadata.get("help") for f in fields(learner))
+    assert learner() == learner()  # every option has a default
+
+
+def test_unknown_names_are_refused() -> None:
+    with pytest.raises(InputError, match="naive-bayes"):
+        get_learner("naive bayes")
+
+
+@pytest.mark.parametrize("name", CLOSED_FORM)
+def test_runs_repeat_themselves_and_leave_the_data_alone(name: str) -> None:
+    data = random_data(1, n_features=4, n_samples=40)
+    data.codes.setflags(write=False)
+    data.weights.setflags(write=False)
+    first, second = (get_learner(name)().fit(data, Control(random_state=3)) for _ in range(2))
+    assert first.structure == second.structure
+    joints = [learned.predictor.predict_log_joint(data) for learned in (first, second)]  # type: ignore[attr-defined]
+    np.testing.assert_array_equal(*joints)
+    json.dumps(dict(first.details), allow_nan=False)
+
+
+@pytest.mark.parametrize("name", CLOSED_FORM)
+def test_parameters_are_smoothed_counts_of_the_structure(name: str) -> None:
+    data = random_data(2, n_features=4, n_samples=40, weights=True)
+    learner = get_learner(name)
+    learned = learner(smoothing=0.3).fit(data)  # type: ignore[call-arg]
+    classifier = learned.predictor
+    assert isinstance(classifier, Classifier)
+    assert learned.structure is not None
+    expected = Classifier.fit(data, learned.structure, 0.3)
+    np.testing.assert_array_equal(classifier.predict_log_joint(data), expected.predict_log_joint(data))
+    assert classifier.provenance["learner"]["name"] == name
+    again = classifier_from_dict(json.loads(json.dumps(classifier_to_dict(classifier))))
+    np.testing.assert_array_equal(classifier.predict_log_joint(data), again.predict_log_joint(data))
+
+
+@pytest.mark.parametrize("name", CLOSED_FORM)
+def test_an_interrupt_leaves_a_classifier(name: str) -> None:
+    data = random_data(3, n_features=4, n_samples=40)
+    learned = get_learner(name)().fit(data, Control(interrupted=lambda: True))
+    assert learned.structure is not None

@@ -1,0 +1,71 @@
+"""The support vector machine: kernel, weights, validation."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from running import random_data
+from sklearn.svm import SVC
+
+from milpbn.data.dataset import UNKNOWN
+from milpbn.errors import InputError
+from milpbn.learners.base import Control
+from milpbn.learners.svm import Svm, fit_machine, indicators
+
+
+@pytest.fixture
+def data():
+    return random_data(3, n_features=4, n_samples=80)
+
+
+def test_the_kernel_counts_differing_features(data):
+    # |x - x'|^2 is twice the Hamming distance, so that the kernel is exp(-distance / sigma^2).
+    sigma, cost = 1.5, 2.0
+    distance = (data.X[:, None] != data.X[None]).sum(axis=2)
+    own = SVC(C=cost, kernel="precomputed").fit(np.exp(-distance / sigma**2), data.y)
+    found = fit_machine(data, sigma, cost)
+    scores = found.machine.decision_function(indicators(data))
+    assert scores == pytest.approx(own.decision_function(np.exp(-distance / sigma**2)), abs=1e-2)
+
+
+def test_weights_are_copies(data):
+    rng = np.random.default_rng(0)
+    weights = rng.integers(1, 4, data.n_samples).astype(float)
+    heavy = fit_machine(replace(data, weights=weights), 1.0, 1.0)
+    copies = fit_machine(data.take(np.repeat(np.arange(data.n_samples), weights.astype(int))), 1.0, 1.0)
+    a, b = (m.machine.decision_function(indicators(data)) for m in (heavy, copies))
+    assert a == pytest.approx(b, abs=1e-2)
+
+
+def test_validation_chooses(data):
+    told: list[str] = []
+    learned = Svm().fit(data, Control(report=told.append))
+    assert learned.structure is None
+    assert learned.details["tried"] == 99
+    assert 0 < learned.details["validation_accuracy"] <= 1
+    again = Svm(sigma=learned.details["sigma"], cost=learned.details["cost"]).fit(data)
+    assert (again.predictor.predict(data) == learned.predictor.predict(data)).all()
+    assert "tried" not in again.details
+    assert told
+
+
+def test_no_time_still_gives_a_machine(data):
+    learned = Svm().fit(data, Control(time_limit=0.0))
+    assert learned.details["tried"] == 0
+    assert len(learned.predictor.predict(data)) == data.n_samples
+
+
+def test_values_without_a_state(data):
+    codes = data.codes.copy()
+    codes[0, 0] = UNKNOWN
+    predictor = Svm(sigma=1.0, cost=1.0).fit(data).predictor
+    assert predictor.predict(replace(data, codes=codes))[0] in predictor.classes
+
+
+def test_refusals(data):
+    with pytest.raises(InputError, match="cost"):
+        Svm(cost=0.0)
+    with pytest.raises(InputError, match="one class"):
+        Svm().fit(data.take(np.flatnonzero(data.y == 0)))

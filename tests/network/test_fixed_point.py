@@ -1,0 +1,80 @@
+"""Fixed-point parameters."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from running import random_data
+
+from milpbn import Structure
+from milpbn.data.dataset import UNKNOWN
+from milpbn.errors import InputError
+from milpbn.network import Classifier
+from milpbn.network.fixed_point import FixedPointClassifier, accuracy_by_width, enough_integer_bits
+
+
+@pytest.fixture
+def data():
+    return random_data(4, n_features=3, n_samples=60, weights=True)
+
+
+@pytest.fixture
+def classifier(data):
+    return Classifier.fit(data, Structure(data.names, ((3,), (0, 3), (1, 3), ())), smoothing=0.5)
+
+
+@pytest.mark.parametrize(("integer", "fraction"), [(3, 5), (2, 0), (1, 2), (4, -2), (8, 20)])
+def test_costs_are_sums_of_the_stored_numbers(classifier, data, integer, fraction):
+    fixed = FixedPointClassifier(classifier, integer, fraction)
+    largest = 2 ** (integer + fraction) - 1
+    costs = fixed.costs(data)
+    for m in range(0, data.n_samples, 7):
+        for c in range(data.n_classes):
+            codes = [*data.X[m], c]
+            total = 0
+            for cpt in classifier.cpts:
+                theta = cpt.table[tuple(codes[j] for j in (*cpt.parents, cpt.variable))]
+                total += min(int(Fraction(-float(np.log(theta))) * Fraction(2) ** fraction // 1), largest)
+            assert costs[m, c] == total
+
+
+def test_many_bits_are_as_good_as_floating_point(classifier, data):
+    fixed = FixedPointClassifier(classifier, enough_integer_bits(classifier), 30)
+    assert (fixed.predict(data) == classifier.predict(data)).all()
+
+
+def test_enough_integer_bits(classifier):
+    bits = enough_integer_bits(classifier)
+    largest = max(-np.log(cpt.table).min() for cpt in classifier.cpts)
+    assert 2**bits > largest >= 2 ** (bits - 1)
+
+
+def test_zero_probabilities_saturate(data):
+    classifier = Classifier.fit(data, Structure.naive_bayes(data.names), smoothing=0.0)
+    stored = FixedPointClassifier(classifier, 4, 4).stored(np.array([0.0, 1.0]))
+    assert stored.tolist() == [255.0, 0.0]
+
+
+def test_unknown_values(classifier, data):
+    codes = data.codes.copy()
+    codes[:, 0] = UNKNOWN
+    fixed = FixedPointClassifier(classifier, 6, 30)
+    unknown = replace(data, codes=codes)
+    assert (fixed.predict(unknown) == classifier.predict(unknown)).all()
+
+
+def test_accuracy_by_width(classifier, data):
+    figures = accuracy_by_width(classifier, data, 4, 20)
+    assert [width for width, _ in figures] == list(range(20, 0, -1))
+    right = classifier.predict_log_joint(data).argmax(axis=1) == data.y
+    assert figures[0][1] == pytest.approx(data.weights[right].sum() / data.weights.sum())
+    assert figures[-1][1] <= figures[0][1]
+
+
+@pytest.mark.parametrize(("integer", "fraction"), [(0, 4), (4, -4), (30, 30)])
+def test_refusals(classifier, integer, fraction):
+    with pytest.raises(InputError, match="bits"):
+        FixedPointClassifier(classifier, integer, fraction)
