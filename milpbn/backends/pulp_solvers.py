@@ -141,11 +141,14 @@ class PulpBackend(ChildBackend):
             problem.solve(solver)
         except Exception as error:
             raise SolverError(f"{name}, called through PuLP, failed: {error}.") from error
-        limit = arguments.get("timeLimit", math.inf)
-        in_time = time.monotonic() - begin < 0.98 * limit
+        seconds = arguments.get("timeLimit", math.inf)
+        in_time = time.monotonic() - begin < 0.98 * seconds
         # Another gap or cutoff may hide among the user's options.
         exact = in_time and "gapRel" in arguments and not settings.options
-        return _outcome(name, problem, variables, milp, in_time, exact, events)
+        # Solvers end some time before a short limit; without options and a word to stop, nothing else ends them.
+        timed = "timeLimit" in arguments and not settings.options and not events.stopping()
+        limit = "time" if timed or not in_time else "user"
+        return _outcome(name, problem, variables, milp, in_time, exact, limit, events)
 
     def _available(self) -> str:
         """Return the first variant that is installed and licensed."""
@@ -294,6 +297,7 @@ def _outcome(
     milp: Milp,
     in_time: bool,
     exact: bool,
+    limit: str,
     events: Events,
 ) -> Outcome:
     """Report point and bound, and tell how the run ended; PuLP's status alone does not say that."""
@@ -325,4 +329,4 @@ def _outcome(
         return Outcome(finished=True, detail=detail)
     if optimal and in_time:
         return Outcome(limit="gap", detail=detail)
-    return Outcome(limit="time" if not in_time else "user", detail=detail)
+    return Outcome(limit=limit, detail=detail)
