@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit, prange
+from numba import njit
+from numpy.typing import NDArray
 
 #: Rank of an arc that must not be used: no sum of other ranks makes up for it.
 FORBIDDEN = -(1 << 20)
@@ -74,7 +75,8 @@ def maximum_arborescence(weights, ranks, reduced):  # type: ignore[no-untyped-de
                         top = j
                 best[i] = top
         # Walk along best incoming arcs; a walk that meets itself has found a cycle.
-        state[:] = 0
+        for i in range(n):
+            state[i] = 0
         found = -1
         for i in range(1, n):
             if not alive[i] or state[i] != 0:
@@ -102,9 +104,10 @@ def maximum_arborescence(weights, ranks, reduced):  # type: ignore[no-untyped-de
             if v == found:
                 break
         cycle_start[depth + 1] = stop
-        owners[depth] = owner
+        for i in range(n):
+            owners[depth, i] = owner[i]
+            inside[i] = False
         members = cycle_nodes[start:stop]
-        inside[:] = False
         for v in members:
             inside[v] = True
         for u in range(n):
@@ -188,8 +191,7 @@ def maximum_arborescence(weights, ranks, reduced):  # type: ignore[no-untyped-de
     return parent, rank_sum, bound
 
 
-@njit(cache=True, parallel=True)
-def forced_arborescences(weights, ranks):  # type: ignore[no-untyped-def]  # numba infers the types
+def forced_arborescences(weights: NDArray[np.float64], ranks: NDArray[np.int64]) -> NDArray[np.float64]:
     """Return for every arc the weight of the best arborescence with it, without the arc's own weight.
 
     Parameters
@@ -202,23 +204,22 @@ def forced_arborescences(weights, ranks):  # type: ignore[no-untyped-def]  # num
     float64 array, shape (n, n)
         Column 0 and the diagonal are -inf, and so are arcs whose forcing costs a rank beside their own.
     """
-    n = weights.shape[0]
+    n = len(weights)
     result = np.full((n, n), -np.inf)
     nothing = np.empty((0, 0))
     _, most, _ = maximum_arborescence(weights, ranks, nothing)
-    for i in prange(1, n):
-        w = weights.copy()
-        r = ranks.copy()
+    w, r = weights.copy(), ranks.copy()
+    for i in range(1, n):
+        r[:, i] = FORBIDDEN
         for j in range(n):
             if j == i:
                 continue
-            for u in range(n):
-                r[u, i] = FORBIDDEN
-            r[j, i] = 0
-            w[j, i] = 0.0
+            r[j, i], w[j, i] = 0, 0.0
             _, rank, value = maximum_arborescence(w, r, nothing)
             if rank + max(0, ranks[j, i]) >= most:
                 result[j, i] = value
+            r[j, i] = FORBIDDEN
+        r[:, i], w[:, i] = ranks[:, i], weights[:, i]
     return result
 
 

@@ -16,8 +16,11 @@ INTEGRAL = 1e-6
 @njit(cache=True, nogil=True)
 def _shares(oracle, vertices, shares, arcs, entries):  # type: ignore[no-untyped-def]  # numba infers the types
     """Add up the shares of arcs j -> i, shape (V, V), and of entries, shape (P,)."""
-    arcs[:] = 0.0
-    entries[:] = 0.0
+    for i in range(arcs.shape[0]):
+        for j in range(arcs.shape[1]):
+            arcs[i, j] = 0.0
+    for p in range(len(entries)):
+        entries[p] = 0.0
     for v in range(len(shares)):
         for i in range(vertices.shape[1]):
             p = vertices[v, i]

@@ -14,10 +14,10 @@ from __future__ import annotations
 
 import numpy as np
 from numba import njit
+from numpy.typing import NDArray
 
 from milpbn.bounds.kernels import add_gradient, weigh
-from milpbn.bounds.line_search import step_length
-from milpbn.bounds.newton import newton_step
+from milpbn.bounds.newton import go, newton_step
 from milpbn.bounds.oracle import heaviest_structure
 from milpbn.bounds.point import (
     BEST_TEMPERATURE,
@@ -31,6 +31,9 @@ from milpbn.bounds.point import (
     STEPS,
     TEMPERATURE,
     VERTICES,
+    Model,
+    Node,
+    Point,
     combine,
     refresh,
 )
@@ -50,8 +53,17 @@ TOO_MUCH, FAST, SLOW = 3.0, 0.6, 0.85
 TOO_LITTLE, SHORT, RISE = 0.3, 0.1, 1.2
 
 
-@njit(cache=True, nogil=True)
-def take_steps(model, node, point, target, share, before, n_steps, newton, parallel):  # type: ignore[no-untyped-def]
+def take_steps(
+    model: Model,
+    node: Node,
+    point: Point,
+    target: float,
+    share: float,
+    before: float,
+    n_steps: int,
+    newton: bool,
+    parallel: bool,
+) -> int:
     """Step until the bound reaches a target, or bound and point meet, or the number of steps is used up.
 
     Parameters
@@ -80,19 +92,15 @@ def take_steps(model, node, point, target, share, before, n_steps, newton, paral
     int
         `PAUSED`, `PRUNED`, `CONVERGED` or `INFEASIBLE`.
     """
-    V = point.vertices.shape[1]
     numbers, counts = point.numbers, point.counts
+    smooth = model.softening.smooth
     gradient = np.empty(len(model.linear))
-    choice = np.empty(V, dtype=np.int64)
-    changed = np.empty(2 * V, dtype=np.int64)
-    signs = np.ones(2 * V)
-    signs[1::2] = -1.0
-    highest = FIRST_TEMPERATURE * model.softening.cap
+    choice = np.empty(point.vertices.shape[1], dtype=np.int64)
     lowest = LOWEST_TEMPERATURE * model.softening.cap
     for _ in range(n_steps):
         if counts[STEPS] % REFRESH == REFRESH - 1:
             refresh(model, point, parallel)
-        temperature = 1.0 if model.softening.smooth else numbers[TEMPERATURE]
+        temperature = 1.0 if smooth else float(numbers[TEMPERATURE])
         score, constant = weigh(model.tables, model.softening, point.logits, temperature, point.duals)
         gradient[:] = model.linear
         add_gradient(model.tables, point.duals, node.allowed, gradient, parallel)
@@ -106,11 +114,11 @@ def take_steps(model, node, point, target, share, before, n_steps, newton, paral
         if acyclic:
             point.found[:] = choice
             counts[FOUND] = 1
-        here = score + numbers[LINEAR] + model.offset
+        here = score + float(numbers[LINEAR]) + model.offset
         constant += model.offset
-        numbers[RELAXED] = max(numbers[RELAXED], here)
+        numbers[RELAXED] = max(float(numbers[RELAXED]), here)
         bound = constant + most + model.slack
-        n = counts[VERTICES]
+        n = int(counts[VERTICES])
         if bound < numbers[BOUND]:
             numbers[BOUND] = bound
             numbers[CONSTANT] = constant + model.slack
@@ -121,43 +129,26 @@ def take_steps(model, node, point, target, share, before, n_steps, newton, paral
             point.best_shares[:n] = point.shares[:n]
             if bound <= target:
                 return PRUNED
-        enough = max(share * (numbers[BOUND] - target), PART * (before - numbers[RELAXED]))
-        if numbers[BOUND] - numbers[RELAXED] <= enough:
+        distance = float(numbers[BOUND] - numbers[RELAXED])
+        enough = PART * (before - float(numbers[RELAXED]))
+        if share:
+            enough = max(enough, share * (float(numbers[BOUND]) - target))
+        if distance <= enough:
             return CONVERGED
-        # The worst vertex gives share to the oracle's answer.
-        worst, same = 0, -1
-        worst_score = np.inf
-        worst_merit = np.inf
-        mean = 0.0
-        for v in range(n):
-            total = 0.0
-            equal = True
-            for i in range(V):
-                p = point.vertices[v, i]
-                total += gradient[p]
-                equal = equal and p == choice[i]
-            if equal:
-                same = v
-            # A vertex with little share has little to give.
-            merit = (total - value) * np.sqrt(point.shares[v])
-            if merit < worst_merit:
-                worst, worst_score, worst_merit = v, total, merit
-            mean += point.shares[v] * total
-        to_gain = value - mean
-        if not model.softening.smooth:
+        worst, same, worst_score, mean = _compare(gradient, point.vertices, point.shares, n, choice, value)
+        if not smooth:
             # What the softening gives away is kept in balance with what further steps can gain.
-            waste = constant + mean - here
-            if n == 1 and same == 0:
-                numbers[TEMPERATURE] = max(lowest, 0.2 * temperature)
-            elif waste > TOO_MUCH * to_gain:
-                numbers[TEMPERATURE] = max(lowest, FAST * temperature)
-            elif waste > to_gain:
-                numbers[TEMPERATURE] = max(lowest, SLOW * temperature)
-            elif waste < TOO_LITTLE * to_gain and numbers[MOVED] < SHORT:
-                numbers[TEMPERATURE] = min(highest, RISE * temperature)
+            numbers[TEMPERATURE] = _next_temperature(
+                model,
+                temperature,
+                constant + mean - here,
+                value - mean,
+                float(numbers[MOVED]),
+                n == 1 and same == 0,
+            )
         slope = value - worst_score
         if worst == same or slope <= 0.0:
-            if temperature <= lowest or model.softening.smooth:
+            if smooth or temperature <= lowest:
                 return CONVERGED
             continue
         if newton:
@@ -167,29 +158,87 @@ def take_steps(model, node, point, target, share, before, n_steps, newton, paral
         numbers[MOVED] = 0.0
         if same < 0 and n == len(point.shares):
             return CONVERGED
-        x = 0
-        linear_slope = 0.0
-        for i in range(V):
-            away = point.vertices[worst, i]
-            if away != choice[i]:
-                changed[x], changed[x + 1] = choice[i], away
-                linear_slope += model.linear[choice[i]] - model.linear[away]
-                x += 2
-        combine(model, changed[:x], signs[:x], point.direction, parallel)
-        longest = point.shares[worst]
-        step = step_length(model, point, temperature, slope, linear_slope, longest)
-        point.logits[:] += step * point.direction
-        numbers[LINEAR] += step * linear_slope
-        if same < 0:
-            point.vertices[n] = choice
-            point.shares[n] = 0.0
-            same = n
-            n += 1
-        point.shares[same] += step
-        point.shares[worst] -= step
-        if step == longest or point.shares[worst] <= 1e-15:
-            n -= 1
-            point.vertices[worst] = point.vertices[n]
-            point.shares[worst] = point.shares[n]
-        counts[VERTICES] = n
+        _pairwise_step(model, point, choice, worst, same, temperature, slope, parallel)
     return PAUSED
+
+
+@njit(cache=True, nogil=True)
+def _compare(gradient, vertices, shares, n, choice, value):  # type: ignore[no-untyped-def]  # numba infers the types
+    """Compare n vertices with the oracle's answer, which weighs `value`.
+
+    Returns
+    -------
+    worst, same : int
+        The vertex that should give share to the answer, and the one that is the answer, or -1.
+    worst_weight, mean : float
+        The first's weight, and the mean of all.
+    """
+    worst, same = 0, -1
+    worst_weight, worst_merit = np.inf, np.inf
+    mean = 0.0
+    for v in range(n):
+        weight = 0.0
+        equal = True
+        for i in range(vertices.shape[1]):
+            weight += gradient[vertices[v, i]]
+            equal = equal and vertices[v, i] == choice[i]
+        if equal:
+            same = v
+        # A vertex with little share has little to give.
+        merit = (weight - value) * np.sqrt(shares[v])
+        if merit < worst_merit:
+            worst, worst_weight, worst_merit = v, weight, merit
+        mean += shares[v] * weight
+    return worst, same, worst_weight, mean
+
+
+def _next_temperature(
+    model: Model, temperature: float, waste: float, to_gain: float, moved: float, converged: bool
+) -> float:
+    """Return the temperature of the next step, given what the softening gives away and what steps can gain."""
+    cap = model.softening.cap
+    if converged:
+        factor = 0.2
+    elif waste > TOO_MUCH * to_gain:
+        factor = FAST
+    elif waste > to_gain:
+        factor = SLOW
+    elif waste < TOO_LITTLE * to_gain and moved < SHORT:
+        return min(FIRST_TEMPERATURE * cap, RISE * temperature)
+    else:
+        return temperature
+    return max(LOWEST_TEMPERATURE * cap, factor * temperature)
+
+
+def _pairwise_step(
+    model: Model,
+    point: Point,
+    choice: NDArray[np.int64],
+    worst: int,
+    same: int,
+    temperature: float,
+    slope: float,
+    parallel: bool,
+) -> None:
+    """Move share from one vertex to the oracle's answer, which is vertex `same`, or new if that is -1."""
+    n = int(point.counts[VERTICES])
+    away = point.vertices[worst]
+    different = away != choice
+    into, out = choice[different], away[different]
+    signs = np.repeat([1.0, -1.0], len(into))
+    linear_slope = float(model.linear[into].sum() - model.linear[out].sum())
+    combine(model, np.concatenate([into, out]), signs, point.direction, parallel)
+    longest = float(point.shares[worst])
+    step = go(model, point, temperature, slope, linear_slope, longest)
+    if same < 0:
+        point.vertices[n] = choice
+        point.shares[n] = 0.0
+        same = n
+        n += 1
+    point.shares[same] += step
+    point.shares[worst] -= step
+    if step == longest or point.shares[worst] <= 1e-15:
+        n -= 1
+        point.vertices[worst] = point.vertices[n]
+        point.shares[worst] = point.shares[n]
+    point.counts[VERTICES] = n

@@ -10,10 +10,11 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit, prange
+from numba import njit
 from numpy.typing import NDArray
 
-from milpbn.scores.products import CHUNKS, Tables
+from milpbn.scores.products import Tables
+from milpbn.threads import in_parts
 
 #: Dual weights below exp(-SPARSE) of the largest are left out; those that stay are a point of the simplex.
 SPARSE = 16.0
@@ -133,7 +134,8 @@ def _gradient_range(tables, duals, alive, out, begin, end):  # type: ignore[no-u
         if not wanted:
             continue
         size = tables.sizes[d] * Q
-        place[:] = label
+        for t in range(n):
+            place[t] = label[t]
         for w in range(tables.rows.shape[1]):
             row = tables.rows[d, w]
             if row < 0:
@@ -147,7 +149,8 @@ def _gradient_range(tables, duals, alive, out, begin, end):  # type: ignore[no-u
         if scatter:
             if len(mass) < size:
                 mass = np.empty(size)
-            mass[:size] = 0.0
+            for z in range(size):
+                mass[z] = 0.0
             for t in range(n):
                 mass[place[t]] += value[t]
         for x in range(tables.first[d], tables.first[d + 1]):
@@ -165,20 +168,14 @@ def _gradient_range(tables, duals, alive, out, begin, end):  # type: ignore[no-u
             out[tables.columns[k]] += product
 
 
-@njit(cache=True, nogil=True, parallel=True)
-def _gradient_parallel(tables, duals, alive, out):  # type: ignore[no-untyped-def]
-    D = len(tables.sizes)
-    for chunk in prange(CHUNKS):
-        _gradient_range(tables, duals, alive, out, chunk * D // CHUNKS, (chunk + 1) * D // CHUNKS)
-
-
-@njit(cache=True, nogil=True)
-def add_gradient(tables, duals, alive, out, parallel):  # type: ignore[no-untyped-def]
+def add_gradient(
+    tables: Tables, duals: Duals, alive: NDArray[np.bool_], out: NDArray[np.float64], parallel: bool
+) -> None:
     """Add sum_{m,c} w_m lambda_{m,c} alpha_{m,c} to `out`, shape (P,), at the entries that are `alive`."""
-    if parallel:
-        _gradient_parallel(tables, duals, alive, out)
-    else:
-        _gradient_range(tables, duals, alive, out, 0, len(tables.sizes))
+    # Every column is of one domain: no two parts write to the same place.
+    in_parts(
+        lambda begin, end: _gradient_range(tables, duals, alive, out, begin, end), len(tables.sizes), parallel
+    )
 
 
 @njit(cache=True, nogil=True)

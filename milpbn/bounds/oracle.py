@@ -97,8 +97,10 @@ def oracle_of(candidates: Candidates) -> Oracle:
 @njit(cache=True, nogil=True)
 def _matrix(oracle, weights, allowed, forced, blocked, square, ranks, entry):  # type: ignore[no-untyped-def]
     """Write the heaviest allowed entry of every arc, as weight, rank and entry, without the blocked ones."""
-    square[:] = 0.0
-    ranks[:] = FORBIDDEN
+    for i in range(oracle.n):
+        for j in range(oracle.n):
+            square[i, j] = 0.0
+            ranks[i, j] = FORBIDDEN
     for p in range(len(oracle.head)):
         i = oracle.head[p]
         if not allowed[p] or (blocked[i] and oracle.needs_class[p]):
@@ -112,7 +114,9 @@ def _matrix(oracle, weights, allowed, forced, blocked, square, ranks, entry):  #
 
 @njit(cache=True, nogil=True)
 def _block(oracle, p, blocked):  # type: ignore[no-untyped-def]
-    blocked[:] = False
+    """Mark the features among the parents of entry p: as parents of the class they must do without it."""
+    for i in range(len(blocked)):
+        blocked[i] = False
     for x in range(oracle.first[p], oracle.first[p + 1]):
         blocked[oracle.members[x] + 1] = True
 
@@ -124,6 +128,21 @@ def _largest(weights, allowed):  # type: ignore[no-untyped-def]
         if allowed[p]:
             largest = max(largest, abs(weights[p]))
     return largest
+
+
+@njit(cache=True, nogil=True)
+def _next_heaviest(weights, allowed, first, seen):  # type: ignore[no-untyped-def]
+    """Return the heaviest of the allowed entries from `first` on that is not `seen`, and mark it; -1 if none is left.
+
+    Few of them are ever asked for, so that they are not sorted.
+    """
+    top = -1
+    for x in range(len(seen)):
+        if allowed[first + x] and not seen[x] and (top < 0 or weights[first + x] > weights[top]):
+            top = first + x
+    if top >= 0:
+        seen[top - first] = True
+    return top
 
 
 @njit(cache=True, nogil=True)
@@ -206,15 +225,14 @@ def heaviest_structure(oracle, weights, allowed, forced, n_forced, choice):  # t
     parent, rank, free = maximum_arborescence(square, ranks, nothing)
     if rank < n_forced:
         return -np.inf, -np.inf, False
-    first = oracle.offsets[c]
-    order = np.argsort(-weights[first:], kind="mergesort")
     best = -np.inf
     rest = -np.inf
     scanned = 0
-    for x in order:
-        p = first + x
-        if not allowed[p]:
-            continue
+    seen = np.zeros(oracle.offsets[V] - oracle.offsets[c], dtype=np.bool_)
+    while True:
+        p = _next_heaviest(weights, allowed, oracle.offsets[c], seen)
+        if p < 0:
+            break
         if weights[p] + free <= best:
             break
         if scanned >= CLASS_SET_SCANS and best > -np.inf:
@@ -222,16 +240,12 @@ def heaviest_structure(oracle, weights, allowed, forced, n_forced, choice):  # t
             break
         scanned += 1
         value = free
-        if oracle.first[p + 1] > oracle.first[p]:
+        if scanned > 1 or oracle.first[p + 1] > oracle.first[p]:
             _block(oracle, p, blocked)
             _matrix(oracle, weights, allowed, forced, blocked, square, ranks, entry)
             parent, rank, value = maximum_arborescence(square, ranks, nothing)
             if rank < n_forced:
                 continue
-        elif scanned > 1:
-            blocked[:] = False
-            _matrix(oracle, weights, allowed, forced, blocked, square, ranks, entry)
-            parent, rank, value = maximum_arborescence(square, ranks, nothing)
         if weights[p] + value > best:
             best = weights[p] + value
             for i in range(1, n):
@@ -245,8 +259,14 @@ def heaviest_structure(oracle, weights, allowed, forced, n_forced, choice):  # t
     return value, max(best, rest) + slack, oracle.safe or _is_acyclic(oracle, choice)
 
 
-@njit(cache=True, nogil=True)
-def price_entries(oracle, weights, allowed, forced, n_forced, threshold, out):  # type: ignore[no-untyped-def]
+def price_entries(
+    oracle: Oracle,
+    weights: NDArray[np.float64],
+    allowed: NDArray[np.bool_],
+    forced: NDArray[np.int64],
+    n_forced: int,
+    threshold: float,
+) -> NDArray[np.float64]:
     """Bound the weight of the structures that have an entry, for every entry; cheap, and not the smallest bound.
 
     Parameters
@@ -255,67 +275,58 @@ def price_entries(oracle, weights, allowed, forced, n_forced, threshold, out):  
         As for `heaviest_structure`.
     threshold : float
         Structures that weigh less are left out of account.
-    out : float64 array, shape (P,)
+
+    Returns
+    -------
+    float64 array, shape (P,)
         Every structure that weighs at least `threshold` weighs at most the bound of each of its entries.
     """
     V = len(oracle.offsets) - 1
-    c = V - 1
-    slack = 8.0 * V * _EPS * V * _largest(weights, allowed)
-    out[:] = -np.inf
+    largest = _largest(weights, allowed)
+    slack = 8.0 * V * _EPS * V * largest
+    out = np.full(len(weights), -np.inf)
     if oracle.kind == ORDERS:
         heaviest_orders(oracle.offsets, oracle.masks, weights, allowed, out)
-        out += slack
-        return
+        return out + slack
     if oracle.kind == RELAXED:
-        best = np.full(V, -np.inf)
-        for p in range(len(weights)):
-            if allowed[p]:
-                best[oracle.variable[p]] = max(best[oracle.variable[p]], weights[p])
-        total = best.sum()
-        for p in range(len(weights)):
-            if allowed[p]:
-                out[p] = weights[p] + (total - best[oracle.variable[p]]) + slack
-        return
-    n = oracle.n
-    square = np.empty((n, n))
-    ranks = np.empty((n, n), dtype=np.int64)
-    entry = np.empty((n, n), dtype=np.int64)
-    reduced = np.empty((n, n))
-    blocked = np.zeros(n, dtype=np.bool_)
-    slack += 2 * rounding_slack(n, _largest(weights[: len(oracle.head)], allowed))
+        masked = np.where(allowed, weights, -np.inf)
+        best = np.maximum.reduceat(masked, oracle.offsets[:-1])
+        others = best.sum() - best[oracle.variable]
+        np.add(weights, others + slack, out=out, where=allowed)
+        return out
+    n, first = oracle.n, int(oracle.offsets[V - 1])
+    square, reduced = np.empty((n, n)), np.empty((n, n))
+    ranks, entry = np.empty((n, n), dtype=np.int64), np.empty((n, n), dtype=np.int64)
+    blocked = np.zeros(n, dtype=bool)
+    slack += 2 * rounding_slack(n, _largest(weights[:first], allowed))
     threshold -= slack
     _matrix(oracle, weights, allowed, forced, blocked, square, ranks, entry)
     _, rank, free = maximum_arborescence(square, ranks, reduced)
     if rank < n_forced:
-        return
-    first = oracle.offsets[c]
-    order = np.argsort(-weights[first:], kind="mergesort")
-    scanned = 0
-    for x in order:
-        p = first + x
-        if not allowed[p]:
-            continue
-        if weights[p] + free < threshold:
+        return out
+    arcs = oracle.tail, oracle.head
+    own = weights[:first]
+    seen = np.zeros(len(weights) - first, dtype=bool)
+    for scanned in range(CLASS_SET_PRICES + 1):
+        p = _next_heaviest(weights, allowed, first, seen)
+        if p < 0 or weights[p] + free < threshold:
             break
-        blocked[:] = False
-        value = free
-        general = scanned >= CLASS_SET_PRICES
-        scanned += 1
-        if scanned > CLASS_SET_PRICES + 1:
-            out[p] = weights[p] + free + slack
-            continue
-        if not general and oracle.first[p + 1] > oracle.first[p]:
+        if scanned == CLASS_SET_PRICES:
+            # All that are left share the bound of one that blocks nothing.
+            left = allowed[first:] & ~seen & (weights[first:] + free >= threshold)
+            out[first:][left] = weights[first:][left] + free + slack
+            blocked[:] = False
+        else:
             _block(oracle, p, blocked)
         _matrix(oracle, weights, allowed, forced, blocked, square, ranks, entry)
         _, rank, value = maximum_arborescence(square, ranks, reduced)
         if rank < n_forced:
             continue
         out[p] = weights[p] + value + slack
-        for q in range(len(oracle.head)):
-            i, j = oracle.head[q], oracle.tail[q]
-            if allowed[q] and not (blocked[i] and oracle.needs_class[q]):
-                bound = weights[p] + value - reduced[j, i] - (square[j, i] - weights[q]) + slack
-                out[q] = max(out[q], bound)
+        usable = allowed[:first] & ~(blocked[oracle.head] & oracle.needs_class)
+        bound = weights[p] + value - reduced[arcs] - (square[arcs] - own) + slack
+        np.maximum(out[:first], bound, out=out[:first], where=usable)
+    return out
 
 
 def heaviest_with(
@@ -338,8 +349,7 @@ def heaviest_with(
     """
     n = oracle.n
     forced = np.zeros((n, n), dtype=np.int64)
-    out = np.empty(len(weights))
-    price_entries(oracle, weights, allowed, forced, 0, threshold, out)
+    out = price_entries(oracle, weights, allowed, forced, 0, threshold)
     first = int(oracle.offsets[-2])
     alive = np.flatnonzero((out[first:] >= threshold) & allowed[first:]) + first
     if oracle.kind != BRANCHINGS or n > MOST_FORCED or not 0 < len(alive) <= CLASS_SET_PRICES:

@@ -30,8 +30,9 @@ def _best_sets(offsets, masks, weights, allowed, n, weight, entry):  # type: ign
     for i in range(n):
         w = weight[i]
         e = entry[i]
-        w[:] = -np.inf
-        e[:] = -1
+        for W in range(full):
+            w[W] = -np.inf
+            e[W] = -1
         for p in range(offsets[i], offsets[i + 1]):
             if allowed[p] and weights[p] > w[masks[p]]:
                 w[masks[p]] = weights[p]

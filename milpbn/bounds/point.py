@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from milpbn.bounds.kernels import Duals, add_gradient, empty_duals, weigh
@@ -36,6 +35,8 @@ class Model(NamedTuple):
         What rounding can take from the dual bound's sums.
     offset : float
         What samples that are left out add to every score, gamma each.
+    column : int64 array, shape (P,)
+        Column of the tables of each entry, -1 for one whose coefficients are 0.
     """
 
     tables: Tables
@@ -44,6 +45,7 @@ class Model(NamedTuple):
     linear: NDArray[np.float64]
     slack: float
     offset: float
+    column: NDArray[np.int64]
 
 
 class Node(NamedTuple):
@@ -110,45 +112,40 @@ def empty_point(model: Model) -> Point:
     )
 
 
-@njit(cache=True, nogil=True)
-def column_of(model, entry):  # type: ignore[no-untyped-def]  # numba infers the types
-    """Return the column of an entry of eta, or -1 if its coefficients are 0."""
-    columns = model.tables.columns
-    k = np.searchsorted(columns, entry)
-    return k if k < len(columns) and columns[k] == entry else -1
+def combine(
+    model: Model,
+    entries: NDArray[np.int64],
+    factors: NDArray[np.float64],
+    logits: NDArray[np.float64],
+    parallel: bool,
+) -> None:
+    """Write sum_n factors[n] table(entries[n]) to `logits`, shape (M, Q)."""
+    columns = model.column[entries]
+    used = (columns >= 0) & (factors != 0.0)
+    logits.fill(0.0)
+    add_columns(model.tables, columns[used], factors[used], logits, parallel)
 
 
-@njit(cache=True, nogil=True)
-def combine(model, entries, factors, logits, parallel):  # type: ignore[no-untyped-def]
-    """Write sum_n factors[n] table(entries[n]) to `logits`."""
-    columns = np.empty(len(entries), dtype=np.int64)
-    used = np.empty(len(entries))
-    n = 0
-    for x in range(len(entries)):
-        k = column_of(model, entries[x])
-        if k >= 0 and factors[x] != 0.0:
-            columns[n] = k
-            used[n] = factors[x]
-            n += 1
-    logits[:] = 0.0
-    add_columns(model.tables, columns[:n], used[:n], logits, parallel)
-
-
-@njit(cache=True, nogil=True)
-def refresh(model, point, parallel):  # type: ignore[no-untyped-def]
+def refresh(model: Model, point: Point, parallel: bool) -> None:
     """Recompute the logits and the linear part of a point from its vertices."""
-    eta = np.zeros(len(model.linear))
-    n = point.counts[VERTICES]
-    for v in range(n):
-        for i in range(point.vertices.shape[1]):
-            eta[point.vertices[v, i]] += point.shares[v]
+    n = int(point.counts[VERTICES])
+    vertices = point.vertices[:n]
+    shares = np.repeat(point.shares[:n], vertices.shape[1])
+    eta = np.bincount(vertices.ravel(), weights=shares, minlength=len(model.linear))
     entries = np.flatnonzero(eta)
     combine(model, entries, eta[entries], point.logits, parallel)
-    point.numbers[LINEAR] = np.dot(model.linear[entries], eta[entries])
+    point.numbers[LINEAR] = model.linear @ eta
 
 
-@njit(cache=True, nogil=True)
-def place(model, node, point, vertices, shares, temperature, parallel):  # type: ignore[no-untyped-def]
+def place(
+    model: Model,
+    node: Node,
+    point: Point,
+    vertices: NDArray[np.int64],
+    shares: NDArray[np.float64],
+    temperature: float,
+    parallel: bool,
+) -> bool:
     """Begin at the part of a point that lies in a node; an empty one begins at the oracle's answer to `gradient`.
 
     Parameters
@@ -167,38 +164,24 @@ def place(model, node, point, vertices, shares, temperature, parallel):  # type:
     bool
         False if the node has no structure.
     """
-    V = point.vertices.shape[1]
-    n = 0
-    choice = np.empty(V, dtype=np.int64)
-    for v in range(len(shares)):
-        inside = True
-        for i in range(V):
-            choice[i] = vertices[v, i]
-            inside = inside and node.allowed[choice[i]]
-        if inside and node.n_forced:
-            met = 0
-            for i in range(V - 1):
-                met += node.forced[model.oracle.tail[choice[i]], model.oracle.head[choice[i]]]
-            inside = met == node.n_forced
-        if inside:
-            point.vertices[n] = choice
-            point.shares[n] = shares[v]
-            n += 1
-    if n == 0:
+    inside = node.allowed[vertices].all(axis=1)
+    if node.n_forced:
+        oracle, arcs = model.oracle, vertices[:, :-1]
+        inside &= node.forced[oracle.tail[arcs], oracle.head[arcs]].sum(axis=1) == node.n_forced
+    n = int(inside.sum())
+    if n:
+        point.vertices[:n] = vertices[inside]
+        point.shares[:n] = shares[inside] / shares[inside].sum()
+    else:
         value, _, _ = heaviest_structure(
-            model.oracle, point.gradient, node.allowed, node.forced, node.n_forced, choice
+            model.oracle, point.gradient, node.allowed, node.forced, node.n_forced, point.vertices[0]
         )
         if value == -np.inf:
             return False
-        point.vertices[0] = choice
         point.shares[0] = 1.0
         n = 1
-    total = point.shares[:n].sum()
-    point.shares[:n] /= total
+    point.counts[:] = 0
     point.counts[VERTICES] = n
-    point.counts[BEST_VERTICES] = 0
-    point.counts[STEPS] = 0
-    point.counts[FOUND] = 0
     point.numbers[TEMPERATURE] = temperature
     point.numbers[BOUND] = np.inf
     point.numbers[RELAXED] = -np.inf
@@ -207,64 +190,37 @@ def place(model, node, point, vertices, shares, temperature, parallel):  # type:
     return True
 
 
-@njit(cache=True, nogil=True)
-def near_the_cap(model, logits, width):  # type: ignore[no-untyped-def]
+def near_the_cap(
+    model: Model, logits: NDArray[np.float64], width: float
+) -> tuple[Model, NDArray[np.float64]]:
     """Return the model and the logits of the samples whose margin is less than gamma + `width`.
 
     All other samples count with gamma, the most that they can add: any bound of the smaller model is one of the
     model, and the same one as long as their dual weights would lie on gamma alone.
     """
-    M, Q = logits.shape
     tables = model.tables
-    cap = model.softening.cap
-    chosen = np.empty(M, dtype=np.int64)
-    n = 0
-    outside = 0.0
-    for m in range(M):
-        own = logits[m, tables.true[m]]
-        inside = False
-        for c in range(Q):
-            if c != tables.true[m] and own - logits[m, c] < cap + width:
-                inside = True
-                break
-        if inside:
-            chosen[n] = m
-            n += 1
-        else:
-            outside += tables.weights[m]
-    chosen = chosen[:n]
-    codes = np.empty((tables.codes.shape[0], n), dtype=np.int32)
-    for row in range(tables.codes.shape[0]):
-        for x in range(n):
-            codes[row, x] = tables.codes[row, chosen[x]]
-    few = Tables(
-        codes,
-        tables.true[chosen],
-        tables.rows,
-        tables.strides,
-        tables.sizes,
-        tables.columns,
-        tables.domain,
-        tables.start,
-        tables.values,
-        tables.first,
-        tables.members,
-        tables.weights[chosen],
+    every = np.arange(len(logits))
+    margins = logits[every, tables.true, None] - logits
+    margins[every, tables.true] = np.inf
+    inside = margins.min(axis=1) < model.softening.cap + width
+    few = tables._replace(
+        codes=np.ascontiguousarray(tables.codes[:, inside]),
+        true=tables.true[inside],
+        weights=tables.weights[inside],
     )
-    small = Model(few, model.softening, model.oracle, model.linear, model.slack, cap * outside)
-    return small, logits[chosen]
+    offset = model.softening.cap * float(tables.weights[~inside].sum())
+    return model._replace(tables=few, offset=offset), logits[inside]
 
 
-@njit(cache=True, nogil=True)
-def evaluate(model, node, point, parallel):  # type: ignore[no-untyped-def]
+def evaluate(model: Model, node: Node, point: Point, parallel: bool) -> None:
     """Go to the point that gave the best bound, and bound the node there anew by the whole model."""
-    n = point.counts[BEST_VERTICES]
+    n = int(point.counts[BEST_VERTICES])
     if n:
         point.vertices[:n] = point.best_vertices[:n]
         point.shares[:n] = point.best_shares[:n]
         point.counts[VERTICES] = n
     refresh(model, point, parallel)
-    temperature = point.numbers[BEST_TEMPERATURE]
+    temperature = float(point.numbers[BEST_TEMPERATURE])
     _, constant = weigh(model.tables, model.softening, point.logits, temperature, point.duals)
     point.gradient[:] = model.linear
     add_gradient(model.tables, point.duals, node.allowed, point.gradient, parallel)
@@ -276,11 +232,8 @@ def evaluate(model, node, point, parallel):  # type: ignore[no-untyped-def]
     point.numbers[BOUND] = point.numbers[CONSTANT] + most
 
 
-@njit(cache=True, nogil=True)
-def score_of(model, choice, logits, parallel):  # type: ignore[no-untyped-def]
+def score_of(model: Model, choice: NDArray[np.int64], logits: NDArray[np.float64], parallel: bool) -> float:
     """Return the score of one choice of entries, by the tables; `logits`, shape (M, Q), is overwritten."""
     combine(model, choice, np.ones(len(choice)), logits, parallel)
-    total = total_score(model.tables, model.softening, logits, False)
-    for p in choice:
-        total += model.linear[p]
-    return total
+    samples = total_score(model.tables, model.softening, logits, False)
+    return float(samples + model.linear[choice].sum())

@@ -66,7 +66,10 @@ def model_of(problem: Problem) -> Model:
     per_entry = (M * Q + 64) * eps * total * largest
     constant = (M + 64) * eps * total * max(margins.softening.cap, np.log(Q) + 1.0)
     slack = problem.candidates.n_variables * per_entry + constant
-    return Model(tables, margins.softening, oracle_of(problem.candidates), problem.linear, slack, 0.0)
+    column = np.full(problem.candidates.n_sets, -1, dtype=np.int64)
+    column[tables.columns] = np.arange(len(tables.columns))
+    oracle = oracle_of(problem.candidates)
+    return Model(tables, margins.softening, oracle, problem.linear, slack, 0.0, column)
 
 
 class Root:
@@ -117,7 +120,7 @@ class Root:
         """Return a structure's score by the tables."""
         choice = self.problem.choice(structure)
         assert choice is not None
-        return float(score_of(self.model, choice, self.point.direction, self.parallel))
+        return score_of(self.model, choice, self.point.direction, self.parallel)
 
     def run(
         self,

@@ -102,9 +102,7 @@ def tighten(
 
 def _prices(model: Model, node: Node, point: Point, threshold: float) -> NDArray[np.float64]:
     """Return what `price_entries` says of a point's gradient, shape (P,)."""
-    out = np.empty(len(model.linear))
-    price_entries(model.oracle, point.gradient, node.allowed, node.forced, node.n_forced, threshold, out)
-    return out
+    return price_entries(model.oracle, point.gradient, node.allowed, node.forced, node.n_forced, threshold)
 
 
 def _promising(model: Model, node: Node, point: Point, reach: float) -> Node:

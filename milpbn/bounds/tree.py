@@ -282,7 +282,7 @@ class Tree:
 
     def _look_at(self, point: Point) -> None:
         """Climb from the oracle's answer if it is good, and not known."""
-        value = float(score_of(self.model, point.found, point.direction, False))
+        value = score_of(self.model, point.found, point.direction, False)
         if value < self.incumbent - 0.25 * max(0.0, self.root.bound - self.incumbent):
             return
         key = point.found.tobytes()
@@ -355,7 +355,7 @@ class Tree:
         structure = self.problem.candidates.structure(choice)
         if not self.problem.obeys(structure):
             return -np.inf, self._weights(point)
-        value = float(score_of(self.model, choice, point.direction, False))
+        value = score_of(self.model, choice, point.direction, False)
         with self._lock:
             if value > self.incumbent:
                 self._take(structure, value)

@@ -13,14 +13,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit, prange
+from numba import njit
 from numpy.typing import NDArray
 
 from milpbn.bounds.kernels import add_gradient, empty_duals, weigh
 from milpbn.data.dataset import Dataset
 from milpbn.errors import InputError
 from milpbn.learners.family_changes import Changes, FamilyChanges, column_cells
-from milpbn.scores.products import Softening, add_columns, score_changes, total_score
+from milpbn.scores.products import Softening, Tables, add_columns, score_changes, total_score
+from milpbn.threads import in_parts
 
 #: Changes that gain less, in nats or sample weights, are rounding; of equal ones the first is taken.
 MINIMAL_GAIN = 1e-9
@@ -235,23 +236,38 @@ def _rate_change(tables, logits, sample, k):  # type: ignore[no-untyped-def]
     return total
 
 
-@njit(cache=True, nogil=True, parallel=True)
-def _rates_parallel(tables, logits, sample, columns, out):  # type: ignore[no-untyped-def]
-    for n in prange(len(columns)):
+@njit(cache=True, nogil=True)
+def _add_rates(tables, logits, sample, columns, out, begin, end):  # type: ignore[no-untyped-def]
+    for n in range(begin, end):
         out[n] += _rate_change(tables, logits, sample, columns[n])
 
 
-@njit(cache=True, nogil=True)
-def _rate_changes(tables, spreads, logits, columns, parallel):  # type: ignore[no-untyped-def]
+def _rate_changes(
+    tables: Tables,
+    spreads: NDArray[np.float64],
+    logits: NDArray[np.float64],
+    columns: NDArray[np.int64],
+    parallel: bool,
+) -> NDArray[np.float64]:
     """Return the weight classified correctly with each of some columns added, one at a time, shape (n,).
 
     Samples whose log-margin is beyond the reach of all these columns are not looked at again.
     """
+    reach = float(spreads[columns].max(initial=0.0)) + 2 * TIE
+    sample, decided = _undecided(tables, logits, reach)
+    out = np.full(len(columns), decided)
+    in_parts(
+        lambda begin, end: _add_rates(tables, logits, sample, columns, out, begin, end),
+        len(columns),
+        parallel,
+    )
+    return out
+
+
+@njit(cache=True, nogil=True)
+def _undecided(tables, logits, reach):  # type: ignore[no-untyped-def]
+    """Return the samples whose log-margin is within reach of 0, and the weight of the others that are right."""
     M = logits.shape[0]
-    reach = 0.0
-    for k in columns:
-        reach = max(reach, spreads[k])
-    reach += 2 * TIE
     sample = np.empty(M, dtype=np.int64)
     n = 0
     decided = 0.0
@@ -266,10 +282,4 @@ def _rate_changes(tables, spreads, logits, columns, parallel):  # type: ignore[n
             n += 1
         elif low > 0.0:
             decided += tables.weights[m]
-    out = np.full(len(columns), decided)
-    if parallel:
-        _rates_parallel(tables, logits, sample[:n], columns, out)
-    else:
-        for x in range(len(columns)):
-            out[x] += _rate_change(tables, logits, sample[:n], columns[x])
-    return out
+    return sample[:n], decided

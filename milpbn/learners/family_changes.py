@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit, prange
+from numba import njit
 from numpy.typing import NDArray
 
 from milpbn.data.dataset import Dataset
@@ -26,7 +26,8 @@ from milpbn.network.classifier import Classifier
 from milpbn.network.cpt import Cpt
 from milpbn.network.structure import Structure
 from milpbn.scores.candidates import ParentSet
-from milpbn.scores.products import CHUNKS, Tables, add_columns, table_spreads
+from milpbn.scores.products import Tables, add_columns, table_spreads
+from milpbn.threads import in_parts
 
 #: A feature and a set of feature parents for it.
 Family = tuple[int, ParentSet]
@@ -107,7 +108,7 @@ class FamilyChanges:
         Number of each sample's fold, from 0: its parameters come from the other folds. Without it they come from
         all samples.
     parallel : bool
-        Use numba's threads.
+        Use threads.
     """
 
     def __init__(
@@ -205,8 +206,11 @@ class FamilyChanges:
             self.data.weights,
         )
         states = self.data.n_states[[child for child, _ in families]]
-        fill = _fill_parallel if self.parallel else _fill
-        fill(tables, states, self._n_folds, *self._constants, change)
+        in_parts(
+            lambda begin, end: _fill(tables, states, self._n_folds, *self._constants, change, begin, end),
+            K,
+            self.parallel,
+        )
         return tables
 
 
@@ -286,15 +290,7 @@ def _fill_column(tables, states, n_folds, smoothing, zero, change, k):  # type: 
 
 
 @njit(cache=True, nogil=True)
-def _fill(tables, states, n_folds, smoothing, zero, change):  # type: ignore[no-untyped-def]
+def _fill(tables, states, n_folds, smoothing, zero, change, begin, end):  # type: ignore[no-untyped-def]
     """Count every column's family, and write its table: log theta, or with `change` the difference to no parents."""
-    for k in range(len(tables.columns)):
+    for k in range(begin, end):
         _fill_column(tables, states, n_folds, smoothing, zero, change, k)
-
-
-@njit(cache=True, nogil=True, parallel=True)
-def _fill_parallel(tables, states, n_folds, smoothing, zero, change):  # type: ignore[no-untyped-def]
-    K = len(tables.columns)
-    for chunk in prange(CHUNKS):
-        for k in range(chunk * K // CHUNKS, (chunk + 1) * K // CHUNKS):
-            _fill_column(tables, states, n_folds, smoothing, zero, change, k)

@@ -13,9 +13,12 @@ from numba import njit, prange
 from numpy.typing import NDArray
 
 from milpbn.scores.families import FamilyTables
+from milpbn.threads import in_parts
 
 #: The parts that a product is cut into for threads.
 CHUNKS = 32
+#: Samples whose joint log-probabilities are added up at a time, so that they stay in the cache.
+BLOCK = 256
 
 
 class Tables(NamedTuple):
@@ -83,40 +86,41 @@ def is_two_rows(tables, d):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def _add_range(tables, columns, factors, logits, begin, end):  # type: ignore[no-untyped-def]
-    Q = logits.shape[1]
-    for n in range(len(columns)):
-        k = columns[n]
-        f = factors[n]
-        d = tables.domain[k]
-        start = tables.start[k]
-        if is_two_rows(tables, d):
-            one, two = tables.codes[tables.rows[d, 0]], tables.codes[tables.rows[d, 1]]
-            s, t = tables.strides[d, 0], tables.strides[d, 1]
-            for m in range(begin, end):
-                row = np.uint64(start + s * one[m] + t * two[m])  # unsigned: no check for negative indices
+    # Unsigned places in flat arrays: no check for negative indices, and loops that are vectorised.
+    Q = np.uint64(logits.shape[1])
+    values = tables.values.reshape(tables.values.size)
+    out = logits.reshape(logits.size)
+    place = np.empty(BLOCK, dtype=np.uint64)
+    for first in range(begin, end, BLOCK):
+        n = min(end - first, BLOCK)
+        for k, f in zip(columns, factors):  # noqa: B905 - numba knows no `strict`
+            d, start = tables.domain[k], np.uint64(tables.start[k])
+            if is_two_rows(tables, d):
+                one, two = tables.codes[tables.rows[d, 0]], tables.codes[tables.rows[d, 1]]
+                s, t = np.uint64(tables.strides[d, 0]), np.uint64(tables.strides[d, 1])
+                for x in range(n):
+                    place[x] = (start + s * np.uint64(one[first + x]) + t * np.uint64(two[first + x])) * Q
+            else:
+                for x in range(n):
+                    place[x] = (start + np.uint64(cell_of(tables, d, first + x))) * Q
+            for x in range(n):
+                row = place[x]
+                base = np.uint64(first + x) * Q
                 for c in range(Q):
-                    logits[m, c] += f * tables.values[row, c]
-        else:
-            for m in range(begin, end):
-                row = start + cell_of(tables, d, m)
-                for c in range(Q):
-                    logits[m, c] += f * tables.values[row, c]
+                    out[base + np.uint64(c)] += f * values[row + np.uint64(c)]
 
 
-@njit(cache=True, nogil=True, parallel=True)
-def _add_parallel(tables, columns, factors, logits):  # type: ignore[no-untyped-def]
-    M = logits.shape[0]
-    for chunk in prange(CHUNKS):
-        _add_range(tables, columns, factors, logits, chunk * M // CHUNKS, (chunk + 1) * M // CHUNKS)
-
-
-@njit(cache=True, nogil=True)
-def add_columns(tables, columns, factors, logits, parallel):  # type: ignore[no-untyped-def]
+def add_columns(
+    tables: Tables,
+    columns: NDArray[np.int64],
+    factors: NDArray[np.float64],
+    logits: NDArray[np.float64],
+    parallel: bool,
+) -> None:
     """Add ``factors[n]`` times the log-probabilities of ``columns[n]`` to `logits`, shape (M, Q)."""
-    if parallel:
-        _add_parallel(tables, columns, factors, logits)
-    else:
-        _add_range(tables, columns, factors, logits, 0, logits.shape[0])
+    in_parts(
+        lambda begin, end: _add_range(tables, columns, factors, logits, begin, end), len(logits), parallel
+    )
 
 
 @njit(cache=True, nogil=True)
@@ -173,9 +177,9 @@ def _score_change(tables, softening, gaps, sample, weights, k, smallest):  # typ
     return total
 
 
-@njit(cache=True, nogil=True, parallel=True)
-def _changes_parallel(tables, softening, gaps, sample, weights, columns, smallest, out):  # type: ignore[no-untyped-def]
-    for n in prange(len(columns)):
+@njit(cache=True, nogil=True)
+def _changes(tables, softening, gaps, sample, weights, columns, smallest, out, begin, end):  # type: ignore[no-untyped-def]
+    for n in range(begin, end):
         out[n] = _score_change(tables, softening, gaps, sample, weights, columns[n], smallest)
 
 
@@ -186,12 +190,22 @@ def table_spreads(tables):  # type: ignore[no-untyped-def]
     for k in range(len(out)):
         start = tables.start[k]
         for row in range(start, start + tables.sizes[tables.domain[k]]):
-            out[k] = max(out[k], tables.values[row].max() - tables.values[row].min())
+            low, high = np.inf, -np.inf
+            for c in range(tables.values.shape[1]):
+                low, high = min(low, tables.values[row, c]), max(high, tables.values[row, c])
+            out[k] = max(out[k], high - low)
     return out
 
 
-@njit(cache=True, nogil=True)
-def score_changes(tables, spreads, softening, logits, columns, smallest, parallel):  # type: ignore[no-untyped-def]
+def score_changes(
+    tables: Tables,
+    spreads: NDArray[np.float64],
+    softening: Softening,
+    logits: NDArray[np.float64],
+    columns: NDArray[np.int64],
+    smallest: bool,
+    parallel: bool,
+) -> NDArray[np.float64]:
     """Return the samples' score with each of some columns added to the logits, one at a time.
 
     Samples whose margin stays beyond gamma whatever the columns are not looked at again.
@@ -213,12 +227,25 @@ def score_changes(tables, spreads, softening, logits, columns, smallest, paralle
     parallel : bool
         Use threads.
     """
-    M, Q = logits.shape
     reach = np.inf
     if not smallest and not softening.smooth:
-        reach = softening.cap
-        for k in columns:
-            reach = max(reach, softening.cap + spreads[k])
+        reach = softening.cap + float(spreads[columns].max(initial=0.0))
+    sample, gaps, weights, decided = _within_reach(tables, logits, reach)
+    out = np.empty(len(columns))
+    in_parts(
+        lambda begin, end: _changes(
+            tables, softening, gaps, sample, weights, columns, smallest, out, begin, end
+        ),
+        len(columns),
+        parallel,
+    )
+    return out if smallest else out + decided * softening.cap
+
+
+@njit(cache=True, nogil=True)
+def _within_reach(tables, logits, reach):  # type: ignore[no-untyped-def]
+    """Return the samples of a smaller margin, their log-odds and weights, and the weight of all others."""
+    M, Q = logits.shape
     sample = np.empty(M, dtype=np.int64)
     n = 0
     decided = 0.0
@@ -233,7 +260,7 @@ def score_changes(tables, spreads, softening, logits, columns, smallest, paralle
             sample[n] = m
             n += 1
         else:
-            decided += tables.weights[m] * softening.cap
+            decided += tables.weights[m]
     sample = sample[:n]
     gaps = np.empty((n, Q))
     weights = np.empty(n)
@@ -243,15 +270,7 @@ def score_changes(tables, spreads, softening, logits, columns, smallest, paralle
         for c in range(Q):
             gaps[x, c] = logits[m, tables.true[m]] - logits[m, c]
         gaps[x, tables.true[m]] = np.inf
-    out = np.empty(len(columns))
-    if parallel:
-        _changes_parallel(tables, softening, gaps, sample, weights, columns, smallest, out)
-    else:
-        for x in range(len(columns)):
-            out[x] = _score_change(tables, softening, gaps, sample, weights, columns[x], smallest)
-    if not smallest:
-        out += decided
-    return out
+    return sample, gaps, weights, decided
 
 
 @njit(cache=True, nogil=True)

@@ -137,8 +137,7 @@ def test_entries_of_heavy_structures_have_heavy_prices(seed):
             for row, value in zip(inside, values, strict=True):
                 best_with[row] = np.maximum(best_with[row], value)
             for threshold in (-np.inf, float(np.quantile(values, 0.5)), float(values.max())):
-                prices = np.full(candidates.n_sets, np.nan)
-                price_entries(oracle, weights, allowed, forced, len(edges), threshold, prices)
+                prices = price_entries(oracle, weights, allowed, forced, len(edges), threshold)
                 heavy = best_with >= threshold
                 assert (prices[heavy] >= best_with[heavy]).all()
                 assert np.isneginf(prices[~allowed]).all()
@@ -200,8 +199,7 @@ def test_class_sets_beyond_the_scan_are_bounded_too():
         assert value == pytest.approx(weights[choice].sum())
         assert value <= best + 1e-9
         assert bound >= best
-        prices = np.empty(free.n_sets)
-        price_entries(oracle, weights, everything, forced, 0, -np.inf, prices)
+        prices = price_entries(oracle, weights, everything, forced, 0, -np.inf)
         for p in range(free.offsets[-2], free.n_sets):
             alone = weights[p] + sum(w[0] if i in free.flat[p] else w.max() for i, w in enumerate(own))
             assert prices[p] >= alone
