@@ -1,7 +1,7 @@
 """Compiled kernels, loaded before anything is timed.
 
 The first run on a machine compiles them, which takes longer than the share of the time limit that the heuristics
-and the root bound have.
+and the root bound have. The steps that only branching takes (`take_compiled_steps`) are compiled when it begins.
 """
 
 from __future__ import annotations
@@ -11,9 +11,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from milpbn.bounds.proof import Proof
 from milpbn.bounds.root import Root
-from milpbn.bounds.tree import Tree
 from milpbn.data.dataset import Dataset, Variable
 from milpbn.learners.local_search import LocalSearch
 from milpbn.network.structure import Structure
@@ -39,24 +37,10 @@ def warm_up(problem: Problem, *, bounds: bool) -> None:
     small = build_problem(data, replace(problem.score, penalty=0.0, hybrid=0.0), for_milp=False)
     start = Structure.naive_bayes(data.names)
     search = LocalSearch(small, start)
-    for parallel in (False, True):
-        search.parallel = parallel
-        search.climb(rng)
+    search.climb(rng)
     if not bounds or small.margins is None or small.margins.smallest:
         return
-    for parallel in (True, False):
-        root = Root(small, start)
-        root.parallel = parallel
-        root.run(start, stopping=_after(2), bounded=_ignore, found=_ignore)
-    Tree(
-        root,
-        start,
-        found=_ignore,
-        bounded=_ignore,
-        counted=_ignore,
-        stopping=_after(20),
-        proof=Proof(),
-    ).run()
+    Root(small, start).run(start, stopping=_after(2), bounded=_ignore, found=_ignore)
 
 
 def _ignore(anything: object) -> None:

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numba import njit
+from numba.extending import overload
 from numpy.typing import NDArray
 
 from milpbn.scores.products import Tables
@@ -175,6 +176,13 @@ def add_gradient(
     # Every column is of one domain: no two parts write to the same place.
     in_parts(
         lambda begin, end: _gradient_range(tables, duals, alive, out, begin, end), len(tables.sizes), parallel
+    )
+
+
+@overload(add_gradient)
+def _add_gradient(tables, duals, alive, out, parallel):  # type: ignore[no-untyped-def]
+    return lambda tables, duals, alive, out, parallel: _gradient_range(
+        tables, duals, alive, out, np.int64(0), len(tables.sizes)
     )
 
 

@@ -9,13 +9,12 @@ from __future__ import annotations
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
+from numba.extending import overload, register_jitable
 
-from milpbn.bounds.kernels import Duals
 from milpbn.bounds.line_search import step_length
 from milpbn.bounds.oracle import heaviest_structure
-from milpbn.bounds.point import LINEAR, VERTICES, Model, Node, Point, combine
-from milpbn.scores.products import Tables, cell_of, is_two_rows
+from milpbn.bounds.point import LINEAR, VERTICES, combine, copy
+from milpbn.scores.products import cell_of, is_two_rows
 from milpbn.threads import in_parts
 
 #: Places of dual weights whose slopes are in memory at a time.
@@ -32,9 +31,8 @@ WORTH = 120
 SMALLEST = 1e-12
 
 
-def curvature(
-    tables: Tables, duals: Duals, columns: NDArray[np.int64], temperature: float, parallel: bool
-) -> NDArray[np.float64]:
+@register_jitable
+def curvature(tables, duals, columns, temperature, parallel):  # type: ignore[no-untyped-def]  # compiled, too
     """Return minus the Hessian of the softened score over some columns, float64 array, shape (n, n).
 
     Parameters
@@ -50,25 +48,57 @@ def curvature(
     parallel : bool
         Use threads.
     """
-    groups, places = int(duals.size[0]), int(duals.size[1])
+    groups, places = duals.size[0], duals.size[1]
     root = np.empty(places, dtype=np.float32)
     share = np.empty(places, dtype=np.float32)
     _factors(tables.weights, duals, root, share)
-    H = np.zeros((len(columns), len(columns)))
-    first = duals.first[: groups + 1]
+    n = len(columns)
+    H = np.zeros((n, n))
+    block = np.empty((n, n), dtype=np.float32)
     a = 0
     while a < groups:
-        # As many samples as fit into a block, but at least one.
-        b = max(a + 1, int(np.searchsorted(first, first[a] + BLOCK, side="right")) - 1)
-        Z = np.zeros((len(columns), int(first[b] - first[a])), dtype=np.float32)
-
-        def fill(begin: int, end: int, a: int = a, b: int = b, Z: NDArray[np.float32] = Z) -> None:
-            _slopes(tables, duals, columns, begin, end, a, b, root, share, Z)
-
-        in_parts(fill, len(columns), parallel)
-        H += Z @ Z.T
+        b = _end_of_block(duals.first, a, groups)
+        Z = np.zeros((n, duals.first[b] - duals.first[a]), dtype=np.float32)
+        _add_slopes(tables, duals, columns, a, b, root, share, Z, parallel)
+        np.dot(Z, Z.T, block)
+        _add_scaled(H, 1.0 / temperature, block)
         a = b
-    return H / temperature
+    return H
+
+
+def _add_slopes(  # type: ignore[no-untyped-def]
+    tables, duals, columns, a, b, root, share, Z, parallel
+):
+    in_parts(
+        lambda begin, end: _slopes(tables, duals, columns, begin, end, a, b, root, share, Z),
+        len(columns),
+        parallel,
+    )
+
+
+@overload(_add_slopes)
+def _add_slopes_compiled(  # type: ignore[no-untyped-def]
+    tables, duals, columns, a, b, root, share, Z, parallel
+):
+    return lambda tables, duals, columns, a, b, root, share, Z, parallel: _slopes(
+        tables, duals, columns, np.int64(0), len(columns), a, b, root, share, Z
+    )
+
+
+@njit(cache=True, nogil=True)
+def _end_of_block(first, a, groups):  # type: ignore[no-untyped-def]
+    """Return the end of the samples from a on that fit into a block, one at least."""
+    b = a + 1
+    while b < groups and first[b + 1] - first[a] <= BLOCK:
+        b += 1
+    return b
+
+
+@njit(cache=True, nogil=True)
+def _add_scaled(out, factor, matrix):  # type: ignore[no-untyped-def]
+    for x in range(out.shape[0]):
+        for y in range(out.shape[1]):
+            out[x, y] += factor * matrix[x, y]
 
 
 @njit(cache=True, nogil=True)
@@ -251,15 +281,72 @@ def _maximise_model(  # type: ignore[no-untyped-def]
     return n, _change(slots, shares, old, n, size)
 
 
-def newton_step(
-    model: Model,
-    node: Node,
-    point: Point,
-    gradient: NDArray[np.float64],
-    choice: NDArray[np.int64],
-    temperature: float,
-    parallel: bool,
-) -> float:
+@njit(cache=True, nogil=True)
+def _entries_in_use(oracle, column, vertices, n, choice, used, slot):  # type: ignore[no-untyped-def]
+    """Mark the entries that n vertices or a choice have; return those of variables that have two, and their columns."""
+    V = vertices.shape[1]
+    for p in range(len(used)):
+        used[p] = False
+    for v in range(n):
+        for i in range(V):
+            used[vertices[v, i]] = True
+    for i in range(V):
+        used[choice[i]] = True
+    entries = np.empty(len(used), dtype=np.int64)
+    columns = np.empty(len(used), dtype=np.int64)
+    size = 0
+    for i in range(V):
+        own = 0
+        for p in range(oracle.offsets[i], oracle.offsets[i + 1]):
+            own += used[p]
+        if own < 2:
+            continue
+        for p in range(oracle.offsets[i], oracle.offsets[i + 1]):
+            if used[p]:
+                entries[size], columns[size] = p, column[p]
+                size += 1
+    for p in range(len(slot)):
+        slot[p] = size
+    for x in range(size):
+        slot[entries[x]] = x
+    return entries[:size], columns[:size]
+
+
+@njit(cache=True, nogil=True)
+def _count(allowed):  # type: ignore[no-untyped-def]
+    n = 0
+    for p in range(len(allowed)):
+        n += allowed[p]
+    return n
+
+
+@njit(cache=True, nogil=True)
+def _slope(change, entries, weights):  # type: ignore[no-untyped-def]
+    total = 0.0
+    for x in range(len(entries)):
+        total += change[x] * weights[entries[x]]
+    return total
+
+
+@njit(cache=True, nogil=True)
+def _go_part(vertices, old, shares, step, n):  # type: ignore[no-untyped-def]
+    """Go part of the way from the old shares to new ones, without vertices of next to none; return their number."""
+    kept = 0
+    total = 0.0
+    for v in range(n):
+        share = old[v] + step * (shares[v] - old[v])
+        if share > SMALLEST:
+            copy(vertices[kept], vertices[v])
+            old[kept] = share
+            total += share
+            kept += 1
+    for v in range(kept):
+        old[v] /= total
+    return kept
+
+
+@register_jitable
+def newton_step(model, node, point, gradient, choice, temperature, parallel):  # type: ignore[no-untyped-def]
     """Go towards the maximum of the second-order model; return how much of the way was gone.
 
     Parameters
@@ -275,62 +362,57 @@ def newton_step(
     parallel : bool
         Use threads.
     """
-    n = int(point.counts[VERTICES])
+    n = point.counts[VERTICES]
     room = min(n + MOST_NEW, len(point.shares))
     if n >= room:
         return 0.0
-    # The entries that the point or the oracle's answer has, of variables that have two of them.
-    used = np.zeros(len(gradient), dtype=bool)
-    used[point.vertices[:n]] = True
-    used[choice] = True
-    variable = model.oracle.variable
-    entries = np.flatnonzero(used)
-    entries = entries[np.bincount(variable[entries])[variable[entries]] > 1]
-    size = len(entries)
-    if size == 0 or size * size > WORTH * np.count_nonzero(node.allowed):
+    used = np.empty(len(gradient), dtype=np.bool_)
+    slot = np.empty(len(gradient), dtype=np.int64)
+    entries, columns = _entries_in_use(model.oracle, model.column, point.vertices, n, choice, used, slot)
+    if len(entries) == 0 or len(entries) * len(entries) > WORTH * _count(node.allowed):
         return 0.0
-    slot = np.full(len(gradient), size, dtype=np.int64)
-    slot[entries] = np.arange(size)
-    H = curvature(model.tables, point.duals, model.column[entries], temperature, parallel)
-    vertices = point.vertices[:room]
-    old, shares = np.zeros(room), np.zeros(room)
-    old[:n] = point.shares[:n]
+    H = curvature(model.tables, point.duals, columns, temperature, parallel)
+    for v in range(n, room):
+        point.shares[v] = 0.0
+    shares = np.zeros(room)
     n, change = _maximise_model(
-        model.oracle, node.forced, node.n_forced, gradient, H, entries, slot, used, vertices, old, shares, n
+        model.oracle,
+        node.forced,
+        node.n_forced,
+        gradient,
+        H,
+        entries,
+        slot,
+        used,
+        point.vertices[:room],
+        point.shares,
+        shares,
+        n,
     )
     # Part of the way there, or all of it.
-    slope = float(change @ gradient[entries])
+    slope = _slope(change, entries, gradient)
     if slope <= 0.0:
         return 0.0
-    linear_slope = float(change @ model.linear[entries])
     combine(model, entries, change, point.direction, parallel)
-    step = go(model, point, temperature, slope, linear_slope, 1.0)
-    shares = old[:n] + step * (shares[:n] - old[:n])
-    kept = np.flatnonzero(shares > SMALLEST)
-    point.vertices[: len(kept)] = vertices[kept]
-    point.shares[: len(kept)] = shares[kept] / shares[kept].sum()
-    point.counts[VERTICES] = len(kept)
+    step = go(model, point, temperature, slope, _slope(change, entries, model.linear), 1.0)
+    point.counts[VERTICES] = _go_part(point.vertices, point.shares, shares, step, n)
     return step
 
 
-def go(
-    model: Model, point: Point, temperature: float, slope: float, linear_slope: float, longest: float
-) -> float:
+@register_jitable
+def go(model, point, temperature, slope, linear_slope, longest):  # type: ignore[no-untyped-def]
     """Move a point along its `direction` as far as pays, and return how far; see `step_length`."""
-    step = float(
-        step_length(
-            model.tables,
-            model.softening,
-            point.duals,
-            point.logits,
-            point.direction,
-            temperature,
-            slope,
-            linear_slope,
-            longest,
-        )
+    step = step_length(
+        model.tables,
+        model.softening,
+        point.duals,
+        point.logits,
+        point.direction,
+        temperature,
+        slope,
+        linear_slope,
+        longest,
     )
-    np.multiply(point.direction, step, out=point.direction)
-    np.add(point.logits, point.direction, out=point.logits)
+    _add_scaled(point.logits, step, point.direction)
     point.numbers[LINEAR] += step * linear_slope
     return step

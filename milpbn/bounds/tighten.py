@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from milpbn.bounds.frank_wolfe import CONVERGED, INFEASIBLE, PAUSED, PRUNED, take_steps
+from milpbn.bounds.frank_wolfe import CONVERGED, INFEASIBLE, PAUSED, PRUNED, take_compiled_steps
 from milpbn.bounds.oracle import heaviest_structure, price_entries
 from milpbn.bounds.point import (
     BOUND,
@@ -80,7 +80,7 @@ def tighten(
         begun = int(few.counts[STEPS])
         status = PAUSED
         while status == PAUSED and few.counts[STEPS] < begun + SAMPLED_STEPS:
-            status = take_steps(small, promising, few, target(), SHARE, before, BURST, True, False)
+            status = take_compiled_steps(small, promising, few, target(), SHARE, before, BURST, True, False)
             if stopping():
                 return False
         if status == INFEASIBLE:

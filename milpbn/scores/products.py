@@ -9,14 +9,13 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit, prange
+from numba import njit
+from numba.extending import overload
 from numpy.typing import NDArray
 
 from milpbn.scores.families import FamilyTables
 from milpbn.threads import in_parts
 
-#: The parts that a product is cut into for threads.
-CHUNKS = 32
 #: Samples whose joint log-probabilities are added up at a time, so that they stay in the cache.
 BLOCK = 256
 
@@ -120,6 +119,13 @@ def add_columns(
     """Add ``factors[n]`` times the log-probabilities of ``columns[n]`` to `logits`, shape (M, Q)."""
     in_parts(
         lambda begin, end: _add_range(tables, columns, factors, logits, begin, end), len(logits), parallel
+    )
+
+
+@overload(add_columns)
+def _add_columns(tables, columns, factors, logits, parallel):  # type: ignore[no-untyped-def]
+    return lambda tables, columns, factors, logits, parallel: _add_range(
+        tables, columns, factors, logits, np.int64(0), len(logits)
     )
 
 
@@ -286,36 +292,39 @@ def total_score(tables, softening, logits, smallest):  # type: ignore[no-untyped
     return total
 
 
-@njit(cache=True, parallel=True)
-def coefficients(tables):  # type: ignore[no-untyped-def]
+def coefficients(tables: Tables) -> NDArray[np.float64]:
     """Return alpha of every sample, competing class and column, float64 array, shape (M, Q - 1, K)."""
     M, K, Q = tables.codes.shape[1], len(tables.columns), tables.values.shape[1]
-    D = len(tables.sizes)
     alpha = np.empty((M, Q - 1, K))
-    for chunk in prange(CHUNKS):
-        # Every cell and every true class is looked up once, and alpha is written in the order of memory.
-        cell = np.empty(D, dtype=np.int64)
-        row = np.empty(K, dtype=np.uint64)
-        own = np.empty(K)
-        for m in range(chunk * M // CHUNKS, (chunk + 1) * M // CHUNKS):
-            y = np.uint64(tables.true[m])
-            for d in range(D):
-                cell[d] = cell_of(tables, d, m)
-            for k in range(K):
-                row[k] = tables.start[k] + cell[tables.domain[k]]
-                own[k] = tables.values[row[k], y]
-            r = 0
-            for c in range(Q):
-                if c == tables.true[m]:
-                    continue
-                for k in range(K):
-                    alpha[m, r, k] = own[k] - tables.values[row[k], np.uint64(c)]
-                r += 1
+    in_parts(lambda begin, end: _fill_coefficients(tables, alpha, begin, end), M, True)
     return alpha
 
 
-@njit(cache=True, parallel=True)
-def best_margins(tables, blocks, idle):  # type: ignore[no-untyped-def]
+@njit(cache=True, nogil=True)
+def _fill_coefficients(tables, alpha, begin, end):  # type: ignore[no-untyped-def]
+    K, Q = alpha.shape[2], tables.values.shape[1]
+    D = len(tables.sizes)
+    # Every cell and every true class is looked up once, and alpha is written in the order of memory.
+    cell = np.empty(D, dtype=np.int64)
+    row = np.empty(K, dtype=np.uint64)
+    own = np.empty(K)
+    for m in range(begin, end):
+        y = np.uint64(tables.true[m])
+        for d in range(D):
+            cell[d] = cell_of(tables, d, m)
+        for k in range(K):
+            row[k] = tables.start[k] + cell[tables.domain[k]]
+            own[k] = tables.values[row[k], y]
+        r = 0
+        for c in range(Q):
+            if c == tables.true[m]:
+                continue
+            for k in range(K):
+                alpha[m, r, k] = own[k] - tables.values[row[k], np.uint64(c)]
+            r += 1
+
+
+def best_margins(tables: Tables, blocks: NDArray[np.int64], idle: NDArray[np.bool_]) -> NDArray[np.float64]:
     """Return min_c sum_i max_k alpha(i, k, m, c) of every sample, shape (M,): every row chooses for itself.
 
     Parameters
@@ -327,23 +336,32 @@ def best_margins(tables, blocks, idle):  # type: ignore[no-untyped-def]
     idle : bool array, shape (n,)
         The variable can also choose a set without coefficients.
     """
-    M, Q = tables.codes.shape[1], tables.values.shape[1]
-    out = np.empty(M)
-    for m in prange(M):
+    out = np.empty(tables.codes.shape[1])
+    in_parts(lambda begin, end: _best_margins(tables, blocks, idle, out, begin, end), len(out), True)
+    return out
+
+
+@njit(cache=True, nogil=True)
+def _best_margins(tables, blocks, idle, out, begin, end):  # type: ignore[no-untyped-def]
+    Q = tables.values.shape[1]
+    sums = np.empty(Q)
+    best = np.empty(Q)
+    for m in range(begin, end):
         y = tables.true[m]
-        sums = np.zeros(Q)
-        best = np.empty(Q)
+        for c in range(Q):
+            sums[c] = 0.0
         for i in range(len(idle)):
-            best[:] = 0.0 if idle[i] else -np.inf
+            for c in range(Q):
+                best[c] = 0.0 if idle[i] else -np.inf
             for k in range(blocks[i], blocks[i + 1]):
                 row = tables.start[k] + cell_of(tables, tables.domain[k], m)
                 own = tables.values[row, y]
                 for c in range(Q):
                     best[c] = max(best[c], own - tables.values[row, c])
-            sums += best
+            for c in range(Q):
+                sums[c] += best[c]
         low = np.inf
         for c in range(Q):
             if c != y:
                 low = min(low, sums[c])
         out[m] = low
-    return out

@@ -10,7 +10,14 @@ from running import MARGINS, all_choices, random_data
 from scipy.optimize import linprog
 from scipy.special import logsumexp, softmax
 
-from milpbn.bounds.frank_wolfe import CONVERGED, INFEASIBLE, PAUSED, PRUNED, take_steps
+from milpbn.bounds.frank_wolfe import (
+    CONVERGED,
+    INFEASIBLE,
+    PAUSED,
+    PRUNED,
+    take_compiled_steps,
+    take_steps,
+)
 from milpbn.bounds.kernels import add_gradient, curvature_here, empty_duals, slope_at, weigh
 from milpbn.bounds.oracle import BRANCHINGS, heaviest_structure, oracle_of
 from milpbn.bounds.point import (
@@ -233,7 +240,8 @@ def test_steps_end_at_the_best_bound_of_every_part(score, newton):
                 infeasible += 1
                 assert not len(inside)
                 continue
-            status = take_steps(model, node, point, -np.inf, 0.0, -np.inf, 4000, newton, False)
+            steps = take_compiled_steps if seed % 2 else take_steps
+            status = steps(model, node, point, -np.inf, 0.0, -np.inf, 4000, newton, False)
             assert status in (CONVERGED, PAUSED)
             best = scores_of(problem, inside).max()
             bound, relaxed = point.numbers[BOUND], point.numbers[RELAXED]
@@ -283,3 +291,21 @@ def test_steps_end_at_a_target_and_without_structures():
     assert place(model, node, point, choices[:1], np.ones(1), 1.0, False)
     assert take_steps(model, closed, point, best, 0.0, -np.inf, 10, True, False) == INFEASIBLE
     assert point.numbers[BOUND] == -np.inf
+
+
+@pytest.mark.parametrize("newton", [False, True], ids=["pairwise", "newton"])
+def test_compiled_steps_and_threads_lead_to_the_same_point(newton):
+    for seed in range(4):
+        problem = build_problem(random_data(seed, n_samples=60), Score(p=0.99))
+        choices, model = all_choices(problem.candidates), model_of(problem)
+        forced = np.zeros((model.oracle.n, model.oracle.n), dtype=np.int64)
+        node = Node(np.ones(model.linear.size, dtype=bool), forced, 0)
+        points = []
+        for steps, parallel in ((take_steps, False), (take_steps, True), (take_compiled_steps, False)):
+            point = empty_point(model)
+            assert place(model, node, point, choices[:1], np.ones(1), 1.0, False)
+            assert steps(model, node, point, -np.inf, 0.0, -np.inf, 2, newton, parallel) == PAUSED
+            points.append(point)
+        for point in points[1:]:
+            assert point.numbers == pytest.approx(points[0].numbers, rel=1e-5)
+            assert point.logits == pytest.approx(points[0].logits, rel=1e-5, abs=1e-5)
