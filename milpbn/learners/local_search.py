@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from milpbn.bounds.kernels import Duals, add_gradient, empty_duals, weigh
+from milpbn.learners.rehanging import Rehanging
 from milpbn.network.structure import Structure
 from milpbn.scores.problem import Problem
 from milpbn.scores.products import add_columns, score_changes, total_score
@@ -53,12 +54,15 @@ class LocalSearch:
         if problem.margins is not None:
             self._column[problem.margins.columns] = np.arange(len(problem.margins.columns))
         self._duals: Duals | None = None
+        #: Climbs look at turned subtrees, too.
+        self.turning = candidates.feature_parent is not None and not problem.rules.max_children
         self._refresh()
 
     def _refresh(self) -> None:
         """Recompute the margins from scratch, so that rounding does not add up."""
         margins = self.problem.margins
         if margins is None:
+            self._logits = np.empty((0, 0))
             return
         self._logits = margins.logits(self.problem.indicator(self.choice))
 
@@ -78,9 +82,31 @@ class LocalSearch:
         float64 array, shape (number of candidates,); cyclic choices are scored too. With `wanted`, a bool array
         of that shape, only those candidates are scored, and the others are -inf.
         """
+        return self._scores(self.choice, self._logits, variable, wanted)
+
+    def scores_after(
+        self, choice: NDArray[np.int64], variable: int, wanted: NDArray[np.bool_]
+    ) -> NDArray[np.float64]:
+        """Return what `scores` would at other entries, `choice`, shape (V,)."""
+        logits = self._logits.copy()
+        changed = choice != self.choice
+        columns = self._column[np.concatenate([self.choice[changed], choice[changed]])]
+        factors = np.repeat([-1.0, 1.0], np.count_nonzero(changed))
+        used = columns >= 0
+        if self.problem.margins is not None:
+            add_columns(self.problem.margins.flat, columns[used], factors[used], logits, False)
+        return self._scores(choice, logits, variable, wanted)
+
+    def _scores(
+        self,
+        choice: NDArray[np.int64],
+        logits: NDArray[np.float64],
+        variable: int,
+        wanted: NDArray[np.bool_] | None,
+    ) -> NDArray[np.float64]:
         problem, candidates = self.problem, self.problem.candidates
         a, b = int(candidates.offsets[variable]), int(candidates.offsets[variable + 1])
-        rest = np.delete(self.choice, variable)
+        rest = np.delete(choice, variable)
         values = problem.linear[a:b] + problem.linear[rest].sum()
         if problem.curve is not None:
             k = problem.curve.parameters[rest].sum()
@@ -93,8 +119,8 @@ class LocalSearch:
         if wanted is None:
             wanted = np.ones(b - a, dtype=bool)
         columns = self._column[a:b]
-        base = self._logits
-        current = self._column[self.choice[variable]]
+        base = logits
+        current = self._column[choice[variable]]
         if current >= 0:
             base = base.copy()
             add_columns(margins.flat, current[None], -np.ones(1), base, False)
@@ -163,6 +189,7 @@ class LocalSearch:
     def climb(self, rng: np.random.Generator, stopping: Callable[[], bool] = lambda: False) -> float:
         """Re-choose variables in random order until no single change gains; return the score.
 
+        Where features have at most one feature parent each, no turned subtree may gain either (`Rehanging`).
         After a move the promise is out of date and only a guess at what is worth a look, until the next round.
         The last round moves nothing, and so has looked at every change that could gain.
         """
@@ -190,6 +217,12 @@ class LocalSearch:
                     self.move(i, best)
                     improved = True
             self._refresh()
+            if not improved and promise is not None and self.turning and not stopping():
+                other = Rehanging(self, promise).first_gain(MINIMAL_GAIN, stopping)
+                if other is not None:
+                    self.choice = other
+                    self._refresh()
+                    improved = True
         return self.value
 
     def perturb(self, rng: np.random.Generator, changes: int) -> None:

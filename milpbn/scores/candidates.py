@@ -71,6 +71,15 @@ class Candidates:
         return self._positions[variable].get(parents)
 
     @cached_property
+    def feature_parent(self) -> NDArray[np.int64] | None:
+        """The feature among each entry's parents or -1, shape (P,); None if a feature may have two of them."""
+        c = self.n_variables - 1
+        members = [[j for j in s if j != c] for s in self.flat]
+        if any(len(s) > 1 for s in members[: self.offsets[c]]):
+            return None
+        return np.array([s[0] if s else -1 for s in members], dtype=np.int64)
+
+    @cached_property
     def arcs(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
         """(parent, child, entry of eta) of every arc in every candidate, three arrays of equal length."""
         triples = [

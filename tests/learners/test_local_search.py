@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import replace
 
 import numpy as np
@@ -223,3 +224,58 @@ def test_starts_that_aicc_is_not_defined_for() -> None:
         first_incumbent(problem, start)
     best = first_incumbent(problem)
     assert np.isfinite(rescore(data, best, problem.score))
+
+
+def turned_subtrees(structure: Structure, n_features: int):
+    """Every structure that a subtree turned round, and hung up elsewhere or nowhere, makes."""
+    parents = [list(s) for s in structure.parents]
+    above = [next((j for j in s if j < n_features), None) for s in parents[:n_features]]
+    for u in range(n_features):
+        path = [u]
+        while above[path[-1]] is not None:
+            path.append(above[path[-1]])
+            turned = [list(s) for s in parents]
+            for child, parent in itertools.pairwise(path):
+                turned[parent] = [child, *(j for j in parents[parent] if j == n_features)]
+            below = {path[-1]}
+            while more := {i for i, j in enumerate(above) if j in below} - below:
+                below |= more
+            for v in [None, *range(n_features)]:
+                if v not in below:
+                    for label in ([], [n_features]):
+                        turned[u] = [*([] if v is None else [v]), *label]
+                        moved = tuple(tuple(sorted(s)) for s in turned)
+                        if topological_order(list(moved)) is not None:
+                            yield Structure(structure.names, moved)
+
+
+@pytest.mark.parametrize("class_parents", [False, True])
+@pytest.mark.parametrize("seed", range(8))
+def test_no_turned_subtree_gains_after_a_climb(seed: int, class_parents: bool) -> None:
+    data = random_data([82, seed], n_features=6, n_samples=60, n_classes=2 + seed % 3)
+    problem = build_problem(data, Score(p=0.99, class_parents=class_parents))
+    looked_at = 0
+    for start in (Structure.empty(problem.candidates.names), Structure.naive_bayes(problem.candidates.names)):
+        current = LocalSearch(problem, start)
+        value = current.climb(np.random.default_rng(seed))
+        for other in turned_subtrees(current.structure, 6):
+            choice = problem.choice(other)
+            if choice is not None:
+                looked_at += 1
+                assert problem.value(problem.indicator(choice)) <= value + 1e-8
+    assert looked_at > 20
+
+
+def test_turned_subtrees_lead_on_where_single_changes_do_not() -> None:
+    further = 0
+    for seed in range(12):
+        problem = build_problem(random_data([83, seed], n_features=7, n_samples=80), Score(p=0.99))
+        values = []
+        for turning in (False, True):
+            current = LocalSearch(problem, Structure.naive_bayes(problem.candidates.names))
+            current.turning = current.turning and turning
+            values.append(current.climb(np.random.default_rng(0)))
+            assert current.value == pytest.approx(problem.rescore(current.structure))
+        assert values[1] >= values[0] - 1e-9
+        further += values[1] > values[0] + 1e-6
+    assert further > 0
