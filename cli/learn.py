@@ -131,6 +131,8 @@ def _learn(
 ) -> None:
     """Read, learn, write and report."""
     check_outputs({"--output": run.output, "--classifier": run.classifier}, [data, run.bound])
+    if run.classifier is not None and not learner.is_network:
+        raise _no_classifier_file(learner)
 
     from milpbn import interrupts
     from milpbn.cli.solve import show_notes
@@ -166,6 +168,7 @@ def _learn(
                 n_jobs=limits.n_threads,
                 report=report,
                 interrupted=interrupts.requested,
+                verbose=False if run.quiet else None,
             ),
         )
         stopped = interrupts.requested()
@@ -186,11 +189,15 @@ def _learn(
     click.echo("\n".join(_closing_block(learned, document, dataset, test, result, gap, stopped)))
     if run.classifier is not None:
         if not isinstance(learned.predictor, Classifier):
-            raise InputError(
-                f"The model of {learner.name} is no Bayesian network over the variables, and a classifier file holds "
-                "nothing else; leave --classifier out."
-            )
+            raise _no_classifier_file(learner)
         save_classifier(learned.predictor, run.classifier)
+
+
+def _no_classifier_file(learner: type[Learner]) -> InputError:
+    return InputError(
+        f"The model of {learner.name} is no Bayesian network over the variables, and a classifier file holds "
+        "nothing else; leave --classifier out."
+    )
 
 
 def _document(

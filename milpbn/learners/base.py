@@ -29,6 +29,8 @@ class Control:
         Told, now and then, what is going on, in one line for a person.
     interrupted : callable
         Asked often; True means that the user wants what there is.
+    verbose : bool or None
+        Whether a solver shows its own progress, as in `milpbn.Options`; None: in a terminal or a notebook.
     """
 
     random_state: int = 0
@@ -36,6 +38,7 @@ class Control:
     n_jobs: int = 1
     report: Callable[[str], None] = field(default=lambda line: None)
     interrupted: Callable[[], bool] = field(default=lambda: False)
+    verbose: bool | None = None
 
     def watch(self) -> Callable[[], bool]:
         """Start the clock; the answer says whether to stop."""
@@ -74,11 +77,14 @@ class Learner(ABC):
         One line of help.
     reference : str
         Where the method is described.
+    is_network : bool
+        The model is a Bayesian network over the variables, or can be one.
     """
 
     name: ClassVar[str]
     summary: ClassVar[str]
     reference: ClassVar[str]
+    is_network: ClassVar[bool] = True
 
     @abstractmethod
     def fit(self, data: Dataset, control: Control = Control()) -> Learned:

@@ -39,6 +39,7 @@ class Exact(Decomposable):
             time_limit=control.time_limit,
             threads=control.n_jobs,
             random_state=control.random_state,
+            verbose=control.verbose,
         )
         if result.structure is None:
             raise NoIncumbentError("No network was found within the time limit; raise it.")

@@ -63,6 +63,7 @@ class MultinetLearner(ForestOptions, Learner):
     """
 
     name = "multinet"
+    is_network = False
     summary = (
         "Multinet: a Chow-Liu tree of the features for every class; no acyclic graph over the variables."
     )

@@ -95,7 +95,7 @@ def _entropy(group, codes, y, weights, n_states, n_classes):  # type: ignore[no-
 
 
 @dataclass(frozen=True, kw_only=True)
-class OrderSearch(DiscriminativeLearner):
+class OrderBased(DiscriminativeLearner):
     """For each feature in order, add the parents among its predecessors that most improve the score, or none.
 
     The score is that of the classifier over all features, of which those to come have no feature parents yet. With
@@ -137,7 +137,7 @@ class OrderSearch(DiscriminativeLearner):
 
 
 @dataclass(frozen=True, kw_only=True)
-class OrderRate(OrderSearch):
+class OrderRate(OrderBased):
     """The order-based heuristic on the classification rate."""
 
     name: ClassVar[str] = "tan-omi-cr"
@@ -147,7 +147,7 @@ class OrderRate(OrderSearch):
 
 
 @dataclass(frozen=True, kw_only=True)
-class OrderLikelihood(OrderSearch):
+class OrderLikelihood(OrderBased):
     """The order-based heuristic on the conditional log-likelihood."""
 
     name: ClassVar[str] = "tan-omi-cl"
@@ -157,7 +157,7 @@ class OrderLikelihood(OrderSearch):
 
 
 @dataclass(frozen=True, kw_only=True)
-class OrderMargin(MarginLearner, OrderSearch):
+class OrderMargin(MarginLearner, OrderBased):
     """The order-based heuristic on the margin."""
 
     name: ClassVar[str] = "tan-omi-mm"

@@ -87,6 +87,7 @@ class Svm(Learner):
     """
 
     name = "svm"
+    is_network = False
     summary = "Support vector machine with a Gaussian kernel on indicators; no graph at all."
     reference = "Peharz & Pernkopf 2012, section 6; Chang & Lin 2011."
 

@@ -157,13 +157,26 @@ def test_bounds_of_other_data_are_refused_before_learning(shop: Path, tmp_path: 
     assert not (tmp_path / "s.json").exists()
 
 
-def test_a_model_without_a_classifier_file(shop: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", ["multinet", "svm"])
+def test_a_model_without_a_classifier_file_is_refused_before_learning(
+    name: str, shop: Path, tmp_path: Path
+) -> None:
     files = ["--output", tmp_path / "s.json", "--classifier", tmp_path / "c.json"]
-    done = run("learn", "multinet", shop / "toy.csv", *files)
+    done = run("learn", name, shop / "toy.csv", *files)
     assert done.exit_code == 2
     assert "--classifier" in done.stderr
-    assert json.loads((tmp_path / "s.json").read_text())["structure"] is None
+    assert not (tmp_path / "s.json").exists()
     assert not (tmp_path / "c.json").exists()
+    if name == "multinet":
+        assert run("learn", name, shop / "toy.csv", *files[:2]).exit_code == 0
+        assert json.loads((tmp_path / "s.json").read_text())["structure"] is None
+
+
+def test_a_quiet_exact_search_is_quiet_in_a_terminal_too(shop: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("milpbn.run.wants_progress", lambda verbose: verbose is not False)
+    arguments = ("learn", "exact", shop / "toy.csv", "--score", "mdl")
+    assert "incumbent" in run(*arguments).stderr
+    assert run(*arguments, "-q").stderr == ""
 
 
 def test_test_rows_of_a_split(shop: Path, tmp_path: Path) -> None:
