@@ -19,7 +19,6 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-import numba
 import numpy as np
 from threadpoolctl import threadpool_limits
 
@@ -30,6 +29,7 @@ from milpbn.learners.tan import tan_structure
 from milpbn.network.structure import Structure
 from milpbn.scores.problem import Problem, build_problem
 from milpbn.scores.spec import Score
+from milpbn.threads import threads_used
 from milpbn.warm_up import warm_up
 
 RESULTS = Path(__file__).resolve().parent.parent / "results"
@@ -94,8 +94,7 @@ def measure(
         assert known is not None
         alpha = margins.alpha.reshape(M * R, K)
         for count in threads:
-            numba.set_num_threads(min(count, numba.config.NUMBA_NUM_THREADS))
-            with threadpool_limits(count):
+            with threadpool_limits(count), threads_used(count):
                 steps, length = step_rate(problem, known, count, seconds)
                 pairs = product_rate(alpha, seconds)
             report[f"threads {count}"] = {

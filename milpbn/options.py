@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from milpbn.errors import InputError
 from milpbn.model.formulation import ACYCLICITY
 from milpbn.network.structure import Structure
+from milpbn.threads import all_cores
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -106,4 +107,4 @@ class Options:
         """Threads to use."""
         if self.threads is not None:
             return self.threads
-        return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else (os.cpu_count() or 1)
+        return all_cores()

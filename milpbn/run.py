@@ -10,7 +10,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numba
 from threadpoolctl import threadpool_limits
 
 from milpbn import interrupts
@@ -35,6 +34,7 @@ from milpbn.scores.problem import Problem
 from milpbn.scores.rescore import rescore
 from milpbn.scores.trivial_bound import trivial_bound
 from milpbn.session import Session
+from milpbn.threads import threads_used
 from milpbn.warm_up import warm_up
 
 #: A solver that has not stopped this long after it was told to is left behind.
@@ -120,11 +120,10 @@ class Run:
             If the solver failed; the output file still gets incumbent and bound.
         """
         session = self.session
-        numba.set_num_threads(min(self.options.n_threads, numba.config.NUMBA_NUM_THREADS))
         try:
             try:
                 blas = 1 if isinstance(self.backend, NativeBackend) else self.options.n_threads
-                with threadpool_limits(blas), interrupts.deferred():
+                with threadpool_limits(blas), threads_used(self.options.n_threads), interrupts.deferred():
                     self._search()
             except KeyboardInterrupt:
                 session.stop("user")

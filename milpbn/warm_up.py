@@ -1,4 +1,4 @@
-"""Compiled kernels, loaded before anything is timed.
+"""Compiled kernels, loaded before the heuristics and the root bound are timed.
 
 The first run on a machine compiles them, which takes longer than the share of the time limit that the heuristics
 and the root bound have. The steps that only branching takes (`take_compiled_steps`) are compiled when it begins.

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import threading
+import time
 
-import numba
 import pytest
 
-from milpbn.threads import in_parts
+from milpbn.bounds.frank_wolfe import take_compiled_steps
+from milpbn.bounds.oracle import heaviest_structure
+from milpbn.compiled import source_stamp
+from milpbn.threads import in_parts, thread_count, threads_used
 
 
 @pytest.mark.parametrize("n", [0, 1, 2, 7, 1000])
@@ -19,7 +22,8 @@ def test_every_unit_is_worked_on_once(n, parallel):
         with lock:
             seen.extend(range(begin, end))
 
-    in_parts(work, n, parallel)
+    with threads_used(3):
+        in_parts(work, n, parallel)
     assert sorted(seen) == list(range(n))
 
 
@@ -28,6 +32,27 @@ def test_an_error_in_a_part_is_raised():
         if begin:
             raise ValueError("part")
 
-    if numba.get_num_threads() > 1:
-        with pytest.raises(ValueError, match="part"):
+    with threads_used(3), pytest.raises(ValueError, match="part"):
+        in_parts(work, 100, True)
+
+
+def test_threads_are_those_that_are_asked_for_and_none_stays():
+    everybody = set()
+
+    def work(begin, end):
+        everybody.add(threading.get_ident())
+        time.sleep(0.01)
+
+    before = threading.active_count()
+    for count in (1, 2, 3):
+        everybody.clear()
+        with threads_used(count):
+            assert thread_count() == count
             in_parts(work, 100, True)
+        assert len(everybody) == count
+    assert threading.active_count() == before
+
+
+def test_kernels_are_stamped_with_all_sources():
+    for compiled in (take_compiled_steps, heaviest_structure):
+        assert compiled._cache._cache_file._source_stamp == source_stamp()

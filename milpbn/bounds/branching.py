@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from milpbn.compiled import kernel
 
 #: Rank of an arc that must not be used: no sum of other ranks makes up for it.
 FORBIDDEN = -(1 << 20)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def maximum_arborescence(weights, ranks, reduced):  # type: ignore[no-untyped-def]  # numba infers the types
     """Return a maximum-weight arborescence rooted at node 0, first by rank and then by weight.
 
@@ -223,7 +224,7 @@ def forced_arborescences(weights: NDArray[np.float64], ranks: NDArray[np.int64])
     return result
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def rounding_slack(n, largest):  # type: ignore[no-untyped-def]
     """Return a bound on how much better than the computed branching the true maximum can be.
 

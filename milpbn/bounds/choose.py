@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from milpbn.bounds.oracle import BRANCHINGS, Oracle
 from milpbn.bounds.space import ARC, EDGE, ENTRY, ORPHAN, Decision
+from milpbn.compiled import kernel
 
 #: A share this close to 0 or 1 is not fractional.
 INTEGRAL = 1e-6
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _shares(oracle, vertices, shares, arcs, entries):  # type: ignore[no-untyped-def]  # numba infers the types
     """Add up the shares of arcs j -> i, shape (V, V), and of entries, shape (P,)."""
     for i in range(arcs.shape[0]):

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numba.extending import overload, register_jitable
 
+from milpbn.compiled import kernel
 from milpbn.scores.products import cell_of, is_two_rows
 from milpbn.threads import in_parts
 
@@ -67,7 +67,7 @@ def _add_slopes_compiled(  # type: ignore[no-untyped-def]
     )
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _end_of_block(first, a, groups):  # type: ignore[no-untyped-def]
     """Return the end of the samples from a on that fit into a block, one at least."""
     b = a + 1
@@ -76,7 +76,7 @@ def _end_of_block(first, a, groups):  # type: ignore[no-untyped-def]
     return b
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def add_scaled(out, factor, matrix):  # type: ignore[no-untyped-def]
     """Add `factor` times a matrix to another one."""
     for x in range(out.shape[0]):
@@ -84,7 +84,7 @@ def add_scaled(out, factor, matrix):  # type: ignore[no-untyped-def]
             out[x, y] += factor * matrix[x, y]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _factors(weights, duals, root, share):  # type: ignore[no-untyped-def]  # numba infers the types
     """Write what slopes are multiplied by: the root of their sample's weights; the last of a sample is gamma's."""
     for g in range(duals.size[0]):
@@ -96,7 +96,7 @@ def _factors(weights, duals, root, share):  # type: ignore[no-untyped-def]  # nu
         root[last] = np.sqrt(max(0.0, w - duals.value[last]))
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _slopes(tables, duals, columns, begin, end, a, b, root, share, Z):  # type: ignore[no-untyped-def]
     """Write the slopes of some columns' log-margins, less their mean under the weights, of the groups a to b."""
     base = duals.first[a]

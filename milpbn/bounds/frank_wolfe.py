@@ -13,7 +13,6 @@ log-likelihood is its own softened score, at temperature 1 with gamma = 0, and p
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numba.extending import register_jitable
 
 from milpbn.bounds.kernels import add_gradient, weigh
@@ -36,6 +35,7 @@ from milpbn.bounds.point import (
     copy_vertices,
     refresh,
 )
+from milpbn.compiled import kernel
 
 #: Temperatures relative to gamma: the first, and the lowest.
 FIRST_TEMPERATURE, LOWEST_TEMPERATURE = 0.2, 1e-6
@@ -155,10 +155,10 @@ def take_steps(  # type: ignore[no-untyped-def]  # compiled, too
 
 #: The same on one thread, without the interpreter between the kernels: twice as fast on small problems, where the
 #: search takes a million steps, but some ten seconds of compilation, which the root does without.
-take_compiled_steps = njit(cache=True, nogil=True)(take_steps)
+take_compiled_steps = kernel(take_steps)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _compare(gradient, vertices, shares, n, choice, value):  # type: ignore[no-untyped-def]  # numba infers the types
     """Compare n vertices with the oracle's answer, which weighs `value`.
 
@@ -188,7 +188,7 @@ def _compare(gradient, vertices, shares, n, choice, value):  # type: ignore[no-u
     return worst, same, worst_weight, mean
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _next_temperature(cap, temperature, waste, to_gain, moved, converged):  # type: ignore[no-untyped-def]
     """Return the temperature of the next step, given what the softening gives away and what steps can gain."""
     factor = 1.0
@@ -203,7 +203,7 @@ def _next_temperature(cap, temperature, waste, to_gain, moved, converged):  # ty
     return min(max(factor * temperature, LOWEST_TEMPERATURE * cap), max(temperature, FIRST_TEMPERATURE * cap))
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _difference(linear, away, choice):  # type: ignore[no-untyped-def]
     """Return the entries of a choice and of a vertex that the other lacks, their signs, and their linear terms' sum."""
     entries = np.empty(2 * len(choice), dtype=np.int64)
@@ -219,7 +219,7 @@ def _difference(linear, away, choice):  # type: ignore[no-untyped-def]
     return entries[:n], signs[:n], total
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _shift(vertices, shares, n, worst, same, choice, step):  # type: ignore[no-untyped-def]
     """Move share from a vertex to a choice, vertex `same` or a new one if that is -1; return their number."""
     emptied = step == shares[worst] or shares[worst] - step <= SMALLEST

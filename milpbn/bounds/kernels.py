@@ -10,10 +10,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numba.extending import overload
 from numpy.typing import NDArray
 
+from milpbn.compiled import kernel
 from milpbn.scores.products import Tables
 from milpbn.threads import in_parts
 
@@ -48,7 +48,7 @@ def empty_duals(tables: Tables) -> Duals:
     )
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def weigh(tables, softening, logits, temperature, duals):  # type: ignore[no-untyped-def]
     """Write the soft minimum's weights at a point to `duals`.
 
@@ -118,7 +118,7 @@ def weigh(tables, softening, logits, temperature, duals):  # type: ignore[no-unt
     return score, constant
 
 
-@njit(cache=True, nogil=True, fastmath={"reassoc", "contract", "nsz"})
+@kernel(fastmath={"reassoc", "contract", "nsz"})
 def _gradient_range(tables, duals, alive, out, begin, end):  # type: ignore[no-untyped-def]
     # Indices are unsigned: a check for negative ones keeps loops from being vectorised.
     Q = tables.values.shape[1]
@@ -186,7 +186,7 @@ def _add_gradient(tables, duals, alive, out, parallel):  # type: ignore[no-untyp
     )
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def curvature_here(tables, duals, direction, temperature):  # type: ignore[no-untyped-def]
     """Return minus the second derivative of the softened score along `direction`, where `duals` are its weights."""
     total = 0.0
@@ -204,7 +204,7 @@ def curvature_here(tables, duals, direction, temperature):  # type: ignore[no-un
     return total / temperature
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def slope_at(tables, softening, logits, direction, step, temperature):  # type: ignore[no-untyped-def]
     """Return the first derivative of the softened score along `direction` after a step, and minus the second."""
     M, Q = logits.shape

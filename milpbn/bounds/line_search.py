@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from numba import njit
-
 from milpbn.bounds.kernels import curvature_here, slope_at
+from milpbn.compiled import kernel
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def step_length(  # type: ignore[no-untyped-def]  # numba infers the types
     tables, softening, duals, logits, direction, temperature, slope, linear_slope, longest
 ):

@@ -8,13 +8,13 @@ pairwise Frank-Wolfe steps of its own (conditional gradients of second order: Ca
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numba.extending import register_jitable
 
 from milpbn.bounds.curvature import add_scaled, curvature
 from milpbn.bounds.line_search import step_length
 from milpbn.bounds.oracle import heaviest_structure
 from milpbn.bounds.point import LINEAR, VERTICES, combine, copy
+from milpbn.compiled import kernel
 
 #: The steps on the model end when this share of what they could gain at first is left,
 PART_OF_GAIN = 0.05
@@ -28,7 +28,7 @@ WORTH = 120
 SMALLEST = 1e-12
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _add_row(H, slots, v, n, products):  # type: ignore[no-untyped-def]
     """Write the products of vertex v with all n vertices under H."""
     size = len(H)
@@ -46,7 +46,7 @@ def _add_row(H, slots, v, n, products):  # type: ignore[no-untyped-def]
         products[u, v] = total
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _change(slots, shares, old, n, size):  # type: ignore[no-untyped-def]
     """Return the difference of two convex combinations of n vertices, shape (size,)."""
     change = np.zeros(size + 1)
@@ -58,7 +58,7 @@ def _change(slots, shares, old, n, size):  # type: ignore[no-untyped-def]
     return change[:size]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _maximise_model(  # type: ignore[no-untyped-def]
     oracle, forced, n_forced, gradient, H, entries, slot, used, vertices, old, shares, n
 ):
@@ -161,7 +161,7 @@ def _maximise_model(  # type: ignore[no-untyped-def]
     return n, _change(slots, shares, old, n, size)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _entries_in_use(oracle, column, vertices, n, choice, used, slot):  # type: ignore[no-untyped-def]
     """Mark the entries that n vertices or a choice have; return those of variables that have two, and their columns."""
     V = vertices.shape[1]
@@ -192,7 +192,7 @@ def _entries_in_use(oracle, column, vertices, n, choice, used, slot):  # type: i
     return entries[:size], columns[:size]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _count(allowed):  # type: ignore[no-untyped-def]
     n = 0
     for p in range(len(allowed)):
@@ -200,7 +200,7 @@ def _count(allowed):  # type: ignore[no-untyped-def]
     return n
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _slope(change, entries, weights):  # type: ignore[no-untyped-def]
     total = 0.0
     for x in range(len(entries)):
@@ -208,7 +208,7 @@ def _slope(change, entries, weights):  # type: ignore[no-untyped-def]
     return total
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _go_part(vertices, old, shares, step, n):  # type: ignore[no-untyped-def]
     """Go part of the way from the old shares to new ones, without vertices of next to none; return their number."""
     kept = 0

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from milpbn.bounds.branching import FORBIDDEN, forced_arborescences, maximum_arborescence, rounding_slack
 from milpbn.bounds.orders import best_order, heaviest_orders
+from milpbn.compiled import kernel
 from milpbn.scores.candidates import Candidates
 
 #: Parent sets of the class that are tried with a branching of their own; all others share one bound.
@@ -94,7 +94,7 @@ def oracle_of(candidates: Candidates) -> Oracle:
     )
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _matrix(oracle, weights, allowed, forced, blocked, square, ranks, entry):  # type: ignore[no-untyped-def]
     """Write the heaviest allowed entry of every arc, as weight, rank and entry, without the blocked ones."""
     for i in range(oracle.n):
@@ -112,7 +112,7 @@ def _matrix(oracle, weights, allowed, forced, blocked, square, ranks, entry):  #
             entry[j, i] = p
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _block(oracle, p, blocked):  # type: ignore[no-untyped-def]
     """Mark the features among the parents of entry p: as parents of the class they must do without it."""
     for i in range(len(blocked)):
@@ -121,7 +121,7 @@ def _block(oracle, p, blocked):  # type: ignore[no-untyped-def]
         blocked[oracle.members[x] + 1] = True
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _largest(weights, allowed):  # type: ignore[no-untyped-def]
     largest = 0.0
     for p in range(len(weights)):
@@ -130,7 +130,7 @@ def _largest(weights, allowed):  # type: ignore[no-untyped-def]
     return largest
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _next_heaviest(weights, allowed, first, seen):  # type: ignore[no-untyped-def]
     """Return the heaviest of the allowed entries from `first` on that is not `seen`, and mark it; -1 if none is left.
 
@@ -145,7 +145,7 @@ def _next_heaviest(weights, allowed, first, seen):  # type: ignore[no-untyped-de
     return top
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _is_acyclic(oracle, choice):  # type: ignore[no-untyped-def]
     V = len(choice)
     placed = np.zeros(V, dtype=np.bool_)
@@ -168,7 +168,7 @@ def _is_acyclic(oracle, choice):  # type: ignore[no-untyped-def]
     return True
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def heaviest_structure(oracle, weights, allowed, forced, n_forced, choice):  # type: ignore[no-untyped-def]
     """Maximise ``weights @ eta`` over the structures that have allowed entries and all forced edges.
 

@@ -7,10 +7,11 @@ f(U) = max_{i in U} f(U - i) + best_i(U - i), where best_i(W) is the heaviest pa
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
+
+from milpbn.compiled import kernel
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _ordered(offsets, masks):  # type: ignore[no-untyped-def]  # numba infers the types
     """Return how many variables take part: all, or all but a last one that is nobody's parent and has none."""
     V = len(offsets) - 1
@@ -23,7 +24,7 @@ def _ordered(offsets, masks):  # type: ignore[no-untyped-def]  # numba infers th
     return V - 1
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _best_sets(offsets, masks, weights, allowed, n, weight, entry):  # type: ignore[no-untyped-def]
     """Fill best_i(W), as weight and entry, for all i < n and W."""
     full = 1 << n
@@ -47,7 +48,7 @@ def _best_sets(offsets, masks, weights, allowed, n, weight, entry):  # type: ign
                     e[W] = e[W ^ bit]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _prefixes(n, weight, total, last):  # type: ignore[no-untyped-def]
     """Fill f(U) and the variable that comes last in U."""
     total[0] = 0.0
@@ -63,7 +64,7 @@ def _prefixes(n, weight, total, last):  # type: ignore[no-untyped-def]
                     last[U] = i
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def best_order(offsets, masks, weights, allowed, choice):  # type: ignore[no-untyped-def]
     """Write the entries of a heaviest structure to `choice`, shape (V,); return its weight, -inf if there is none.
 
@@ -108,7 +109,7 @@ def best_order(offsets, masks, weights, allowed, choice):  # type: ignore[no-unt
     return value
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def heaviest_orders(offsets, masks, weights, allowed, out):  # type: ignore[no-untyped-def]
     """Write for every allowed entry the weight of the heaviest structure that has it to `out`, shape (P,).
 

@@ -9,16 +9,16 @@ as no arc has a positive weight left. Only the dual is computed; nobody needs th
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from milpbn.bounds.verify_space import ANY, DAGS, FORESTS
+from milpbn.compiled import kernel
 
 #: Rank of an arc that does not exist: no sum of other ranks makes up for it.
 ABSENT = -(1 << 30)
 _EPS = float(np.finfo(np.float64).eps)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def branching_bound(weight, rank, left, left_rank):  # type: ignore[no-untyped-def]  # numba infers the types
     """Bound the arborescences rooted at node 0, compared by the sum of ranks and then by weight.
 
@@ -107,7 +107,7 @@ def branching_bound(weight, rank, left, left_rank):  # type: ignore[no-untyped-d
     return total + slack, total_rank
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _fill(space, g, mask, forced, class_set, weight, rank):  # type: ignore[no-untyped-def]
     """Write the heaviest allowed entry of every arc; the features in `class_set` (-1: none) take no class parent."""
     weight[:] = 0.0
@@ -122,7 +122,7 @@ def _fill(space, g, mask, forced, class_set, weight, rank):  # type: ignore[no-u
             rank[j, i + 1] = forced[j, i + 1]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _best_sets(space, g, mask):  # type: ignore[no-untyped-def]
     """Return the weight of the heaviest allowed set of each ordered variable within each set of them."""
     n = space.ordered
@@ -139,7 +139,7 @@ def _best_sets(space, g, mask):  # type: ignore[no-untyped-def]
     return best
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _first_sets(best):  # type: ignore[no-untyped-def]
     """Return the weight of the heaviest structure over each set of variables, the others left out."""
     n = len(best)
@@ -152,7 +152,7 @@ def _first_sets(best):  # type: ignore[no-untyped-def]
     return total
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _last_sets(best):  # type: ignore[no-untyped-def]
     """Return for each set of variables that come first what the others can add at most."""
     n = len(best)
@@ -165,7 +165,7 @@ def _last_sets(best):  # type: ignore[no-untyped-def]
     return rest
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _tops(space, g, mask):  # type: ignore[no-untyped-def]
     """Return the weight of each variable's heaviest allowed entry, shape (V,)."""
     V = len(space.offsets) - 1
@@ -176,14 +176,14 @@ def _tops(space, g, mask):  # type: ignore[no-untyped-def]
     return top
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _sum_slack(space, g):  # type: ignore[no-untyped-def]
     """Return what rounding can take from a sum of one weight per variable and a few more numbers."""
     V = len(space.offsets) - 1
     return _EPS * (V + 8) * (V + 2) * np.abs(g).max()
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def heaviest(space, g, mask, forced, n_forced, enough):  # type: ignore[no-untyped-def]
     """Return an upper bound on ``g @ eta`` over the structures of a node; -inf if there are none.
 
@@ -241,7 +241,7 @@ def heaviest(space, g, mask, forced, n_forced, enough):  # type: ignore[no-untyp
     return largest + slack
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def unproved(space, g, mask, forced, n_forced, entries, limit):  # type: ignore[no-untyped-def]
     """Return an entry that structures of at least the weight `limit` may have, or -1 if none of `entries` is one.
 
@@ -297,7 +297,7 @@ def unproved(space, g, mask, forced, n_forced, entries, limit):  # type: ignore[
     return -1
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _unproved_arcs(space, g, mask, forced, n_forced, entries, limit):  # type: ignore[no-untyped-def]
     """Do what `unproved` does for forests: by the arcs' remainders, and where they do not do by a bound of its own."""
     n = len(space.offsets) - 1

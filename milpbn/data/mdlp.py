@@ -7,8 +7,9 @@ classification learning. IJCAI 1993, pages 1022-1027.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import ArrayLike, NDArray
+
+from milpbn.compiled import kernel
 
 
 def mdlp_cuts(
@@ -63,7 +64,7 @@ def _midpoints(low: NDArray[np.float64], high: NDArray[np.float64]) -> NDArray[n
     return np.where((low <= middle) & (middle < high), middle, low)
 
 
-@njit(cache=True)
+@kernel
 def _entropy(counts, total):  # type: ignore[no-untyped-def]
     """Return the entropy in bits of class counts with the given sum."""
     result = 0.0
@@ -73,7 +74,7 @@ def _entropy(counts, total):  # type: ignore[no-untyped-def]
     return result
 
 
-@njit(cache=True)
+@kernel
 def _is_boundary(counts, i):  # type: ignore[no-untyped-def]
     """Return whether blocks i and i + 1 together hold more than one class."""
     held = 0
@@ -82,7 +83,7 @@ def _is_boundary(counts, i):  # type: ignore[no-untyped-def]
     return held > 1
 
 
-@njit(cache=True)
+@kernel
 def _best_cut(counts, lo, hi):  # type: ignore[no-untyped-def]
     """Return the block below the best cut of blocks lo .. hi - 1, -1 if there is no boundary point."""
     right = counts[lo:hi].sum(axis=0)
@@ -103,7 +104,7 @@ def _best_cut(counts, lo, hi):  # type: ignore[no-untyped-def]
     return best
 
 
-@njit(cache=True)
+@kernel
 def _is_accepted(counts, lo, middle, hi):  # type: ignore[no-untyped-def]
     """Return whether the MDL criterion accepts the cut of blocks lo .. hi - 1 above block middle - 1."""
     left, right = counts[lo:middle].sum(axis=0), counts[middle:hi].sum(axis=0)
@@ -120,7 +121,7 @@ def _is_accepted(counts, lo, middle, hi):  # type: ignore[no-untyped-def]
     return gain > (np.log2(n - 1.0) + delta) / n
 
 
-@njit(cache=True)
+@kernel
 def _accepted_cuts(counts):  # type: ignore[no-untyped-def]
     """Return the blocks directly below the accepted cuts, in no order.
 

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import time
 from abc import abstractmethod
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
@@ -22,6 +20,7 @@ from milpbn.learners.family_changes import Estimation, FamilyChanges
 from milpbn.network.structure import Structure
 from milpbn.scores.candidates import ParentSet
 from milpbn.scores.spec import DEFAULT_P, gamma_from_p
+from milpbn.threads import threads_used
 
 #: Folds of the cross-validated scores and of the choice of gamma (P11, section 5).
 FOLDS = 5
@@ -98,7 +97,7 @@ class DiscriminativeLearner(Learner):
         self.estimation.classifier(data, Structure.naive_bayes(data.names))
         merged = data.merged
         fold = _fold_numbers(merged, control.random_state) if self.evaluation == "cv" else None
-        with _threads(control.n_jobs):
+        with threads_used(control.n_jobs):
             families = FamilyChanges(merged, self.estimation, fold, parallel=control.n_jobs > 1)
             score = ChangingScore(families, self._criterion)
             begin = score.value
@@ -193,14 +192,3 @@ def _fold_numbers(data: Dataset, random_state: int) -> NDArray[np.int32]:
     for number, (_, held_out) in enumerate(stratified_folds(data.y, _n_folds(data), random_state)):
         fold[held_out] = number
     return fold
-
-
-@contextmanager
-def _threads(count: int) -> Iterator[None]:
-    """Let numba use so many threads."""
-    before = numba.get_num_threads()
-    numba.set_num_threads(max(1, min(count, numba.config.NUMBA_NUM_THREADS)))
-    try:
-        yield
-    finally:
-        numba.set_num_threads(before)

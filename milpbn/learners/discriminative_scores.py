@@ -13,10 +13,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from milpbn.bounds.kernels import add_gradient, empty_duals, weigh
+from milpbn.compiled import kernel
 from milpbn.data.dataset import Dataset
 from milpbn.errors import InputError
 from milpbn.learners.family_changes import Changes, FamilyChanges, column_cells
@@ -201,7 +201,7 @@ class ChangingScore:
         self.logits, self.value = logits, self._total(logits)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _is_right(row, true):  # type: ignore[no-untyped-def]
     """Return whether a row of the log-joint is largest at the true class, ties to the first class."""
     for c in range(len(row)):
@@ -211,7 +211,7 @@ def _is_right(row, true):  # type: ignore[no-untyped-def]
     return True
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _rate(tables, logits):  # type: ignore[no-untyped-def]
     """Return the weight of the samples classified correctly."""
     total = 0.0
@@ -221,7 +221,7 @@ def _rate(tables, logits):  # type: ignore[no-untyped-def]
     return total
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _rate_change(tables, logits, sample, k):  # type: ignore[no-untyped-def]
     """Return the weight of some samples that are classified correctly with column k added."""
     total = 0.0
@@ -236,7 +236,7 @@ def _rate_change(tables, logits, sample, k):  # type: ignore[no-untyped-def]
     return total
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _add_rates(tables, logits, sample, columns, out, begin, end):  # type: ignore[no-untyped-def]
     for n in range(begin, end):
         out[n] += _rate_change(tables, logits, sample, columns[n])
@@ -264,7 +264,7 @@ def _rate_changes(
     return out
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _undecided(tables, logits, reach):  # type: ignore[no-untyped-def]
     """Return the samples whose log-margin is within reach of 0, and the weight of the others that are right."""
     M = logits.shape[0]

@@ -16,9 +16,9 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from milpbn.compiled import kernel
 from milpbn.data.dataset import Dataset
 from milpbn.errors import InputError
 from milpbn.memory import require_memory
@@ -214,7 +214,7 @@ class FamilyChanges:
         return tables
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def column_cells(tables, k):  # type: ignore[no-untyped-def]
     """Return the cell of every sample in the domain of column k, int64 array, shape (M,)."""
     d = tables.domain[k]
@@ -228,7 +228,7 @@ def column_cells(tables, k):  # type: ignore[no-untyped-def]
     return cells
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _leave_out(counts):  # type: ignore[no-untyped-def]
     """Return for every fold the counts of the others; of a single fold its own; float64 array, shape (n, F, w).
 
@@ -247,7 +247,7 @@ def _leave_out(counts):  # type: ignore[no-untyped-def]
     return out
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _to_logarithms(counts, states, smoothing, zero):  # type: ignore[no-untyped-def]
     """Replace counts, shape (rows * states, C), by log-probabilities over the states: see `Estimation`."""
     for first in range(0, counts.shape[0], states):
@@ -269,7 +269,7 @@ def _to_logarithms(counts, states, smoothing, zero):  # type: ignore[no-untyped-
                 counts[r, c] = np.log(counts[r, c] / mass)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _fill_column(tables, states, n_folds, smoothing, zero, change, k):  # type: ignore[no-untyped-def]
     Q = tables.values.shape[1]
     size = tables.sizes[k]
@@ -289,7 +289,7 @@ def _fill_column(tables, states, n_folds, smoothing, zero, change, k):  # type: 
         table[r] -= plain[r % block]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _fill(tables, states, n_folds, smoothing, zero, change, begin, end):  # type: ignore[no-untyped-def]
     """Count every column's family, and write its table: log theta, or with `change` the difference to no parents."""
     for k in range(begin, end):

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 from scipy.special import xlogy
 
+from milpbn.compiled import kernel
 from milpbn.data.dataset import Dataset
 
 
@@ -63,7 +63,7 @@ def _weighted(
     return np.add.reduceat(np.add.reduceat(terms, starts, axis=0), starts, axis=1)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _count_pairs(columns, starts, weights, joint):  # type: ignore[no-untyped-def]  # numba infers the types
     """Add the weights of all pairs of states to the lower triangle of `joint`, shape (states, states)."""
     for i in range(len(starts)):

@@ -189,7 +189,8 @@ class LocalSearch:
     def climb(self, rng: np.random.Generator, stopping: Callable[[], bool] = lambda: False) -> float:
         """Re-choose variables in random order until no single change gains; return the score.
 
-        Where features have at most one feature parent each, no turned subtree may gain either (`Rehanging`).
+        Where features have at most one feature parent each, the score has a supergradient and nobody limits
+        children, no turned subtree may gain either (`Rehanging`).
         After a move the promise is out of date and only a guess at what is worth a look, until the next round.
         The last round moves nothing, and so has looked at every change that could gain.
         """
@@ -218,12 +219,23 @@ class LocalSearch:
                     improved = True
             self._refresh()
             if not improved and promise is not None and self.turning and not stopping():
-                other = Rehanging(self, promise).first_gain(MINIMAL_GAIN, stopping)
-                if other is not None:
-                    self.choice = other
-                    self._refresh()
-                    improved = True
+                improved = self._turn(promise, stopping)
         return self.value
+
+    def _turn(self, promise: NDArray[np.float64], stopping: Callable[[], bool]) -> bool:
+        """Turn a subtree round if that gains."""
+        before, value = self.choice, self.value
+        other = Rehanging(self, promise).first_gain(MINIMAL_GAIN, stopping)
+        if other is None:
+            return False
+        self.choice = other
+        self._refresh()
+        if self.value > value + MINIMAL_GAIN:
+            return True
+        # The scores of changes are other sums, which may gain in rounding: for ever, there and back again.
+        self.choice = before
+        self._refresh()
+        return False
 
     def perturb(self, rng: np.random.Generator, changes: int) -> None:
         """Give some random variables random admissible parent sets."""

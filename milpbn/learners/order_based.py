@@ -8,9 +8,9 @@ from itertools import combinations
 from typing import ClassVar
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from milpbn.compiled import kernel
 from milpbn.data.dataset import Dataset
 from milpbn.errors import InputError
 from milpbn.learners.base import Control, setting
@@ -72,7 +72,7 @@ def information_order(data: Dataset, stopping: Callable[[], bool] = lambda: Fals
     return order
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _entropy(group, codes, y, weights, n_states, n_classes):  # type: ignore[no-untyped-def]
     """Return sum over groups and states of n H(C | group, state); the samples come group by group."""
     counts = np.zeros((n_states, n_classes))

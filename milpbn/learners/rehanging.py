@@ -20,6 +20,10 @@ if TYPE_CHECKING:
     from milpbn.learners.local_search import LocalSearch
 
 
+#: Promise, entries of the turned parents, new root, and which of its candidates are worth a look.
+Move = tuple[float, list[int], int, NDArray[np.bool_]]
+
+
 class Rehanging:
     """The turned subtrees of one structure whose features have at most one feature parent each.
 
@@ -53,22 +57,24 @@ class Rehanging:
     def first_gain(self, least: float, stopping: Callable[[], bool]) -> NDArray[np.int64] | None:
         """Return the entries of a structure that gains more than `least`, the most promising first, or None."""
         now = self._search.value
-        for _, path, u, allowed in self._moves(least):
+        for _, path, u, allowed in self._moves(least, stopping):
             if stopping():
                 return None
             choice = self._search.choice.copy()
             for entry in path:
                 choice[self._candidates.variable[entry]] = entry
             values = self._search.scores_after(choice, u, allowed)
-            best = int(np.argmax(values))
-            if values[best] > now + least:
+            for best in np.argsort(-values, kind="stable"):
+                if values[best] <= now + least:
+                    break
                 choice[u] = int(self._candidates.offsets[u]) + best
+                # Without the class there is no cycle, but the class may have parents.
                 if topological_order([self._candidates.flat[p] for p in choice]) is not None:
                     return choice
         return None
 
-    def _moves(self, least: float) -> list[tuple[float, list[int], int, NDArray[np.bool_]]]:
-        """Return the promise, the turned entries, the new root and its candidates worth a look of every move."""
+    def _moves(self, least: float, stopping: Callable[[], bool]) -> list[Move]:
+        """Return all moves that may gain, the most promising first."""
         candidates, choice, promise = self._candidates, self._search.choice, self._promise
         children: list[list[int]] = [[] for _ in range(self._n)]
         for i, j in enumerate(self._parent):
@@ -76,6 +82,8 @@ class Rehanging:
                 children[j].append(i)
         moves = []
         for y in range(self._n):
+            if stopping():
+                return []
             inside = np.zeros(self._n + 1, dtype=bool)  # the last place is that of -1, no feature parent
             below: list[tuple[int, float, list[int]]] = []
             stack: list[tuple[int, float, list[int]]] = [(y, 0.0, [])]

@@ -9,10 +9,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numba.extending import overload
 from numpy.typing import NDArray
 
+from milpbn.compiled import kernel
 from milpbn.scores.families import FamilyTables
 from milpbn.threads import in_parts
 
@@ -64,7 +64,7 @@ def flat_tables(families: FamilyTables, weights: NDArray[np.float64]) -> Tables:
     )
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def cell_of(tables, d, m):  # type: ignore[no-untyped-def]  # numba infers the types
     """Return the cell of sample m in domain d."""
     cell = 0
@@ -76,14 +76,14 @@ def cell_of(tables, d, m):  # type: ignore[no-untyped-def]  # numba infers the t
     return cell
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def is_two_rows(tables, d):  # type: ignore[no-untyped-def]
     """Return whether two rows number the cells of domain d: most do, and their loops are worth being plain."""
     rows = tables.rows
     return rows.shape[1] > 1 and rows[d, 1] >= 0 and (rows.shape[1] == 2 or rows[d, 2] < 0)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _add_range(tables, columns, factors, logits, begin, end):  # type: ignore[no-untyped-def]
     # Unsigned places in flat arrays: no check for negative indices, and loops that are vectorised.
     Q = np.uint64(logits.shape[1])
@@ -129,7 +129,7 @@ def _add_columns(tables, columns, factors, logits, parallel):  # type: ignore[no
     )
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def sample_score(softening, logits, m, true):  # type: ignore[no-untyped-def]
     """Return what sample m adds to the score, without its weight."""
     own = logits[m, true]
@@ -146,7 +146,7 @@ def sample_score(softening, logits, m, true):  # type: ignore[no-untyped-def]
     return low - np.log(total)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _score_change(tables, softening, gaps, sample, weights, k, smallest):  # type: ignore[no-untyped-def]
     """Return the score of some samples, given the log-odds against all classes, with column k added to them."""
     Q = gaps.shape[1]
@@ -183,13 +183,13 @@ def _score_change(tables, softening, gaps, sample, weights, k, smallest):  # typ
     return total
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _changes(tables, softening, gaps, sample, weights, columns, smallest, out, begin, end):  # type: ignore[no-untyped-def]
     for n in range(begin, end):
         out[n] = _score_change(tables, softening, gaps, sample, weights, columns[n], smallest)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def table_spreads(tables):  # type: ignore[no-untyped-def]
     """Return for every column by how much its table can lower a log-margin, at most; float64 array, shape (K,)."""
     out = np.zeros(len(tables.columns))
@@ -248,7 +248,7 @@ def score_changes(
     return out if smallest else out + decided * softening.cap
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _within_reach(tables, logits, reach):  # type: ignore[no-untyped-def]
     """Return the samples of a smaller margin, their log-odds and weights, and the weight of all others."""
     M, Q = logits.shape
@@ -279,7 +279,7 @@ def _within_reach(tables, logits, reach):  # type: ignore[no-untyped-def]
     return sample, gaps, weights, decided
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def total_score(tables, softening, logits, smallest):  # type: ignore[no-untyped-def]
     """Return the samples' score at given logits, shape (M, Q); their least margin if `smallest`."""
     total = np.inf if smallest else 0.0
@@ -300,7 +300,7 @@ def coefficients(tables: Tables) -> NDArray[np.float64]:
     return alpha
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _fill_coefficients(tables, alpha, begin, end):  # type: ignore[no-untyped-def]
     K, Q = alpha.shape[2], tables.values.shape[1]
     D = len(tables.sizes)
@@ -341,7 +341,7 @@ def best_margins(tables: Tables, blocks: NDArray[np.int64], idle: NDArray[np.boo
     return out
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _best_margins(tables, blocks, idle, out, begin, end):  # type: ignore[no-untyped-def]
     Q = tables.values.shape[1]
     sums = np.empty(Q)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import DTypeLike, NDArray
 
+from milpbn.compiled import kernel
 from milpbn.learners.differentiable.layout import Layout
 from milpbn.learners.differentiable.vectorised import FAST, exponential, logarithm, subtract_sums, sum_states
 
@@ -60,7 +60,7 @@ def initial_state(layout: Layout, theta: NDArray[np.float64], dtype: DTypeLike) 
     )
 
 
-@njit(cache=True, nogil=True, fastmath=FAST, error_model="numpy")
+@kernel(fastmath=FAST, error_model="numpy")
 def _move(values, first, second, gradient, decay, rate, root, exponentials):  # type: ignore[no-untyped-def]
     """One step of a table with a gradient; write the exponentials."""
     kind = values.dtype.type
@@ -78,7 +78,7 @@ def _move(values, first, second, gradient, decay, rate, root, exponentials):  # 
         exponentials[k] = exponential(values[k])
 
 
-@njit(cache=True, nogil=True, fastmath=FAST, error_model="numpy")
+@kernel(fastmath=FAST, error_model="numpy")
 def _drift(values, first, second, rate, root, exponentials):  # type: ignore[no-untyped-def]
     """One step of a table without a gradient; write the exponentials, return the sum of the absolute moments."""
     kind = values.dtype.type
@@ -96,7 +96,7 @@ def _drift(values, first, second, rate, root, exponentials):  # type: ignore[no-
     return left
 
 
-@njit(cache=True, nogil=True, fastmath=FAST, error_model="numpy")
+@kernel(fastmath=FAST, error_model="numpy")
 def _normalise(values, exponentials, S, W, sums):  # type: ignore[no-untyped-def]
     """Subtract the logarithm of the sum of exponentials over the S states of every distribution."""
     sum_states(exponentials, S, W, sums)
@@ -105,7 +105,7 @@ def _normalise(values, exponentials, S, W, sums):  # type: ignore[no-untyped-def
     subtract_sums(values, sums, S, W)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _move_phi(layout, state, gradient, rate, first_share, root):  # type: ignore[no-untyped-def]
     for v in range(len(layout.first) - 1):
         if layout.first[v + 1] - layout.first[v] == 1:
@@ -118,7 +118,7 @@ def _move_phi(layout, state, gradient, rate, first_share, root):  # type: ignore
             state.phi[f] -= move / (np.sqrt(state.phi_second[f]) * root + EPSILON)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def adam_step(layout, state, work, rate, structure_rate):  # type: ignore[no-untyped-def]
     """Take one step with the gradients in `work`, which is all zeros afterwards.
 

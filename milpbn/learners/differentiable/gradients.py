@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import DTypeLike, NDArray
 
+from milpbn.compiled import kernel
 from milpbn.learners.differentiable.layout import Layout
 from milpbn.learners.differentiable.losses import sample_loss
 from milpbn.learners.differentiable.vectorised import FAST, exponential, subtract_products, sum_states
@@ -76,7 +76,7 @@ def make_work(layout: Layout, batch_size: int, n_classes: int, dtype: DTypeLike)
     )
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def sample_families(layout, phi, noise, chosen):  # type: ignore[no-untyped-def]
     """Choose one family per variable by the Gumbel-max trick, R20 (11); Phi may be unnormalised, shape (F,)."""
     for v in range(len(chosen)):
@@ -87,7 +87,7 @@ def sample_families(layout, phi, noise, chosen):  # type: ignore[no-untyped-def]
         chosen[v] = best
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _find_places(layout, f, work, B):  # type: ignore[no-untyped-def]
     """Write where the values of B samples begin in the table of family f."""
     places = work.places
@@ -98,7 +98,7 @@ def _find_places(layout, f, work, B):  # type: ignore[no-untyped-def]
             places[b] += np.uint32(stride) * np.uint32(column[b])
 
 
-@njit(cache=True, nogil=True, fastmath=FAST)
+@kernel(fastmath=FAST)
 def _add_logits(layout, theta, work, B):  # type: ignore[no-untyped-def]
     """Sum up log p(x, c) of the chosen families, R20 (9)."""
     C = np.uint64(work.logits.shape[1])
@@ -117,7 +117,7 @@ def _add_logits(layout, theta, work, B):  # type: ignore[no-untyped-def]
                 logits[b, c] += values[place + c]
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _weigh_losses(loss, work, B):  # type: ignore[no-untyped-def]
     """Return the sum of the scaled losses; write their derivatives and tell doubtful samples from settled ones."""
     C = work.logits.shape[1]
@@ -140,7 +140,7 @@ def _weigh_losses(loss, work, B):  # type: ignore[no-untyped-def]
     return total, n_doubtful, n_settled
 
 
-@njit(cache=True, nogil=True, fastmath=FAST)
+@kernel(fastmath=FAST)
 def _choice_slope(layout, f, theta, work, n_doubtful, n_settled):  # type: ignore[no-untyped-def]
     """Return dL/ds of family f: its log-probabilities times the loss's derivatives."""
     C, four = np.uint64(work.logits.shape[1]), np.uint64(4)
@@ -172,7 +172,7 @@ def _choice_slope(layout, f, theta, work, n_doubtful, n_settled):  # type: ignor
     return total
 
 
-@njit(cache=True, nogil=True, fastmath=FAST)
+@kernel(fastmath=FAST)
 def _scatter(layout, f, work, n_doubtful, n_settled):  # type: ignore[no-untyped-def]
     """Add the loss's derivatives with respect to the normalised log-probabilities of family f to the gradient."""
     C = np.uint64(work.logits.shape[1])
@@ -193,7 +193,7 @@ def _scatter(layout, f, work, n_doubtful, n_settled):  # type: ignore[no-untyped
         gradient[place if shared else place + y] += slopes[b, y]
 
 
-@njit(cache=True, nogil=True, fastmath=FAST, error_model="numpy")
+@kernel(fastmath=FAST, error_model="numpy")
 def _through_normalisation(layout, f, theta, work):  # type: ignore[no-untyped-def]
     """Turn the gradient of family f into that of the unnormalised log-probabilities: subtract p times its sum."""
     begin, end, S, W = layout.start[f], layout.start[f + 1], layout.states[f], layout.lanes[f]
@@ -204,7 +204,7 @@ def _through_normalisation(layout, f, theta, work):  # type: ignore[no-untyped-d
     subtract_products(gradient, probabilities, work.sums, S, W)
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def _straight_through(layout, v, phi, noise, tau, work):  # type: ignore[no-untyped-def]
     """Write the derivative with respect to Phi_v: dL/ds times the Jacobian of the softmax (13)."""
     first, last = layout.first[v], layout.first[v + 1]
@@ -222,7 +222,7 @@ def _straight_through(layout, v, phi, noise, tau, work):  # type: ignore[no-unty
         work.phi_gradient[f] = shares[f] / mass * (work.choice_slopes[f] - mean) / tau
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def batch_gradients(layout, theta, phi, loss, noise, tau, work, B):  # type: ignore[no-untyped-def]
     """Sample a structure, return the loss of a batch under it, and write the gradients into `work`.
 

@@ -6,8 +6,8 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 
+from milpbn.compiled import kernel
 from milpbn.errors import InputError
 
 #: Names of the losses: R20 (5), (6) and (8), and the negative conditional log-likelihood.
@@ -65,7 +65,7 @@ def make_loss(name: str, lambda_: float = 1.0, gamma: float = 1.0, eta: float = 
     return Loss(generative, margin, float(name == "cll"), float(gamma), float(eta))
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def sample_loss(loss, logits, y, slope):  # type: ignore[no-untyped-def]  # numba infers the types
     """Return one sample's loss, and whether classes other than its own have a derivative.
 

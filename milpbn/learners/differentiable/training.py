@@ -9,9 +9,9 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from milpbn.compiled import kernel
 from milpbn.data.dataset import Dataset
 from milpbn.data.folds import validation_split
 from milpbn.errors import InputError
@@ -148,7 +148,7 @@ class Trained:
         }
 
 
-@njit(cache=True, nogil=True)
+@kernel
 def train_epoch(  # type: ignore[no-untyped-def]
     layout, state, loss, codes, weights, order, batch_size, noise, tau, rate, structure_rate, work
 ):

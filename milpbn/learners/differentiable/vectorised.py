@@ -9,8 +9,10 @@ import math
 from typing import Any
 
 import numpy as np
-from numba import njit, types
+from numba import types
 from numba.extending import overload
+
+from milpbn.compiled import kernel
 
 #: What sums and products of the kernels may be rearranged by; NaN and infinity keep their meaning.
 FAST = {"reassoc", "contract", "nsz", "arcp"}
@@ -32,7 +34,7 @@ _TWO = np.float32(2.0)
 
 
 # Rearranging would join the two parts of log(2) again.
-@njit(cache=True, nogil=True, fastmath={"contract"}, error_model="numpy")
+@kernel(fastmath={"contract"}, error_model="numpy")
 def _exponential_single(x):  # type: ignore[no-untyped-def]
     x = min(max(x, _LEAST), _MOST)
     n = np.floor(x * _PER_LOG2 + _HALF)
@@ -59,7 +61,7 @@ def _exponential(x):  # type: ignore[no-untyped-def]
     return lambda x: math.exp(x)
 
 
-@njit(cache=True, nogil=True, fastmath={"contract"}, error_model="numpy")
+@kernel(fastmath={"contract"}, error_model="numpy")
 def _logarithm_single(x):  # type: ignore[no-untyped-def]
     bits = np.float32(x).view(np.int32)  # x = 2^n y with y in [sqrt(1/2), sqrt(2))
     n = np.int32(np.int32(bits - _ROOT_HALF) >> np.int32(23))
@@ -89,7 +91,7 @@ def _logarithm(x):  # type: ignore[no-untyped-def]
 # Tables are arrays of shape (blocks, S, W), flat. Indices are unsigned: no check for negative ones.
 
 
-@njit(cache=True, nogil=True, fastmath=FAST)
+@kernel(fastmath=FAST)
 def sum_states(values, S, W, sums):  # type: ignore[no-untyped-def]
     """Sum values of shape (blocks, S, W) over their middle axis into `sums`, shape (blocks, W)."""
     S, W = np.uint64(S), np.uint64(W)
@@ -103,7 +105,7 @@ def sum_states(values, S, W, sums):  # type: ignore[no-untyped-def]
                 sums[total + w] += values[place + w]
 
 
-@njit(cache=True, nogil=True, fastmath=FAST)
+@kernel(fastmath=FAST)
 def subtract_sums(values, sums, S, W):  # type: ignore[no-untyped-def]
     """Subtract `sums`, shape (blocks, W), from every state of `values`, shape (blocks, S, W)."""
     S, W = np.uint64(S), np.uint64(W)
@@ -115,7 +117,7 @@ def subtract_sums(values, sums, S, W):  # type: ignore[no-untyped-def]
             place += W
 
 
-@njit(cache=True, nogil=True, fastmath=FAST)
+@kernel(fastmath=FAST)
 def subtract_products(values, factors, sums, S, W):  # type: ignore[no-untyped-def]
     """Subtract `factors`, shaped as `values`, times `sums` from `values`; see `subtract_sums`."""
     S, W = np.uint64(S), np.uint64(W)

@@ -1,0 +1,72 @@
+"""The first run on a machine, which compiles the kernels, against a second one.
+
+    python benchmarks/first_run.py [--program PATH ...]
+
+Runs the README's first command, the default instance, with an empty folder for compiled kernels and then once more,
+and takes from the trace when the incumbent was the optimum first and when it was proved. Programs of other
+installations can be named to be compared, in turns. Writes results/first_run.json.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+RESULTS = Path(__file__).resolve().parent.parent / "results"
+
+
+def run(program: str, cache: str, time_limit: float) -> dict[str, float | bool | None]:
+    """Solve the default instance; seconds from the start of the program."""
+    with tempfile.TemporaryDirectory() as folder:
+        output = Path(folder, "result.json")
+        command = [
+            program,
+            "solve",
+            "--score",
+            "sm",
+            "--time-limit",
+            f"{time_limit:g}",
+            "--output",
+            str(output),
+        ]
+        begun = time.perf_counter()
+        subprocess.run(
+            [*command, "-q"],
+            env=os.environ | {"NUMBA_CACHE_DIR": cache},
+            check=True,
+            stdout=subprocess.DEVNULL,
+        )
+        wall = time.perf_counter() - begun
+        result = json.loads(output.read_text())
+    best = max(z for _, z, _ in result["trace"] if z is not None)
+    first = next(seconds for seconds, z, _ in result["trace"] if z == best)
+    return {"wall": wall, "best_incumbent_after": first, "optimal": result["status"]["reason"] == "optimal"}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--program", nargs="+", default=[str(Path(sys.executable).with_name("milpbn"))])
+    parser.add_argument("--time-limit", type=float, default=600.0, metavar="SECONDS")
+    parser.add_argument("--output", type=Path, default=RESULTS / "first_run.json")
+    options = parser.parse_args()
+    rows = []
+    for number, program in enumerate(options.program):
+        with tempfile.TemporaryDirectory() as cache:
+            row = {
+                "program": number,
+                **{kind: run(program, cache, options.time_limit) for kind in ("first", "second")},
+            }
+        print(json.dumps(row), flush=True)
+        rows.append(row)
+    command = "python benchmarks/first_run.py" + (" --program NEW OLD" if len(rows) == 2 else "")
+    options.output.write_text(json.dumps({"command": command, "results": rows}, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()
