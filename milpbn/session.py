@@ -19,6 +19,8 @@ from milpbn.scores.problem import Problem
 
 #: Relative difference between a structure's score by the coefficients and from the data that is an error.
 MISMATCH = 1e-7
+#: Relative difference between scores that is none.
+ROUNDING = 1e-12
 
 
 class Session:
@@ -108,7 +110,8 @@ class Session:
                 "please report this."
             )
         with self._lock:
-            if self.objective is not None and objective <= self.objective:
+            # Equivalent structures differ by rounding, which would lift a bound that was proved already.
+            if self.objective is not None and objective <= self.objective + ROUNDING * abs(self.objective):
                 return False
             self.structure, self.objective, self.source = structure, objective, source
             if self.best_bound is not None and self.best_bound < objective:
@@ -141,6 +144,9 @@ class Session:
         """Take an upper bound on the score of every structure."""
         if not math.isfinite(value):
             return
+        if source == "solver":
+            # Its sums are others than those of the scores, which must not lift it afterwards.
+            value += ROUNDING * abs(value)
         with self._lock:
             if self.objective is not None:
                 value = max(value, self.objective)
