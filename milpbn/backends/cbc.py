@@ -74,9 +74,9 @@ class CbcBackend(Backend):
             seconds = settings.remaining()
             in_time = not ended.stopped and (seconds is None or seconds > 0.1 * (time.monotonic() - begin))
             proved = log.optimal and (log.completed or in_time) and not _cuts_off(settings)
-            status = _report_solution(milp, folder / "solution.sol", events)
-            if proved:
-                events.bound(MPS_OBJECTIVE_SIGN * log.objective + milp.constant)
+            status, objective = _report_solution(milp, folder / "solution.sol", events)
+            if proved and math.isfinite(objective):
+                events.bound(MPS_OBJECTIVE_SIGN * objective + milp.constant)
                 return Outcome(finished=True, detail=log.result)
             return _outcome(log, status, ended, in_time, "time" if seconds == 0.0 else "user")
 
@@ -163,17 +163,25 @@ def _write(log_file: TextIO | None, line: str) -> None:
         log_file.write(line + "\n")
 
 
-def _report_solution(milp: Milp, path: Path, events: Events) -> str:
-    """Report the point in CBC's solution file, if it holds one, and return CBC's status."""
+def _report_solution(milp: Milp, path: Path, events: Events) -> tuple[str, float]:
+    """Report the point in CBC's solution file, if it holds one.
+
+    Returns
+    -------
+    status : str
+        CBC's word for it, empty without a file.
+    objective : float
+        Its objective in the file's sense, a minimisation, rounded downwards; -inf without one.
+    """
     with contextlib.suppress(OSError), open(path, encoding="utf-8", errors="replace") as file:
-        status = file.readline().partition(" - objective value")[0].strip()
+        status, _, value = file.readline().partition(" - objective value")
         with contextlib.suppress(InputError):
             values = read_solution(path).values
             x = polish(milp, np.array([values.get(name, 0.0) for name in milp.column_names]))
             if milp.violation(x) <= FEASIBILITY:
                 events.point(x, "cbc")
-        return status
-    return ""
+        return status.strip(), _rounded_down(value.strip(), None)
+    return "", -math.inf
 
 
 def _cuts_off(settings: Settings) -> bool:
@@ -208,8 +216,6 @@ class CbcLog:
         The tree was searched to the end.
     result : str
         CBC's last word, such as ``Stopped on time limit``.
-    objective : float
-        Objective of the result, rounded downwards; nan without one.
     """
 
     def __init__(self) -> None:
@@ -217,7 +223,6 @@ class CbcLog:
         self.nodes = 0
         self.completed = False
         self.result = ""
-        self.objective = math.nan
         self._depth = 0
 
     @property
@@ -243,8 +248,6 @@ class CbcLog:
         elif result := re.match(r"Result - (.*)", line):
             # Interrupted, CBC 2.10.3 says "User ctrl-cuser ctrl-c".
             self.result = result[1].strip().partition("user ctrl")[0]
-        elif value := re.match(r"Objective value:\s+(\S+)", line):
-            self.objective = _rounded_down(value[1], None)
         before = self.bound
         for pattern, digits in _BOUNDS:
             if found := re.match(pattern, line):

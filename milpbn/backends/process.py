@@ -19,6 +19,8 @@ from milpbn.errors import InputError
 POLL_SECONDS = 0.05
 #: Seconds between two interrupts: solvers overlook one that arrives between two phases.
 INTERRUPT_SECONDS = 0.25
+#: What is written after a child's last line; no solver prints it.
+_LAST_LINE = "\x04 the child has ended \x04"
 
 
 @dataclass(frozen=True)
@@ -80,12 +82,10 @@ def run_process(
         )
     except OSError:
         os.close(output)
-        raise
-    finally:
         os.close(terminal)
-    return supervise(
-        process, _LineReader(output, on_line), stop=stop, interrupt=lambda: _interrupt(process), grace=grace
-    )
+        raise
+    reader = _LineReader(output, terminal, on_line)
+    return supervise(process, reader, stop=stop, interrupt=lambda: _interrupt(process), grace=grace)
 
 
 def supervise(
@@ -115,6 +115,7 @@ def supervise(
                 process.wait(POLL_SECONDS)
     finally:
         _kill(process)
+        reader.child_ended()
         # A grandchild that left the group could hold the output open: do not wait for it for ever.
         reader.join(5.0)
     if reader.error is not None:
@@ -130,6 +131,9 @@ class OutputReader(threading.Thread):
         self._receive = receive
         self.error: BaseException | None = None
 
+    def child_ended(self) -> None:
+        """Nothing more will be said: called once, by the thread that waits."""
+
     def pass_on(self, item: object) -> None:
         """Hand an item to the receiver, unless it has failed before."""
         if self.error is None:
@@ -140,18 +144,34 @@ class OutputReader(threading.Thread):
 
 
 class _LineReader(OutputReader):
-    def __init__(self, descriptor: int, on_line: Callable[[str], None]) -> None:
+    """Reads lines from a terminal until the end of the child, which is written into it like a last line.
+
+    Until that line has been read this process holds the child's end open, too. A reader that is told of the
+    end by the error of a closed terminal may be told so before it has had the last lines.
+    """
+
+    def __init__(self, output: int, terminal: int, on_line: Callable[[str], None]) -> None:
         super().__init__(on_line)
-        self._descriptor = descriptor
+        self._output = output
+        self._terminal = terminal
+
+    def child_ended(self) -> None:
+        # What the reader has left to read may fill the terminal, so it may take a moment to write this.
+        with contextlib.suppress(OSError):
+            os.write(self._terminal, f"{_LAST_LINE}\n".encode())
 
     def run(self) -> None:
-        # Reading a pseudo-terminal whose other end is closed is an error on Linux, not an end of file.
         with (
-            open(self._descriptor, encoding="utf-8", errors="replace", newline="\n") as lines,
+            open(self._output, encoding="utf-8", errors="replace", newline="\n") as lines,
             contextlib.suppress(OSError),
         ):
             for line in lines:
-                self.pass_on(line.rstrip())
+                said, ended, _ = line.rstrip().partition(_LAST_LINE)
+                if said or not ended:
+                    self.pass_on(said)
+                if ended:
+                    break
+        os.close(self._terminal)
 
 
 def _channel() -> tuple[int, int]:
