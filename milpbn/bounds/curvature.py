@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 from numba.extending import overload, register_jitable
+from numpy.typing import NDArray
 
+from milpbn.bounds.kernels import Duals
 from milpbn.compiled import kernel
-from milpbn.scores.products import cell_of, is_two_rows
+from milpbn.scores.products import Tables, cell_of, is_two_rows
 from milpbn.threads import in_parts
 
 #: Places of dual weights whose slopes are in memory at a time.
@@ -14,7 +16,9 @@ BLOCK = 4096
 
 
 @register_jitable
-def curvature(tables, duals, columns, temperature, parallel):  # type: ignore[no-untyped-def]  # compiled, too
+def curvature(
+    tables: Tables, duals: Duals, columns: NDArray[np.int64], temperature: float, parallel: bool
+) -> NDArray[np.float64]:
     """Return minus the Hessian of the softened score over some columns, float64 array, shape (n, n).
 
     Parameters
@@ -48,9 +52,17 @@ def curvature(tables, duals, columns, temperature, parallel):  # type: ignore[no
     return H
 
 
-def _add_slopes(  # type: ignore[no-untyped-def]
-    tables, duals, columns, a, b, root, share, Z, parallel
-):
+def _add_slopes(
+    tables: Tables,
+    duals: Duals,
+    columns: NDArray[np.int64],
+    a: int,
+    b: int,
+    root: NDArray[np.float32],
+    share: NDArray[np.float32],
+    Z: NDArray[np.float32],
+    parallel: bool,
+) -> None:
     in_parts(
         lambda begin, end: _slopes(tables, duals, columns, begin, end, a, b, root, share, Z),
         len(columns),

@@ -30,6 +30,9 @@ from milpbn.bounds.point import (
     STEPS,
     TEMPERATURE,
     VERTICES,
+    Model,
+    Node,
+    Point,
     combine,
     copy,
     copy_vertices,
@@ -53,9 +56,17 @@ TOO_LITTLE, SHORT, RISE = 0.3, 0.1, 1.2
 
 
 @register_jitable
-def take_steps(  # type: ignore[no-untyped-def]  # compiled, too
-    model, node, point, target, share, before, n_steps, newton, parallel
-):
+def take_steps(
+    model: Model,
+    node: Node,
+    point: Point,
+    target: float,
+    share: float,
+    before: float,
+    n_steps: int,
+    newton: bool,
+    parallel: bool,
+) -> int:
     """Step until the bound reaches a target, or bound and point meet, or the number of steps is used up.
 
     Parameters

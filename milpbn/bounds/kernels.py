@@ -19,6 +19,8 @@ from milpbn.threads import in_parts
 
 #: Dual weights below exp(-SPARSE) of the largest are left out; those that stay are a point of the simplex.
 SPARSE = 16.0
+#: Temperature, in nats, at which the soft minimum is the minimum.
+HARD = 1e-9
 
 
 class Duals(NamedTuple):

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import numpy as np
 from numba.extending import register_jitable
+from numpy.typing import NDArray
 
 from milpbn.bounds.curvature import add_scaled, curvature
 from milpbn.bounds.line_search import step_length
 from milpbn.bounds.oracle import heaviest_structure
-from milpbn.bounds.point import LINEAR, VERTICES, combine, copy
+from milpbn.bounds.point import LINEAR, VERTICES, Model, Node, Point, combine, copy
 from milpbn.compiled import kernel
 
 #: The steps on the model end when this share of what they could gain at first is left,
@@ -226,7 +227,15 @@ def _go_part(vertices, old, shares, step, n):  # type: ignore[no-untyped-def]
 
 
 @register_jitable
-def newton_step(model, node, point, gradient, choice, temperature, parallel):  # type: ignore[no-untyped-def]
+def newton_step(
+    model: Model,
+    node: Node,
+    point: Point,
+    gradient: NDArray[np.float64],
+    choice: NDArray[np.int64],
+    temperature: float,
+    parallel: bool,
+) -> float:
     """Go towards the maximum of the second-order model; return how much of the way was gone.
 
     Parameters
@@ -280,7 +289,9 @@ def newton_step(model, node, point, gradient, choice, temperature, parallel):  #
 
 
 @register_jitable
-def go(model, point, temperature, slope, linear_slope, longest):  # type: ignore[no-untyped-def]
+def go(
+    model: Model, point: Point, temperature: float, slope: float, linear_slope: float, longest: float
+) -> float:
     """Move a point along its `direction` as far as pays, and return how far; see `step_length`."""
     step = step_length(
         model.tables,

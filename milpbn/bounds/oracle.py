@@ -35,7 +35,7 @@ class Oracle(NamedTuple):
     n : int
         Nodes of a branching: node 0 is the root, node i + 1 the feature i.
     head, tail : int64 arrays, shape (entries of the features,)
-        Arc tail -> head of each entry; tail 0 for a set without features.
+        Arc tail -> head of each entry of a branching; tail 0 for a set without features.
     needs_class : bool array, shape (entries of the features,)
         Whether the set contains the class.
     offsets, variable : int64 arrays
@@ -65,25 +65,24 @@ def oracle_of(candidates: Candidates) -> Oracle:
     """Choose how to search the structures of some candidate sets."""
     c = candidates.n_variables - 1
     n_entries = int(candidates.offsets[c])
-    feature_parents = [tuple(j for j in s if j != c) for s in candidates.flat[:n_entries]]
+    feature_parent = candidates.feature_parent
     needs_class = np.array([c in s for s in candidates.flat[:n_entries]], dtype=bool)
-    branching = all(len(s) <= 1 for s in feature_parents)
     # A class without parents comes first in every order and needs no bit.
     ordered = c if candidates.sets[c] == ((),) else c + 1
-    kind = BRANCHINGS if branching else ORDERS if ordered <= MOST_ORDERED else RELAXED
+    kind = BRANCHINGS if feature_parent is not None else ORDERS if ordered <= MOST_ORDERED else RELAXED
     masks = np.zeros(candidates.n_sets, dtype=np.int64)
     if kind == ORDERS:
         masks[:] = [sum(1 << j for j in s if j < ordered) for s in candidates.flat]
     sizes = [len(s) for s in candidates.flat]
     with_parents = {j for s in candidates.sets[c] for j in s}
     safe = not with_parents or not any(
-        s and not need for s, need in zip(feature_parents, needs_class, strict=True)
+        s and not need for s, need in zip(candidates.flat, needs_class, strict=False)
     )
     return Oracle(
         kind,
         c + 1,
         candidates.variable[:n_entries] + 1,
-        np.array([s[0] + 1 if len(s) == 1 else 0 for s in feature_parents], dtype=np.int64),
+        np.zeros(n_entries, dtype=np.int64) if feature_parent is None else feature_parent[:n_entries] + 1,
         needs_class,
         candidates.offsets,
         candidates.variable.astype(np.int64),

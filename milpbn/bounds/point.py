@@ -173,7 +173,13 @@ def _clear(logits):  # type: ignore[no-untyped-def]
 
 
 @register_jitable
-def combine(model, entries, factors, logits, parallel):  # type: ignore[no-untyped-def]
+def combine(
+    model: Model,
+    entries: NDArray[np.int64],
+    factors: NDArray[np.float64],
+    logits: NDArray[np.float64],
+    parallel: bool,
+) -> None:
     """Write sum_n factors[n] table(entries[n]) to `logits`, shape (M, Q)."""
     columns, used = _columns_of(model.column, entries, factors)
     _clear(logits)
@@ -181,7 +187,7 @@ def combine(model, entries, factors, logits, parallel):  # type: ignore[no-untyp
 
 
 @register_jitable
-def refresh(model, point, parallel):  # type: ignore[no-untyped-def]
+def refresh(model: Model, point: Point, parallel: bool) -> None:
     """Recompute the logits and the linear part of a point from its vertices."""
     entries, factors, linear = _entries_of(model.linear, point.vertices, point.shares, point.counts[VERTICES])
     combine(model, entries, factors, point.logits, parallel)

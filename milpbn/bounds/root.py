@@ -66,10 +66,8 @@ def model_of(problem: Problem) -> Model:
     per_entry = (M * Q + 64) * eps * total * largest
     constant = (M + 64) * eps * total * max(margins.softening.cap, np.log(Q) + 1.0)
     slack = problem.candidates.n_variables * per_entry + constant
-    column = np.full(problem.candidates.n_sets, -1, dtype=np.int64)
-    column[tables.columns] = np.arange(len(tables.columns))
     oracle = oracle_of(problem.candidates)
-    return Model(tables, margins.softening, oracle, problem.linear, slack, 0.0, column)
+    return Model(tables, margins.softening, oracle, problem.linear, slack, 0.0, problem.column)
 
 
 class Root:

@@ -21,7 +21,6 @@ from milpbn.bounds.point import (
     Point,
     evaluate,
     near_the_cap,
-    refresh,
 )
 from milpbn.bounds.reduction import deletion_threshold
 
@@ -92,7 +91,6 @@ def tighten(
             return True
         if point.counts[FOUND] and begun == 0:
             found(point)
-            refresh(model, point, False)
         missed = bound - guess > 0.1 * max(0.0, before - guess)
         if point.counts[STEPS] >= MOST_STEPS * (2 if missed else 1):
             return True

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from milpbn.bounds.choose import Chooser
+from milpbn.bounds.kernels import HARD
 from milpbn.bounds.point import (
     BEST_TEMPERATURE,
     BEST_VERTICES,
@@ -27,7 +28,7 @@ from milpbn.bounds.proof import Proof
 from milpbn.bounds.root import Root
 from milpbn.bounds.space import Open, Part, ProofWeights
 from milpbn.bounds.tighten import deletable, tighten
-from milpbn.learners.local_search import CHANGES, HARD, MINIMAL_GAIN, LocalSearch
+from milpbn.learners.local_search import CHANGES, MINIMAL_GAIN, LocalSearch
 from milpbn.network.structure import Structure, topological_order
 
 #: A part is closed when its bound exceeds the incumbent by at most this share: half of what counts as optimal.

@@ -15,24 +15,21 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from milpbn.bounds.kernels import add_gradient, empty_duals, weigh
+from milpbn.bounds.kernels import HARD, add_gradient, empty_duals, weigh
 from milpbn.compiled import kernel
 from milpbn.data.dataset import Dataset
 from milpbn.errors import InputError
 from milpbn.learners.family_changes import Changes, FamilyChanges, column_cells
+from milpbn.learners.local_search import MINIMAL_GAIN
 from milpbn.scores.products import Softening, Tables, add_columns, score_changes, total_score
 from milpbn.threads import in_parts
 
-#: Changes that gain less, in nats or sample weights, are rounding; of equal ones the first is taken.
-MINIMAL_GAIN = 1e-9
 #: Log-margins so near to 0 are ties, and go to the first class, as in prediction.
 TIE = 1e-9
 #: Bounds are sums over all samples: so far, relative to the score, rounding may take them.
 SLACK = 1e-9
 #: Changes scored before the best of them is compared with the bounds of the others: at first, and at most.
 BATCH = 4, 64
-#: Temperature, in nats, at which the soft minimum is the minimum.
-HARD = 1e-9
 
 
 @dataclass(frozen=True)

@@ -15,14 +15,12 @@ from milpbn.errors import InputError
 from milpbn.learners.base import Control, setting
 from milpbn.learners.closed_form import Found
 from milpbn.learners.decomposable import Decomposable, choose_max_parents
+from milpbn.learners.local_search import MINIMAL_GAIN
 from milpbn.network.structure import Structure
 from milpbn.scores.candidates import ParentSet
 from milpbn.scores.generative import bdeu, family_counts, log_likelihood, n_parameters
 from milpbn.scores.rescore import rescore
 from milpbn.scores.spec import Score
-
-#: Changes that gain less, in nats, are rounding.
-MINIMAL_GAIN = 1e-9
 
 #: Arcs to toggle, each (parent, child): one for an addition or deletion, two for a reversal.
 Move = tuple[tuple[int, int], ...]

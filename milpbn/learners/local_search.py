@@ -7,13 +7,13 @@ from collections.abc import Callable, Iterable
 import numpy as np
 from numpy.typing import NDArray
 
-from milpbn.bounds.kernels import Duals, add_gradient, empty_duals, weigh
+from milpbn.bounds.kernels import HARD, Duals, add_gradient, empty_duals, weigh
 from milpbn.learners.rehanging import Rehanging
 from milpbn.network.structure import Structure
 from milpbn.scores.problem import Problem
 from milpbn.scores.products import add_columns, score_changes, total_score
 
-#: Changes that gain less, in nats, are rounding.
+#: Changes that gain less, in nats (or sample weights, under the classification rate), are rounding.
 MINIMAL_GAIN = 1e-9
 #: Threads pay from so many coefficients on.
 LARGE = 10_000_000
@@ -21,8 +21,6 @@ LARGE = 10_000_000
 CHANGES = 2, 6
 #: Perturbations of the best structure, where nobody says how many.
 RESTARTS = 20
-#: Temperature, in nats, at which the soft minimum is the minimum.
-HARD = 1e-9
 
 
 class LocalSearch:
@@ -50,9 +48,7 @@ class LocalSearch:
         margins = problem.margins
         self.parallel = parallel and margins is not None and margins.n_rows * len(margins.columns) > LARGE
         candidates = problem.candidates
-        self._column = np.full(candidates.n_sets, -1, dtype=np.int64)
-        if problem.margins is not None:
-            self._column[problem.margins.columns] = np.arange(len(problem.margins.columns))
+        self._column = problem.column
         self._duals: Duals | None = None
         #: Climbs look at turned subtrees, too.
         self.turning = candidates.feature_parent is not None and not problem.rules.max_children
@@ -61,10 +57,8 @@ class LocalSearch:
     def _refresh(self) -> None:
         """Recompute the margins from scratch, so that rounding does not add up."""
         margins = self.problem.margins
-        if margins is None:
-            self._logits = np.empty((0, 0))
-            return
-        self._logits = margins.logits(self.problem.indicator(self.choice))
+        if margins is not None:
+            self._logits = margins.logits(self.problem.indicator(self.choice))
 
     @property
     def structure(self) -> Structure:
@@ -76,34 +70,20 @@ class LocalSearch:
         """The score of the current structure, by the coefficients."""
         return self.problem.value(self.problem.indicator(self.choice))
 
-    def scores(self, variable: int, wanted: NDArray[np.bool_] | None = None) -> NDArray[np.float64]:
+    def scores(
+        self,
+        variable: int,
+        wanted: NDArray[np.bool_] | None = None,
+        choice: NDArray[np.int64] | None = None,
+    ) -> NDArray[np.float64]:
         """Return the score with each candidate set of one variable in place of the current one.
 
         float64 array, shape (number of candidates,); cyclic choices are scored too. With `wanted`, a bool array
-        of that shape, only those candidates are scored, and the others are -inf.
+        of that shape, only those candidates are scored, and the others are -inf. With `choice`, shape (V,), the other
+        variables have those entries instead of their current ones.
         """
-        return self._scores(self.choice, self._logits, variable, wanted)
-
-    def scores_after(
-        self, choice: NDArray[np.int64], variable: int, wanted: NDArray[np.bool_]
-    ) -> NDArray[np.float64]:
-        """Return what `scores` would at other entries, `choice`, shape (V,)."""
-        logits = self._logits.copy()
-        changed = choice != self.choice
-        columns = self._column[np.concatenate([self.choice[changed], choice[changed]])]
-        factors = np.repeat([-1.0, 1.0], np.count_nonzero(changed))
-        used = columns >= 0
-        if self.problem.margins is not None:
-            add_columns(self.problem.margins.flat, columns[used], factors[used], logits, False)
-        return self._scores(choice, logits, variable, wanted)
-
-    def _scores(
-        self,
-        choice: NDArray[np.int64],
-        logits: NDArray[np.float64],
-        variable: int,
-        wanted: NDArray[np.bool_] | None,
-    ) -> NDArray[np.float64]:
+        if choice is None:
+            choice = self.choice
         problem, candidates = self.problem, self.problem.candidates
         a, b = int(candidates.offsets[variable]), int(candidates.offsets[variable + 1])
         rest = np.delete(choice, variable)
@@ -119,11 +99,7 @@ class LocalSearch:
         if wanted is None:
             wanted = np.ones(b - a, dtype=bool)
         columns = self._column[a:b]
-        base = logits
-        current = self._column[choice[variable]]
-        if current >= 0:
-            base = base.copy()
-            add_columns(margins.flat, current[None], -np.ones(1), base, False)
+        base = self._logits_without(variable, choice)
         part = np.full(b - a, -np.inf)
         idle = wanted & (columns < 0)
         if idle.any():
@@ -140,6 +116,20 @@ class LocalSearch:
                 self.parallel,
             )
         return values + part
+
+    def _logits_without(self, variable: int, choice: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Return the logits of all other variables' entries, `choice`, shape (M, Q)."""
+        margins = self.problem.margins
+        assert margins is not None
+        changed = choice != self.choice
+        changed[variable] = False
+        entries = np.concatenate([self.choice[[variable]], self.choice[changed], choice[changed]])
+        columns = self._column[entries]
+        signs = np.repeat([-1.0, 1.0], [1 + np.count_nonzero(changed), np.count_nonzero(changed)])
+        logits = self._logits.copy()
+        used = columns >= 0
+        add_columns(margins.flat, columns[used], signs[used], logits, False)
+        return logits
 
     def _promise(self) -> NDArray[np.float64] | None:
         """Return weights whose difference bounds what any change of a parent set gains, shape (P,).

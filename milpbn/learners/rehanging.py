@@ -63,7 +63,7 @@ class Rehanging:
             choice = self._search.choice.copy()
             for entry in path:
                 choice[self._candidates.variable[entry]] = entry
-            values = self._search.scores_after(choice, u, allowed)
+            values = self._search.scores(u, allowed, choice)
             for best in np.argsort(-values, kind="stable"):
                 if values[best] <= now + least:
                     break
@@ -86,18 +86,19 @@ class Rehanging:
                 return []
             inside = np.zeros(self._n + 1, dtype=bool)  # the last place is that of -1, no feature parent
             below: list[tuple[int, float, list[int]]] = []
-            stack: list[tuple[int, float, list[int]]] = [(y, 0.0, [])]
+            # No path leads to what hangs below an arc that cannot be turned.
+            stack: list[tuple[int, float, list[int] | None]] = [(y, 0.0, [])]
             while stack:
                 i, gain, path = stack.pop()
                 inside[i] = True
                 for k in children[i]:
                     entry = self._turned[k]
-                    if entry is not None:
-                        more = promise[entry] - promise[choice[i]]
-                        below.append((k, gain + more, [*path, entry]))
-                        stack.append(below[-1])
-                    else:
-                        _mark(k, children, inside)
+                    if path is None or entry is None:
+                        stack.append((k, 0.0, None))
+                        continue
+                    more = gain + promise[entry] - promise[choice[i]]
+                    below.append((k, more, [*path, entry]))
+                    stack.append(below[-1])
             for u, gain, path in below:
                 a, b = candidates.offsets[u : u + 2]
                 own = gain + promise[a:b] - promise[choice[u]]
@@ -106,12 +107,3 @@ class Rehanging:
                     moves.append((float(own[allowed].max()), path, u, allowed))
         moves.sort(key=lambda move: -move[0])
         return moves
-
-
-def _mark(i: int, children: list[list[int]], inside: NDArray[np.bool_]) -> None:
-    """Mark a feature and all below it."""
-    stack = [i]
-    while stack:
-        k = stack.pop()
-        inside[k] = True
-        stack.extend(children[k])

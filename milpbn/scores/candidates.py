@@ -72,7 +72,7 @@ class Candidates:
 
     @cached_property
     def feature_parent(self) -> NDArray[np.int64] | None:
-        """The feature among each entry's parents or -1, shape (P,); None if a feature may have two of them."""
+        """The first feature among each entry's parents or -1, shape (P,); None if features may have two of them."""
         c = self.n_variables - 1
         members = [[j for j in s if j != c] for s in self.flat]
         if any(len(s) > 1 for s in members[: self.offsets[c]]):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -63,6 +64,14 @@ class Problem:
     margins: MarginRows | None = None
     curve: AiccCurve | None = None
     sample_weights: NDArray[np.float64] | None = None
+
+    @cached_property
+    def column(self) -> NDArray[np.int64]:
+        """Column of the coefficients of each entry of eta, -1 where all are 0, shape (P,)."""
+        column = np.full(self.candidates.n_sets, -1, dtype=np.int64)
+        if self.margins is not None:
+            column[self.margins.columns] = np.arange(len(self.margins.columns))
+        return column
 
     def with_gamma(self, gamma: float) -> Problem:
         """Return the same problem for another desired log-margin; the coefficients are shared."""
