@@ -68,7 +68,9 @@ def test_random_constraints_match_the_restricted_oracle(seed: int) -> None:
         return
     problem = build_problem(data, score, constraints)
     obeys = predicate(data.names, constraints)
-    for backend in BACKENDS if seed % 4 == 0 else ("highs",):
+    # Those that start a child process meet fewer problems.
+    every = {"highs": 1, "cpsat": 10, "pulp:HiGHS": 10}
+    for backend in (name for name in BACKENDS if seed % every.get(name, 4) == 0):
         for acyclicity in FORMULATIONS:
             session, _ = run(problem, backend, acyclicity)
             assert session.objective == pytest.approx(best.objective, abs=1e-6, rel=1e-6)
