@@ -2,10 +2,10 @@
 
     python benchmarks/image_differentiable.py --data-dir DIR [--data letter usps] [--structures chow-liu subset]
 
-For every data set, fold and structure, 15 or 20 configurations (see `configurations`) are trained on four fifths of
-the training rows, with the other fifth to count errors on, for one or more random splits; the one with the fewest
-errors, the first of equals, is trained on all training rows, once per seed, and only these classifiers see the test
-rows. Errors go to results/learners/images-differentiable.json after every run; runs that are in it are not repeated.
+For every data set, fold and structure, at most 20 configurations (see `next_configuration`) are trained on four fifths
+of the training rows, with the other fifth to count errors on, for some random splits. The one with the fewest errors,
+the first of equals, is trained on all training rows, once per seed, and only these classifiers see the test rows.
+Errors go to results/learners/images-differentiable.json after every run; runs that are in it are not repeated.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ FOLDS = {"letter": 1, "satimage": 5, "usps": 1}
 STRUCTURES = ("naive-bayes", "chow-liu", "random", "subset", "all", "heuristic", "pseudo-subset")
 #: Share of the training rows that configurations are compared on.
 HELD_OUT = 0.2
-#: For one structure: gammas in nats, and learning rates. Lambda is 30, eta 10.
-GAMMAS, RATES = (1.0, 3.0, 10.0, 30.0, 100.0), (3e-3, 1e-2, 3e-2)
-#: For many structures: pairs of both, taken in turn.
-PAIRS = ((3.0, 1e-2), (10.0, 1e-2), (3.0, 3e-2), (10.0, 3e-2))
+#: First: gammas in nats and learning rates, on the first structure; then lambdas with the best pair; then structures.
+GAMMAS, RATES, LAMBDAS = (1.0, 3.0, 10.0, 30.0), (1e-2, 3e-2), (30.0, 100.0, 300.0)
+#: Configurations of a search in all.
+MOST = 20
 
 
 def load(folder: Path, name: str, fold: int) -> tuple[Dataset, Dataset]:
@@ -56,30 +56,39 @@ def load(folder: Path, name: str, fold: int) -> tuple[Dataset, Dataset]:
     return train, test
 
 
-def configurations(structure: str, k: int, base: DifferentiableTan) -> Iterator[DifferentiableTan]:
-    """Yield at most 20 learners for one kind of structure.
+def next_configuration(
+    structure: str, k: int, base: DifferentiableTan, errors: list[float]
+) -> DifferentiableTan | None:
+    """Return the learner to try next, from the errors of those before it; None at the end.
 
-    Naive Bayes and Chow-Liu: all of `GAMMAS` x `RATES`. Random orderings: five, with four selections of parents each
-    (TAN All: none), and `PAIRS` in turn; orderings of images: each of the three with each of `PAIRS`.
+    Eight of `GAMMAS` x `RATES` with the first of `LAMBDAS`, two with the other ones, on the first structure; then
+    the best of these ten on up to ten more structures.
     """
+    structures = list(structures_of(structure, k, base))
+    pairs = list(product(GAMMAS, RATES))
+    tried = [
+        replace(structures[0], gamma=gamma, learning_rate=rate, lambda_=LAMBDAS[0]) for gamma, rate in pairs
+    ]
+    if len(errors) >= len(pairs):
+        best = tried[int(np.argmin(errors[: len(pairs)]))]
+        tried += [replace(best, lambda_=lambda_) for lambda_ in LAMBDAS[1:]]
+    if len(errors) >= len(pairs) + len(LAMBDAS) - 1:
+        best = tried[int(np.argmin(errors[: len(tried)]))]
+        chosen = {"gamma": best.gamma, "learning_rate": best.learning_rate, "lambda_": best.lambda_}
+        tried += [replace(learner, **chosen) for learner in structures[1:]]
+    return tried[len(errors)] if len(errors) < min(MOST, len(tried)) else None
+
+
+def structures_of(structure: str, k: int, base: DifferentiableTan) -> Iterator[DifferentiableTan]:
+    """Yield one kind's structures: five random orderings, again and again with other parents; those of images."""
     if structure in ("naive-bayes", "chow-liu"):
-        for gamma, rate in product(GAMMAS, RATES):
-            yield replace(base, structure=structure, gamma=gamma, learning_rate=rate)
+        yield replace(base, structure=structure)
     elif structure == "heuristic":
-        for letter, (gamma, rate) in product("abc", PAIRS):
-            yield replace(base, structure=f"heuristic-{letter}", k=k, gamma=gamma, learning_rate=rate)
+        for size, letter in product((k, 5, 2), "cba"):
+            yield replace(base, structure=f"heuristic-{letter}", k=size)
     else:
-        for number in range(20):
-            gamma, rate = PAIRS[number % 4]
-            yield replace(
-                base,
-                structure=structure,
-                k=k,
-                ordering=number % 5,
-                selection=number // 5,
-                gamma=gamma,
-                learning_rate=rate,
-            )
+        for selection, ordering in product(range(1 if structure == "all" else 3), range(5)):
+            yield replace(base, structure=structure, k=k, ordering=ordering, selection=selection)
 
 
 def error(learner: DifferentiableTan, train: Dataset, test: Dataset, seed: int) -> float:
@@ -118,32 +127,32 @@ def run(
     entry = results.runs.setdefault(
         key, {"command": command, "search": [], "chosen": None, "test_errors": {}}
     )
-    base = DifferentiableTan(
-        loss="hyb", lambda_=30.0, eta=10.0, epochs=options.epochs, batch_size=BATCH_SIZES[name]
-    )
-    learners = list(configurations(structure, options.k, base))
-    for learner in learners[len(entry["search"]) :]:
+    base = DifferentiableTan(loss="hyb", eta=10.0, epochs=options.epochs, batch_size=BATCH_SIZES[name])
+    tried = [item["validation_error"] for item in entry["search"]]
+    while (learner := next_configuration(structure, options.k, base, tried)) is not None:
         begun = time.perf_counter()
         watched = replace(learner, validation=HELD_OUT)
         errors = [
             100 * watched.fit(train, Control(random_state=seed)).details["validation_error"]
             for seed in range(options.splits)
         ]
+        tried.append(float(np.mean(errors)))
         entry["search"].append(
             {
                 "options": options_of(watched),
-                "validation_error": float(np.mean(errors)),
+                "validation_error": tried[-1],
                 "seconds": (time.perf_counter() - begun) / options.splits,
             }
         )
         results.keep()
         print(key, json.dumps(entry["search"][-1]), flush=True)
-    best = int(np.argmin([item["validation_error"] for item in entry["search"]]))
+    best = int(np.argmin(tried))
     entry["chosen"] = entry["search"][best]
+    chosen = DifferentiableTan(**{**entry["chosen"]["options"], "validation": base.validation})
     for seed in options.seeds:
         if str(seed) not in entry["test_errors"]:
             begun = time.perf_counter()
-            entry["test_errors"][str(seed)] = error(learners[best], train, test, seed)
+            entry["test_errors"][str(seed)] = error(chosen, train, test, seed)
             entry["seconds"] = time.perf_counter() - begun
             results.keep()
     print(key, "test errors", entry["test_errors"], flush=True)
