@@ -1,0 +1,121 @@
+"""The native engine on images: usps (256 features) and mnist at 14 x 14 (196 features, 60,000 rows).
+
+    python benchmarks/wide_data.py --data-dir DIR [--data usps mnist] [--time-limit 600] [--threads 2]
+
+DIR as for image_heuristics.py. SM at p = .99, max_parents 2, no class parents.
+Beside incumbent, bound, gap and peak memory stand the same score of naive Bayes, of TAN-OMI-MM with the same gamma on
+the training rows, and the trivial bound gamma times M. Every run has a process of its own, kernels compiled before.
+Writes results/gaps/wide.json after every data set.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import multiprocessing
+import resource
+import time
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any
+
+from image_heuristics import load
+
+from milpbn.atomic import atomic_write_text
+from milpbn.learners.base import Control
+from milpbn.learners.order_based import OrderMargin
+from milpbn.network.structure import Structure
+from milpbn.scores.rescore import rescore
+from milpbn.scores.spec import Score, gamma_from_p
+from milpbn.solving import solve
+
+RESULTS = Path(__file__).resolve().parent.parent / "results" / "gaps"
+
+
+def peak_bytes() -> int:
+    """Return the largest resident set of this process so far."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+
+
+def measure(name: str, options: argparse.Namespace, answer: Connection) -> None:
+    """Solve one data set and send what is to be kept."""
+    train, _ = load(options.data_dir, name)
+    score = Score(name="sm", p=options.p, class_parents=False)
+    solve("tic-tac-toe", score, time_limit=120, verbose=False, threads=options.threads)  # kernels are loaded
+    read = peak_bytes()
+    result = solve(
+        train, score, time_limit=options.time_limit, verbose=False, threads=options.threads, backend="native"
+    )
+    answer.send(
+        {
+            "rows": train.n_samples,
+            "features": train.n_features,
+            "incumbent": result.objective,
+            "bound": result.bound,
+            "gap": None if result.gap is None else result.gap.relative_to_bound,
+            "nodes": result.nodes,
+            "seconds": result.seconds.total,
+            "peak_bytes": peak_bytes(),
+            "peak_bytes_before": read,
+            "trace": result.trace,
+        }
+    )
+
+
+def alone(name: str, options: argparse.Namespace) -> dict[str, Any]:
+    """Run `measure` in a process of its own."""
+    context = multiprocessing.get_context("spawn")
+    receive, send = context.Pipe(duplex=False)
+    process = context.Process(target=measure, args=(name, options, send), daemon=True)
+    process.start()
+    send.close()
+    try:
+        return receive.recv()
+    finally:
+        process.join(10)
+
+
+def references(name: str, options: argparse.Namespace) -> dict[str, Any]:
+    """Return the scores to compare with."""
+    train, _ = load(options.data_dir, name)
+    score = Score(name="sm", p=options.p, class_parents=False)
+    gamma = gamma_from_p(options.p)
+    begun = time.perf_counter()
+    heuristic = OrderMargin(gamma=gamma, evaluation="train").fit(train, Control(random_state=0)).structure
+    assert heuristic is not None
+    return {
+        "naive_bayes": rescore(train, Structure.naive_bayes(train.names), score),
+        "tan_omi_mm": rescore(train, heuristic, score),
+        "tan_omi_mm_seconds": time.perf_counter() - begun,
+        "trivial_bound": gamma * float(train.weights.sum()),
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--data-dir", type=Path, required=True)
+    parser.add_argument(
+        "--data", nargs="+", choices=("usps", "mnist", "mnist-subsampled"), default=["usps", "mnist"]
+    )
+    parser.add_argument("--p", type=float, default=0.99)
+    parser.add_argument("--time-limit", type=float, default=600.0, metavar="SECONDS")
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--output", type=Path, default=RESULTS / "wide.json")
+    options = parser.parse_args()
+    kept = json.loads(options.output.read_text()) if options.output.exists() else {}
+    for name in options.data:
+        run = alone(name, options)
+        known = references(name, options)
+        run["naive_bayes_gap"] = 1 - known["naive_bayes"] / known["trivial_bound"]
+        kept[name] = {
+            "command": f"python benchmarks/wide_data.py --data-dir DIR --data {name} --p {options.p:g} "
+            f"--time-limit {options.time_limit:g} --threads {options.threads}",
+            **known,
+            **run,
+        }
+        atomic_write_text(options.output, json.dumps(kept, indent=1) + "\n")
+        print(name, {key: value for key, value in kept[name].items() if key != "trace"}, flush=True)
+
+
+if __name__ == "__main__":
+    main()
