@@ -24,6 +24,13 @@ from milpbn.errors import InputError
         "sm,sbm,differentiable-tan,tan,naive-bayes. The first score is what gaps are stated for.",
     ),
     option(
+        "--set",
+        "settings",
+        multiple=True,
+        metavar="LEARNER.OPTION=VALUE",
+        help="An option of a learner (milpbn learn LEARNER --help); may be repeated.",
+    ),
+    option(
         "--test-share",
         type=NUMBER,
         default=0.3,
@@ -38,6 +45,7 @@ from milpbn.errors import InputError
 )
 def run_options(
     learners: tuple[str, ...] | None,
+    settings: tuple[str, ...],
     test_share: float,
     time_limit: float | None,
     seed: int,
@@ -50,6 +58,7 @@ def run_options(
         raise InputError(f"--test-share must be at least 0 and less than 1, got {test_share}.")
     return {
         "learners": learners,
+        "settings": settings,
         "test_share": test_share,
         "time_limit": 60.0 if time_limit is None else time_limit,
         "seed": seed,
@@ -74,6 +83,7 @@ def compare(data: str, table: TableOptions, score: ScoreOptions, run: dict[str, 
     Example:
       milpbn compare table.csv --target class --time-limit 60
       milpbn compare table.csv --learners sm,tan-omi-mm,svm --p 0.9
+      milpbn compare table.csv --learners sm,tan --set tan.smoothing=0.1
     """
     if score.chooses:
         raise InputError("Learners are compared for one gamma and one max_parents; cv is for milpbn solve.")
@@ -90,7 +100,8 @@ def compare(data: str, table: TableOptions, score: ScoreOptions, run: dict[str, 
     from milpbn.progress import show_gap
 
     names = tuple(dict.fromkeys(run["learners"] or DEFAULT))
-    check_names(names)
+    options = _settings(run["settings"])
+    check_names(names, options)
     limits = Options(time_limit=run["time_limit"], threads=run["threads"], random_state=run["seed"])
     train, test = _split(table, data, run["test_share"], run["seed"])
     if not run["quiet"]:
@@ -110,13 +121,30 @@ def compare(data: str, table: TableOptions, score: ScoreOptions, run: dict[str, 
     )
     rows = []
     with interrupts.deferred():
-        for row in run_all(train, test, names, score=score.given, control=control):
+        for row in run_all(train, test, names, score=score.given, options=options, control=control):
             rows.append(row)
             if run["output"] is not None:
                 _write(run["output"], train, test, rows, score, run)
     held = "no test rows" if test is None else f"{test.n_samples} test rows"
     click.echo(f"data  {train.name}: {train.n_samples} training rows, {held}")
     click.echo(show(rows, show_gap))
+
+
+def _settings(words: tuple[str, ...]) -> dict[str, dict[str, Any]]:
+    """Return the options of each learner from LEARNER.OPTION=VALUE."""
+    from milpbn.cli.learners import read_options
+    from milpbn.learners.registry import get_learner
+
+    pairs: dict[str, list[tuple[str, str]]] = {}
+    for word in words:
+        key, equals, value = word.partition("=")
+        learner, dot, name = key.partition(".")
+        if not (equals and dot and learner and name):
+            raise InputError(
+                f"--set: {word!r} is not of the form LEARNER.OPTION=VALUE, such as tan.smoothing=0.1."
+            )
+        pairs.setdefault(learner, []).append((name, value))
+    return {learner: read_options(get_learner(learner), own) for learner, own in pairs.items()}
 
 
 def _split(table: TableOptions, data: str, share: float, seed: int) -> tuple[Any, Any]:

@@ -5,14 +5,15 @@ from __future__ import annotations
 import inspect
 import types
 import typing
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import MISSING, Field, fields
 from typing import Any
 
 import click
 
-from milpbn.cli.sections import Verb, given, option, option_group
+from milpbn.cli.sections import Verb, given, option, option_group, verb
 from milpbn.cli.types import COUNT, NAMES, NUMBER, Parsed, parse_count, parse_name, parse_number, split
+from milpbn.errors import InputError
 
 #: How a value of a type is written; of a tuple, how its members are.
 _PARSERS: dict[Any, Callable[[str], Any]] = {int: parse_count, float: parse_number, str: str}
@@ -37,6 +38,44 @@ def learner_options(learner: type[Any]) -> Callable[[Verb], Verb]:
         [inspect.Parameter(f.name, kind) for f in own]
     )
     return option_group("Learner", "options", *(_option(f, hints[f.name]) for f in own))(gather)
+
+
+def read_options(learner: type[Any], words: Sequence[tuple[str, str]]) -> dict[str, Any]:
+    """Return a learner's options from their names and values in text, read as `learner_options` reads them.
+
+    Parameters
+    ----------
+    learner : type
+        The learner's class.
+    words : sequence of pairs of str
+        Names as on the command line, without the dashes, and values; of a flag yes or no.
+
+    Raises
+    ------
+    InputError
+        Naming the option that there is not, or the value that does not fit.
+    """
+
+    @verb(add_help_option=False)
+    @learner_options(learner)
+    def gather(options: dict[str, Any]) -> dict[str, Any]:
+        return options
+
+    flags = {name for p in gather.params if getattr(p, "is_flag", False) for name in p.opts}
+    arguments = []
+    for name, value in words:
+        if f"--{name}" not in flags:
+            arguments += [f"--{name}", value]
+        elif value in ("yes", "no"):
+            arguments.append(f"--{name}" if value == "yes" else f"--no-{name}")
+        else:
+            raise InputError(f"{learner.name}.{name} is yes or no, got {value!r}.")
+    try:
+        options: dict[str, Any] = gather.main(arguments, standalone_mode=False)
+    except click.UsageError as error:
+        text = error.format_message().rstrip(".")
+        raise InputError(f"{learner.name}: {text}; see milpbn learn {learner.name} --help.") from error
+    return options
 
 
 def option_name(field: str) -> str:

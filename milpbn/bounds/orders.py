@@ -6,9 +6,15 @@ f(U) = max_{i in U} f(U - i) + best_i(U - i), where best_i(W) is the heaviest pa
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
+from numpy.typing import NDArray
 
 from milpbn.compiled import kernel
+
+#: Subsets between two looks at the clock, a tenth of a second.
+PORTION = 1 << 20
 
 
 @kernel
@@ -25,34 +31,40 @@ def _ordered(offsets, masks):  # type: ignore[no-untyped-def]  # numba infers th
 
 
 @kernel
-def _best_sets(offsets, masks, weights, allowed, n, weight, entry):  # type: ignore[no-untyped-def]
-    """Fill best_i(W), as weight and entry, for all i < n and W."""
+def _best_sets_of(offsets, masks, weights, allowed, n, i, w, e):  # type: ignore[no-untyped-def]
+    """Fill best_i(W), as weight w and entry e, for all W."""
     full = 1 << n
-    for i in range(n):
-        w = weight[i]
-        e = entry[i]
+    for W in range(full):
+        w[W] = -np.inf
+        e[W] = -1
+    for p in range(offsets[i], offsets[i + 1]):
+        if allowed[p] and weights[p] > w[masks[p]]:
+            w[masks[p]] = weights[p]
+            e[masks[p]] = p
+    for b in range(n):
+        if b == i:
+            continue
+        bit = 1 << b
         for W in range(full):
-            w[W] = -np.inf
-            e[W] = -1
-        for p in range(offsets[i], offsets[i + 1]):
-            if allowed[p] and weights[p] > w[masks[p]]:
-                w[masks[p]] = weights[p]
-                e[masks[p]] = p
-        for b in range(n):
-            if b == i:
-                continue
-            bit = 1 << b
-            for W in range(full):
-                if W & bit and w[W ^ bit] > w[W]:
-                    w[W] = w[W ^ bit]
-                    e[W] = e[W ^ bit]
+            if W & bit and w[W ^ bit] > w[W]:
+                w[W] = w[W ^ bit]
+                e[W] = e[W ^ bit]
 
 
 @kernel
-def _prefixes(n, weight, total, last):  # type: ignore[no-untyped-def]
-    """Fill f(U) and the variable that comes last in U."""
-    total[0] = 0.0
-    for U in range(1, 1 << n):
+def _best_sets(offsets, masks, weights, allowed, n, weight, entry):  # type: ignore[no-untyped-def]
+    """Fill best_i(W) for all i < n."""
+    for i in range(n):
+        _best_sets_of(offsets, masks, weights, allowed, n, i, weight[i], entry[i])
+
+
+@kernel
+def _prefixes(n, weight, total, last, start, stop):  # type: ignore[no-untyped-def]
+    """Fill f(U) and the variable that comes last in U for U from start on and below stop."""
+    for U in range(start, stop):
+        if U == 0:
+            total[0] = 0.0
+            continue
         total[U] = -np.inf
         last[U] = -1
         for i in range(n):
@@ -65,30 +77,9 @@ def _prefixes(n, weight, total, last):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def best_order(offsets, masks, weights, allowed, choice):  # type: ignore[no-untyped-def]
-    """Write the entries of a heaviest structure to `choice`, shape (V,); return its weight, -inf if there is none.
-
-    Parameters
-    ----------
-    offsets : int64 array, shape (V + 1,)
-        Blocks of the entries.
-    masks : int64 array, shape (P,)
-        Parents as bits.
-    weights : float64 array, shape (P,)
-        What is maximised.
-    allowed : bool array, shape (P,)
-        Entries that may be chosen.
-    choice : int64 array, shape (V,)
-        Gets the entries.
-    """
+def _read_off(offsets, weights, allowed, n, entry, total, last, choice):  # type: ignore[no-untyped-def]
+    """Write the entries of the best order of all variables to `choice`; return their weight."""
     V = len(offsets) - 1
-    n = _ordered(offsets, masks)
-    weight = np.empty((n, 1 << n))
-    entry = np.empty((n, 1 << n), dtype=np.int32)
-    _best_sets(offsets, masks, weights, allowed, n, weight, entry)
-    total = np.empty(1 << n)
-    last = np.empty(1 << n, dtype=np.int8)
-    _prefixes(n, weight, total, last)
     U = (1 << n) - 1
     value = total[U]
     if value == -np.inf:
@@ -110,6 +101,65 @@ def best_order(offsets, masks, weights, allowed, choice):  # type: ignore[no-unt
 
 
 @kernel
+def best_order(offsets, masks, weights, allowed, choice):  # type: ignore[no-untyped-def]
+    """Write the entries of a heaviest structure to `choice`, shape (V,); return its weight, -inf if there is none.
+
+    Parameters
+    ----------
+    offsets : int64 array, shape (V + 1,)
+        Blocks of the entries.
+    masks : int64 array, shape (P,)
+        Parents as bits.
+    weights : float64 array, shape (P,)
+        What is maximised.
+    allowed : bool array, shape (P,)
+        Entries that may be chosen.
+    choice : int64 array, shape (V,)
+        Gets the entries.
+    """
+    n = _ordered(offsets, masks)
+    weight = np.empty((n, 1 << n))
+    entry = np.empty((n, 1 << n), dtype=np.int32)
+    _best_sets(offsets, masks, weights, allowed, n, weight, entry)
+    total = np.empty(1 << n)
+    last = np.empty(1 << n, dtype=np.int8)
+    _prefixes(n, weight, total, last, 0, 1 << n)
+    return _read_off(offsets, weights, allowed, n, entry, total, last, choice)
+
+
+def best_order_in_time(
+    offsets: NDArray[np.int64],
+    masks: NDArray[np.int64],
+    weights: NDArray[np.float64],
+    choice: NDArray[np.int64],
+    stopping: Callable[[], bool],
+) -> float | None:
+    """Do what `best_order` does with all entries allowed, unless told to stop in between: then return None.
+
+    Parameters
+    ----------
+    offsets, masks, weights, choice : arrays
+        As for `best_order`.
+    stopping : callable
+        Asked after every variable, and every `PORTION` subsets.
+    """
+    n = _ordered(offsets, masks)
+    full = 1 << n
+    allowed = np.ones(len(weights), dtype=bool)
+    weight, entry = np.empty((n, full)), np.empty((n, full), dtype=np.int32)
+    for i in range(n):
+        if stopping():
+            return None
+        _best_sets_of(offsets, masks, weights, allowed, n, i, weight[i], entry[i])
+    total, last = np.empty(full), np.empty(full, dtype=np.int8)
+    for start in range(0, full, PORTION):
+        if stopping():
+            return None
+        _prefixes(n, weight, total, last, start, min(start + PORTION, full))
+    return float(_read_off(offsets, weights, allowed, n, entry, total, last, choice))
+
+
+@kernel
 def heaviest_orders(offsets, masks, weights, allowed, out):  # type: ignore[no-untyped-def]
     """Write for every allowed entry the weight of the heaviest structure that has it to `out`, shape (P,).
 
@@ -124,7 +174,7 @@ def heaviest_orders(offsets, masks, weights, allowed, out):  # type: ignore[no-u
     _best_sets(offsets, masks, weights, allowed, n, weight, entry)
     total = np.empty(full)
     last = np.empty(full, dtype=np.int8)
-    _prefixes(n, weight, total, last)
+    _prefixes(n, weight, total, last, 0, full)
     after = np.full(full, -np.inf)
     after[full - 1] = 0.0
     for U in range(full - 2, -1, -1):

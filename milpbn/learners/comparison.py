@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
 from milpbn.data.dataset import Dataset
@@ -40,6 +40,8 @@ class Row:
         Wall-clock time of learning.
     note : str
         Why something is missing.
+    options : mapping
+        The learner's options that are not its defaults.
     """
 
     name: str
@@ -50,14 +52,15 @@ class Row:
     gap: float | None = None
     seconds: float = 0.0
     note: str = ""
+    options: Mapping[str, Any] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the figures as JSON values."""
         return asdict(self)
 
 
-def check_names(names: Sequence[str]) -> None:
-    """Refuse what is neither a score of the margins nor a learner.
+def check_names(names: Sequence[str], options: Mapping[str, Mapping[str, Any]] | None = None) -> None:
+    """Refuse what is neither a score of the margins nor a learner, and options of what is not compared.
 
     Raises
     ------
@@ -70,6 +73,16 @@ def check_names(names: Sequence[str]) -> None:
                 f"There is nothing called {name!r} to compare; choose scores ({', '.join(MARGIN_SCORES)}) and learners "
                 f"({', '.join(LEARNERS)})."
             )
+    learners = [name for name in names if name in LEARNERS]
+    for name, own in (options or {}).items():
+        if name not in learners:
+            raise InputError(
+                f"There are options for {name!r}, which is none of the learners to compare ({', '.join(learners)})."
+            )
+        known = [f.name for f in fields(get_learner(name)) if f.init]  # type: ignore[arg-type]  # a dataclass
+        for key in own:
+            if key not in known:
+                raise InputError(f"The learner {name} has no option {key!r}; it has {', '.join(known)}.")
 
 
 def compare(
@@ -78,6 +91,7 @@ def compare(
     names: Sequence[str] = DEFAULT,
     *,
     score: Mapping[str, Any] | None = None,
+    options: Mapping[str, Mapping[str, Any]] | None = None,
     control: Control = Control(),
 ) -> Iterator[Row]:
     """Learn with one method after the other, and yield its figures as soon as they are there.
@@ -92,9 +106,11 @@ def compare(
     test : Dataset or None
         Held-out rows, encoded with the training data's variables.
     names : sequence of str
-        Scores, solved exactly, and learners with their default options.
+        Scores, solved exactly, and learners.
     score : mapping, optional
         Attributes of `Score` for the exact searches, but for its name.
+    options : mapping of mappings, optional
+        By learner, its options where they are not to be its defaults.
     control : Control
         Seed, threads and reports; the time limit is each method's own.
 
@@ -103,7 +119,7 @@ def compare(
     InputError
         As `check_names`; what one method refuses becomes the note of its row.
     """
-    check_names(names)
+    check_names(names, options)
     exact = [name for name in names if name in MARGIN_SCORES]
     reference: Result | None = None
     for name in [*exact, *(name for name in names if name not in exact)]:
@@ -111,6 +127,7 @@ def compare(
             return
         control.report(f"learning {name}")
         begun = time.monotonic()
+        own = (options or {}).get(name, {})
         try:
             if name in exact:
                 result = _solve(train, Score(**{**(score or {}), "name": name}), control)
@@ -118,14 +135,14 @@ def compare(
                 predictor: Predictor | None = result.classifier
                 structure = result.structure
             else:
-                learned = get_learner(name)().fit(train, control)
+                learned = get_learner(name)(**own).fit(train, control)
                 predictor, structure = learned.predictor, learned.structure
         except MilpbnError as error:
-            yield Row(name=name, seconds=time.monotonic() - begun, note=str(error))
+            yield Row(name=name, seconds=time.monotonic() - begun, note=str(error), options=own)
             continue
         seconds = time.monotonic() - begun
         if predictor is None:
-            yield Row(name=name, seconds=seconds, note="nothing was found in time")
+            yield Row(name=name, seconds=seconds, note="nothing was found in time", options=own)
             continue
         value, gap, note = None, None, ""
         if structure is None:
@@ -143,6 +160,7 @@ def compare(
             gap=gap,
             seconds=seconds,
             note=note,
+            options=own,
         )
 
 

@@ -26,6 +26,22 @@ def test_compare(tmp_path: Path) -> None:
     assert figures["test_samples"] == 32
 
 
+def test_compare_with_options_of_learners(tmp_path: Path) -> None:
+    output = tmp_path / "figures.json"
+    arguments = ["instance:corral", "--test-share", "0", "--learners", "naive-bayes,tan,svm", "-q"]
+    assert run("compare", *arguments, "--output", output).exit_code == 0
+    plain = [row["training"] for row in json.loads(output.read_text())["rows"]]
+    done = run(
+        "compare", *arguments, "--output", output,
+        "--set", "svm.cost=0.001", "--set", "tan.smoothing=1000", "--set", "svm.sigma=0.5",
+    )  # fmt: skip
+    assert done.exit_code == 0, done.output
+    rows = json.loads(output.read_text())["rows"]
+    assert [row["options"] for row in rows] == [{}, {"smoothing": 1000.0}, {"cost": 0.001, "sigma": 0.5}]
+    assert rows[0]["training"] == plain[0]
+    assert rows[2]["training"] < plain[2]
+
+
 def test_compare_without_test_rows() -> None:
     done = run("compare", "instance:corral", "--learners", "naive-bayes", "--test-share", "0", "-q")
     assert done.exit_code == 0
@@ -40,6 +56,11 @@ def test_compare_without_test_rows() -> None:
         (["--p", "cv"], "one gamma"),
         (["--test-share", "1"], "--test-share"),
         (["--output", "no/such/folder/x.json"], "--output"),
+        (["--set", "tan"], "LEARNER.OPTION=VALUE"),
+        (["--set", "tan.nothing=1"], "'--nothing'"),
+        (["--set", "tan.smoothing=x"], "'x' is not a finite number"),
+        (["--learners", "sm,svm", "--set", "tan.smoothing=1"], "options for 'tan'"),
+        (["--set", "sm.p=1"], "no learner 'sm'"),
     ],
 )
 def test_compare_refuses(arguments: list[str], part: str) -> None:

@@ -43,6 +43,18 @@ def test_figures_are_those_of_each_method_alone(split):
     assert all(row.gap >= 0 for row in rows.values() if row.gap is not None)
 
 
+def test_options_of_learners(split):
+    train, test = split
+    options = {"tan": {"smoothing": 50.0}}
+    smooth, plain = (next(compare(train, test, ("tan",), options=o)) for o in (options, None))
+    assert (smooth.options, plain.options) == (options["tan"], {})
+    assert (smooth.training, smooth.test) != (plain.training, plain.test)
+    with pytest.raises(InputError, match="'tan', which is none of the learners"):
+        next(compare(train, test, ("naive-bayes",), options=options))
+    with pytest.raises(InputError, match="tan has no option 'k'"):
+        next(compare(train, test, ("tan",), options={"tan": {"k": 3}}))
+
+
 def test_without_a_score_there_are_no_gaps(split):
     rows = list(compare(split[0], None, ("naive-bayes", "tan")))
     assert [row.gap for row in rows] == [None, None]

@@ -100,6 +100,23 @@ def test_dynamic_programming_over_more_variables() -> None:
     assert a.details["score"] == pytest.approx(b.details["score"], abs=1e-6)
 
 
+@pytest.mark.parametrize("questions", [0, 3, 8, 9])
+def test_dynamic_programming_stops_when_told_to(questions: int, monkeypatch) -> None:
+    monkeypatch.setattr("milpbn.bounds.orders.PORTION", 100)
+    data = random_data(4, n_features=7, n_samples=60)
+    best = AllOrders(score="bdeu", parent_sets="all").fit(data)
+    order = OrderSearch(score="bdeu", parent_sets="all").fit(data)
+    asked = iter(range(questions))
+    stopped = AllOrders(score="bdeu", parent_sets="all").fit(
+        data, Control(interrupted=lambda: next(asked, None) is None)
+    )
+    assert best.details["optimal"]
+    assert stopped.details["stopped_early"]
+    assert stopped.structure == order.structure
+    assert stopped.details["score"] == pytest.approx(order.details["score"])
+    assert stopped.details["score"] < best.details["score"]
+
+
 def test_too_many_variables_for_dynamic_programming() -> None:
     data = random_data(5, n_features=50, n_samples=20)
     with pytest.raises(InputError, match="memory"):
