@@ -21,7 +21,7 @@ from milpbn.bounds.proof import Proof, certificate_header, save_certificate
 from milpbn.bounds.root import Root, root_bound
 from milpbn.data import Dataset
 from milpbn.errors import InputError, MilpbnError, SolverError
-from milpbn.learners.first_incumbent import first_incumbent
+from milpbn.learners.first_incumbent import first_incumbent, plain_starts
 from milpbn.learners.local_search import RESTARTS, search
 from milpbn.model.formulation import formulate
 from milpbn.network.classifier import Classifier
@@ -146,7 +146,12 @@ class Run:
         session.bound(trivial_bound(self.problem), "certified")
         native = isinstance(self.backend, NativeBackend)
         bounds = self.options.root_bound or native
-        warm_up(self.problem, bounds=bounds)
+        # Before kernels are compiled, which on a new machine can take longer than the time limit.
+        for structure in plain_starts(self.problem, self.options.start):
+            session.offer(structure, "start")
+        self._in_thread(lambda: warm_up(self.problem, bounds=bounds))
+        if session.stopping():
+            return
         self._first_incumbents(0 if native else RESTARTS)  # the engine perturbs by itself
         if bounds and not session.stopping():
             self._root_bound(None if native else self._brief())
@@ -219,7 +224,7 @@ class Run:
         return found
 
     def _run_backend(self) -> None:
-        """Formulate and solve in a thread, so that signals, progress and deadline do not wait for it."""
+        """Formulate and solve."""
         options, session = self.options, self.session
         settings = Settings(
             deadline=self.deadline,
@@ -233,25 +238,34 @@ class Run:
         start = session.structure if options.warm_start else options.start
         if start is not None and self.reduced.choice(start) is None:
             start = None  # a user's own start may lie in what was deleted
-        failure: list[BaseException] = []
 
         def work() -> None:
+            if isinstance(self.backend, NativeBackend) and self.root is not None:
+                self.outcome = self._branch(self.backend, self.root, settings)
+                return
+            begun = time.monotonic()
+            session.formulation = formulate(self.reduced, options.acyclicity)
+            self.times["model"] = time.monotonic() - begun
+            if not session.stopping():
+                solver = HighsBackend() if isinstance(self.backend, NativeBackend) else self.backend
+                self.outcome = solve_formulation(solver, session.formulation, start, settings, session)
+
+        self._in_thread(work)
+
+    def _in_thread(self, work: Callable[[], None]) -> None:
+        """Do something in a thread, so that signals, progress and deadline do not wait for it."""
+        session = self.session
+        failure: list[BaseException] = []
+
+        def guarded() -> None:
             try:
-                if isinstance(self.backend, NativeBackend) and self.root is not None:
-                    self.outcome = self._branch(self.backend, self.root, settings)
-                    return
-                begun = time.monotonic()
-                session.formulation = formulate(self.reduced, options.acyclicity)
-                self.times["model"] = time.monotonic() - begun
-                if not session.stopping():
-                    solver = HighsBackend() if isinstance(self.backend, NativeBackend) else self.backend
-                    self.outcome = solve_formulation(solver, session.formulation, start, settings, session)
+                work()
             except BaseException as error:  # handed to the thread that waits
                 failure.append(error)
             finally:
                 session.changed.set()
 
-        thread = threading.Thread(target=work, name=f"milpbn-{self.backend.name}", daemon=True)
+        thread = threading.Thread(target=guarded, name=f"milpbn-{self.backend.name}", daemon=True)
         thread.start()
         told = None
         while thread.is_alive():

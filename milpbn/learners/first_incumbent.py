@@ -12,6 +12,33 @@ from milpbn.scores.conflicts import feasible_structure
 from milpbn.scores.problem import Problem
 
 
+def plain_starts(problem: Problem, start: Structure | None = None) -> list[Structure]:
+    """Return the structures that the search begins with: a user's start, some feasible structure, naive Bayes, TAN.
+
+    Parameters
+    ----------
+    problem : Problem
+        What is maximised; its constraints and candidates hold for all of them.
+    start : Structure, optional
+        A user's own structure, the first of them.
+
+    Raises
+    ------
+    InputError
+        If `start` is outside the candidate sets, breaks a rule, or has no AICc.
+    """
+    if start is not None and not problem.obeys(start):
+        raise InputError(
+            "The start is outside the candidate parent sets, breaks a constraint, or has more parameters than AICc "
+            "is defined for; raise --max-parents, allow class parents, or leave it out."
+        )
+    starts = [start, feasible_structure(problem.candidates, problem.rules)]
+    starts.append(Structure.naive_bayes(problem.candidates.names))
+    if problem.score.max_parents > 1:
+        starts.append(tan_structure(problem.data))
+    return [s for s in starts if s is not None and problem.obeys(s)]
+
+
 def first_incumbent(
     problem: Problem,
     start: Structure | None = None,
@@ -43,16 +70,11 @@ def first_incumbent(
     InputError
         If `start` is outside the candidate sets, breaks a rule, or has no AICc.
     """
-    if start is not None and not problem.obeys(start):
-        raise InputError(
-            "The start is outside the candidate parent sets, breaks a constraint, or has more parameters than AICc "
-            "is defined for; raise --max-parents, allow class parents, or leave it out."
-        )
-    feasible = feasible_structure(problem.candidates, problem.rules)
-    starts = [s for s in (start, feasible) if s is not None]
-    starts.append(Structure.naive_bayes(problem.candidates.names))
-    if problem.score.max_parents > 1:
-        starts.append(tan_structure(problem.data))
     return search(
-        problem, starts, random_state=random_state, restarts=restarts, stopping=stopping, found=found
+        problem,
+        plain_starts(problem, start),
+        random_state=random_state,
+        restarts=restarts,
+        stopping=stopping,
+        found=found,
     )

@@ -17,11 +17,13 @@ from milpbn.backends.registry import automatic, get_backend
 from milpbn.bounds.root import Root
 from milpbn.bounds.tree import Tree
 from milpbn.errors import InputError
+from milpbn.learners.tan import tan_structure
 from milpbn.model.formulation import formulate
 from milpbn.network.structure import Structure
 from milpbn.result import is_optimal
 from milpbn.scores.constraints import Constraints
 from milpbn.scores.problem import Problem, build_problem
+from milpbn.scores.rescore import rescore
 from milpbn.scores.spec import SCORES as ALL_SCORES
 from milpbn.scores.spec import Score
 from milpbn.session import Session
@@ -237,3 +239,20 @@ def test_agrees_with_highs_on_a_problem_too_large_to_enumerate() -> None:
         assert theirs.optimal
         assert ours.objective == pytest.approx(theirs.objective, rel=1e-6)
         assert np.isfinite(ours.bound)
+
+
+def test_a_limit_that_ends_while_kernels_compile_leaves_an_answer(monkeypatch) -> None:
+    released, ended = threading.Event(), threading.Event()
+
+    def compiling(problem: Problem, *, bounds: bool) -> None:
+        released.wait(60)
+        ended.set()
+
+    monkeypatch.setattr("milpbn.run.warm_up", compiling)
+    data, score = random_data(5, n_features=4, n_samples=60), Score(name="sm", p=0.9)
+    result = milpbn.solve(data, score, time_limit=3)
+    assert not ended.is_set()
+    released.set()
+    assert result.reason == "feasible"
+    simple = (Structure.naive_bayes(data.names), tan_structure(data))
+    assert result.objective == pytest.approx(max(rescore(data, s, score) for s in simple))
