@@ -149,7 +149,7 @@ class Run:
         # Before kernels are compiled, which on a new machine can take longer than the time limit.
         for structure in plain_starts(self.problem, self.options.start):
             session.offer(structure, "start")
-        self._in_thread(lambda: warm_up(self.problem, bounds=bounds))
+        self._in_thread(lambda: warm_up(self.problem, bounds=bounds), ends=True)
         if session.stopping():
             return
         self._first_incumbents(0 if native else RESTARTS)  # the engine perturbs by itself
@@ -250,10 +250,14 @@ class Run:
                 solver = HighsBackend() if isinstance(self.backend, NativeBackend) else self.backend
                 self.outcome = solve_formulation(solver, session.formulation, start, settings, session)
 
-        self._in_thread(work)
+        self._in_thread(work, ends=isinstance(self.backend, NativeBackend))
 
-    def _in_thread(self, work: Callable[[], None]) -> None:
-        """Do something in a thread, so that signals, progress and deadline do not wait for it."""
+    def _in_thread(self, work: Callable[[], None], *, ends: bool) -> None:
+        """Do something in a thread, so that signals, progress and deadline do not wait for it.
+
+        What `ends` by itself, sooner or later, is waited for at the end of the process: kernels may be compiling in it,
+        and would not survive the end of the interpreter.
+        """
         session = self.session
         failure: list[BaseException] = []
 
@@ -265,7 +269,7 @@ class Run:
             finally:
                 session.changed.set()
 
-        thread = threading.Thread(target=guarded, name=f"milpbn-{self.backend.name}", daemon=True)
+        thread = threading.Thread(target=guarded, name=f"milpbn-{self.backend.name}", daemon=not ends)
         thread.start()
         told = None
         while thread.is_alive():

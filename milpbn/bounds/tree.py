@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import heapq
 import threading
 from collections.abc import Callable
 
@@ -10,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from milpbn.bounds.choose import Chooser
+from milpbn.bounds.frontier import Frontier
 from milpbn.bounds.kernels import HARD
 from milpbn.bounds.point import (
     BEST_TEMPERATURE,
@@ -34,7 +34,7 @@ from milpbn.network.structure import Structure, topological_order
 #: A part is closed when its bound exceeds the incumbent by at most this share: half of what counts as optimal.
 CLOSE = 5e-7
 #: Splits between two searches near the incumbent, at most.
-MOST_PAUSE = 100.0
+MOST_PAUSE = 10.0
 
 
 class Tree:
@@ -93,11 +93,10 @@ class Tree:
         self._found, self._bounded, self._counted, self._stopping = found, bounded, counted, stopping
         self.best = best
         self.incumbent = root.value(best)
-        self._heap: list[tuple[float, int, Open]] = []
+        self._frontier = Frontier()
         self._busy: dict[int, float] = {}
         self._lock = threading.Condition(threading.RLock())
         self._numbers = 0
-        self._bytes = 0
         self._closed = -np.inf
         self._climbed: set[bytes] = set()
         self._searches = 0
@@ -125,7 +124,7 @@ class Tree:
             self._tell()
             return True
         opened.bound = root.bound
-        self._push(opened)
+        self._frontier.push(opened)
         others = [
             threading.Thread(target=self._work, args=(k,), name=f"milpbn-native-{k}", daemon=True)
             for k in range(1, self.threads)
@@ -138,22 +137,17 @@ class Tree:
         if self._failure is not None:
             raise self._failure
         self._tell()
-        return not self._heap and not self._busy
+        return not self._frontier and not self._busy
 
     def bound(self) -> float:
         """Return the bound on all structures."""
-        largest = max(self._closed, self.incumbent)
-        if self._heap:
-            largest = max(largest, -self._heap[0][0])
-        return max([largest, *self._busy.values()])
+        return max(self._closed, self.incumbent, self._frontier.bound(), *self._busy.values())
 
     def _tell(self) -> None:
-        self._bounded(self.bound())
+        bound = self.bound()
+        self._frontier.near(bound, self.incumbent)
+        self._bounded(bound)
         self._counted(self._numbers + 1)
-
-    def _push(self, opened: Open) -> None:
-        heapq.heappush(self._heap, (-opened.bound, opened.number, opened))
-        self._bytes += opened.nbytes
 
     def _work(self, worker: int) -> None:
         """Take parts and split them, until there are none or it is time to stop."""
@@ -162,24 +156,23 @@ class Tree:
         try:
             while True:
                 with self._lock:
-                    while mine is None and not self._heap and self._busy and self._failure is None:
+                    while mine is None and not self._frontier and self._busy and self._failure is None:
                         self._lock.wait(0.1)
                         if self._stopping():
                             break
                     if self._failure is not None or self._stopping():
                         if mine is not None:
                             self._busy.pop(worker, None)
-                            self._push(mine)
+                            self._frontier.push(mine)
                         self._lock.notify_all()
                         return
                     if mine is None:
-                        if not self._heap:
+                        if not self._frontier:
                             if not self._busy:
                                 self._lock.notify_all()
                                 return
                             continue
-                        _, _, mine = heapq.heappop(self._heap)
-                        self._bytes -= mine.nbytes
+                        mine = self._frontier.pop()
                     self._busy[worker] = mine.bound
                 if mine.bound <= self.target:
                     children: list[Open] = []
@@ -193,19 +186,17 @@ class Tree:
                     self._busy.pop(worker, None)
                     if not finished:
                         # Stopped half-way: the part stays open as it was.
-                        self._push(mine)
+                        self._frontier.push(mine)
                         mine = None
                         self._lock.notify_all()
                         continue
                     mine = None
                     for child in children:
-                        self._push(child)
-                    if children and self._bytes > self.memory:
+                        self._frontier.push(child)
+                    if children and self._frontier.nbytes > self.memory:
                         # Go down: the child that will close first.
                         mine = min(children, key=lambda child: child.bound)
-                        self._heap.remove((-mine.bound, mine.number, mine))
-                        heapq.heapify(self._heap)
-                        self._bytes -= mine.nbytes
+                        self._frontier.remove(mine)
                         self._busy[worker] = mine.bound
                     self._tell()
                     self._lock.notify_all()

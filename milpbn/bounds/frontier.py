@@ -1,0 +1,75 @@
+"""The open parts of a search, and which of them is split next."""
+
+from __future__ import annotations
+
+import heapq
+import math
+
+from milpbn.bounds.space import Open
+
+#: Bounds that differ by this share of the distance to the incumbent are alike: no better are they converged.
+ALIKE = 0.01
+
+
+class Frontier:
+    """Open parts, best bound first; of those with about the same bound the newest, and of its two halves the inner.
+
+    Where many parts have the bound of the root, as when every sample could have its gamma, best-bound search alone
+    would go through the tree level by level and never see a structure; this one dives.
+    """
+
+    def __init__(self) -> None:
+        self._heap: list[tuple[float, int, Open]] = []
+        # The exact bounds, with those of parts that are gone until they come to the top.
+        self._bounds: list[tuple[float, int]] = []
+        self._open: set[int] = set()
+        self._top, self._step = math.inf, 0.0
+        #: Bytes that the parts hold.
+        self.nbytes = 0
+
+    def __len__(self) -> int:
+        return len(self._heap)
+
+    def push(self, opened: Open) -> None:
+        """Add a part."""
+        heapq.heappush(self._heap, self._item(opened))
+        heapq.heappush(self._bounds, (-opened.bound, opened.number))
+        self._open.add(opened.number)
+        self.nbytes += opened.nbytes
+
+    def pop(self) -> Open:
+        """Remove the part to split next and return it."""
+        opened = heapq.heappop(self._heap)[2]
+        self._forget(opened)
+        return opened
+
+    def remove(self, opened: Open) -> None:
+        """Remove a part."""
+        self._heap.remove(self._item(opened))
+        heapq.heapify(self._heap)
+        self._forget(opened)
+
+    def bound(self) -> float:
+        """Return the largest bound of all parts, -inf if there is none."""
+        while self._bounds and self._bounds[0][1] not in self._open:
+            heapq.heappop(self._bounds)
+        return -self._bounds[0][0] if self._bounds else -math.inf
+
+    def near(self, bound: float, incumbent: float) -> None:
+        """Take note of the bound on all structures and of the incumbent: they say what bounds are about the same."""
+        step = ALIKE * max(0.0, bound - incumbent)
+        if not 0.5 * self._step < step < 2 * self._step or abs(bound - self._top) > 0.5 * step:
+            self._top, self._step = bound, step
+            self._heap = [self._item(opened) for _, _, opened in self._heap]
+            heapq.heapify(self._heap)
+
+    def _forget(self, opened: Open) -> None:
+        self._open.remove(opened.number)
+        self.nbytes -= opened.nbytes
+
+    def _item(self, opened: Open) -> tuple[float, int, Open]:
+        """Return what the heap compares. The halves of a split have the numbers 2 k - 1, the inner one, and 2 k."""
+        below = self._top - opened.bound
+        level = math.floor(max(0.0, below) / self._step) if self._step > 0 else -opened.bound
+        pair, outer = divmod(opened.number + 1, 2)
+        return level, 2 * -pair + outer, opened
