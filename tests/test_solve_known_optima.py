@@ -93,7 +93,7 @@ def test_corral_by_other_solvers(corral, case, backend: str) -> None:
     check(corral, case, CORRAL[case], backend=backend, root_bound=False)
 
 
-@pytest.mark.parametrize("class_parents", [False, True])
+@pytest.mark.parametrize("class_parents", [False, pytest.param(True, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", ["sm", "sbm"])
 def test_corral_by_enumeration(corral, name: str, class_parents: bool) -> None:
     best = dict.fromkeys((0.9, 0.99), -np.inf)
