@@ -15,7 +15,7 @@ import json
 import multiprocessing
 import resource
 import time
-from multiprocessing.connection import Connection
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -37,8 +37,8 @@ def peak_bytes() -> int:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 
 
-def measure(name: str, options: argparse.Namespace, answer: Connection) -> None:
-    """Solve one data set and send what is to be kept."""
+def measure(name: str, options: argparse.Namespace) -> dict[str, Any]:
+    """Solve one data set and return what is to be kept."""
     train, _ = load(options.data_dir, name)
     score = Score(name="sm", p=options.p, class_parents=False)
     solve("tic-tac-toe", score, time_limit=120, verbose=False, threads=options.threads)  # kernels are loaded
@@ -46,33 +46,24 @@ def measure(name: str, options: argparse.Namespace, answer: Connection) -> None:
     result = solve(
         train, score, time_limit=options.time_limit, verbose=False, threads=options.threads, backend="native"
     )
-    answer.send(
-        {
-            "rows": train.n_samples,
-            "features": train.n_features,
-            "incumbent": result.objective,
-            "bound": result.bound,
-            "gap": None if result.gap is None else result.gap.relative_to_bound,
-            "nodes": result.nodes,
-            "seconds": result.seconds.total,
-            "peak_bytes": peak_bytes(),
-            "peak_bytes_before": read,
-            "trace": result.trace,
-        }
-    )
+    return {
+        "rows": train.n_samples,
+        "features": train.n_features,
+        "incumbent": result.objective,
+        "bound": result.bound,
+        "gap": None if result.gap is None else result.gap.relative_to_bound,
+        "nodes": result.nodes,
+        "seconds": result.seconds.total,
+        "peak_bytes": peak_bytes(),
+        "peak_bytes_before": read,
+        "trace": result.trace,
+    }
 
 
 def alone(name: str, options: argparse.Namespace) -> dict[str, Any]:
     """Run `measure` in a process of its own."""
-    context = multiprocessing.get_context("spawn")
-    receive, send = context.Pipe(duplex=False)
-    process = context.Process(target=measure, args=(name, options, send), daemon=True)
-    process.start()
-    send.close()
-    try:
-        return receive.recv()
-    finally:
-        process.join(10)
+    with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool:
+        return pool.submit(measure, name, options).result()
 
 
 def references(name: str, options: argparse.Namespace) -> dict[str, Any]:

@@ -21,7 +21,7 @@ from milpbn.bounds.proof import Proof, certificate_header, save_certificate
 from milpbn.bounds.root import Root, root_bound
 from milpbn.data import Dataset
 from milpbn.errors import InputError, MilpbnError, SolverError
-from milpbn.learners.first_incumbent import first_incumbent, plain_starts
+from milpbn.learners.first_incumbent import plain_starts
 from milpbn.learners.local_search import RESTARTS, search
 from milpbn.model.formulation import formulate
 from milpbn.network.classifier import Classifier
@@ -147,12 +147,13 @@ class Run:
         native = isinstance(self.backend, NativeBackend)
         bounds = self.options.root_bound or native
         # Before kernels are compiled, which on a new machine can take longer than the time limit.
-        for structure in plain_starts(self.problem, self.options.start):
+        starts = plain_starts(self.problem, self.options.start)
+        for structure in starts:
             session.offer(structure, "start")
         self._in_thread(lambda: warm_up(self.problem, bounds=bounds), ends=True)
         if session.stopping():
             return
-        self._first_incumbents(0 if native else RESTARTS)  # the engine perturbs by itself
+        self._climb(starts, 0 if native else RESTARTS)  # the engine perturbs by itself
         if bounds and not session.stopping():
             self._root_bound(None if native else self._brief())
         self._tick()
@@ -165,10 +166,11 @@ class Run:
         if self.root is not None and session.structure is not None and self.options.reduce:
             self.root.delete(session.structure)  # by the last incumbent
 
-    def _first_incumbents(self, restarts: int) -> None:
-        first_incumbent(
+    def _climb(self, starts: list[Structure], restarts: int) -> None:
+        """Offer what a brief local search finds."""
+        search(
             self.problem,
-            self.options.start,
+            starts,
             random_state=self.options.random_state,
             restarts=restarts,
             stopping=self._brief(),
@@ -195,14 +197,7 @@ class Run:
             proof=self.proof,
         )
         if session.structure is not None and session.objective != before:
-            search(
-                self.problem,
-                [session.structure],
-                random_state=self.options.random_state,
-                restarts=0,
-                stopping=self._brief(),
-                found=self._offer_from("local search"),
-            )
+            self._climb([session.structure], 0)
 
     def _brief(self) -> Callable[[], bool]:
         """Return a question that says yes when a share of the time left is over, and shows progress."""
@@ -239,18 +234,21 @@ class Run:
         if start is not None and self.reduced.choice(start) is None:
             start = None  # a user's own start may lie in what was deleted
 
+        native = self.backend if isinstance(self.backend, NativeBackend) else None
+        branches = native is not None and self.root is not None
+
         def work() -> None:
-            if isinstance(self.backend, NativeBackend) and self.root is not None:
-                self.outcome = self._branch(self.backend, self.root, settings)
+            if native is not None and self.root is not None:
+                self.outcome = self._branch(native, self.root, settings)
                 return
             begun = time.monotonic()
             session.formulation = formulate(self.reduced, options.acyclicity)
             self.times["model"] = time.monotonic() - begun
             if not session.stopping():
-                solver = HighsBackend() if isinstance(self.backend, NativeBackend) else self.backend
+                solver = self.backend if native is None else HighsBackend()
                 self.outcome = solve_formulation(solver, session.formulation, start, settings, session)
 
-        self._in_thread(work, ends=isinstance(self.backend, NativeBackend))
+        self._in_thread(work, ends=branches)
 
     def _in_thread(self, work: Callable[[], None], *, ends: bool) -> None:
         """Do something in a thread, so that signals, progress and deadline do not wait for it.

@@ -84,8 +84,11 @@ def run_process(
         os.close(output)
         os.close(terminal)
         raise
-    reader = _LineReader(output, terminal, on_line)
-    return supervise(process, reader, stop=stop, interrupt=lambda: _interrupt(process), grace=grace)
+    try:
+        reader = _LineReader(output, terminal, on_line)
+        return supervise(process, reader, stop=stop, interrupt=lambda: _interrupt(process), grace=grace)
+    finally:
+        os.close(terminal)
 
 
 def supervise(
@@ -171,7 +174,6 @@ class _LineReader(OutputReader):
                     self.pass_on(said)
                 if ended:
                     break
-        os.close(self._terminal)
 
 
 def _channel() -> tuple[int, int]:

@@ -40,14 +40,9 @@ class Frontier:
     def pop(self) -> Open:
         """Remove the part to split next and return it."""
         opened = heapq.heappop(self._heap)[2]
-        self._forget(opened)
+        self._open.remove(opened.number)
+        self.nbytes -= opened.nbytes
         return opened
-
-    def remove(self, opened: Open) -> None:
-        """Remove a part."""
-        self._heap.remove(self._item(opened))
-        heapq.heapify(self._heap)
-        self._forget(opened)
 
     def bound(self) -> float:
         """Return the largest bound of all parts, -inf if there is none."""
@@ -62,10 +57,6 @@ class Frontier:
             self._top, self._step = bound, step
             self._heap = [self._item(opened) for _, _, opened in self._heap]
             heapq.heapify(self._heap)
-
-    def _forget(self, opened: Open) -> None:
-        self._open.remove(opened.number)
-        self.nbytes -= opened.nbytes
 
     def _item(self, opened: Open) -> tuple[float, int, Open]:
         """Return what the heap compares. The halves of a split have the numbers 2 k - 1, the inner one, and 2 k."""

@@ -61,10 +61,9 @@ def _best_sets(offsets, masks, weights, allowed, n, weight, entry):  # type: ign
 @kernel
 def _prefixes(n, weight, total, last, start, stop):  # type: ignore[no-untyped-def]
     """Fill f(U) and the variable that comes last in U for U from start on and below stop."""
-    for U in range(start, stop):
-        if U == 0:
-            total[0] = 0.0
-            continue
+    if start == 0:
+        total[0] = 0.0
+    for U in range(max(start, 1), stop):
         total[U] = -np.inf
         last[U] = -1
         for i in range(n):

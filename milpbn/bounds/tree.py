@@ -191,13 +191,13 @@ class Tree:
                         self._lock.notify_all()
                         continue
                     mine = None
-                    for child in children:
-                        self._frontier.push(child)
-                    if children and self._frontier.nbytes > self.memory:
+                    if children and self._frontier.nbytes + sum(c.nbytes for c in children) > self.memory:
                         # Go down: the child that will close first.
                         mine = min(children, key=lambda child: child.bound)
-                        self._frontier.remove(mine)
                         self._busy[worker] = mine.bound
+                    for child in children:
+                        if child is not mine:
+                            self._frontier.push(child)
                     self._tell()
                     self._lock.notify_all()
         except BaseException as error:

@@ -33,11 +33,7 @@ def test_the_bound_is_the_largest_of_what_is_open(bounds, incumbent, random) -> 
     for number, bound in enumerate(bounds):
         open_[number] = part(number, bound)
         frontier.push(open_[number])
-        if random.random() < 0.3:
-            taken = random.choice(list(open_.values()))
-            frontier.remove(taken)
-            del open_[taken.number]
-        if random.random() < 0.3 and open_:
+        if random.random() < 0.5:
             del open_[frontier.pop().number]
         frontier.near(frontier.bound(), incumbent)
         assert len(frontier) == len(open_)
