@@ -32,7 +32,8 @@ FOLDS = {"letter": 1, "satimage": 5, "usps": 1}
 STRUCTURES = ("naive-bayes", "chow-liu", "random", "subset", "all", "heuristic", "pseudo-subset")
 #: Share of the training rows that configurations are compared on.
 HELD_OUT = 0.2
-#: First: gammas in nats and learning rates, on the first structure; then lambdas with the best pair; then structures.
+#: First: gammas in nats and learning rates, on the first structure; then lambdas with the best pair; then structures,
+#: or, where there is one only, schedules.
 GAMMAS, RATES, LAMBDAS = (1.0, 3.0, 10.0, 30.0), (1e-2, 3e-2), (30.0, 100.0, 300.0)
 #: Configurations of a search in all.
 MOST = 20
@@ -61,13 +62,13 @@ def next_configuration(
 ) -> DifferentiableTan | None:
     """Return the learner to try next, from the errors of those before it; None at the end.
 
-    Eight of `GAMMAS` x `RATES` with the first of `LAMBDAS`, two with the other ones, on the first structure; then
-    the best of these ten on up to ten more structures.
+    Eight of `GAMMAS` x `RATES` with the first of `LAMBDAS`, two with the other ones, on the first of `variants`; then
+    the best of these ten on up to ten more of them.
     """
-    structures = list(structures_of(structure, k, base))
+    found = list(variants(structure, k, base))
     pairs = list(product(GAMMAS, RATES))
     tried = [
-        replace(structures[0], gamma=gamma, learning_rate=rate, lambda_=LAMBDAS[0]) for gamma, rate in pairs
+        replace(found[0], gamma=gamma, learning_rate=rate, lambda_=LAMBDAS[0]) for gamma, rate in pairs
     ]
     if len(errors) >= len(pairs):
         best = tried[int(np.argmin(errors[: len(pairs)]))]
@@ -75,14 +76,21 @@ def next_configuration(
     if len(errors) >= len(pairs) + len(LAMBDAS) - 1:
         best = tried[int(np.argmin(errors[: len(tried)]))]
         chosen = {"gamma": best.gamma, "learning_rate": best.learning_rate, "lambda_": best.lambda_}
-        tried += [replace(learner, **chosen) for learner in structures[1:]]
+        tried += [replace(learner, **chosen) for learner in found[1:]]
     return tried[len(errors)] if len(errors) < min(MOST, len(tried)) else None
 
 
-def structures_of(structure: str, k: int, base: DifferentiableTan) -> Iterator[DifferentiableTan]:
-    """Yield one kind's structures: five random orderings, again and again with other parents; those of images."""
+def variants(structure: str, k: int, base: DifferentiableTan) -> Iterator[DifferentiableTan]:
+    """Yield one kind's structures: five random orderings, again and again with other parents; those of images.
+
+    Of a fixed structure: schedules, that is, initial parameters, epochs and batch sizes, those of `base` first.
+    """
     if structure in ("naive-bayes", "chow-liu"):
-        yield replace(base, structure=structure)
+        sizes = sorted({50, 100, 250} - {base.batch_size})
+        for init, epochs, size in product(
+            ("uniform", "ml"), (base.epochs, max(1, base.epochs // 5)), (base.batch_size, *sizes)
+        ):
+            yield replace(base, structure=structure, init=init, epochs=epochs, batch_size=size)
     elif structure == "heuristic":
         for size, letter in product((k, 5, 2), "cba"):
             yield replace(base, structure=f"heuristic-{letter}", k=size)
