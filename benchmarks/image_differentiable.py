@@ -67,9 +67,7 @@ def next_configuration(
     """
     found = list(variants(structure, k, base))
     pairs = list(product(GAMMAS, RATES))
-    tried = [
-        replace(found[0], gamma=gamma, learning_rate=rate, lambda_=LAMBDAS[0]) for gamma, rate in pairs
-    ]
+    tried = [replace(found[0], gamma=gamma, learning_rate=rate, lambda_=LAMBDAS[0]) for gamma, rate in pairs]
     if len(errors) >= len(pairs):
         best = tried[int(np.argmin(errors[: len(pairs)]))]
         tried += [replace(best, lambda_=lambda_) for lambda_ in LAMBDAS[1:]]
