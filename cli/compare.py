@@ -7,11 +7,13 @@ from typing import Any
 
 import click
 
+from milpbn.cli.learners import files_of, read_options
 from milpbn.cli.options import ScoreOptions, TableOptions, score_options, table_options
 from milpbn.cli.outputs import check_outputs
 from milpbn.cli.sections import option, option_group, verb
 from milpbn.cli.types import COUNT, NAMES, NUMBER
 from milpbn.errors import InputError
+from milpbn.learners.registry import get_learner
 
 
 @option_group(
@@ -89,8 +91,6 @@ def compare(data: str, table: TableOptions, score: ScoreOptions, run: dict[str, 
         raise InputError("Learners are compared for one gamma and one max_parents; cv is for milpbn solve.")
     if "name" in score.given:
         raise InputError("Leave --score out; --learners names the scores that are solved exactly.")
-    check_outputs({"--output": run["output"]}, [data])
-
     from milpbn import interrupts
     from milpbn.cli.solve import show_notes
     from milpbn.learners.base import Control
@@ -98,10 +98,22 @@ def compare(data: str, table: TableOptions, score: ScoreOptions, run: dict[str, 
     from milpbn.learners.comparison import compare as run_all
     from milpbn.options import Options
     from milpbn.progress import show_gap
+    from milpbn.scores.spec import MARGIN_SCORES
 
     names = tuple(dict.fromkeys(run["learners"] or DEFAULT))
     options = _settings(run["settings"])
     check_names(names, options)
+    if score.given and not set(names) & set(MARGIN_SCORES):
+        raise InputError(
+            f"Options of the score go with an exact search, and --learners names none of {', '.join(MARGIN_SCORES)}; "
+            "leave them out."
+        )
+    outputs, inputs = {"--output": run["output"]}, [data]
+    for name, own in options.items():
+        own_outputs, own_inputs = files_of(get_learner(name), own)
+        outputs |= {f"--set {name}.{option[2:]}": path for option, path in own_outputs.items()}
+        inputs += own_inputs
+    check_outputs(outputs, inputs)
     limits = Options(time_limit=run["time_limit"], threads=run["threads"], random_state=run["seed"])
     train, test = _split(table, data, run["test_share"], run["seed"])
     if not run["quiet"]:
@@ -120,11 +132,16 @@ def compare(data: str, table: TableOptions, score: ScoreOptions, run: dict[str, 
         interrupted=interrupts.requested,
     )
     rows = []
-    with interrupts.deferred():
-        for row in run_all(train, test, names, score=score.given, options=options, control=control):
-            rows.append(row)
-            if run["output"] is not None:
-                _write(run["output"], train, test, rows, score, run)
+    try:
+        with interrupts.deferred():
+            for row in run_all(train, test, names, score=score.given, options=options, control=control):
+                rows.append(row)
+                if run["output"] is not None:
+                    _write(run["output"], train, test, rows, score, run)
+    except KeyboardInterrupt:
+        # The second one, from somebody who does not want to wait: what is known is shown all the same.
+        if not rows:
+            raise
     held = "no test rows" if test is None else f"{test.n_samples} test rows"
     click.echo(f"data  {train.name}: {train.n_samples} training rows, {held}")
     click.echo(show(rows, show_gap))
@@ -132,9 +149,6 @@ def compare(data: str, table: TableOptions, score: ScoreOptions, run: dict[str, 
 
 def _settings(words: tuple[str, ...]) -> dict[str, dict[str, Any]]:
     """Return the options of each learner from LEARNER.OPTION=VALUE."""
-    from milpbn.cli.learners import read_options
-    from milpbn.learners.registry import get_learner
-
     pairs: dict[str, list[tuple[str, str]]] = {}
     for word in words:
         key, equals, value = word.partition("=")

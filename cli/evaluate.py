@@ -12,7 +12,7 @@ from milpbn.errors import InputError
 
 if TYPE_CHECKING:
     from milpbn.data import Dataset
-    from milpbn.network import Classifier, Evaluation
+    from milpbn.network import Classifier, Evaluation, PseudoClassifier
 
 
 def row_options(command: Verb) -> Verb:
@@ -61,9 +61,9 @@ def evaluate(
       milpbn evaluate classifier.json test.csv
     """
     from milpbn.network import evaluate as count
-    from milpbn.network import load_classifier
+    from milpbn.network import load_any_classifier
 
-    loaded = load_classifier(classifier)
+    loaded = load_any_classifier(classifier)
     samples, rows = read_rows(loaded, data, split, weights, data_dir)
     if not quiet:
         for note in samples.notes:
@@ -76,7 +76,11 @@ def evaluate(
 
 
 def read_rows(
-    classifier: Classifier, data: str, split: str | None, weights: str | None, data_dir: str | None
+    classifier: Classifier | PseudoClassifier,
+    data: str,
+    split: str | None,
+    weights: str | None,
+    data_dir: str | None,
 ) -> tuple[Dataset, str]:
     """Return the chosen rows, encoded, and which they are."""
     from milpbn.data import read_samples
@@ -93,9 +97,9 @@ def read_rows(
     return read_samples(frame, classifier.variables, weights=weights, name=loaded.name), rows
 
 
-def _gamma(classifier: Classifier) -> float | None:
+def _gamma(classifier: Classifier | PseudoClassifier) -> float | None:
     """Return the gamma that the classifier was learnt with, as far as its file says."""
-    score = classifier.provenance.get("score")
+    score = getattr(classifier, "provenance", {}).get("score")
     gamma = score.get("gamma") if isinstance(score, dict) else None
     return float(gamma) if isinstance(gamma, int | float) and gamma > 0 else None
 

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from milpbn.cli.options import TableOptions, table_options
 from milpbn.cli.sections import verb
 
+if TYPE_CHECKING:
+    from milpbn.network import Classifier, PseudoClassifier
+
 
 @verb(short_help="Show what a file holds.")
 @click.argument("file")
 @table_options
 def info(file: str, table: TableOptions) -> None:
-    """Show what FILE is: a classifier, a result, the sidecar of a model, or a table.
+    """Show what FILE is: a classifier, a result, what a learner wrote, the sidecar of a model, or a table.
 
     A table may also be a catalog name or an embedded instance.
 
@@ -41,12 +45,13 @@ def _describe_document(path: str) -> str:
     from milpbn.model.sidecar import FORMAT as SIDECAR
     from milpbn.network.files import FORMAT as CLASSIFIER
     from milpbn.network.jsonable import parse_object, read_text
+    from milpbn.network.pseudo import FORMAT as PSEUDO_CLASSIFIER
 
     try:
         document = parse_object(read_text(path, "file"))
     except InputError as error:
         raise InputError(f"The file {path!r} is unusable: {error}") from None
-    if document.get("format") == CLASSIFIER:
+    if document.get("format") in (CLASSIFIER, PSEUDO_CLASSIFIER):
         return _describe_classifier(path)
     if document.get("format") == SIDECAR:
         return _describe_sidecar(path)
@@ -55,13 +60,41 @@ def _describe_document(path: str) -> str:
         from milpbn.result import Result
 
         return closing_block(Result.load(path))
-    raise InputError(f"The file {path!r} is neither a classifier, a result nor a sidecar of milpbn.")
+    if isinstance(document.get("learner"), dict) and "structure" in document:
+        return _describe_learned(path, document)
+    raise InputError(f"The file {path!r} is neither a classifier, a result, a learner's output nor a sidecar of milpbn.")
+
+
+def _describe_learned(path: str, document: Mapping[str, Any]) -> str:
+    """Describe what ``milpbn learn --output`` wrote."""
+    learner = dict(document["learner"])
+    name = learner.pop("name", "(unknown)")
+    given = "".join(f", {key} = {value}" for key, value in learner.items())
+    data = document.get("data")
+    lines = [
+        f"learnt    {path}",
+        f"learner   {name}{given}",
+        f"data      {data.get('name', '(unknown)') if isinstance(data, dict) else '(unknown)'}",
+    ]
+    shares = document.get("accuracy")
+    for rows, share in (shares if isinstance(shares, dict) else {}).items():
+        if isinstance(share, int | float):
+            lines.append(f"accuracy  {100 * share:.2f} % of {rows} rows")
+    parents = document["structure"]
+    if not isinstance(parents, dict):
+        return "\n".join([*lines, "structure (no acyclic graph over the variables)"])
+    lines.append("structure")
+    lines += [f"  {child}: {', '.join(map(str, own)) or '(none)'}" for child, own in parents.items()]
+    return "\n".join(lines)
 
 
 def _describe_classifier(path: str) -> str:
-    from milpbn.network import load_classifier
+    from milpbn.network import PseudoClassifier, load_any_classifier
 
-    classifier = load_classifier(path)
+    classifier = load_any_classifier(path)
+    if isinstance(classifier, PseudoClassifier):
+        lines = [f"classifier  {path}", "learnt by   milpbn, as a pseudo-TAN: its graph may have cycles", "variables"]
+        return "\n".join(lines + _describe_variables(classifier))
     source = classifier.provenance
     data: Any = source.get("data")
     data = data if isinstance(data, dict) else {}
@@ -74,15 +107,21 @@ def _describe_classifier(path: str) -> str:
         if source.get(key) is not None:
             lines.append(f"{key:<12}{source[key]}")
     lines.append("variables")
+    return "\n".join(lines + _describe_variables(classifier))
+
+
+def _describe_variables(classifier: Classifier | PseudoClassifier) -> list[str]:
+    """Return a line per variable: states, kind and parents."""
     names = [variable.name for variable in classifier.variables]
-    for variable, parents in zip(classifier.variables, classifier.structure.parents, strict=True):
+    lines = []
+    for cpt, variable in zip(classifier.cpts, classifier.variables, strict=True):
         kind = "nominal" if variable.cuts is None else "discretised"
         mark = ", the class" if variable is classifier.variables[-1] else ""
         lines.append(
             f"  {variable.name}: {variable.n_states} states, {kind}{mark}; "
-            f"parents: {', '.join(names[j] for j in parents) or '(none)'}"
+            f"parents: {', '.join(names[j] for j in cpt.parents) or '(none)'}"
         )
-    return "\n".join(lines)
+    return lines
 
 
 def _describe_sidecar(path: str) -> str:

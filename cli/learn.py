@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from milpbn.cli.gaps import describe_gap
-from milpbn.cli.learners import learner_options
+from milpbn.cli.learners import files_of, learner_options
 from milpbn.cli.options import TableOptions, table_options
 from milpbn.cli.outputs import check_outputs
 from milpbn.cli.sections import option, option_group, verb
@@ -130,15 +130,19 @@ def _learn(
     run: RunOptions,
 ) -> None:
     """Read, learn, write and report."""
-    check_outputs({"--output": run.output, "--classifier": run.classifier}, [data, run.bound])
+    own_outputs, own_inputs = files_of(learner, options)
+    check_outputs(
+        {"--output": run.output, "--classifier": run.classifier, **own_outputs},
+        [data, run.bound, *own_inputs],
+    )
     if run.classifier is not None and not learner.is_network:
         raise _no_classifier_file(learner)
 
     from milpbn import interrupts
     from milpbn.cli.solve import show_notes
     from milpbn.learners.appraisal import check_bound, suboptimality
-    from milpbn.learners.base import Control
-    from milpbn.network import Classifier, save_classifier
+    from milpbn.learners.base import Control, require_used
+    from milpbn.network import Classifier, PseudoClassifier, save_classifier
     from milpbn.network.evaluation import accuracy
     from milpbn.options import Options
     from milpbn.result import Result
@@ -146,6 +150,7 @@ def _learn(
     limits = Options(time_limit=run.time_limit, threads=run.threads, random_state=run.seed)
     result = None if run.bound is None else Result.load(run.bound)
     method = learner(**options)
+    require_used(method, options)
     source = table.read(data)
     dataset = source.dataset("train")
     if result is not None:
@@ -188,8 +193,7 @@ def _learn(
         atomic_write_text(run.output, dump_json(json_safe(document)))
     click.echo("\n".join(_closing_block(learned, document, dataset, test, result, gap, stopped)))
     if run.classifier is not None:
-        if not isinstance(learned.predictor, Classifier):
-            raise _no_classifier_file(learner)
+        assert isinstance(learned.predictor, Classifier | PseudoClassifier)
         save_classifier(learned.predictor, run.classifier)
 
 

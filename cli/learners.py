@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import types
 import typing
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING, Field, fields
 from typing import Any
 
@@ -76,6 +76,14 @@ def read_options(learner: type[Any], words: Sequence[tuple[str, str]]) -> dict[s
         text = error.format_message().rstrip(".")
         raise InputError(f"{learner.name}: {text}; see milpbn learn {learner.name} --help.") from error
     return options
+
+
+def files_of(learner: type[Any], options: Mapping[str, Any]) -> tuple[dict[str, str], list[str]]:
+    """Return the files that a learner's options name: outputs by option, and inputs."""
+    kinds = {f.name: f.metadata.get("file") for f in fields(learner)}
+    named = {key: value for key, value in options.items() if kinds.get(key) and value is not None}
+    outputs = {option_name(key): path for key, path in named.items() if kinds[key] == "output"}
+    return outputs, [path for key, path in named.items() if kinds[key] == "input"]
 
 
 def option_name(field: str) -> str:

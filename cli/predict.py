@@ -14,7 +14,7 @@ from milpbn.cli.sections import verb
 
 if TYPE_CHECKING:
     from milpbn.data import Dataset
-    from milpbn.network import Classifier
+    from milpbn.network import Classifier, PseudoClassifier
 
 
 @verb(short_help="Predict the classes of samples.")
@@ -47,9 +47,9 @@ def predict(
 
     from milpbn.atomic import atomic_write_text
     from milpbn.data import read_samples
-    from milpbn.network import load_classifier
+    from milpbn.network import load_any_classifier
 
-    loaded = load_classifier(classifier)
+    loaded = load_any_classifier(classifier)
     samples = read_samples(data, loaded.variables, data_dir=data_dir)
     if not quiet:
         for note in samples.notes:
@@ -62,7 +62,9 @@ def predict(
         atomic_write_text(output, text.getvalue())
 
 
-def _rows(classifier: Classifier, samples: Dataset, proba: bool, joint: bool) -> Iterator[list[object]]:
+def _rows(
+    classifier: Classifier | PseudoClassifier, samples: Dataset, proba: bool, joint: bool
+) -> Iterator[list[object]]:
     """Yield the header and one row per sample: the class, then what was asked for, class by class."""
     import numpy as np
 

@@ -13,8 +13,9 @@ from contextlib import contextmanager
 from types import FrameType
 
 _noted = threading.Event()
-_deferred = threading.Event()
 _raised = threading.Event()
+#: Blocks of `deferred` that this process is in, one inside the other.
+_depth = 0
 
 
 def install() -> None:
@@ -36,17 +37,23 @@ def raised() -> bool:
 
 @contextmanager
 def deferred() -> Iterator[None]:
-    """Only note the first signal within this block; a second one raises all the same."""
-    _deferred.set()
+    """Only note the first signal within this block; a second one raises all the same.
+
+    Blocks may be nested, as where a comparison runs one search after the other: the note is kept until the outermost
+    one ends.
+    """
+    global _depth
+    _depth += 1
     try:
         yield
     finally:
-        _deferred.clear()
-        _noted.clear()
+        _depth -= 1
+        if _depth == 0:
+            _noted.clear()
 
 
 def _interrupt(number: int, frame: FrameType | None) -> None:
-    if _deferred.is_set() and not _noted.is_set():
+    if _depth > 0 and not _noted.is_set():
         _noted.set()
     else:
         _raised.set()

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from milpbn.data.dataset import Dataset
+from milpbn.errors import InputError
 from milpbn.network.classifier import Predictor
 from milpbn.network.structure import Structure
 
@@ -96,6 +97,26 @@ class Learner(ABC):
             If the data or the options do not fit the method.
         """
 
+    def unused(self) -> Mapping[str, str]:
+        """Return the options that change nothing while others are as they are, and which those are."""
+        return {}
+
+
+def require_used(learner: Learner, given: Iterable[str]) -> None:
+    """Refuse options that somebody has given although they change nothing.
+
+    Raises
+    ------
+    InputError
+        Naming the option, and the one that makes it idle.
+    """
+    unused = learner.unused()
+    for name in given:
+        if name in unused:
+            raise InputError(
+                f"The option {name.rstrip('_')} of {learner.name} changes nothing with {unused[name]}; leave it out."
+            )
+
 
 def setting(default: Any, help: str, **extra: Any) -> Any:  # click's word for it
     """Return a dataclass field that the command line turns into an option.
@@ -107,6 +128,7 @@ def setting(default: Any, help: str, **extra: Any) -> Any:  # click's word for i
     help : str
         Help text.
     **extra
-        Read by the command line: ``choices`` (a sequence of words).
+        Read by the command line: ``choices`` (a sequence of words); ``file``, "input" or "output" where the value is
+        the path of a file that is read or written.
     """
     return field(default=default, metadata={"help": help, **extra})

@@ -10,7 +10,7 @@ from typing import Any
 from milpbn.data.dataset import Dataset
 from milpbn.errors import InputError, MilpbnError
 from milpbn.learners.appraisal import suboptimality
-from milpbn.learners.base import Control, Predictor
+from milpbn.learners.base import Control, Predictor, require_used
 from milpbn.learners.registry import LEARNERS, get_learner
 from milpbn.network.evaluation import accuracy
 from milpbn.result import Result
@@ -65,7 +65,7 @@ def check_names(names: Sequence[str], options: Mapping[str, Mapping[str, Any]] |
     Raises
     ------
     InputError
-        Naming what there is.
+        Naming what there is, or the option that is out of range or changes nothing.
     """
     for name in names:
         if name not in MARGIN_SCORES and name not in LEARNERS:
@@ -83,6 +83,7 @@ def check_names(names: Sequence[str], options: Mapping[str, Mapping[str, Any]] |
         for key in own:
             if key not in known:
                 raise InputError(f"The learner {name} has no option {key!r}; it has {', '.join(known)}.")
+        require_used(get_learner(name)(**own), own)
 
 
 def compare(
@@ -117,7 +118,7 @@ def compare(
     Raises
     ------
     InputError
-        As `check_names`; what one method refuses becomes the note of its row.
+        As `check_names`; what one method refuses, or fails at, becomes the note of its row.
     """
     check_names(names, options)
     exact = [name for name in names if name in MARGIN_SCORES]
@@ -137,8 +138,11 @@ def compare(
             else:
                 learned = get_learner(name)(**own).fit(train, control)
                 predictor, structure = learned.predictor, learned.structure
-        except MilpbnError as error:
-            yield Row(name=name, seconds=time.monotonic() - begun, note=str(error), options=own)
+        except Exception as error:
+            note = str(error)
+            if not isinstance(error, MilpbnError):
+                note = f"failed unexpectedly ({type(error).__name__}: {error})"
+            yield Row(name=name, seconds=time.monotonic() - begun, note=note, options=own)
             continue
         seconds = time.monotonic() - begun
         if predictor is None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -66,6 +66,10 @@ class Decomposable(ClosedForm):
                 "use milpbn solve for that score."
             )
         return score
+
+    def unused(self) -> Mapping[str, str]:
+        """Return the options that change nothing; see `Learner.unused`."""
+        return {} if self.score == "bdeu" else {"ess": f"score {self.score}"}
 
     def additive_spec(self, max_parents: int | None = None) -> Score:
         """Return the score as `spec` does, and refuse AICc, which is no sum over the variables."""
@@ -133,7 +137,7 @@ def choose_max_parents(
         return most, {}
     fit, held = hold_out(data, share, smoothing, control.random_state)
     values: dict[int, float] = {}
-    for count in range(1, most + 1):
+    for count in range(1, max(1, min(most, data.n_features)) + 1):
         classifier = Classifier.fit(fit, learn(fit, count), smoothing)
         values[count] = log_joint(held, classifier) / float(held.weights.sum())
         control.report(f"max_parents {count}: {values[count]:.6f} nats per held-out row")

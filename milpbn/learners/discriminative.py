@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar
 
@@ -82,6 +82,10 @@ class DiscriminativeLearner(Learner):
         """How parameters follow from counts."""
         return Estimation(self.smoothing, self.zero_probability)
 
+    def unused(self) -> Mapping[str, str]:
+        """Return the options that change nothing; see `Learner.unused`."""
+        return {} if self.zero_probability is None else {"smoothing": "a zero_probability"}
+
     @property
     def _criterion(self) -> Criterion:
         return Criterion(self.criterion)
@@ -93,12 +97,22 @@ class DiscriminativeLearner(Learner):
     def fit(self, data: Dataset, control: Control = Control()) -> Learned:  # frozen
         """Search for a structure, and fit its parameters to all the data."""
         stopping = control.watch()
+        return self._learn(data, self._families(data, control), control, stopping)
+
+    def _families(self, data: Dataset, control: Control) -> FamilyChanges:
+        """Return what scores of changes are computed from: it depends on the data and the estimation alone."""
         # Refuses unknown values, which the kernels would take for indices.
         self.estimation.classifier(data, Structure.naive_bayes(data.names))
         merged = data.merged
         fold = _fold_numbers(merged, control.random_state) if self.evaluation == "cv" else None
         with threads_used(control.n_jobs):
-            families = FamilyChanges(merged, self.estimation, fold, parallel=control.n_jobs > 1)
+            return FamilyChanges(merged, self.estimation, fold, parallel=control.n_jobs > 1)
+
+    def _learn(
+        self, data: Dataset, families: FamilyChanges, control: Control, stopping: Callable[[], bool]
+    ) -> Learned:
+        """Search with what `_families` returned."""
+        with threads_used(control.n_jobs):
             score = ChangingScore(families, self._criterion)
             begin = score.value
             found = self._search(score, control, stopping)
@@ -151,7 +165,9 @@ class MarginLearner(DiscriminativeLearner):
             return replace(learned, details={"gamma": self.gamma, **learned.details})
         begin = time.monotonic()
         rates = self._rates(data, control)
-        gamma = max(rates, key=lambda g: (round(rates[g], 12), -g))
+        gamma = max(rates, key=lambda g: (round(rates[g], 12), -g), default=gamma_from_p(DEFAULT_P))
+        if not rates:
+            control.report(f"there was no time to choose gamma; it is {gamma:g}")
         if control.time_limit is not None:
             control = replace(control, time_limit=control.time_limit - (time.monotonic() - begin))
         learned = replace(self, gamma=gamma).fit(data, control)
@@ -159,24 +175,41 @@ class MarginLearner(DiscriminativeLearner):
         return replace(learned, details={**learned.details, **chosen})
 
     def _rates(self, data: Dataset, control: Control) -> dict[float, float]:
-        """Return for every gamma of the grid the cross-validated share of samples classified correctly."""
+        """Return for every gamma of the grid the cross-validated share of samples classified correctly.
+
+        Under a time limit the folds count that all gammas were tried on, each for as long, if any search got anywhere;
+        without such a fold the answer is empty.
+        """
         self.estimation.classifier(data, Structure.naive_bayes(data.names))  # refuses unknown values
         merged = data.merged
         folds = stratified_folds(merged.y, _n_folds(merged), control.random_state)
-        trial = replace(control, report=lambda line: None)
-        if control.time_limit is not None:
-            trials = len(GAMMA_GRID) * len(folds)
-            trial = replace(trial, time_limit=SELECTION_SHARE * control.time_limit / trials)
-        rates = {}
-        for gamma in GAMMA_GRID:
-            right = 0.0
-            for train, held_out in folds:
-                learned = replace(self, gamma=gamma).fit(merged.take(train), trial)
-                test = merged.take(held_out)
+        limit = None if control.time_limit is None else SELECTION_SHARE * control.time_limit
+        selection = replace(control, report=lambda line: None, time_limit=limit)
+        stopping = selection.watch()
+        right = dict.fromkeys(GAMMA_GRID, 0.0)
+        tried = 0.0
+        for train, held_out in folds:
+            rest, test = merged.take(train), merged.take(held_out)
+            families = None if stopping() else self._families(rest, selection)
+            here, searched = {}, False
+            for gamma in GAMMA_GRID:
+                if families is None or stopping():
+                    break
+                trial = selection
+                if limit is not None:
+                    trial = replace(selection, time_limit=limit / (len(GAMMA_GRID) * len(folds)))
+                learned = replace(self, gamma=gamma)._learn(rest, families, trial, trial.watch())
                 hits = learned.predictor.predict(test) == np.array(learned.predictor.classes)[test.y]
-                right += float(test.weights[hits].sum())
-            rates[gamma] = right / float(merged.weights.sum())
-            control.report(f"gamma = {gamma:g}: accuracy {100 * rates[gamma]:.2f} % in cross-validation")
+                here[gamma] = float(test.weights[hits].sum())
+                searched = searched or learned.details["arcs"] > 0 or not learned.details["stopped_early"]
+            if len(here) < len(GAMMA_GRID) or not searched:
+                break
+            tried += float(test.weights.sum())
+            for gamma in GAMMA_GRID:
+                right[gamma] += here[gamma]
+        rates = {g: hits / tried for g, hits in right.items()} if tried else {}
+        for gamma, rate in rates.items():
+            control.report(f"gamma = {gamma:g}: accuracy {100 * rate:.2f} % in cross-validation")
         return rates
 
 

@@ -6,6 +6,7 @@ AICc's penalty depends on the total; see `milpbn.learners.aicc_forest`.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -138,6 +139,10 @@ class ForestOptions:
         None, "Variable at the root; by default the class, or of a tree over features the first one."
     )
     holdout: float = setting(0.2, "Share of the rows held out under --penalty holdout.")
+
+    def unused(self) -> Mapping[str, str]:
+        """Return the options that change nothing; see `Learner.unused`."""
+        return {} if self.penalty == "holdout" else {"holdout": f"penalty {self.penalty}"}
 
     def grow(
         self, data: Dataset, smoothing: float, control: Control, *, conditional: bool, root: int

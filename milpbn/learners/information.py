@@ -9,6 +9,9 @@ from scipy.special import xlogy
 from milpbn.compiled import kernel
 from milpbn.data.dataset import Dataset
 
+#: Two columns with more than so many times as many pairs of states as samples are counted by sorting.
+SPARSE = 4
+
 
 def mutual_information(data: Dataset) -> NDArray[np.float64]:
     """Return I(X_i; X_j) of all pairs of variables, the class among them (Chow & Liu 1968).
@@ -51,22 +54,46 @@ def _weighted(
     codes: NDArray[np.int32], n_states: NDArray[np.int64], weights: NDArray[np.float64]
 ) -> NDArray[np.float64]:
     """Return the sums of weights times the mutual information of all pairs of columns, shape (K, K)."""
-    ends = np.cumsum(n_states)
-    starts = ends - n_states
-    joint = np.zeros((ends[-1], ends[-1]))
-    _count_pairs(np.ascontiguousarray(codes.T), starts, weights, joint)
-    joint += np.tril(joint, -1).T
-    marginal = np.log(np.maximum(joint.diagonal(), np.finfo(float).tiny))
+    columns = np.ascontiguousarray(codes.T)
+    K, M = columns.shape
+    marginals = [np.bincount(x, weights=weights, minlength=r) for x, r in zip(columns, n_states, strict=True)]
     total = np.log(max(float(weights.sum()), np.finfo(float).tiny))
-    # sum n_ij log(n_ij n / (n_i n_j)), each block of states summed to one number per pair of columns
-    terms = xlogy(joint, joint) + joint * (total - marginal[:, None] - marginal[None, :])
-    return np.add.reduceat(np.add.reduceat(terms, starts, axis=0), starts, axis=1)
+    logs = np.concatenate([np.log(np.maximum(n, np.finfo(float).tiny)) for n in marginals])
+    starts = np.cumsum(n_states) - n_states
+    room = max(SPARSE * M, 2**16)
+    information = np.zeros((K, K))
+    _add_information(columns, n_states, starts, weights, logs, total, room, information)
+    for i in range(K):
+        information[i, i] = total * marginals[i].sum() - xlogy(marginals[i], marginals[i]).sum()
+        for j in range(i):
+            if n_states[i] * n_states[j] > room:
+                # Most pairs of states do not occur.
+                pairs, cells = np.unique(columns[i] * n_states[j] + columns[j], return_inverse=True)
+                counts = np.bincount(cells, weights=weights)
+                a, b = np.divmod(pairs, n_states[j])
+                expected = logs[starts[i] + a] + logs[starts[j] + b]
+                information[i, j] = float(np.sum(xlogy(counts, counts) + counts * (total - expected)))
+    return information + np.tril(information, -1).T
 
 
 @kernel
-def _count_pairs(columns, starts, weights, joint):  # type: ignore[no-untyped-def]  # numba infers the types
-    """Add the weights of all pairs of states to the lower triangle of `joint`, shape (states, states)."""
+def _add_information(columns, n_states, starts, weights, logs, total, room, information):  # type: ignore[no-untyped-def]  # numba infers the types
+    """Add the information of pairs of at most `room` pairs of states to the lower triangle."""
+    joint = np.zeros(room)
     for i in range(len(starts)):
-        for j in range(i + 1):
+        for j in range(i):
+            width = n_states[j]
+            if n_states[i] * width > room:
+                continue
+            for cell in range(n_states[i] * width):
+                joint[cell] = 0.0
             for m in range(len(weights)):
-                joint[starts[i] + columns[i, m], starts[j] + columns[j, m]] += weights[m]
+                joint[columns[i, m] * width + columns[j, m]] += weights[m]
+            value = 0.0
+            # sum n_ab log(n_ab n / (n_a n_b))
+            for a in range(n_states[i]):
+                for b in range(width):
+                    n = joint[a * width + b]
+                    if n > 0.0:
+                        value += n * (np.log(n) + total - logs[starts[i] + a] - logs[starts[j] + b])
+            information[i, j] = value

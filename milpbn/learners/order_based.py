@@ -132,7 +132,7 @@ class OrderBased(DiscriminativeLearner):
 
     def _parent_sets(self, predecessors: list[int]) -> list[ParentSet]:
         """Return all sets of 1 to k of some features, each ascending."""
-        sizes = range(1, self.max_feature_parents + 1)
+        sizes = range(1, min(self.max_feature_parents, len(predecessors)) + 1)
         return [s for size in sizes for s in combinations(sorted(predecessors), size)]
 
 

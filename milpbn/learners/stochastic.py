@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from milpbn.data.dataset import Dataset
+from milpbn.errors import InputError
 from milpbn.learners.base import Control, setting
 from milpbn.learners.closed_form import Found
 from milpbn.learners.decomposable import Decomposable, problem_of
@@ -42,6 +43,10 @@ class Stochastic(Decomposable):
 
     def search(self, data: Dataset, control: Control) -> Found:
         """Return the best structure found; its score is in the details."""
+        if self.restarts < 0 or self.changes < 0:
+            raise InputError(
+                f"restarts and changes must be at least 0, got {self.restarts} and {self.changes}."
+            )
         stopping = control.watch()
         problem = problem_of(data, self.spec(), control)
         found: list[float] = []

@@ -169,6 +169,8 @@ def _right(
     """Return the weight of the held-out rows that a machine classifies correctly; NaN if it was not tried."""
     if stopping():
         return float("nan")
-    part = data.take(held)
-    found = fit_machine(data.take(fit), *pair).machine.predict(indicators(part))
+    part, rest = data.take(held), data.take(fit)
+    found: NDArray[np.integer] | int = rest.y[0]
+    if (rest.y != found).any():
+        found = fit_machine(rest, *pair).machine.predict(indicators(part))
     return float(part.weights[found == part.y].sum())

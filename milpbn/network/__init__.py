@@ -7,8 +7,9 @@
 from milpbn.network.classifier import Classifier
 from milpbn.network.cpt import Cpt, class_log_joint, fit_cpts
 from milpbn.network.evaluation import Evaluation, evaluate
-from milpbn.network.files import load_classifier, save_classifier
+from milpbn.network.files import load_any_classifier, load_classifier, save_classifier
 from milpbn.network.margins import log_margins, log_posterior, soft_margin
+from milpbn.network.pseudo import PseudoClassifier
 from milpbn.network.structure import Structure
 from milpbn.network.structure_files import read_parents, read_structure, to_dot, write_arcs
 
@@ -16,10 +17,12 @@ __all__ = [
     "Classifier",
     "Cpt",
     "Evaluation",
+    "PseudoClassifier",
     "Structure",
     "class_log_joint",
     "evaluate",
     "fit_cpts",
+    "load_any_classifier",
     "load_classifier",
     "log_margins",
     "log_posterior",

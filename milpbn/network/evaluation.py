@@ -15,6 +15,7 @@ from milpbn.errors import InputError
 from milpbn.network.classifier import Classifier, Predictor, Source
 from milpbn.network.jsonable import json_safe
 from milpbn.network.margins import log_margins, log_posterior, soft_margin
+from milpbn.network.pseudo import PseudoClassifier
 
 #: Two-sided 95 % quantile of the standard normal distribution, 1.96.
 Z_95 = float(ndtri(0.975))
@@ -92,17 +93,28 @@ def accuracy(predictor: Predictor, data: Dataset) -> float:
     known = data.take(np.flatnonzero(data.y != UNKNOWN))
     if not known.n_samples:
         raise InputError(f"No row of {data.name!r} has a class that training saw; there is nothing to count.")
+    _require_weight(known)
     right = predictor.predict(known) == np.array(known.variables[-1].states, dtype=object)[known.y]
     return float(known.weights[right].sum() / known.weights.sum())
 
 
-def evaluate(classifier: Classifier, source: Source, gamma: float | None = None) -> Evaluation:
+def _require_weight(data: Dataset) -> None:
+    """Refuse rows that do not weigh anything together."""
+    if not data.weights.sum() > 0:
+        raise InputError(
+            f"All {data.n_samples} rows of {data.name!r} whose class is known have the weight 0; nothing is left to count."
+        )
+
+
+def evaluate(
+    classifier: Classifier | PseudoClassifier, source: Source, gamma: float | None = None
+) -> Evaluation:
     """Evaluate a classifier on labelled samples.
 
     Parameters
     ----------
-    classifier : Classifier
-        The classifier.
+    classifier : Classifier or PseudoClassifier
+        The classifier. Margins and losses of the latter are those of its tables' log-probabilities.
     source : Dataset, pandas.DataFrame, str or path-like
         Samples, see `Classifier.encode`. Rows with an unknown class label are left out and counted.
     gamma : float, optional
@@ -111,7 +123,7 @@ def evaluate(classifier: Classifier, source: Source, gamma: float | None = None)
     Raises
     ------
     InputError
-        If no row has a known class label, or the samples cannot be encoded.
+        If no row has a known class label, or none of them a positive weight, or the samples cannot be encoded.
     """
     data = classifier.encode(source)
     known = np.flatnonzero(data.y != UNKNOWN)
@@ -121,6 +133,7 @@ def evaluate(classifier: Classifier, source: Source, gamma: float | None = None)
             f"column {classifier.variables[-1].name!r} must hold labels such as {classifier.classes[0]!r}."
         )
     labelled = data.take(known)
+    _require_weight(labelled)
     y, weights, total = labelled.y, labelled.weights, float(labelled.weights.sum())
     log_joint = classifier.predict_log_joint(labelled)
     margins = log_margins(log_joint, y)

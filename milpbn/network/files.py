@@ -2,15 +2,16 @@
 
 Keys: ``format`` and ``version`` of the file, ``variables`` (name, states, cuts, ...; the class last),
 ``structure`` {variable: [parents...]}, ``smoothing``, ``cpts`` {variable: {parents, table}} with one axis
-per parent in the listed order and the variable's own states last, and ``provenance``.
+per parent in the listed order and the variable's own states last, and ``provenance``. The file of a pseudo-TAN has
+another ``format``, see `PseudoClassifier`.
 """
 
 from __future__ import annotations
 
 import math
 import os
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,15 +23,18 @@ from milpbn.network.checks import check_variables
 from milpbn.network.classifier import Classifier
 from milpbn.network.cpt import Cpt
 from milpbn.network.jsonable import dump_json, json_safe, parse_object, read_text
+from milpbn.network.pseudo import FORMAT as PSEUDO_FORMAT
+from milpbn.network.pseudo import PseudoClassifier
 from milpbn.network.structure import Structure
 
+T = TypeVar("T")
 #: Value of the key ``format``.
 FORMAT = "milpbn-classifier"
 #: Version of the format that this module writes and reads.
 VERSION = 1
 
 
-def save_classifier(classifier: Classifier, path: str | os.PathLike[str]) -> None:
+def save_classifier(classifier: Classifier | PseudoClassifier, path: str | os.PathLike[str]) -> None:
     """Write a classifier file atomically; loading it gives bit-identical predictions.
 
     Raises
@@ -38,20 +42,35 @@ def save_classifier(classifier: Classifier, path: str | os.PathLike[str]) -> Non
     InputError
         If the file cannot be written or the provenance has no JSON form.
     """
-    atomic_write_text(path, dump_json(classifier_to_dict(classifier)))
+    pseudo = isinstance(classifier, PseudoClassifier)
+    atomic_write_text(path, dump_json(classifier.to_dict() if pseudo else classifier_to_dict(classifier)))
 
 
 def load_classifier(path: str | os.PathLike[str]) -> Classifier:
-    """Read a classifier file and check all of it.
+    """Read the classifier file of a Bayesian network and check all of it.
 
     Raises
     ------
     InputError
         One sentence that names the file and the first thing wrong with it.
     """
+    return _load(path, classifier_from_dict)
+
+
+def load_any_classifier(path: str | os.PathLike[str]) -> Classifier | PseudoClassifier:
+    """Read a file that `save_classifier` wrote, whichever of the two it holds; errors as `load_classifier`."""
+
+    def read(document: Mapping[str, Any]) -> Classifier | PseudoClassifier:
+        pseudo = document.get("format") == PSEUDO_FORMAT
+        return PseudoClassifier.from_dict(document) if pseudo else classifier_from_dict(document)
+
+    return _load(path, read)
+
+
+def _load(path: str | os.PathLike[str], read: Callable[[Mapping[str, Any]], T]) -> T:
     text = read_text(path, "classifier file")
     try:
-        return classifier_from_dict(parse_object(text))
+        return read(parse_object(text))
     except InputError as error:
         reason = str(error)
         raise InputError(

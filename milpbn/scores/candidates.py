@@ -132,7 +132,7 @@ class Candidates:
 
 def count_candidates(n_features: int, score: Score) -> int:
     """Return the number P of candidate sets without constraints, without listing them."""
-    n, k = n_features, score.max_parents
+    n, k = n_features, min(score.max_parents, n_features)
     feature_sets = sum(comb(n, size) for size in range(k + 1)) if score.class_parents else 1
     with_class = sum(comb(n - 1, size) for size in range(k))
     without = sum(comb(n - 1, size) for size in range(k + 1)) if score.parent_sets == "all" else 1
@@ -196,9 +196,8 @@ def build_candidates(names: Sequence[str], score: Score, rules: Rules | None = N
 def _extend(base: ParentSet, free: Iterable[int], room: int) -> list[ParentSet]:
     """Return `base` united with every subset of `free` of at most `room` members, smallest first."""
     members = list(free)
-    return [
-        tuple(sorted((*base, *extra))) for size in range(room + 1) for extra in combinations(members, size)
-    ]
+    sizes = range(min(room, len(members)) + 1)
+    return [tuple(sorted((*base, *extra))) for size in sizes for extra in combinations(members, size)]
 
 
 def class_free_alike(score: Score, rules: Rules) -> bool:

@@ -5,7 +5,7 @@
 
 from milpbn.learners.differentiable.learner import DifferentiableTan, Parameters, train_parameters
 from milpbn.learners.differentiable.losses import Loss, make_loss
-from milpbn.learners.differentiable.pseudo import PseudoClassifier
+from milpbn.network.pseudo import PseudoClassifier
 from milpbn.learners.differentiable.training import Trained, Training, train
 
 __all__ = [

@@ -54,9 +54,12 @@ def load_checkpoint(path: str | os.PathLike[str], run: str, state: State) -> lis
     """
     if not Path(path).exists():
         return []
-    advice = "name another file, or delete it to start anew."
+    advice = "name another file, or delete it if it is an old checkpoint, to start anew."
     try:
-        with np.load(path, allow_pickle=False) as archive:
+        archive = np.load(path, allow_pickle=False)
+        if not isinstance(archive, np.lib.npyio.NpzFile):
+            raise ValueError("it is no .npz archive")
+        with archive:
             if str(archive["run"]) != run:
                 raise InputError(
                     f"The checkpoint {str(path)!r} belongs to a run with other data or options; {advice}"
@@ -64,5 +67,7 @@ def load_checkpoint(path: str | os.PathLike[str], run: str, state: State) -> lis
             for name, array in state._asdict().items():
                 array[...] = archive[name]
             return json.loads(str(archive["history"]))
+    except InputError:
+        raise
     except (OSError, KeyError, ValueError, EOFError, zipfile.BadZipFile) as error:
         raise InputError(f"The checkpoint {str(path)!r} cannot be read ({error}); {advice}") from None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar
 
@@ -11,8 +12,8 @@ from milpbn.errors import InputError
 from milpbn.learners.base import Control, Learned, Learner, setting
 from milpbn.learners.differentiable.layout import Choices
 from milpbn.learners.differentiable.losses import LOSSES, make_loss
-from milpbn.learners.differentiable.orderings import STRUCTURES, candidate_choices
-from milpbn.learners.differentiable.pseudo import PseudoClassifier
+from milpbn.learners.differentiable.orderings import FIXED, STRUCTURES, candidate_choices
+from milpbn.network.pseudo import PseudoClassifier
 from milpbn.learners.differentiable.training import Trained, Training, train
 from milpbn.network.classifier import Classifier
 from milpbn.network.structure import Structure, find_cycle
@@ -34,7 +35,16 @@ class GradientLearner(Learner):
     smoothing: float = setting(1.0, "Laplace constant of the init 'ml'.")
     dtype: str = setting("float32", "Precision of the parameters.", choices=("float32", "float64"))
     validation: float = setting(0.0, "Share of the samples held out to watch the error.")
-    checkpoint: str | None = setting(None, "File to save the run to and to go on from.")
+    checkpoint: str | None = setting(None, "File to save the run to and to go on from.", file="output")
+
+    def unused(self) -> Mapping[str, str]:
+        """Return the options that change nothing; see `Learner.unused`."""
+        idle = {} if self.init == "ml" else {"smoothing": f"init {self.init}"}
+        if self.loss != "hyb":
+            idle["lambda_"] = f"loss {self.loss}"
+        if self.loss not in ("lm", "hyb"):
+            idle |= {"gamma": f"loss {self.loss}", "eta": f"loss {self.loss}"}
+        return idle
 
     def training(self) -> Training:
         """Return the settings of the training, checked.
@@ -83,6 +93,19 @@ class DifferentiableTan(GradientLearner):
     ordering: int = setting(0, "Number of the random ordering; the same for every structure.")
     selection: int = setting(0, "Number of the random selection of parents.")
 
+    def unused(self) -> Mapping[str, str]:
+        """Return the options that change nothing; see `Learner.unused`."""
+        idle = []
+        if "subset" not in self.structure and "heuristic" not in self.structure:
+            idle += ["k"]
+        if self.structure not in ("random", "subset", "all", "pseudo-subset"):
+            idle += ["ordering"]
+        if self.structure not in ("random", "subset", "pseudo-subset"):
+            idle += ["selection"]
+        if self.structure in FIXED:
+            idle += ["structure_rate"]
+        return {**super().unused(), **dict.fromkeys(idle, f"structure {self.structure}")}
+
     def training(self) -> Training:
         """Return the settings of the training, checked."""
         return replace(super().training(), structure_rate=self.structure_rate)
@@ -106,12 +129,14 @@ class Parameters(GradientLearner):
 
     # Families without the class have no gradient under the discriminative losses: they keep their initial parameters.
     init: str = setting("ml", "Initial parameters.", choices=("uniform", "ml"))
-    structure_file: str | None = setting(None, "Classifier, result or arc list file with the structure.")
+    structure_file: str | None = setting(
+        None, "Classifier, result or arc list file with the structure.", file="input"
+    )
 
     def fit(self, data: Dataset, control: Control = Control()) -> Learned:  # frozen
         """Learn the parameters; see `Learner.fit`."""
         if self.structure_file is None:
-            raise InputError("The learner 'parameters' needs a structure; name its file with structure_file.")
+            raise InputError("The learner 'parameters' needs a structure; name its file with structure_file (--structure-file).")
         structure = read_structure(self.structure_file, data.names)
         return self.learn(data, fixed_choices(structure), control)
 

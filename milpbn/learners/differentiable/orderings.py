@@ -27,6 +27,8 @@ STRUCTURES = (
     "pseudo-all",
     "pseudo-heuristic",
 )
+#: Those whose parents are not learnt.
+FIXED = ("random", "chow-liu", "naive-bayes")
 
 
 def random_ordering(n_features: int, number: int) -> NDArray[np.int64]:

@@ -239,7 +239,11 @@ def train(
         theta = uniform_tables(layout, np.random.default_rng([seed, 0]))
     state = initial_state(layout, theta, training.dtype)
     run = fingerprint([data.sha256, [list(sets) for sets in choices], asdict(training), seed])
-    history = [] if checkpoint is None else load_checkpoint(checkpoint, run, state)
+    history = []
+    if checkpoint is not None:
+        history = load_checkpoint(checkpoint, run, state)
+        # Now rather than after an hour it turns out that the file cannot be written.
+        save_checkpoint(checkpoint, run, state, history)
 
     runner = _Runner(fitted, held_out, layout, choices, training, state)
     saved, stopped = time.monotonic(), "epochs"

@@ -17,7 +17,6 @@ from milpbn.learners.base import Control
 from milpbn.learners.differentiable import (
     DifferentiableTan,
     Parameters,
-    PseudoClassifier,
     Training,
     make_loss,
     train,
@@ -31,7 +30,9 @@ from milpbn.learners.differentiable.presets import (
     structures,
 )
 from milpbn.learners.tan import tan_structure
-from milpbn.network import Classifier, load_classifier, save_classifier
+from milpbn.network import Classifier, evaluate, load_any_classifier, load_classifier, save_classifier
+from milpbn.network.evaluation import accuracy
+from milpbn.network.pseudo import PseudoClassifier
 from milpbn.network.structure import Structure, find_cycle
 from milpbn.network.structure_files import write_arcs
 
@@ -102,8 +103,11 @@ def test_pseudo_tan_with_a_cycle(tmp_path) -> None:
     labels = [classifier.classes[c] for c in expected.argmax(axis=1)]
     assert classifier.predict(samples).tolist() == labels
 
-    classifier.save(tmp_path / "pseudo.json")
-    again = PseudoClassifier.load(tmp_path / "pseudo.json")
+    save_classifier(classifier, tmp_path / "pseudo.json")
+    again = load_any_classifier(tmp_path / "pseudo.json")
+    assert isinstance(again, PseudoClassifier)
+    figures = evaluate(again, data)
+    assert figures.accuracy == accuracy(classifier, data)
     assert again.variables == classifier.variables
     np.testing.assert_array_equal(again.predict_log_joint(data), classifier.predict_log_joint(data))
 
@@ -127,8 +131,12 @@ def test_bad_pseudo_classifiers(tmp_path) -> None:
     with pytest.raises(InputError, match="distribution"):
         PseudoClassifier(classifier.variables, tuple(tables))
     (tmp_path / "bad.json").write_text("{}")
-    with pytest.raises(InputError, match=r"bad\.json"):
-        PseudoClassifier.load(tmp_path / "bad.json")
+    for load in (load_any_classifier, load_classifier):
+        with pytest.raises(InputError, match=r"bad\.json"):
+            load(tmp_path / "bad.json")
+    save_classifier(classifier, tmp_path / "pseudo.json")
+    with pytest.raises(InputError, match="another kind of file"):
+        load_classifier(tmp_path / "pseudo.json")
 
 
 def test_parameters_of_a_structure_from_a_file(tmp_path) -> None:

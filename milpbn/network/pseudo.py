@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -10,13 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from milpbn.atomic import atomic_write_text
-from milpbn.data.dataset import Dataset, Variable
+from milpbn.data.dataset import UNKNOWN, Dataset, Variable
 from milpbn.errors import InputError
 from milpbn.network.checks import ROW_SUM_TOLERANCE, check_variables
 from milpbn.network.classifier import Classifier, Source
 from milpbn.network.cpt import Cpt, class_log_joint
-from milpbn.network.jsonable import dump_json, parse_object, read_text
 from milpbn.network.structure import Structure
 
 #: Value of the key ``format`` of the file, and its version.
@@ -90,6 +87,11 @@ class PseudoClassifier:
         labels = np.array(self.classes, dtype=object)
         return labels[self.predict_log_joint(source).argmax(axis=1)]
 
+    def unknown_count(self, source: Source) -> dict[str, int]:
+        """Return how many values of each feature have no state; see `Classifier.unknown_count`."""
+        counts = (self.encode(source).X == UNKNOWN).sum(axis=0)
+        return {v.name: int(n) for v, n in zip(self.variables, counts, strict=False) if n}
+
     def to_dict(self) -> dict[str, Any]:
         """Return the classifier as JSON values."""
         return {
@@ -130,28 +132,3 @@ class PseudoClassifier:
                 f"A variable or a table in it lacks something or holds no numbers ({error})."
             ) from None
         return cls(variables, cpts)
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the classifier as a JSON file, atomically.
-
-        Raises
-        ------
-        InputError
-            If the file cannot be written.
-        """
-        atomic_write_text(path, dump_json(self.to_dict()))
-
-    @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> PseudoClassifier:
-        """Read a file that `save` wrote.
-
-        Raises
-        ------
-        InputError
-            One sentence that names the file and what is wrong with it.
-        """
-        text = read_text(path, "classifier file")
-        try:
-            return cls.from_dict(parse_object(text))
-        except InputError as error:
-            raise InputError(f"The classifier file {str(path)!r} is unusable: {error}") from None
