@@ -14,6 +14,7 @@ import warnings
 from typing import NoReturn
 
 from milpbn import interrupts
+from milpbn.errors import MilpbnWarning
 
 #: Seconds that a solver which was told to stop gets to remove its files before the process ends.
 FAREWELL = 0.5
@@ -34,9 +35,15 @@ def main() -> NoReturn:
     prepare_streams()
     if not sys.warnoptions:
         warnings.simplefilter("ignore")  # other libraries' remarks are not for the user
+        warnings.simplefilter("always", MilpbnWarning)
+        warnings.showwarning = _show_warning
     code = app.run(obj=started)
     flush_streams()
     _end(code)
+
+
+def _show_warning(message: Warning | str, *_: object, **__: object) -> None:
+    print(f"Warning: {message}", file=sys.stderr, flush=True)
 
 
 def _end(code: int) -> NoReturn:

@@ -62,7 +62,9 @@ def _describe_document(path: str) -> str:
         return closing_block(Result.load(path))
     if isinstance(document.get("learner"), dict) and "structure" in document:
         return _describe_learned(path, document)
-    raise InputError(f"The file {path!r} is neither a classifier, a result, a learner's output nor a sidecar of milpbn.")
+    raise InputError(
+        f"The file {path!r} is neither a classifier, a result, a learner's output nor a sidecar of milpbn."
+    )
 
 
 def _describe_learned(path: str, document: Mapping[str, Any]) -> str:
@@ -93,7 +95,11 @@ def _describe_classifier(path: str) -> str:
 
     classifier = load_any_classifier(path)
     if isinstance(classifier, PseudoClassifier):
-        lines = [f"classifier  {path}", "learnt by   milpbn, as a pseudo-TAN: its graph may have cycles", "variables"]
+        lines = [
+            f"classifier  {path}",
+            "learnt by   milpbn, as a pseudo-TAN: its graph may have cycles",
+            "variables",
+        ]
         return "\n".join(lines + _describe_variables(classifier))
     source = classifier.provenance
     data: Any = source.get("data")

@@ -117,7 +117,8 @@ def _command(name: str, learner: type[Learner]) -> click.Command:
 
 
 def _help(name: str, learner: type[Learner]) -> str:
-    example = f"milpbn learn {name} table.csv --target class --output structure.json"
+    needs = f" {learner.needs}" if learner.needs else ""
+    example = f"milpbn learn {name} table.csv --target class{needs} --output structure.json"
     return f"{learner.summary}\n\nReference: {learner.reference}\n\n\b\nExample:\n  {example}"
 
 

@@ -31,7 +31,7 @@ def precision(
     """Store the parameters of CLASSIFIER as fixed-point numbers, and count how often it is right on DATA.
 
     A parameter is -log theta, cut to a number of integer and fraction bits; the widths are tried from the widest
-    down to 1 bit, the lowest bits going first (Pernkopf, Wohlmayr & Tschiatschek 2011, section 5).
+    down to 1 bit, the lowest bits going first (Pernkopf, Wohlmayr & Mücke 2011, section 5).
 
     \b
     Example:

@@ -18,6 +18,7 @@ from milpbn.cli.options import (
 from milpbn.cli.outputs import check_outputs, dropped_when_refused
 from milpbn.cli.report import exit_code, no_structure
 from milpbn.cli.sections import option, option_group, verb
+from milpbn.errors import NotSavedError
 
 if TYPE_CHECKING:
     from milpbn.data import Dataset, Table
@@ -124,14 +125,21 @@ def solve(
     }
     if search.get("start") is not None:
         options["start"] = read_structure(search["start"], dataset.names)
-    with dropped_when_refused(files.trace, files.log):
-        if score.chooses:
-            result = _choose_and_solve(source, score, constraints, started, options)
-        else:
-            result = find_structure(dataset, spec, constraints=constraints, started=started, **options)
+    unsaved: NotSavedError | None = None
+    try:
+        with dropped_when_refused(files.trace, files.log):
+            if score.chooses:
+                result = _choose_and_solve(source, score, constraints, started, options)
+            else:
+                result = find_structure(dataset, spec, constraints=constraints, started=started, **options)
+    except NotSavedError as error:
+        unsaved, result = error, error.result
     if files.classifier is not None and result.classifier is not None:
         save_classifier(result.classifier, files.classifier)
-    return show_result(result)
+    code = show_result(result)
+    if unsaved is not None:
+        raise unsaved
+    return code
 
 
 def _choose_and_solve(

@@ -147,7 +147,8 @@ def export_model(
     milp = _with_mark(formulation.milp, mark)
     x = np.append(formulation.vector(best), 1.0)
 
-    (write_lp if ".lp" in target.suffixes[-2:] else write_mps)(milp, target)
+    is_lp = target.name.lower().removesuffix(".gz").endswith(".lp")
+    (write_lp if is_lp else write_mps)(milp, target)
     candidates = problem.candidates
     sidecar = Sidecar(
         model=target.name,
@@ -165,7 +166,7 @@ def export_model(
         data=vars(DataSummary.of(dataset)),
         request=None if request is None else request.to_dict(),
         merge=merge,
-        sign=1.0 if ".lp" in target.suffixes[-2:] else float(MPS_OBJECTIVE_SIGN),
+        sign=1.0 if is_lp else float(MPS_OBJECTIVE_SIGN),
         constant=milp.constant,
     )
     sidecar.save(sidecar_path)

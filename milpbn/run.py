@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import threading
 import time
 from collections.abc import Callable
@@ -17,18 +16,19 @@ from milpbn.backends.base import Backend, Outcome, Settings
 from milpbn.backends.highs import HighsBackend
 from milpbn.backends.native import NativeBackend
 from milpbn.backends.rounds import solve_formulation
-from milpbn.bounds.proof import Proof, certificate_header, save_certificate
+from milpbn.bounds.proof import Proof
 from milpbn.bounds.root import Root, root_bound
 from milpbn.data import Dataset
-from milpbn.errors import InputError, MilpbnError, SolverError
+from milpbn.errors import MilpbnError, NotSavedError, SolverError
 from milpbn.learners.first_incumbent import plain_starts
 from milpbn.learners.local_search import RESTARTS, search
 from milpbn.model.formulation import formulate
 from milpbn.network.classifier import Classifier
 from milpbn.network.structure import Structure
 from milpbn.options import Options
-from milpbn.progress import Progress, TraceFile, wants_progress
+from milpbn.progress import Progress, wants_progress
 from milpbn.result import BackendInfo, DataSummary, Gap, Result, Seconds, is_optimal
+from milpbn.run_files import RunFiles
 from milpbn.scores.constraints import Constraints
 from milpbn.scores.problem import Problem
 from milpbn.scores.rescore import rescore
@@ -39,8 +39,7 @@ from milpbn.warm_up import warm_up
 
 #: A solver that has not stopped this long after it was told to is left behind.
 GRACE = 1.0
-#: Incumbent and bound reach the output file at least this often, in seconds.
-SAVE_EVERY = 15.0
+OUT_OF_MEMORY = Outcome(limit="memory", detail="out of memory")
 #: What runs before the solver may take this share of the time left, and never more than so many seconds each.
 BRIEF_SHARE, BRIEF_SECONDS = 0.1, 20.0
 
@@ -100,16 +99,7 @@ class Run:
         self.outcome = Outcome()
         self.times = {"coefficients": time.monotonic() - started, "model": 0.0}
         self._progress = Progress() if wants_progress(options.verbose) else None
-        self._trace = None if options.trace is None else TraceFile(options.trace)
-        if options.log is not None:
-            try:
-                Path(options.log).touch()
-            except OSError as error:
-                raise InputError(
-                    f"The log {os.fspath(options.log)!r} cannot be written ({error.strerror})."
-                ) from None
-        self._saved = time.monotonic()
-        self._save_every = SAVE_EVERY
+        self._files = RunFiles(options)
 
     def result(self) -> Result:
         """Search until proof, limit or interrupt, and return what is known then.
@@ -118,6 +108,8 @@ class Run:
         ------
         SolverError
             If the solver failed; the output file still gets incumbent and bound.
+        NotSavedError
+            If a file could not be written.
         """
         session = self.session
         try:
@@ -129,16 +121,16 @@ class Run:
                 session.stop("user")
             except SolverError as error:
                 session.error = session.error or error
-            result = self._result(final=True)
+            except MemoryError:
+                self.outcome = OUT_OF_MEMORY
+            result, arrays = self._known(final=True)
         finally:
-            if self._trace is not None:
-                self._trace.update(self.session.snapshot()[3])
-                self._trace.close()
-        if self.options.output is not None:
-            result.save(self.options.output)
-        self._save_certificate(result)
+            session.stop("end")  # a thread may still be at work
+        failures = self._files.finish(session.snapshot()[3], result, arrays)
         if session.error is not None:
             raise session.error
+        if failures:
+            raise NotSavedError(failures[0], result)
         return result
 
     def _search(self) -> None:
@@ -290,7 +282,7 @@ class Run:
             if isinstance(error, MilpbnError):
                 raise error
             if isinstance(error, MemoryError):
-                self.outcome = Outcome(limit="memory", detail="out of memory")
+                self.outcome = OUT_OF_MEMORY
                 return
             raise SolverError(f"{self.info.version} failed: {error}") from error
         self._tick()
@@ -323,29 +315,23 @@ class Run:
         if self._progress is not None:
             gap = Gap.between(objective, bound).relative_to_bound
             self._progress.line(session.elapsed(), session.node_count, objective, bound, gap, session.source)
-        if self._trace is not None:
-            self._trace.update(trace)
-        begun = time.monotonic()
-        if begun - self._saved > self._save_every and (self.options.output or self.options.certificate):
-            # While the search runs, the bound comes before its proof, and the proof before the incumbent.
-            bound = self.session.best_bound
-            arrays = None if self.proof is None else self.proof.arrays()
-            result = self._result(final=False)
-            if self.options.output is not None:
-                result.save(self.options.output)
-            self._save_certificate(replace(result, bound=bound), arrays)
-            self._saved = time.monotonic()
-            # A large certificate is written less often.
-            self._save_every = max(SAVE_EVERY, 20 * (self._saved - begun))
+        self._files.update(trace, lambda: self._known(final=False))
 
-    def _save_certificate(self, result: Result, arrays: dict[str, Any] | None = None) -> None:
-        if self.proof is not None and self.options.certificate is not None:
-            arrays = self.proof.arrays() if arrays is None else arrays
-            save_certificate(self.options.certificate, certificate_header(result), arrays)
+    def _known(self, *, final: bool) -> tuple[Result, dict[str, Any] | None]:
+        """Return what is known, and the proof's arrays.
 
-    def _result(self, *, final: bool) -> Result:
+        A search may be going on: so the bound comes before its proof, and the proof, whose deletions hold for the
+        incumbents so far, before the incumbent.
+        """
+        bound = self.session.best_bound
+        arrays = None if self.proof is None else self.proof.arrays()
+        return self._result(bound, final=final), arrays
+
+    def _result(self, bound: float | None, *, final: bool) -> Result:
         session, outcome = self.session, self.outcome
-        structure, objective, bound, trace = session.snapshot()
+        structure, objective, _, trace = session.snapshot()
+        if bound is not None and objective is not None:
+            bound = max(bound, objective)
         limit = session.stopped if session.stopped not in (None, "gap") else outcome.limit
         if limit == "user" and session.stopped != "user":
             limit = "time"  # nobody else interrupts a solver

@@ -19,6 +19,9 @@ from milpbn.scores.problem import Problem
 
 #: Relative difference between a structure's score by the coefficients and from the data that is an error.
 MISMATCH = 1e-7
+#: A bound that is less than a structure's score by this share of it is wrong, by who says so: solvers' bounds hold up
+#: to their tolerances.
+CONTRADICTION = {"certified": 1e-7, "solver": 1e-4}
 #: Relative difference between scores that is none.
 ROUNDING = 1e-12
 
@@ -114,7 +117,8 @@ class Session:
             if self.objective is not None and objective <= self.objective + ROUNDING * abs(self.objective):
                 return False
             self.structure, self.objective, self.source = structure, objective, source
-            if self.best_bound is not None and self.best_bound < objective:
+            bound = self.best_bound
+            if bound is not None and bound < objective and not self._contradicts(bound, self.bound_source):
                 # Solvers' bounds hold up to their tolerances; the incumbent is exact.
                 self.best_bound = objective
             self._record()
@@ -149,12 +153,27 @@ class Session:
             value += ROUNDING * abs(value)
         with self._lock:
             if self.objective is not None:
+                if self._contradicts(value, source):
+                    return
                 value = max(value, self.objective)
             if self.best_bound is None or value < self.best_bound:
                 self.best_bound = value
                 self.bound_source = source
                 self.source = "bound"
                 self._record()
+
+    def _contradicts(self, bound: float, source: str) -> bool:
+        """Whether the incumbent disproves a bound: then no bound is known, and the run ends with an error."""
+        assert self.objective is not None
+        if bound >= self.objective - CONTRADICTION[source] * max(1.0, abs(self.objective)):
+            return False
+        self.best_bound = None
+        self.error = self.error or SolverError(
+            f"A structure scores {self.objective!r}, above what was said to bound all scores, {bound!r} ({source}); "
+            "one of them is wrong. Please report this."
+        )
+        self.changed.set()
+        return True
 
     def nodes(self, count: int) -> None:
         """Take the number of branch-and-bound nodes so far."""

@@ -229,3 +229,11 @@ def test_a_reduced_model_is_smaller_and_has_the_same_optimum(tmp_path):
 def test_a_score_without_a_bound_of_its_own_cannot_be_reduced(tmp_path):
     with pytest.raises(InputError, match="--reduced"):
         export_model("corral", "mdl", path=tmp_path / "m.lp", reduced=True)
+
+
+@pytest.mark.parametrize(("name", "is_lp"), [("m.LP", True), ("m.lp.mps", False), ("m.MPS", False)])
+def test_the_last_suffix_is_the_format(tmp_path, name: str, is_lp: bool) -> None:
+    export_model("instance:corral", path=tmp_path / name)
+    text = (tmp_path / name).read_text()
+    assert ("Maximize" in text) == is_lp
+    assert ("ROWS" in text) == (not is_lp)

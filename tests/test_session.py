@@ -237,3 +237,21 @@ def test_real_scores_match_the_coefficients_to_many_digits() -> None:
     problem = build_problem(data, Score(name="sbm", p=0.999, penalty="bic", hybrid=0.3))
     for structure in structures(problem, 60):
         assert Session(problem, started=0.0).offer(structure, "a")
+
+
+@pytest.mark.parametrize("source", ["solver", "certified"])
+@pytest.mark.parametrize("first", ["bound", "structure"])
+def test_a_bound_that_a_structure_disproves_is_an_error(problem, source: str, first: str) -> None:
+    session = Session(problem, started=time.monotonic())
+    (structure,) = structures(problem, 1)
+    wrong = rescore(problem.data, structure, problem.score) - 0.1
+    if first == "bound":
+        session.bound(wrong, source)
+    session.offer(structure, "a")
+    if first == "structure":
+        session.bound(wrong, source)
+    assert isinstance(session.error, SolverError)
+    assert session.best_bound is None
+    assert session.structure == structure
+    assert not session.closed()
+    assert session.stopping()

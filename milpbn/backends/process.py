@@ -6,9 +6,10 @@ import contextlib
 import os
 import signal
 import subprocess
+import sys
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TextIO
@@ -19,6 +20,8 @@ from milpbn.errors import InputError
 POLL_SECONDS = 0.05
 #: Seconds between two interrupts: solvers overlook one that arrives between two phases.
 INTERRUPT_SECONDS = 0.25
+#: What the process runs that outlives this one, if only to kill its child.
+_WATCH = "import os, signal, sys; sys.stdin.buffer.read(); os.killpg(int(sys.argv[1]), signal.SIGKILL)"
 #: What is written after a child's last line; no solver prints it.
 _LAST_LINE = "\x04 the child has ended \x04"
 
@@ -86,9 +89,33 @@ def run_process(
         raise
     try:
         reader = _LineReader(output, terminal, on_line)
-        return supervise(process, reader, stop=stop, interrupt=lambda: _interrupt(process), grace=grace)
+        with _killed_with_us(process):
+            return supervise(process, reader, stop=stop, interrupt=lambda: _interrupt(process), grace=grace)
     finally:
         os.close(terminal)
+
+
+@contextlib.contextmanager
+def _killed_with_us(process: subprocess.Popen[bytes]) -> Iterator[None]:
+    """Within this block a child does not outlive this process, however that ends: where there are process groups.
+
+    A small process of its own waits for the end of its input, which is the end of this process.
+    """
+    if os.name != "posix":
+        yield
+        return
+    watcher = subprocess.Popen(
+        [sys.executable, "-I", "-S", "-c", _WATCH, str(process.pid)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+    with watcher:
+        try:
+            yield
+        finally:
+            watcher.kill()
 
 
 def supervise(

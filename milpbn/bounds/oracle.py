@@ -16,8 +16,9 @@ from milpbn.scores.candidates import Candidates
 CLASS_SET_SCANS = 200
 #: Of so many of them the arcs get a reduced cost of their own.
 CLASS_SET_PRICES = 20
-#: Up to so many nodes every arc gets a branching of its own where that is asked for.
-MOST_FORCED = 64
+#: Every arc gets a branching of its own, where that is asked for, up to so many nodes to the fourth power in all: a
+#: second's work.
+MOST_FORCED = 4 * 64**4
 #: Up to so many variables are put into all orders by dynamic programming; with more, acyclicity is relaxed.
 MOST_ORDERED = 14
 #: How structures are searched: branchings, all orders, or every variable for itself.
@@ -351,7 +352,7 @@ def heaviest_with(
     out = price_entries(oracle, weights, allowed, forced, 0, threshold)
     first = int(oracle.offsets[-2])
     alive = np.flatnonzero((out[first:] >= threshold) & allowed[first:]) + first
-    if oracle.kind != BRANCHINGS or n > MOST_FORCED or not 0 < len(alive) <= CLASS_SET_PRICES:
+    if oracle.kind != BRANCHINGS or not 0 < len(alive) <= CLASS_SET_PRICES or len(alive) * n**4 > MOST_FORCED:
         return out
     square, ranks = np.empty((n, n)), np.empty((n, n), dtype=np.int64)
     entry = np.empty((n, n), dtype=np.int64)

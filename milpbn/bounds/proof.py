@@ -18,38 +18,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from milpbn.atomic import atomic_path
-from milpbn.bounds.space import Decision
+from milpbn.bounds.space import Decision, Weights
 from milpbn.errors import InputError
 from milpbn.result import Result
 
 #: Version of the file format.
 VERSION = 1
-
-
-@dataclass(frozen=True)
-class Weights:
-    """Dual weights, as the point and the temperature that they belong to.
-
-    Attributes
-    ----------
-    entries : int32 array, shape (n,)
-        Entries of eta that are not 0.
-    eta : float64 array, shape (n,)
-        Their values.
-    temperature : float
-        In nats.
-    """
-
-    entries: NDArray[np.int32]
-    eta: NDArray[np.float64]
-    temperature: float
-
-    @classmethod
-    def of(cls, vertices: NDArray[np.int64], shares: NDArray[np.float64], temperature: float) -> Weights:
-        """Return the weights of a convex combination of vertices, (k, V) entries and (k,) shares."""
-        entries, place = np.unique(vertices, return_inverse=True)
-        eta = np.bincount(place.ravel(), weights=np.repeat(shares, vertices.shape[1]))
-        return cls(entries.astype(np.int32), eta.astype(np.float64), float(temperature))
 
 
 @dataclass
@@ -62,16 +36,8 @@ class Proof:
     #: Held while several notes have to become one.
     lock: threading.RLock = field(default_factory=threading.RLock)
 
-    def delete(
-        self,
-        node: int,
-        vertices: NDArray[np.int64],
-        shares: NDArray[np.float64],
-        temperature: float,
-        entries: NDArray[np.integer],
-    ) -> None:
+    def delete(self, node: int, weights: Weights, entries: NDArray[np.integer]) -> None:
         """Note that no better structure of a node has some entries, by the bound of these weights."""
-        weights = Weights.of(vertices, shares, temperature)
         with self.lock:
             self.deletions.append((node, weights, entries.astype(np.int32)))
 
@@ -81,11 +47,8 @@ class Proof:
             self.leaves.pop(node, None)
             self.branches.append((node, *decision, inside, outside))
 
-    def leaf(
-        self, node: int, vertices: NDArray[np.int64], shares: NDArray[np.float64], temperature: float
-    ) -> None:
+    def leaf(self, node: int, weights: Weights) -> None:
         """Note the weights that bound a node which has no children."""
-        weights = Weights.of(vertices, shares, temperature)
         with self.lock:
             self.leaves[node] = weights
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 
 from milpbn.bounds.frank_wolfe import FIRST_TEMPERATURE, INFEASIBLE, PAUSED, take_steps
 from milpbn.bounds.oracle import heaviest_structure, heaviest_with, oracle_of
@@ -28,6 +27,7 @@ from milpbn.bounds.point import (
 )
 from milpbn.bounds.proof import Proof
 from milpbn.bounds.reduction import deletion_threshold, restricted
+from milpbn.bounds.space import Weights
 from milpbn.network.structure import Structure
 from milpbn.result import is_optimal
 from milpbn.scores.problem import Problem
@@ -100,8 +100,8 @@ class Root:
         self.point: Point = empty_point(self.model)
         self.parallel = threads > 1 and self.point.logits.shape[0] * len(self.model.tables.sizes) > LARGE
         self.bound = np.inf
-        #: The point, as vertices and shares, and the temperature whose weights give the bound.
-        self.weights: tuple[NDArray[np.int64], NDArray[np.float64], float] | None = None
+        #: What gives the bound.
+        self.weights: Weights | None = None
         self.steps = 0
         work = self.point.logits.shape[0] * len(self.model.tables.columns)
         self._per_slice = max(1, min(64, SLICE // max(1, work)))
@@ -149,8 +149,6 @@ class Root:
         """
         while True:
             best = self._steps(best, stopping, bounded, found, max_steps)
-            if self.proof is not None and self.weights is not None:
-                self.proof.leaf(0, *self.weights)
             if not np.isfinite(self.point.numbers[BOUND]):
                 return best
             if not reduce:
@@ -202,6 +200,8 @@ class Root:
             if numbers[BOUND] < self.bound:
                 self.bound = float(numbers[BOUND])
                 self.weights = self._weights()
+                if self.proof is not None:
+                    self.proof.leaf(0, self.weights)
                 bounded(self.bound)
             if (
                 counts[FOUND]
@@ -234,7 +234,7 @@ class Root:
             return
         self.allowed = self.allowed & ~gone
         if self.proof is not None:
-            self.proof.delete(0, *self._weights(), np.flatnonzero(gone))
+            self.proof.delete(0, self._weights(), np.flatnonzero(gone))
 
     def proved_arcs(self) -> dict[str, list[list[str]]]:
         """Return the arcs [parent, child] that every optimum has (``in``) or lacks (``out``), by the deletions.
@@ -258,12 +258,11 @@ class Root:
             "out": [[names[j], names[i]] for j, i in outside.tolist()],
         }
 
-    def _weights(self) -> tuple[NDArray[np.int64], NDArray[np.float64], float]:
-        n = int(self.point.counts[BEST_VERTICES])
-        return (
-            self.point.best_vertices[:n].copy(),
-            self.point.best_shares[:n].copy(),
-            float(self.point.numbers[BEST_TEMPERATURE]),
+    def _weights(self) -> Weights:
+        point = self.point
+        n = int(point.counts[BEST_VERTICES])
+        return Weights.of(
+            point.best_vertices[:n], point.best_shares[:n], float(point.numbers[BEST_TEMPERATURE])
         )
 
 

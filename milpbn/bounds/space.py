@@ -79,8 +79,35 @@ def _excluded(oracle: Oracle, decision: Decision, inside: bool) -> NDArray[np.bo
     return own & (~true if inside else true)
 
 
-#: Vertices (k, V), shares (k,) and temperature of a point.
-ProofWeights = tuple[NDArray[np.int64], NDArray[np.float64], float]
+@dataclass(frozen=True)
+class Weights:
+    """Dual weights, as the point and the temperature that they belong to.
+
+    Attributes
+    ----------
+    entries : int32 array, shape (n,)
+        Entries of eta that are not 0.
+    eta : float64 array, shape (n,)
+        Their values.
+    temperature : float
+        In nats.
+    """
+
+    entries: NDArray[np.int32]
+    eta: NDArray[np.float64]
+    temperature: float
+
+    @classmethod
+    def of(cls, vertices: NDArray[np.int64], shares: NDArray[np.float64], temperature: float) -> Weights:
+        """Return the weights of a convex combination of vertices, (k, V) entries and (k,) shares."""
+        entries, place = np.unique(vertices, return_inverse=True)
+        eta = np.bincount(place.ravel(), weights=np.repeat(shares, vertices.shape[1]))
+        return cls(entries.astype(np.int32), eta.astype(np.float64), float(temperature))
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes that they hold."""
+        return self.entries.nbytes + self.eta.nbytes
 
 
 @dataclass
@@ -98,10 +125,10 @@ class Open:
     decision: Decision
     share: float
     #: What proves the bound, if a proof is wanted.
-    weights: ProofWeights | None
+    weights: Weights | None
 
     @property
     def nbytes(self) -> int:
         """Bytes that it holds."""
         arrays = (self.allowed, self.vertices, self.shares, self.gradient)
-        return 500 + sum(a.nbytes for a in arrays)
+        return 500 + sum(a.nbytes for a in arrays) + (0 if self.weights is None else self.weights.nbytes)

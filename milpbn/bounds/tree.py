@@ -26,7 +26,7 @@ from milpbn.bounds.point import (
 )
 from milpbn.bounds.proof import Proof
 from milpbn.bounds.root import Root
-from milpbn.bounds.space import Open, Part, ProofWeights
+from milpbn.bounds.space import Open, Part, Weights
 from milpbn.bounds.tighten import deletable, tighten
 from milpbn.learners.local_search import CHANGES, MINIMAL_GAIN, LocalSearch
 from milpbn.network.structure import Structure, topological_order
@@ -106,7 +106,7 @@ class Tree:
     @property
     def target(self) -> float:
         """A part with at most this bound is closed."""
-        return self.incumbent + CLOSE * max(1.0, abs(self.incumbent))
+        return target_of(self.incumbent)
 
     def run(self) -> bool:
         """Search until all parts are closed (True) or it is told to stop (False)."""
@@ -190,19 +190,23 @@ class Tree:
                         mine = None
                         self._lock.notify_all()
                         continue
-                    mine = None
+                    down: Open | None = None
                     if children and self._frontier.nbytes + sum(c.nbytes for c in children) > self.memory:
                         # Go down: the child that will close first.
-                        mine = min(children, key=lambda child: child.bound)
-                        self._busy[worker] = mine.bound
+                        down = min(children, key=lambda child: child.bound)
+                        self._busy[worker] = down.bound
                     for child in children:
-                        if child is not mine:
+                        if child is not down:
                             self._frontier.push(child)
+                    mine = down
                     self._tell()
                     self._lock.notify_all()
         except BaseException as error:
             with self._lock:
                 self._failure = self._failure or error
+                if mine is not None:
+                    # It stays open, or the bound of the others would be taken for the bound of all.
+                    self._frontier.push(mine)
                 self._busy.pop(worker, None)
                 self._lock.notify_all()
 
@@ -249,9 +253,11 @@ class Tree:
             if bound > opened.bound:
                 bound, weights = opened.bound, opened.weights
             child = None
-            if bound > self.target:
+            # Read once: were it better by the time of the deletions, these could leave a variable nothing.
+            incumbent = self.incumbent
+            if bound > target_of(incumbent):
                 if self.reduce:
-                    gone = deletable(self.model, node, point, self.incumbent)
+                    gone = deletable(self.model, node, point, incumbent)
                     if len(gone):
                         half.allowed[gone] = False
                         notes.append(self._deletion(number, self._weights(point), gone))
@@ -314,7 +320,7 @@ class Tree:
         self.best = self._found(structure) or self.best
         self.incumbent = max(self.incumbent, value)
 
-    def _open(self, number: int, part: Part, point: Point, weights: ProofWeights | None) -> Open | None:
+    def _open(self, number: int, part: Part, point: Point, weights: Weights | None) -> Open | None:
         """Return a part with the decision that will split it, or None if it holds one structure at most."""
         n = int(point.counts[VERTICES])
         vertices, shares = point.vertices[:n], point.shares[:n]
@@ -338,7 +344,7 @@ class Tree:
             weights,
         )
 
-    def _only_structure(self, part: Part, point: Point) -> tuple[float, ProofWeights | None]:
+    def _only_structure(self, part: Part, point: Point) -> tuple[float, Weights | None]:
         """Take the one structure of a part, and bound it by weights on its least margins: by its score."""
         choice = np.flatnonzero(part.allowed)
         flat = self.problem.candidates.flat
@@ -361,23 +367,26 @@ class Tree:
         evaluate(self.model, node, point, False)
         return float(point.numbers[BOUND]), self._weights(point)
 
-    def _weights(self, point: Point) -> ProofWeights | None:
+    def _weights(self, point: Point) -> Weights | None:
         """Return what proves the bound of a point that was evaluated, if a proof is wanted."""
         if self.proof is None:
             return None
         n = int(point.counts[VERTICES])
-        return point.vertices[:n].copy(), point.shares[:n].copy(), float(point.numbers[BEST_TEMPERATURE])
+        return Weights.of(point.vertices[:n], point.shares[:n], float(point.numbers[BEST_TEMPERATURE]))
 
-    def _leaf(self, number: int, weights: ProofWeights | None) -> Callable[[], None]:
+    def _leaf(self, number: int, weights: Weights | None) -> Callable[[], None]:
         proof = self.proof
         if proof is None or weights is None:
             return lambda: None
-        return lambda: proof.leaf(number, *weights)
+        return lambda: proof.leaf(number, weights)
 
-    def _deletion(
-        self, number: int, weights: ProofWeights | None, gone: NDArray[np.int64]
-    ) -> Callable[[], None]:
+    def _deletion(self, number: int, weights: Weights | None, gone: NDArray[np.int64]) -> Callable[[], None]:
         proof = self.proof
         if proof is None or weights is None:
             return lambda: None
-        return lambda: proof.delete(number, *weights, gone)
+        return lambda: proof.delete(number, weights, gone)
+
+
+def target_of(incumbent: float) -> float:
+    """Return the bound up to which a part is closed."""
+    return incumbent + CLOSE * max(1.0, abs(incumbent))

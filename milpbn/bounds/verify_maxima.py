@@ -177,10 +177,14 @@ def _tops(space, g, mask):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _sum_slack(space, g):  # type: ignore[no-untyped-def]
-    """Return what rounding can take from a sum of one weight per variable and a few more numbers."""
+def _sum_slack(space, g, mask):  # type: ignore[no-untyped-def]
+    """Return what rounding can take from a sum of one allowed weight per variable and a few more numbers."""
     V = len(space.offsets) - 1
-    return _EPS * (V + 8) * (V + 2) * np.abs(g).max()
+    largest = 0.0
+    for p in range(len(g)):
+        if mask[p]:
+            largest = max(largest, abs(g[p]))
+    return _EPS * (V + 8) * (V + 2) * largest
 
 
 @kernel
@@ -202,7 +206,7 @@ def heaviest(space, g, mask, forced, n_forced, enough):  # type: ignore[no-untyp
     enough : float
         Bounds up to here need not be improved.
     """
-    slack = _sum_slack(space, g)
+    slack = _sum_slack(space, g, mask)
     top = _tops(space, g, mask)
     for i in range(len(top)):
         if top[i] == -np.inf:
@@ -254,7 +258,7 @@ def unproved(space, g, mask, forced, n_forced, entries, limit):  # type: ignore[
     limit : float
         A weight.
     """
-    slack = _sum_slack(space, g)
+    slack = _sum_slack(space, g, mask)
     limit -= 2 * slack
     top = _tops(space, g, mask)
     if space.kind == FORESTS:

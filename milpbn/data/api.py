@@ -18,7 +18,7 @@ from milpbn.data.kinds import Kind, decide_kinds, describe_kinds
 from milpbn.data.sources import Source, load_source
 from milpbn.data.table import MISSING_POLICIES, Missing, Table, encode_columns, factorise
 from milpbn.data.variables import States
-from milpbn.data.weights import class_factors, row_weights
+from milpbn.data.weights import class_factors, require_sum, row_weights
 from milpbn.errors import InputError
 
 
@@ -217,4 +217,6 @@ def _rows_to_keep(
 
 def _weigh_classes(table: Table, spec: Mapping[Any, float] | str) -> Table:
     factors = class_factors(table.columns[table.target], spec, table.weights, table.train_indices)
-    return replace(table, weights=table.weights * factors)
+    weights = table.weights * factors
+    require_sum(weights, f"The class weights' products with the rows' weights of {table.name!r}")
+    return replace(table, weights=weights)

@@ -12,6 +12,9 @@ from milpbn.data.column import Column
 from milpbn.data.variables import encode_column, learn_nominal
 from milpbn.errors import InputError
 
+#: Most that weights may sum to.
+LARGEST_SUM = 1e15
+
 
 def row_weights(column: Column, where: str) -> NDArray[np.float64]:
     """Return the weights that a column holds, shape (M,).
@@ -35,7 +38,20 @@ def row_weights(column: Column, where: str) -> NDArray[np.float64]:
     weights = column.numbers[column.codes]
     if not weights.any():
         raise InputError(f"All weights in column {column.name!r} of {where} are zero; some must be positive.")
+    require_sum(weights, f"The weights in column {column.name!r} of {where}")
     return weights
+
+
+def require_sum(weights: NDArray[np.float64], what: str) -> None:
+    """Refuse weights whose sum is so large that products with it leave float64's range, or lose the smoothing.
+
+    Raises
+    ------
+    InputError
+        Beginning with `what`.
+    """
+    if not weights.sum() <= LARGEST_SUM:
+        raise InputError(f"{what} sum to more than {LARGEST_SUM:g}; divide them by a large number.")
 
 
 def class_factors(

@@ -80,12 +80,15 @@ class Learner(ABC):
         Where the method is described.
     is_network : bool
         The model is a Bayesian network over the variables, or can be one.
+    needs : str
+        Options without which it does not run, as the help shows them.
     """
 
     name: ClassVar[str]
     summary: ClassVar[str]
     reference: ClassVar[str]
     is_network: ClassVar[bool] = True
+    needs: ClassVar[str] = ""
 
     @abstractmethod
     def fit(self, data: Dataset, control: Control = Control()) -> Learned:

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from milpbn.data.dataset import Dataset
+from milpbn.errors import InputError
 from milpbn.learners.base import Control, Learned, Learner, setting
 from milpbn.learners.closed_form import check_data
 from milpbn.learners.forests import ForestOptions
@@ -86,7 +87,11 @@ class MultinetLearner(ForestOptions, Learner):
             above = np.full(data.n_features, -1, dtype=np.int64)
             if own.n_samples:
                 features = replace(own, variables=own.variables[:-1], codes=own.X)
-                above, _ = self.grow(features, self.smoothing, control, conditional=False, root=0)
+                try:
+                    above, _ = self.grow(features, self.smoothing, control, conditional=False, root=0)
+                except InputError as error:
+                    label = data.variables[-1].states[c]
+                    raise InputError(f"The tree of the class {label!r} cannot be learnt: {error}") from None
             structure = Structure(data.names, (*(() if j < 0 else (int(j),) for j in above), ()))
             trees.append(Classifier.fit(own, structure, self.smoothing))
             control.report(f"{data.variables[-1].states[c]}: {len(structure.arcs)} edges")

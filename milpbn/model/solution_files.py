@@ -200,6 +200,10 @@ def _read_cplex(file: Path, text: str) -> Solution:
             f"The solution file {file} is unusable at line {error.lineno}: "
             f"it is cut off or not XML ({expat.ErrorString(error.code)})."
         ) from error
+    except (LookupError, ValueError) as error:
+        raise InputError(
+            f"The solution file {file} is unusable: it is no XML in a known encoding ({error})."
+        ) from error
     if not reader.solutions:
         raise InputError(
             f"The file {file} is XML without a <CPLEXSolution>; give the .sol file that CPLEX wrote."

@@ -9,12 +9,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from milpbn.data.dataset import UNKNOWN, Dataset
+from milpbn.data.dataset import UNKNOWN, Dataset, Variable
 from milpbn.errors import InputError
 from milpbn.network.structure import Structure
 
 #: Most entries of one table (0.8 GB); a structure read from a file may ask for any number of parents.
 MAX_TABLE_ENTRIES = 10**8
+#: Beside a larger Laplace constant counts no longer matter.
+LARGEST_SMOOTHING = 1e15
 #: Entries of the log-joint computed at a time, so that the temporary arrays stay in the cache.
 _CHUNK_ENTRIES = 1 << 18
 
@@ -63,16 +65,16 @@ def fit_cpts(data: Dataset, structure: Structure, smoothing: float = 1.0) -> lis
     Raises
     ------
     InputError
-        If the structure is over other variables, a value has no state, ``smoothing`` is negative or not
-        finite, or a table would exceed `MAX_TABLE_ENTRIES`.
+        If the structure is over other variables, a value has no state, ``smoothing`` is negative or
+        beyond `LARGEST_SMOOTHING`, or a table would exceed `MAX_TABLE_ENTRIES`.
     """
     if structure.names != data.names:
         raise InputError(
             f"The structure is over {list(structure.names)}, the data {data.name!r} over {list(data.names)}; "
             "both need the same variables in the same order."
         )
-    if not (smoothing >= 0 and math.isfinite(smoothing)):
-        raise InputError(f"smoothing must be a finite number of at least 0, got {smoothing}.")
+    if not 0 <= smoothing <= LARGEST_SMOOTHING:
+        raise InputError(f"smoothing must be a number from 0 to {LARGEST_SMOOTHING:g}, got {smoothing}.")
     unknown = np.flatnonzero((data.codes == UNKNOWN).any(axis=0))
     if unknown.size:
         raise InputError(
@@ -82,15 +84,29 @@ def fit_cpts(data: Dataset, structure: Structure, smoothing: float = 1.0) -> lis
     return [_fit_cpt(data, i, parents, smoothing) for i, parents in enumerate(structure.parents)]
 
 
+def require_table(variables: Sequence[Variable], variable: int, parents: Sequence[int]) -> tuple[int, ...]:
+    """Return the shape of a table, the parents' states first, and refuse one that is too large.
+
+    Raises
+    ------
+    InputError
+        Naming the variables and their numbers of states, if it would exceed `MAX_TABLE_ENTRIES`.
+    """
+    shape = tuple(variables[j].n_states for j in (*parents, variable))
+    if math.prod(shape) > MAX_TABLE_ENTRIES:
+        given = ", ".join(f"{variables[j].name!r} ({variables[j].n_states} states)" for j in parents)
+        raise InputError(
+            f"The table of {variables[variable].name!r} ({variables[variable].n_states} states) given {given} would "
+            f"have {math.prod(shape)} entries, more than {MAX_TABLE_ENTRIES}; leave out columns with so many states "
+            "(numbers of rows?), join rare states, or give it fewer parents."
+        )
+    return shape
+
+
 def _fit_cpt(data: Dataset, variable: int, parents: tuple[int, ...], smoothing: float) -> Cpt:
     axes = [*parents, variable]
-    shape = tuple(data.variables[j].n_states for j in axes)
+    shape = require_table(data.variables, variable, parents)
     size = math.prod(shape)
-    if size > MAX_TABLE_ENTRIES:
-        raise InputError(
-            f"The table of {data.names[variable]!r} given its {len(parents)} parents would have "
-            f"{size} entries, more than {MAX_TABLE_ENTRIES}; give it fewer parents."
-        )
     cells = np.ravel_multi_index(tuple(data.codes[:, axes].T), shape)
     counts = np.bincount(cells, weights=data.weights, minlength=size).reshape(shape)
     totals = counts.sum(axis=-1, keepdims=True) + smoothing * shape[-1]

@@ -102,7 +102,7 @@ def _require_weight(data: Dataset) -> None:
     """Refuse rows that do not weigh anything together."""
     if not data.weights.sum() > 0:
         raise InputError(
-            f"All {data.n_samples} rows of {data.name!r} whose class is known have the weight 0; nothing is left to count."
+            f"All {data.n_samples} rows of {data.name!r} whose class is known weigh 0; there is nothing to count."
         )
 
 

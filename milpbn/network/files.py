@@ -42,8 +42,10 @@ def save_classifier(classifier: Classifier | PseudoClassifier, path: str | os.Pa
     InputError
         If the file cannot be written or the provenance has no JSON form.
     """
-    pseudo = isinstance(classifier, PseudoClassifier)
-    atomic_write_text(path, dump_json(classifier.to_dict() if pseudo else classifier_to_dict(classifier)))
+    if isinstance(classifier, PseudoClassifier):
+        atomic_write_text(path, dump_json(classifier.to_dict()))
+    else:
+        atomic_write_text(path, dump_json(classifier_to_dict(classifier)))
 
 
 def load_classifier(path: str | os.PathLike[str]) -> Classifier:

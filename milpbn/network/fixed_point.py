@@ -13,7 +13,7 @@ from milpbn.network.classifier import Classifier, Source
 from milpbn.network.cpt import class_log_joint
 from milpbn.network.evaluation import accuracy
 
-#: Most bits of a parameter; sums over variables then still fit 64-bit integers and float64 alike.
+#: Most bits of a parameter: what float64 holds exactly.
 MOST_BITS = 52
 
 
@@ -96,6 +96,8 @@ def accuracy_by_width(
     InputError
         If a format has no bits or too many, or no sample has a known class.
     """
+    if widest < 1:
+        raise InputError(f"A parameter needs at least 1 bit, got {widest}.")
     return [
         (width, accuracy(FixedPointClassifier(classifier, integer_bits, width - integer_bits), data))
         for width in range(widest, 0, -1)

@@ -13,6 +13,7 @@ from milpbn.data.dataset import Dataset
 from milpbn.data.representatives import representative_weights
 from milpbn.errors import InputError
 from milpbn.memory import require_memory
+from milpbn.network.cpt import MAX_TABLE_ENTRIES, require_table
 from milpbn.network.structure import Structure
 from milpbn.scores.candidates import Candidates, class_free_alike, require_candidates
 from milpbn.scores.conflicts import resolve
@@ -137,6 +138,22 @@ def _linear_terms(
     return linear
 
 
+def _require_tables(data: Dataset, candidates: Candidates) -> None:
+    """Refuse candidate sets that no classifier could be made of, now rather than at the end of the search.
+
+    Raises
+    ------
+    InputError
+        See `require_table`.
+    """
+    states = [v.n_states for v in data.variables]
+    for i, sets in enumerate(candidates.sets):
+        if max(states) ** (1 + max(map(len, sets))) <= MAX_TABLE_ENTRIES:
+            continue
+        largest = max(sets, key=lambda parents: math.prod(states[j] for j in parents))
+        require_table(data.variables, i, largest)
+
+
 def build_problem(
     data: Dataset,
     score: Score,
@@ -195,6 +212,7 @@ def build_problem(
         require_room(data, score, for_milp=for_milp)
     rules, candidates = resolve(constraints, data.names, score)
     require_candidates(candidates, score)
+    _require_tables(data, candidates)
     local = local_scores(data, candidates, deadline) if score.has_local_terms else None
     margins = None
     if score.is_margin:

@@ -20,6 +20,8 @@ SCORES = (*MARGIN_SCORES, *GENERATIVE_SCORES)
 P_GRID = (0.501, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99, 0.999)
 #: The default of p.
 DEFAULT_P = 0.99
+#: No log-margin of float64 probabilities comes near it, and far beyond it rounding would eat up the scores.
+LARGEST_GAMMA = 1e6
 
 
 def gamma_from_p(p: float) -> float:
@@ -93,8 +95,10 @@ class Score:
                 raise InputError("gamma and p say the same thing; give one of them.")
             given = DEFAULT_P if self.p is None else self.p
             gamma = gamma_from_p(given) if self.gamma is None else float(self.gamma)
-            if not (gamma > 0 and math.isfinite(gamma)):
-                raise InputError(f"gamma must be a positive finite number of nats, got {self.gamma}.")
+            if not 0 < gamma <= LARGEST_GAMMA:
+                raise InputError(
+                    f"gamma must be a positive number of at most {LARGEST_GAMMA:g} nats, got {self.gamma}."
+                )
             object.__setattr__(self, "gamma", gamma)
             object.__setattr__(self, "p", None)
         elif self.gamma is not None or self.p is not None:

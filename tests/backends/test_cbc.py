@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import subprocess
 import sys
 import time
 from pathlib import Path
@@ -169,3 +170,25 @@ def test_an_error_of_the_reader_ends_the_child() -> None:
             stop=lambda: False,
             grace=0.1,
         )
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="process groups")
+def test_a_child_does_not_outlive_a_killed_parent(tmp_path: Path) -> None:
+    child = f"import os, time; open({str(tmp_path / 'pid')!r}, 'w').write(str(os.getpid())); time.sleep(60)"
+    parent = (
+        "import sys; from milpbn.backends.process import run_process; "
+        f"run_process([sys.executable, '-c', {child!r}], on_line=lambda line: None, stop=lambda: False)"
+    )
+    process = subprocess.Popen([sys.executable, "-P", "-c", parent])
+    deadline = time.monotonic() + 30
+    while not (tmp_path / "pid").exists() or not (tmp_path / "pid").read_text():
+        assert process.poll() is None
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    pid = int((tmp_path / "pid").read_text())
+    time.sleep(0.5)
+    process.kill()
+    process.wait()
+    while Path(f"/proc/{pid}").exists() and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert not Path(f"/proc/{pid}").exists()

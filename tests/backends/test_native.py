@@ -14,7 +14,9 @@ import milpbn
 from milpbn.backends.base import Settings
 from milpbn.backends.native import SCORES, NativeBackend
 from milpbn.backends.registry import automatic, get_backend
+from milpbn.bounds.proof import Proof
 from milpbn.bounds.root import Root
+from milpbn.bounds.space import Part
 from milpbn.bounds.tree import Tree
 from milpbn.errors import InputError
 from milpbn.learners.tan import tan_structure
@@ -255,3 +257,56 @@ def test_a_limit_that_ends_while_kernels_compile_leaves_an_answer(monkeypatch) -
     assert result.reason == "feasible"
     simple = (Structure.naive_bayes(data.names), tan_structure(data))
     assert result.objective == pytest.approx(max(rescore(data, s, score) for s in simple))
+
+
+def test_what_a_failed_worker_had_stays_open(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The bound of the others alone would not hold for the part that one thread was at when it failed."""
+    data = hard_data(3)
+    problem = build_problem(data, Score(p=0.95))
+    told: dict = {}
+    tree = make_tree(problem, Structure.naive_bayes(data.names), told, threads=2)
+    split, lost = Tree._split, []
+
+    def fail(self: Tree, opened, point):
+        with self._lock:
+            worst = opened.bound >= max([self._frontier.bound(), *self._busy.values()])
+            if not lost and self._numbers > 6 and worst and threading.current_thread().name != "MainThread":
+                lost.append(opened.bound)
+                raise MemoryError
+        return split(self, opened, point)
+
+    monkeypatch.setattr(Tree, "_split", fail)
+    with pytest.raises(MemoryError):
+        tree.run()
+    assert lost
+    assert tree.bound() >= lost[0]
+    assert min(told["bounds"]) >= lost[0]
+
+
+def test_open_parts_count_what_proves_them(tmp_path) -> None:
+    data = hard_data(1)
+    problem = build_problem(data, Score(p=0.95))
+    sizes = []
+    for proof in (None, Proof()):
+        root = Root(problem, Structure.naive_bayes(data.names), proof=proof)
+        root.run(
+            Structure.naive_bayes(data.names),
+            stopping=lambda: False,
+            bounded=lambda b: None,
+            found=lambda s: None,
+            reduce=False,
+            max_steps=20,
+        )
+        tree = Tree(
+            root,
+            Structure.naive_bayes(data.names),
+            found=lambda s: None,
+            bounded=lambda b: None,
+            counted=lambda n: None,
+            stopping=lambda: False,
+            proof=proof,
+        )
+        part = Part(root.allowed, ())
+        weights = None if proof is None else root.weights
+        sizes.append(tree._open(0, part, root.point, weights).nbytes)
+    assert sizes[1] >= sizes[0] + root.weights.eta.nbytes

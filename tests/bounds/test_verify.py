@@ -11,14 +11,15 @@ import pytest
 from running import optimum, random_data
 
 from milpbn import solve
-from milpbn.bounds.proof import certificate_header, load_proof, save_certificate
+from milpbn.bounds.proof import Proof, certificate_header, load_proof, save_certificate
+from milpbn.bounds.root import Root
 from milpbn.bounds.verify import verify
 from milpbn.bounds.verify_duals import Duals
 from milpbn.bounds.verify_maxima import heaviest, unproved
 from milpbn.bounds.verify_space import ANY, DAGS, FORESTS, left_by, space_of
 from milpbn.data.dataset import Dataset
 from milpbn.errors import InputError
-from milpbn.network.structure import topological_order
+from milpbn.network.structure import Structure, topological_order
 from milpbn.result import Result
 from milpbn.scores.conflicts import resolve
 from milpbn.scores.constraints import Constraints
@@ -459,3 +460,25 @@ def test_no_corruption_proves_a_bound_below_the_optimum(score, tmp_path):
             assert result.bound >= best - 1e-9
     assert rejected > 400
     assert accepted > 0
+
+
+def test_every_state_of_the_root_proves_its_bound() -> None:
+    """A certificate may be saved at any moment: the proof is there before the bound is told."""
+    data = random_data(5, n_features=8, n_samples=300)
+    problem = build_problem(data, Score(p=0.95))
+    start = Structure.naive_bayes(data.names)
+    proof = Proof()
+    seen = []
+
+    def bounded(value: float) -> None:
+        (leaf,) = proof.leaves.values()
+        point = np.zeros(problem.candidates.n_sets)
+        point[leaf.entries] = leaf.eta
+        seen.append((value, len(leaf.entries), float(point.sum())))
+        assert leaf is root.weights
+
+    root = Root(problem, start, proof=proof)
+    root._per_slice = 1
+    root.run(start, stopping=lambda: False, bounded=bounded, found=lambda s: None)
+    assert len(seen) > 1
+    assert all(total == pytest.approx(data.n_variables) for _, _, total in seen)

@@ -61,6 +61,9 @@ def test_compare_without_test_rows() -> None:
         (["--set", "tan.smoothing=x"], "'x' is not a finite number"),
         (["--learners", "sm,svm", "--set", "tan.smoothing=1"], "options for 'tan'"),
         (["--set", "sm.p=1"], "no learner 'sm'"),
+        (["--learners", "tan,svm", "--p", "0.9"], "Options of the score"),
+        (["--set", "tan.holdout=0.1"], "holdout of tan changes nothing with penalty none"),
+        (["--set", "differentiable-tan.checkpoint=no/such/folder/x"], "--set differentiable-tan.checkpoint"),
     ],
 )
 def test_compare_refuses(arguments: list[str], part: str) -> None:
@@ -90,3 +93,32 @@ def test_precision_refuses(tmp_path: Path) -> None:
     wide = run("precision", classifier, "instance:corral", "--bits", "100")
     assert wide.exit_code == 2
     assert "52 bits" in wide.output
+    narrow = run("precision", classifier, "instance:corral", "--bits", "0")
+    assert narrow.exit_code == 2
+    assert "1 bit" in narrow.output
+
+
+#: Without validation.
+ONE_MACHINE = ("--set", "svm.cost=1", "--set", "svm.sigma=1")
+
+
+def test_what_one_learner_fails_at_is_its_note(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> None:
+        raise ZeroDivisionError("by nothing")
+
+    monkeypatch.setattr("milpbn.learners.svm.fit_machine", fail)
+    done = run("compare", "instance:corral", "--learners", "svm,tan", "-q", *ONE_MACHINE)
+    assert done.exit_code == 0
+    assert "svm: failed unexpectedly (ZeroDivisionError: by nothing)" in done.output
+    assert "tan " in done.output
+
+
+def test_a_second_signal_keeps_the_rows_that_are_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("milpbn.learners.svm.fit_machine", interrupted)
+    done = run("compare", "instance:corral", "--learners", "tan,svm", "-q", *ONE_MACHINE)
+    assert done.exit_code == 0
+    assert "tan " in done.output
+    assert "svm" not in done.output

@@ -12,6 +12,7 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 
 import click
+import numpy as np
 import pytest
 from cli_common import QUICK, run, toy_rows, write_csv
 
@@ -250,3 +251,89 @@ def test_a_signal_keeps_what_there_is(shop: Path, tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert "stopped by: user" in done.stdout
     assert json.loads((tmp_path / "s.json").read_text())["details"]["changes"] == 1
+
+
+GRADIENT = ("--epochs", "2", "--batch-size", "20", "-q")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "part"),
+    [
+        (("--checkpoint", "none/x.npz"), "--checkpoint"),
+        (("--checkpoint", "toy.csv"), "--checkpoint 'toy.csv' would overwrite"),
+        (("--checkpoint", "c.npz", "--output", "c.npz"), "would overwrite the file of"),
+        (("--checkpoint", "codes.npy"), "no .npz archive"),
+        (("--structure", "naive-bayes", "--k", "3"), "k of differentiable-tan changes nothing"),
+        (("--loss", "nll", "--gamma", "3"), "changes nothing with loss nll"),
+        (("--loss", "cll", "--lambda", "3"), "lambda of differentiable-tan changes nothing"),
+        (("--smoothing", "3"), "changes nothing with init uniform"),
+    ],
+)
+def test_what_differentiable_tan_refuses_before_it_trains(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...], part: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    table = write_csv(tmp_path / "toy.csv", toy_rows()).read_text()
+    np.save("codes.npy", np.zeros(3))
+    monkeypatch.setattr("milpbn.learners.differentiable.training._Runner.epoch", None)
+    done = run("learn", "differentiable-tan", "toy.csv", *GRADIENT, *arguments)
+    assert done.exit_code == 2
+    assert part in done.stderr
+    assert (tmp_path / "toy.csv").read_text() == table
+
+
+@pytest.mark.parametrize(
+    ("learner", "arguments", "part"),
+    [
+        ("tan", ("--holdout", "0.3"), "holdout of tan"),
+        ("tan-mm", ("--smoothing", "2", "--zero-probability", "0.1"), "smoothing of tan-mm"),
+        ("hill-climbing", ("--ess", "2"), "ess of hill-climbing changes nothing with score mdl"),
+        ("stochastic", ("--restarts", "-1"), "at least 0"),
+        ("parameters", (), "--structure-file"),
+        ("parameters", ("--structure-file", "toy.csv", "--output", "toy.csv"), "would overwrite"),
+    ],
+)
+def test_options_that_do_not_go_together(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, learner: str, arguments: tuple[str, ...], part: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    write_csv(tmp_path / "toy.csv", toy_rows())
+    done = run("learn", learner, "toy.csv", *arguments)
+    assert done.exit_code == 2
+    assert part in done.stderr
+
+
+def test_a_checkpoint_of_another_run_is_named_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    write_csv(tmp_path / "toy.csv", toy_rows())
+    command = ("learn", "differentiable-tan", "toy.csv", *GRADIENT, "--checkpoint", "c.npz")
+    assert run(*command).exit_code == 0
+    done = run(*command, "--seed", "1")
+    assert done.exit_code == 2
+    assert done.stderr.count("The checkpoint") == 1
+
+
+def test_a_pseudo_tan_is_kept_and_used(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    rows = [[*row[:3], row[0] + row[1], row[3]] for row in toy_rows()]
+    write_csv(tmp_path / "toy.csv", rows, "a,b,c,d,class")
+    command = ("learn", "differentiable-tan", "toy.csv", "--structure", "pseudo-all", "--epochs", "40")
+    options = ("--loss", "nll", "--structure-rate", "0.05", "--batch-size", "10", "-q")
+    learned = run(*command, *options, "--classifier", "p.json", "--output", "l.json")
+    assert learned.exit_code == 0, learned.output
+    assert json.loads((tmp_path / "p.json").read_text())["format"] == "milpbn-pseudo-classifier"
+    predicted = run("predict", "p.json", "toy.csv").output.split()[1:]
+    figures = json.loads(run("evaluate", "p.json", "toy.csv", "--json").output)
+    right = np.mean([label == row[-1] for label, row in zip(predicted, rows, strict=True)])
+    assert figures["accuracy"] == pytest.approx(right)
+    assert "pseudo-TAN" in run("info", "p.json").output
+    described = run("info", "l.json")
+    assert described.exit_code == 0
+    assert "structure = pseudo-all" in described.output
+
+
+def test_info_of_what_a_learner_wrote(tmp_path: Path) -> None:
+    assert run("learn", "tan", "instance:corral", "-q", "--output", tmp_path / "t.json").exit_code == 0
+    described = run("info", tmp_path / "t.json").output
+    assert "learner   tan" in described
+    assert "% of training rows" in described

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 from cli_common import QUICK, run, toy_rows, write_csv
 
 import milpbn
+from milpbn.errors import MilpbnWarning
 from milpbn.result import Result
 
 
@@ -184,7 +186,7 @@ def test_the_output_is_updated_while_the_search_runs(tmp_path: Path, monkeypatch
         save(self, path)
 
     monkeypatch.setattr(Result, "save", record)
-    monkeypatch.setattr("milpbn.run.SAVE_EVERY", 0.0)
+    monkeypatch.setattr("milpbn.run_files.SAVE_EVERY", 0.0)
     options = ["--backend", "highs", "--threads", "1", "--time-limit", "4"]
     assert run("solve", "waveform-21", *options, "--output", tmp_path / "r.json").exit_code == 0
     assert len(saved) > 2
@@ -206,3 +208,40 @@ def test_exit_codes_without_a_structure(
     assert done.stderr.startswith("Error: ")
     assert done.stderr.count("\n") == 1
     assert not (tmp_path / "c.json").exists()
+
+
+def test_a_file_that_cannot_be_written_costs_nothing_else(
+    shop: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The folder of the output goes while the search runs: the rest is written, and the answer shown."""
+    monkeypatch.setattr("milpbn.run_files.SAVE_EVERY", 0.0)
+    folder = tmp_path / "gone"
+    folder.mkdir()
+    save = Result.save
+
+    def remove_then_save(self: Result, path: Any) -> None:
+        shutil.rmtree(folder, ignore_errors=True)
+        save(self, path)
+
+    monkeypatch.setattr(Result, "save", remove_then_save)
+    files = ["--output", folder / "r.json", "--classifier", tmp_path / "c.json", "--trace", tmp_path / "t"]
+    with pytest.warns(MilpbnWarning, match="The search goes on"):
+        done = run("solve", shop / "toy.csv", "--time-limit", "60", *files)
+    assert done.exit_code == 2
+    assert "r.json" in done.stderr
+    assert "optimal" in done.stdout
+    assert (tmp_path / "c.json").exists()
+    assert (tmp_path / "t").read_text()
+
+
+def test_out_of_memory_keeps_the_incumbent(
+    shop: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr("milpbn.bounds.root.Root.run", fail)
+    done = run("solve", shop / "toy.csv", "--output", tmp_path / "r.json")
+    assert done.exit_code == 0
+    assert "stopped by: memory" in done.stdout
+    assert json.loads((tmp_path / "r.json").read_text())["structure"]

@@ -202,7 +202,7 @@ def test_every_exception_is_a_sentence(
     def fail(path: object) -> None:
         raise error
 
-    monkeypatch.setattr("milpbn.network.load_classifier", fail)
+    monkeypatch.setattr("milpbn.network.load_any_classifier", fail)
     done = run("info", shop / "classifier.json")
     assert done.exit_code == code
     assert done.stderr.strip().startswith("Error: ")

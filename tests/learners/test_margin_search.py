@@ -21,7 +21,7 @@ from milpbn.learners.order_based import OrderLikelihood, OrderMargin, OrderRate
 from milpbn.learners.tan import tan_structure
 from milpbn.network import Classifier, Structure, evaluate
 from milpbn.scores.rescore import rescore
-from milpbn.scores.spec import Score
+from milpbn.scores.spec import DEFAULT_P, Score, gamma_from_p
 
 GREEDY = [GreedyRate(), GreedyLikelihood(), GreedyMargin(gamma=0.8), GreedyMargin(gamma=8.0)]
 ALL = [*GREEDY[:3], OrderRate(), OrderLikelihood(), OrderMargin(max_feature_parents=2), Annealing(steps=200)]
@@ -191,3 +191,11 @@ def test_the_margin_beats_the_generative_tree_on_handwritten_digits() -> None:
     tree = evaluate(Classifier.fit(train, tan_structure(train)), test).accuracy
     assert margin > tree + 0.03
     assert margin > 0.95
+
+
+def test_without_time_gamma_is_the_default() -> None:
+    learned = GreedyMargin(gamma="cv").fit(
+        random_data(3, n_features=5, n_samples=60), Control(time_limit=0.0)
+    )
+    assert learned.details["gamma"] == gamma_from_p(DEFAULT_P)
+    assert learned.details["gamma_rates"] == {}

@@ -69,3 +69,13 @@ def test_refusals(data):
         Svm(cost=0.0)
     with pytest.raises(InputError, match="one class"):
         Svm().fit(data.take(np.flatnonzero(data.y == 0)))
+
+
+def test_a_class_that_a_part_lacks(data):
+    """Validation leaves a class of one row out of the part that is fitted to, which then has one class."""
+    y = np.zeros(data.n_samples, dtype=np.int32)
+    y[7] = 1
+    rare = replace(data, codes=np.column_stack([data.X, y]).astype(np.int32))
+    learned = Svm(sigma=1.0).fit(rare)
+    assert learned.details["tried"] > 0
+    assert (learned.predictor.predict(rare) == data.variables[-1].states[0]).sum() >= data.n_samples - 1

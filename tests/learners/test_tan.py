@@ -85,3 +85,18 @@ def test_small_and_constant_data() -> None:
     assert len(tan_structure(constant).arcs) == 3
     absent = dataset([(0, 0, 0), (0, 1, 1), (1, 0, 1)], [2, 2, 4])
     assert np.isfinite(conditional_mutual_information(absent)).all()
+
+
+def test_columns_with_many_states() -> None:
+    """Most pairs of states of two such columns do not occur, and no table of all of them is made."""
+    rng = np.random.default_rng(5)
+    codes = rng.integers(0, 400, (60, 2))
+    wide = dataset(np.column_stack([codes, codes[:, 0] % 3, codes[:, 1] % 2]), (400, 400, 3, 2))
+    information = conditional_mutual_information(wide)
+    for i in range(3):
+        for j in range(i):
+            observed = wide.take(np.arange(60))
+            seen = [np.unique(observed.codes[:, k], return_inverse=True)[1] for k in range(4)]
+            small = dataset(np.column_stack(seen))
+            assert information[i, j] == pytest.approx(mutual_information(small, i, j), abs=1e-10)
+    np.testing.assert_allclose(information, information.T)

@@ -148,7 +148,7 @@ def test_no_samples(make_data):
 @pytest.mark.parametrize("smoothing", [-1.0, math.nan, math.inf])
 def test_bad_smoothing(make_data, smoothing):
     data = make_data()
-    with pytest.raises(InputError, match="smoothing must be a finite number"):
+    with pytest.raises(InputError, match="smoothing must be a number from 0"):
         fit_cpts(data, Structure.empty(data.names), smoothing)
 
 

@@ -5,8 +5,8 @@
 
 from milpbn.learners.differentiable.learner import DifferentiableTan, Parameters, train_parameters
 from milpbn.learners.differentiable.losses import Loss, make_loss
-from milpbn.network.pseudo import PseudoClassifier
 from milpbn.learners.differentiable.training import Trained, Training, train
+from milpbn.network.pseudo import PseudoClassifier
 
 __all__ = [
     "DifferentiableTan",

@@ -19,7 +19,7 @@ from scipy.special import log_softmax
 
 from milpbn.data.dataset import Dataset
 from milpbn.errors import InputError
-from milpbn.network.cpt import MAX_TABLE_ENTRIES, Cpt, fit_cpts
+from milpbn.network.cpt import Cpt, fit_cpts, require_table
 from milpbn.network.structure import Structure
 
 #: Candidate parent sets of every variable, the class last; the index of the class is the number of features.
@@ -98,11 +98,7 @@ def build_layout(data: Dataset, choices: Choices) -> Layout:
             inner = (C, 1) if v == label else (n_states[v], C if label in parents else 1)
             shape = [n_states[j] for j in features]
             size = prod(shape) * prod(inner)
-            if size > MAX_TABLE_ENTRIES:
-                raise InputError(
-                    f"The table of {data.names[v]!r} given its {len(parents)} parents would have "
-                    f"{size} entries, more than {MAX_TABLE_ENTRIES}; give it fewer parents."
-                )
+            require_table(data.variables, v, parents)
             block = prod(inner)
             rows.append(features if v == label else [*features, v])
             steps = [block * prod(shape[t + 1 :]) for t in range(len(shape))]

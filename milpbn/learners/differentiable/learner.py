@@ -13,9 +13,9 @@ from milpbn.learners.base import Control, Learned, Learner, setting
 from milpbn.learners.differentiable.layout import Choices
 from milpbn.learners.differentiable.losses import LOSSES, make_loss
 from milpbn.learners.differentiable.orderings import FIXED, STRUCTURES, candidate_choices
-from milpbn.network.pseudo import PseudoClassifier
 from milpbn.learners.differentiable.training import Trained, Training, train
 from milpbn.network.classifier import Classifier
+from milpbn.network.pseudo import PseudoClassifier
 from milpbn.network.structure import Structure, find_cycle
 from milpbn.network.structure_files import read_structure
 
@@ -127,6 +127,8 @@ class Parameters(GradientLearner):
     summary: ClassVar[str] = "Generative, discriminative or hybrid parameters of a structure from a file."
     reference: ClassVar[str] = "Roth & Pernkopf 2020, section 2.3; future work in Peharz & Pernkopf 2012."
 
+    needs: ClassVar[str] = "--structure-file result.json"
+
     # Families without the class have no gradient under the discriminative losses: they keep their initial parameters.
     init: str = setting("ml", "Initial parameters.", choices=("uniform", "ml"))
     structure_file: str | None = setting(
@@ -136,7 +138,9 @@ class Parameters(GradientLearner):
     def fit(self, data: Dataset, control: Control = Control()) -> Learned:  # frozen
         """Learn the parameters; see `Learner.fit`."""
         if self.structure_file is None:
-            raise InputError("The learner 'parameters' needs a structure; name its file with structure_file (--structure-file).")
+            raise InputError(
+                "The learner 'parameters' needs a structure; name its file with --structure-file (structure_file)."
+            )
         structure = read_structure(self.structure_file, data.names)
         return self.learn(data, fixed_choices(structure), control)
 

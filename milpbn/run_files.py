@@ -1,0 +1,97 @@
+"""The files that a run writes while it goes on and at its end: trace, result and certificate."""
+
+from __future__ import annotations
+
+import os
+import time
+import warnings
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from milpbn.bounds.proof import certificate_header, save_certificate
+from milpbn.errors import InputError, MilpbnWarning
+from milpbn.options import Options
+from milpbn.progress import TraceFile
+from milpbn.result import Result, TracePoint
+
+#: Incumbent and bound reach the output file at least this often, in seconds.
+SAVE_EVERY = 15.0
+
+#: A result, and the arrays of its proof if there is one.
+Known = tuple[Result, dict[str, Any] | None]
+
+
+class RunFiles:
+    """Writes what the options ask for. A file that cannot be written does not end the search.
+
+    Raises
+    ------
+    InputError
+        At the start, if the trace or the log cannot be written.
+    """
+
+    def __init__(self, options: Options) -> None:
+        self._options = options
+        self._trace = None if options.trace is None else TraceFile(options.trace)
+        if options.log is not None:
+            try:
+                Path(options.log).touch()
+            except OSError as error:
+                raise InputError(
+                    f"The log {os.fspath(options.log)!r} cannot be written ({error.strerror})."
+                ) from None
+        self._saved = time.monotonic()
+        self._save_every = SAVE_EVERY
+        self._warned = False
+
+    def update(self, trace: Sequence[TracePoint], known: Callable[[], Known]) -> None:
+        """Write what is new of the trace, and from time to time result and certificate.
+
+        What cannot be written is warned of once, and tried again later.
+        """
+        failures = self._try(lambda: self._append(trace))
+        begun = time.monotonic()
+        wanted = self._options.output is not None or self._options.certificate is not None
+        if wanted and begun - self._saved > self._save_every:
+            failures += self._save(*known())
+            self._saved = time.monotonic()
+            # A large certificate is written less often.
+            self._save_every = max(SAVE_EVERY, 20 * (self._saved - begun))
+        if failures and not self._warned:
+            self._warned = True
+            warnings.warn(f"{failures[0]} The search goes on.", MilpbnWarning, stacklevel=2)
+
+    def finish(self, trace: Sequence[TracePoint], result: Result, arrays: dict[str, Any] | None) -> list[str]:
+        """Write everything for the last time; return a sentence for each file that could not be written."""
+        return self._save(result, arrays) + self._try(lambda: self._append(trace), self._close)
+
+    def _append(self, trace: Sequence[TracePoint]) -> None:
+        if self._trace is not None:
+            self._trace.update(trace)
+
+    def _close(self) -> None:
+        if self._trace is not None:
+            self._trace.close()
+
+    def _save(self, result: Result, arrays: dict[str, Any] | None) -> list[str]:
+        output, certificate = self._options.output, self._options.certificate
+        actions: list[Callable[[], None]] = []
+        if output is not None:
+            actions.append(lambda: result.save(output))
+        if certificate is not None and arrays is not None:
+            actions.append(lambda: save_certificate(certificate, certificate_header(result), arrays))
+        return self._try(*actions)
+
+    def _try(self, *actions: Callable[[], None]) -> list[str]:
+        """Do one thing after the other, whatever fails; return what could not be written."""
+        failures = []
+        for action in actions:
+            try:
+                action()
+            except InputError as error:
+                failures.append(str(error))
+            except OSError as error:  # of the trace, which is no file of its own at every write
+                path = os.fspath(self._options.trace or "")
+                failures.append(f"The trace file {path} cannot be written ({error.strerror or error}).")
+        return list(dict.fromkeys(failures))
