@@ -131,18 +131,39 @@ def _largest(weights, allowed):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _next_heaviest(weights, allowed, first, seen):  # type: ignore[no-untyped-def]
-    """Return the heaviest of the allowed entries from `first` on that is not `seen`, and mark it; -1 if none is left.
+def _class_bounds(oracle, weights, allowed, square, reduced, free, bounds):  # type: ignore[no-untyped-def]
+    """Bound the structures with each parent set of the class.
 
-    Few of them are ever asked for, so that they are not sorted.
+    A structure weighs as much less than the best branching as the reduced costs of its arcs say, all together; and the
+    parents of the class need arcs that do without it.
+
+    Parameters
+    ----------
+    square : float64 array, shape (n, n)
+        See `_matrix`; without blocked entries.
+    reduced : float64 array, shape (n, n) or (0, 0)
+        What `maximum_arborescence` says of them. If empty, what the arcs lose is left out of account.
+    free : float
+        The maximum.
+    bounds : float64 array, shape (parent sets of the class,)
+        Gets the bounds; -inf for a set that is not allowed or leaves no structure.
     """
-    top = -1
-    for x in range(len(seen)):
-        if allowed[first + x] and not seen[x] and (top < 0 or weights[first + x] > weights[top]):
-            top = first + x
-    if top >= 0:
-        seen[top - first] = True
-    return top
+    n = oracle.n
+    loss = np.zeros(n)
+    if len(reduced):
+        loss[:] = np.inf
+        for p in range(len(oracle.head)):
+            if allowed[p] and not oracle.needs_class[p]:
+                i, j = oracle.head[p], oracle.tail[p]
+                loss[i] = min(loss[i], max(0.0, reduced[j, i] + square[j, i] - weights[p]))
+    first = len(weights) - len(bounds)
+    for x in range(len(bounds)):
+        p = first + x
+        bounds[x] = -np.inf
+        if allowed[p]:
+            bounds[x] = weights[p] + free
+            for y in range(oracle.first[p], oracle.first[p + 1]):
+                bounds[x] -= loss[oracle.members[y] + 1]
 
 
 @kernel
@@ -220,24 +241,26 @@ def heaviest_structure(oracle, weights, allowed, forced, n_forced, choice):  # t
     entry = np.empty((n, n), dtype=np.int64)
     nothing = np.empty((0, 0))
     blocked = np.zeros(n, dtype=np.bool_)
-    slack += rounding_slack(n, _largest(weights[: len(oracle.head)], allowed))
+    slack += 3 * rounding_slack(n, _largest(weights[: len(oracle.head)], allowed))
     _matrix(oracle, weights, allowed, forced, blocked, square, ranks, entry)
-    parent, rank, free = maximum_arborescence(square, ranks, nothing)
+    bounds = np.empty(oracle.offsets[V] - oracle.offsets[c])
+    reduced = np.empty((n, n)) if len(bounds) > 1 else nothing
+    parent, rank, free = maximum_arborescence(square, ranks, reduced)
     if rank < n_forced:
         return -np.inf, -np.inf, False
+    _class_bounds(oracle, weights, allowed, square, reduced, free, bounds)
     best = -np.inf
     rest = -np.inf
     scanned = 0
-    seen = np.zeros(oracle.offsets[V] - oracle.offsets[c], dtype=np.bool_)
     while True:
-        p = _next_heaviest(weights, allowed, oracle.offsets[c], seen)
-        if p < 0:
-            break
-        if weights[p] + free <= best:
+        top = np.argmax(bounds)
+        if bounds[top] <= best:
             break
         if scanned >= CLASS_SET_SCANS and best > -np.inf:
-            rest = weights[p] + free
+            rest = bounds[top]
             break
+        p = oracle.offsets[c] + top
+        bounds[top] = -np.inf
         scanned += 1
         value = free
         if scanned > 1 or oracle.first[p + 1] > oracle.first[p]:
@@ -306,18 +329,21 @@ def price_entries(
         return out
     arcs = oracle.tail, oracle.head
     own = weights[:first]
-    seen = np.zeros(len(weights) - first, dtype=bool)
+    bounds = np.empty(len(weights) - first)
+    _class_bounds(oracle, weights, allowed, square, reduced, free, bounds)
     for scanned in range(CLASS_SET_PRICES + 1):
-        p = _next_heaviest(weights, allowed, first, seen)
-        if p < 0 or weights[p] + free < threshold:
+        p = first + int(np.argmax(bounds))
+        if bounds[p - first] == -np.inf or bounds[p - first] < threshold:
             break
         if scanned == CLASS_SET_PRICES:
             # All that are left share the bound of one that blocks nothing.
-            left = allowed[first:] & ~seen & (weights[first:] + free >= threshold)
-            out[first:][left] = weights[first:][left] + free + slack
+            left = (bounds >= threshold) & (bounds > -np.inf)
+            out[first:][left] = bounds[left] + slack
+            p = first + int(np.argmax(np.where(left, weights[first:], -np.inf)))
             blocked[:] = False
         else:
             _block(oracle, p, blocked)
+        bounds[p - first] = -np.inf
         _matrix(oracle, weights, allowed, forced, blocked, square, ranks, entry)
         _, rank, value = maximum_arborescence(square, ranks, reduced)
         if rank < n_forced:

@@ -110,7 +110,7 @@ def _promising(model: Model, node: Node, point: Point, reach: float) -> Node:
         model.oracle, point.gradient, node.allowed, node.forced, node.n_forced, choice
     )
     # Not the largest price: that of a parent set of the class can be far above what its structures weigh.
-    near = node.allowed & (_prices(model, node, point, -np.inf) >= heaviest - reach)
+    near = node.allowed & (_prices(model, node, point, heaviest - reach) >= heaviest - reach)
     n = int(point.counts[VERTICES])
     near[point.vertices[:n].ravel()] = True
     return node._replace(allowed=near & node.allowed)

@@ -10,7 +10,7 @@ from click.testing import CliRunner, Result
 from milpbn.cli.app import app
 
 #: Solves that end in a moment.
-QUICK = ("--backend", "highs", "--threads", "1", "--time-limit", "60")
+QUICK = ("--backend", "highs", "--threads", "1", "--time-limit", "300")
 
 
 def run(*arguments: object) -> Result:

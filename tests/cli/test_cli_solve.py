@@ -226,7 +226,7 @@ def test_a_file_that_cannot_be_written_costs_nothing_else(
     monkeypatch.setattr(Result, "save", remove_then_save)
     files = ["--output", folder / "r.json", "--classifier", tmp_path / "c.json", "--trace", tmp_path / "t"]
     with pytest.warns(MilpbnWarning, match="The search goes on"):
-        done = run("solve", shop / "toy.csv", "--time-limit", "60", *files)
+        done = run("solve", shop / "toy.csv", "--time-limit", "300", *files)
     assert done.exit_code == 2
     assert "r.json" in done.stderr
     assert "optimal" in done.stdout
