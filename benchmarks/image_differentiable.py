@@ -153,7 +153,9 @@ def run(
         results.keep()
         print(key, json.dumps(entry["search"][-1]), flush=True)
     best = int(np.argmin(tried))
-    entry["chosen"] = entry["search"][best]
+    if entry["chosen"] != entry["search"][best]:
+        # Errors of what an earlier, shorter search chose are none of this one's.
+        entry["chosen"], entry["test_errors"] = entry["search"][best], {}
     chosen = DifferentiableTan(**{**entry["chosen"]["options"], "validation": base.validation})
     for seed in options.seeds:
         if str(seed) not in entry["test_errors"]:

@@ -253,14 +253,14 @@ def heaviest_structure(oracle, weights, allowed, forced, n_forced, choice):  # t
     rest = -np.inf
     scanned = 0
     while True:
-        top = np.argmax(bounds)
-        if bounds[top] <= best:
+        x = np.argmax(bounds)
+        if bounds[x] <= best:
             break
         if scanned >= CLASS_SET_SCANS and best > -np.inf:
-            rest = bounds[top]
+            rest = bounds[x]
             break
-        p = oracle.offsets[c] + top
-        bounds[top] = -np.inf
+        p = oracle.offsets[c] + x
+        bounds[x] = -np.inf
         scanned += 1
         value = free
         if scanned > 1 or oracle.first[p + 1] > oracle.first[p]:

@@ -33,8 +33,12 @@ from milpbn.network.structure import Structure, topological_order
 
 #: A part is closed when its bound exceeds the incumbent by at most this share: half of what counts as optimal.
 CLOSE = 5e-7
-#: Splits between two searches near the incumbent, at most.
-MOST_PAUSE = 10.0
+#: Splits between two searches near the incumbent, at most; fewer where samples times entries are at most `SMALL`, and
+#: a search costs a tenth of a split.
+MOST_PAUSE, SMALL_PAUSE, SMALL = 10.0, 2.0, 1e5
+#: The searches go on from a structure that is worse than the one before by so many gammas, on average, at most; and
+#: from the incumbent again once they are worse by ten times that.
+STRAY = 0.1
 
 
 class Tree:
@@ -101,6 +105,11 @@ class Tree:
         self._climbed: set[bytes] = set()
         self._searches = 0
         self._next_search, self._pause = 0.0, 1.0
+        n_samples, n_entries = self.model.tables.codes.shape[1], len(self.model.linear)
+        self._most_pause = SMALL_PAUSE if n_samples * n_entries <= SMALL else MOST_PAUSE
+        self._stray = STRAY * max(1.0, self.model.softening.cap)
+        # Where the searches near the incumbent have got to.
+        self._here = best, self.incumbent
         self._failure: BaseException | None = None
 
     @property
@@ -305,20 +314,25 @@ class Tree:
             self._searches += 1
             self._next_search = splits + self._pause
             rng = np.random.default_rng([self.random_state, 1, self._searches])
-            start = self.best
+            start = self._here[0]
         search = LocalSearch(self.problem, start, parallel=False)
         search.perturb(rng, int(rng.integers(*CHANGES)))
         value = search.climb(rng, self._stopping)
         with self._lock:
+            if value >= self._here[1] - self._stray * rng.exponential():
+                self._here = search.structure, value
+            if self._here[1] < self.incumbent - 10 * self._stray:
+                self._here = self.best, self.incumbent
             if value > self.incumbent + MINIMAL_GAIN:
                 self._pause = 1.0
                 self._take(search.structure, value)
             else:
-                self._pause = min(MOST_PAUSE, self._pause * 1.1)
+                self._pause = min(self._most_pause, self._pause * 1.1)
 
     def _take(self, structure: Structure, value: float) -> None:
         self.best = self._found(structure) or self.best
         self.incumbent = max(self.incumbent, value)
+        self._here = self.best, self.incumbent
 
     def _open(self, number: int, part: Part, point: Point, weights: Weights | None) -> Open | None:
         """Return a part with the decision that will split it, or None if it holds one structure at most."""
