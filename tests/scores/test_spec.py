@@ -50,6 +50,7 @@ def test_round_trip(name: str) -> None:
         ({"gamma": 0.0}, "positive"),
         ({"gamma": float("inf")}, "positive"),
         ({"gamma": float("nan")}, "positive"),
+        ({"gamma": 1e12}, r"at most 1e\+06"),
         ({"name": "mdl", "p": 0.9}, "belong to the scores sm and sbm"),
         ({"name": "hard-margin", "gamma": 1.0}, "belong to the scores sm and sbm"),
         ({"name": "cll", "gamma": 1.0}, "belong to the scores sm and sbm, not to cll"),
