@@ -36,8 +36,8 @@ CLOSE = 5e-7
 #: Splits between two searches near the incumbent, at most; fewer where samples times entries are at most `SMALL`, and
 #: a search costs a tenth of a split.
 MOST_PAUSE, SMALL_PAUSE, SMALL = 10.0, 2.0, 1e5
-#: The searches go on from a structure that is worse than the one before by so many gammas, on average, at most; and
-#: from the incumbent again once they are worse by ten times that.
+#: There the searches go on from a structure that is worse than the one before by so many gammas, on average, at most;
+#: and from the incumbent again once they are worse by ten times that. Elsewhere they never go on from a worse one.
 STRAY = 0.1
 
 
@@ -106,8 +106,9 @@ class Tree:
         self._searches = 0
         self._next_search, self._pause = 0.0, 1.0
         n_samples, n_entries = self.model.tables.codes.shape[1], len(self.model.linear)
-        self._most_pause = SMALL_PAUSE if n_samples * n_entries <= SMALL else MOST_PAUSE
-        self._stray = STRAY * max(1.0, self.model.softening.cap)
+        small = n_samples * n_entries <= SMALL
+        self._most_pause = SMALL_PAUSE if small else MOST_PAUSE
+        self._stray = STRAY * max(1.0, self.model.softening.cap) if small else 0.0
         # Where the searches near the incumbent have got to.
         self._here = best, self.incumbent
         self._failure: BaseException | None = None
