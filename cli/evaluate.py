@@ -12,7 +12,7 @@ from milpbn.errors import InputError
 
 if TYPE_CHECKING:
     from milpbn.data import Dataset
-    from milpbn.network import Classifier, Evaluation, PseudoClassifier
+    from milpbn.network import Evaluation, TableClassifier
 
 
 def row_options(command: Verb) -> Verb:
@@ -76,11 +76,7 @@ def evaluate(
 
 
 def read_rows(
-    classifier: Classifier | PseudoClassifier,
-    data: str,
-    split: str | None,
-    weights: str | None,
-    data_dir: str | None,
+    classifier: TableClassifier, data: str, split: str | None, weights: str | None, data_dir: str | None
 ) -> tuple[Dataset, str]:
     """Return the chosen rows, encoded, and which they are."""
     from milpbn.data import read_samples
@@ -97,7 +93,7 @@ def read_rows(
     return read_samples(frame, classifier.variables, weights=weights, name=loaded.name), rows
 
 
-def _gamma(classifier: Classifier | PseudoClassifier) -> float | None:
+def _gamma(classifier: TableClassifier) -> float | None:
     """Return the gamma that the classifier was learnt with, as far as its file says."""
     score = getattr(classifier, "provenance", {}).get("score")
     gamma = score.get("gamma") if isinstance(score, dict) else None

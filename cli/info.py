@@ -12,7 +12,7 @@ from milpbn.cli.options import TableOptions, table_options
 from milpbn.cli.sections import verb
 
 if TYPE_CHECKING:
-    from milpbn.network import Classifier, PseudoClassifier
+    from milpbn.network import TableClassifier
 
 
 @verb(short_help="Show what a file holds.")
@@ -116,7 +116,7 @@ def _describe_classifier(path: str) -> str:
     return "\n".join(lines + _describe_variables(classifier))
 
 
-def _describe_variables(classifier: Classifier | PseudoClassifier) -> list[str]:
+def _describe_variables(classifier: TableClassifier) -> list[str]:
     """Return a line per variable: states, kind and parents."""
     names = [variable.name for variable in classifier.variables]
     lines = []

@@ -137,7 +137,10 @@ def _learn(
         [data, run.bound, *own_inputs],
     )
     if run.classifier is not None and not learner.is_network:
-        raise _no_classifier_file(learner)
+        raise InputError(
+            f"The model of {learner.name} is no Bayesian network over the variables, and a classifier file holds "
+            "nothing else; leave --classifier out."
+        )
 
     from milpbn import interrupts
     from milpbn.cli.solve import show_notes
@@ -196,13 +199,6 @@ def _learn(
     if run.classifier is not None:
         assert isinstance(learned.predictor, Classifier | PseudoClassifier)
         save_classifier(learned.predictor, run.classifier)
-
-
-def _no_classifier_file(learner: type[Learner]) -> InputError:
-    return InputError(
-        f"The model of {learner.name} is no Bayesian network over the variables, and a classifier file holds "
-        "nothing else; leave --classifier out."
-    )
 
 
 def _document(

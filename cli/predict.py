@@ -14,7 +14,7 @@ from milpbn.cli.sections import verb
 
 if TYPE_CHECKING:
     from milpbn.data import Dataset
-    from milpbn.network import Classifier, PseudoClassifier
+    from milpbn.network import TableClassifier
 
 
 @verb(short_help="Predict the classes of samples.")
@@ -62,9 +62,7 @@ def predict(
         atomic_write_text(output, text.getvalue())
 
 
-def _rows(
-    classifier: Classifier | PseudoClassifier, samples: Dataset, proba: bool, joint: bool
-) -> Iterator[list[object]]:
+def _rows(classifier: TableClassifier, samples: Dataset, proba: bool, joint: bool) -> Iterator[list[object]]:
     """Yield the header and one row per sample: the class, then what was asked for, class by class."""
     import numpy as np
 

@@ -80,21 +80,38 @@ class TraceFile:
         try:
             self._file = open(path, "w", encoding="utf-8")  # noqa: SIM115  # open for the whole run
         except OSError as error:
-            raise InputError(f"The trace file {path} cannot be written ({error.strerror}).") from None
+            raise self._refusal(path, error) from None
+        self._path = path
         self._written = 0
 
     def update(self, trace: Iterable[TracePoint]) -> None:
-        """Append what is new."""
+        """Append what is new.
+
+        Raises
+        ------
+        InputError
+            If the file can no longer be written.
+        """
         points = list(trace)
-        for seconds, objective, bound in points[self._written :]:
-            line = {"seconds": round(seconds, 6), "incumbent": objective, "bound": bound}
-            self._file.write(json.dumps(line) + "\n")
-        self._written = len(points)
-        self._file.flush()
+        try:
+            for seconds, objective, bound in points[self._written :]:
+                line = {"seconds": round(seconds, 6), "incumbent": objective, "bound": bound}
+                self._file.write(json.dumps(line) + "\n")
+            self._written = len(points)
+            self._file.flush()
+        except OSError as error:
+            raise self._refusal(self._path, error) from None
 
     def close(self) -> None:
-        """Close the file."""
-        self._file.close()
+        """Close the file; errors as of `update`."""
+        try:
+            self._file.close()
+        except OSError as error:
+            raise self._refusal(self._path, error) from None
+
+    @staticmethod
+    def _refusal(path: str | os.PathLike[str], error: OSError) -> InputError:
+        return InputError(f"The trace file {os.fspath(path)} cannot be written ({error.strerror}).")
 
 
 def _threads(count: int | None) -> str:

@@ -50,7 +50,7 @@ class RunFiles:
 
         What cannot be written is warned of once, and tried again later.
         """
-        failures = self._try(lambda: self._append(trace))
+        failures = _try(lambda: self._append(trace))
         begun = time.monotonic()
         wanted = self._options.output is not None or self._options.certificate is not None
         if wanted and begun - self._saved > self._save_every:
@@ -64,7 +64,7 @@ class RunFiles:
 
     def finish(self, trace: Sequence[TracePoint], result: Result, arrays: dict[str, Any] | None) -> list[str]:
         """Write everything for the last time; return a sentence for each file that could not be written."""
-        return self._save(result, arrays) + self._try(lambda: self._append(trace), self._close)
+        return self._save(result, arrays) + _try(lambda: self._append(trace), self._close)
 
     def _append(self, trace: Sequence[TracePoint]) -> None:
         if self._trace is not None:
@@ -81,17 +81,15 @@ class RunFiles:
             actions.append(lambda: result.save(output))
         if certificate is not None and arrays is not None:
             actions.append(lambda: save_certificate(certificate, certificate_header(result), arrays))
-        return self._try(*actions)
+        return _try(*actions)
 
-    def _try(self, *actions: Callable[[], None]) -> list[str]:
-        """Do one thing after the other, whatever fails; return what could not be written."""
-        failures = []
-        for action in actions:
-            try:
-                action()
-            except InputError as error:
-                failures.append(str(error))
-            except OSError as error:  # of the trace, which is no file of its own at every write
-                path = os.fspath(self._options.trace or "")
-                failures.append(f"The trace file {path} cannot be written ({error.strerror or error}).")
-        return list(dict.fromkeys(failures))
+
+def _try(*actions: Callable[[], None]) -> list[str]:
+    """Do one thing after the other, whatever fails; return what could not be written."""
+    failures = []
+    for action in actions:
+        try:
+            action()
+        except InputError as error:
+            failures.append(str(error))
+    return list(dict.fromkeys(failures))

@@ -63,7 +63,7 @@ class Session:
         self.node_count: int | None = None
         self.source = ""
         self.error: MilpbnError | None = None
-        #: Why the run was told to stop: "time", "gap" or "user"; None while it was not.
+        #: Why the run was told to stop: "time", "gap" or "user", after its result "end"; None while it was not.
         self.stopped: str | None = None
         self._started = started
         self._deadline = deadline
@@ -163,7 +163,7 @@ class Session:
                 self._record()
 
     def _contradicts(self, bound: float, source: str) -> bool:
-        """Whether the incumbent disproves a bound: then no bound is known, and the run ends with an error."""
+        """Return whether the incumbent disproves a bound; if so no bound is known, and the run ends with an error."""
         assert self.objective is not None
         if bound >= self.objective - CONTRADICTION[source] * max(1.0, abs(self.objective)):
             return False

@@ -59,6 +59,8 @@ def solve(
         If data or options are unusable, the solver is missing, or memory would not suffice.
     SolverError
         If the solver fails.
+    NotSavedError
+        If a file could not be written at the end; it holds the result.
 
     Examples
     --------

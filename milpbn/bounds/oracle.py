@@ -322,7 +322,8 @@ def price_entries(
     ranks, entry = np.empty((n, n), dtype=np.int64), np.empty((n, n), dtype=np.int64)
     blocked = np.zeros(n, dtype=bool)
     slack += 2 * rounding_slack(n, _largest(weights[:first], allowed))
-    threshold -= slack
+    # Finite, so that it tells what has no structure, or was looked at, from all else.
+    threshold = max(threshold - slack, float(np.finfo(np.float64).min))
     _matrix(oracle, weights, allowed, forced, blocked, square, ranks, entry)
     _, rank, free = maximum_arborescence(square, ranks, reduced)
     if rank < n_forced:
@@ -333,11 +334,11 @@ def price_entries(
     _class_bounds(oracle, weights, allowed, square, reduced, free, bounds)
     for scanned in range(CLASS_SET_PRICES + 1):
         p = first + int(np.argmax(bounds))
-        if bounds[p - first] == -np.inf or bounds[p - first] < threshold:
+        if bounds[p - first] < threshold:
             break
         if scanned == CLASS_SET_PRICES:
             # All that are left share the bound of one that blocks nothing.
-            left = (bounds >= threshold) & (bounds > -np.inf)
+            left = bounds >= threshold
             out[first:][left] = bounds[left] + slack
             p = first + int(np.argmax(np.where(left, weights[first:], -np.inf)))
             blocked[:] = False

@@ -259,7 +259,7 @@ class Tree:
                 return [], False
             bound = float(point.numbers[BOUND])
             self.chooser.learn(opened.decision, inside, opened.share, opened.bound - bound)
-            weights = self._weights(point)
+            own = weights = self._weights(point)
             if bound > opened.bound:
                 bound, weights = opened.bound, opened.weights
             child = None
@@ -270,7 +270,7 @@ class Tree:
                     gone = deletable(self.model, node, point, incumbent)
                     if len(gone):
                         half.allowed[gone] = False
-                        notes.append(self._deletion(number, self._weights(point), gone))
+                        notes.append(self._deletion(number, own, gone))
                 child = self._open(number, half, point, weights)
                 if child is None:
                     bound, weights = self._only_structure(half, point)

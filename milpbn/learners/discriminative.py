@@ -185,32 +185,43 @@ class MarginLearner(DiscriminativeLearner):
         folds = stratified_folds(merged.y, _n_folds(merged), control.random_state)
         limit = None if control.time_limit is None else SELECTION_SHARE * control.time_limit
         selection = replace(control, report=lambda line: None, time_limit=limit)
+        trial = selection
+        if limit is not None:
+            trial = replace(selection, time_limit=limit / (len(GAMMA_GRID) * len(folds)))
         stopping = selection.watch()
-        right = dict.fromkeys(GAMMA_GRID, 0.0)
+        right = np.zeros(len(GAMMA_GRID))
         tried = 0.0
         for train, held_out in folds:
-            rest, test = merged.take(train), merged.take(held_out)
-            families = None if stopping() else self._families(rest, selection)
-            here, searched = {}, False
-            for gamma in GAMMA_GRID:
-                if families is None or stopping():
-                    break
-                trial = selection
-                if limit is not None:
-                    trial = replace(selection, time_limit=limit / (len(GAMMA_GRID) * len(folds)))
-                learned = replace(self, gamma=gamma)._learn(rest, families, trial, trial.watch())
-                hits = learned.predictor.predict(test) == np.array(learned.predictor.classes)[test.y]
-                here[gamma] = float(test.weights[hits].sum())
-                searched = searched or learned.details["arcs"] > 0 or not learned.details["stopped_early"]
-            if len(here) < len(GAMMA_GRID) or not searched:
+            test = merged.take(held_out)
+            hits = self._hits(merged.take(train), test, trial, stopping)
+            if hits is None:
                 break
+            right += hits
             tried += float(test.weights.sum())
-            for gamma in GAMMA_GRID:
-                right[gamma] += here[gamma]
-        rates = {g: hits / tried for g, hits in right.items()} if tried else {}
+        rates = dict(zip(GAMMA_GRID, (right / tried).tolist(), strict=True)) if tried else {}
         for gamma, rate in rates.items():
             control.report(f"gamma = {gamma:g}: accuracy {100 * rate:.2f} % in cross-validation")
         return rates
+
+    def _hits(
+        self, data: Dataset, test: Dataset, trial: Control, stopping: Callable[[], bool]
+    ) -> list[float] | None:
+        """Return for every gamma of the grid the weight of the test rows classified correctly, learnt from `data`.
+
+        None if there was no time for all, or for any search to get anywhere.
+        """
+        if stopping():
+            return None
+        families = self._families(data, trial)
+        hits, searched = [], False
+        for gamma in GAMMA_GRID:
+            if stopping():
+                return None
+            learned = replace(self, gamma=gamma)._learn(data, families, trial, trial.watch())
+            right = learned.predictor.predict(test) == np.array(learned.predictor.classes)[test.y]
+            hits.append(float(test.weights[right].sum()))
+            searched = searched or learned.details["arcs"] > 0 or not learned.details["stopped_early"]
+        return hits if searched else None
 
 
 def _n_folds(data: Dataset) -> int:

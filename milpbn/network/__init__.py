@@ -4,7 +4,7 @@
 `evaluate` counts how well; `files` and `structure_files` read and write both.
 """
 
-from milpbn.network.classifier import Classifier
+from milpbn.network.classifier import Classifier, TableClassifier
 from milpbn.network.cpt import Cpt, class_log_joint, fit_cpts
 from milpbn.network.evaluation import Evaluation, evaluate
 from milpbn.network.files import load_any_classifier, load_classifier, save_classifier
@@ -19,6 +19,7 @@ __all__ = [
     "Evaluation",
     "PseudoClassifier",
     "Structure",
+    "TableClassifier",
     "class_log_joint",
     "evaluate",
     "fit_cpts",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
@@ -66,8 +67,47 @@ def encode(source: Source, variables: tuple[Variable, ...]) -> Dataset:
     return source
 
 
+class TableClassifier(ABC):
+    """What classifiers made of one table per variable share; they compare classes by sums of log-probabilities.
+
+    Attributes
+    ----------
+    variables : tuple of Variable, length V = N + 1
+        Features first, the class variable last.
+    cpts : tuple of Cpt, length V
+        One table per variable.
+    """
+
+    variables: tuple[Variable, ...]
+    cpts: tuple[Cpt, ...]
+
+    @property
+    def classes(self) -> tuple[str, ...]:
+        """Labels of the classes, in the order of the columns of the log-joint."""
+        return self.variables[-1].states
+
+    def encode(self, source: Source) -> Dataset:
+        """Return samples as codes into this classifier's states; see `milpbn.network.classifier.encode`."""
+        return encode(source, self.variables)
+
+    @abstractmethod
+    def predict_log_joint(self, source: Source) -> NDArray[np.float64]:
+        """Return the sums of log-probabilities of all classes in nats, shape (M, C)."""
+
+    def predict(self, source: Source) -> NDArray[np.object_]:
+        """Return the label of each sample's best class, shape (M,); ties go to the first class."""
+        labels = np.array(self.classes, dtype=object)
+        return labels[self.predict_log_joint(source).argmax(axis=1)]
+
+    def unknown_count(self, source: Source) -> dict[str, int]:
+        """Return how many values of each feature have no state, features without any left out."""
+        data = self.encode(source)
+        counts = (data.X == UNKNOWN).sum(axis=0)
+        return {v.name: int(n) for v, n in zip(self.variables, counts, strict=False) if n}
+
+
 @dataclass(frozen=True, eq=False)
-class Classifier:
+class Classifier(TableClassifier):
     """A Bayesian network over N features and the class variable.
 
     Attributes
@@ -133,15 +173,6 @@ class Classifier:
         cpts = tuple(fit_cpts(data, structure, smoothing))
         return cls(data.variables, structure, cpts, float(smoothing), {**recorded, **(provenance or {})})
 
-    @property
-    def classes(self) -> tuple[str, ...]:
-        """Labels of the classes, in the order of the columns of the log-joint."""
-        return self.variables[-1].states
-
-    def encode(self, source: Source) -> Dataset:
-        """Return samples as codes into this classifier's states; see `milpbn.network.classifier.encode`."""
-        return encode(source, self.variables)
-
     def predict_log_joint(self, source: Source) -> NDArray[np.float64]:
         """Return log P(c, z_m) in nats, shape (M, C)."""
         data = self.encode(source)
@@ -150,14 +181,3 @@ class Classifier:
     def predict_proba(self, source: Source) -> NDArray[np.float64]:
         """Return P(c | z_m), shape (M, C); uniform where every class has probability 0."""
         return np.exp(log_posterior(self.predict_log_joint(source)))
-
-    def predict(self, source: Source) -> NDArray[np.object_]:
-        """Return the label of each sample's most probable class, shape (M,); ties go to the first class."""
-        labels = np.array(self.classes, dtype=object)
-        return labels[self.predict_log_joint(source).argmax(axis=1)]
-
-    def unknown_count(self, source: Source) -> dict[str, int]:
-        """Return how many values of each feature have no state, features without any left out."""
-        data = self.encode(source)
-        counts = (data.X == UNKNOWN).sum(axis=0)
-        return {v.name: int(n) for v, n in zip(self.variables, counts, strict=False) if n}

@@ -12,10 +12,9 @@ from scipy.special import ndtri
 
 from milpbn.data.dataset import UNKNOWN, Dataset
 from milpbn.errors import InputError
-from milpbn.network.classifier import Classifier, Predictor, Source
+from milpbn.network.classifier import Predictor, Source, TableClassifier
 from milpbn.network.jsonable import json_safe
 from milpbn.network.margins import log_margins, log_posterior, soft_margin
-from milpbn.network.pseudo import PseudoClassifier
 
 #: Two-sided 95 % quantile of the standard normal distribution, 1.96.
 Z_95 = float(ndtri(0.975))
@@ -106,15 +105,13 @@ def _require_weight(data: Dataset) -> None:
         )
 
 
-def evaluate(
-    classifier: Classifier | PseudoClassifier, source: Source, gamma: float | None = None
-) -> Evaluation:
+def evaluate(classifier: TableClassifier, source: Source, gamma: float | None = None) -> Evaluation:
     """Evaluate a classifier on labelled samples.
 
     Parameters
     ----------
-    classifier : Classifier or PseudoClassifier
-        The classifier. Margins and losses of the latter are those of its tables' log-probabilities.
+    classifier : TableClassifier
+        The classifier. Margins and losses of a pseudo-TAN are those of its tables' log-probabilities.
     source : Dataset, pandas.DataFrame, str or path-like
         Samples, see `Classifier.encode`. Rows with an unknown class label are left out and counted.
     gamma : float, optional

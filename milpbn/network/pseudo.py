@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from milpbn.data.dataset import UNKNOWN, Dataset, Variable
+from milpbn.data.dataset import Variable
 from milpbn.errors import InputError
 from milpbn.network.checks import ROW_SUM_TOLERANCE, check_variables
-from milpbn.network.classifier import Classifier, Source
+from milpbn.network.classifier import Source, TableClassifier
 from milpbn.network.cpt import Cpt, class_log_joint
 from milpbn.network.structure import Structure
 
@@ -21,7 +21,7 @@ FORMAT, VERSION = "milpbn-pseudo-classifier", 1
 
 
 @dataclass(frozen=True, eq=False)
-class PseudoClassifier:
+class PseudoClassifier(TableClassifier):
     """One table per variable; classes are compared by the sum of the tables' log-probabilities.
 
     Attributes
@@ -59,19 +59,6 @@ class PseudoClassifier:
             if not (cpt.table >= 0).all() or not np.allclose(sums, 1, rtol=0, atol=ROW_SUM_TOLERANCE):
                 raise InputError(f"The table of {variable.name!r} has a row that is no distribution.")
 
-    @property
-    def classes(self) -> tuple[str, ...]:
-        """Labels of the classes, in the order of the columns of the log-joint."""
-        return self.variables[-1].states
-
-    def encode(self, source: Source) -> Dataset:
-        """Return samples as codes into this classifier's states; see `Classifier.encode`."""
-        # A classifier of the same variables reads them alike, whatever its tables are.
-        uniform = [np.full(v.n_states, 1.0 / v.n_states) for v in self.variables]
-        cpts = tuple(Cpt(i, (), table) for i, table in enumerate(uniform))
-        names = [v.name for v in self.variables]
-        return Classifier(self.variables, Structure.empty(names), cpts).encode(source)
-
     def predict_log_joint(self, source: Source) -> NDArray[np.float64]:
         """Return the sums of log-probabilities of all classes in nats, shape (M, C).
 
@@ -81,16 +68,6 @@ class PseudoClassifier:
         data = self.encode(source)
         # Of the structure only the names are read.
         return class_log_joint(data.codes, Structure.empty(data.names), self.cpts, len(self.classes))
-
-    def predict(self, source: Source) -> NDArray[np.object_]:
-        """Return the label of each sample's best class, shape (M,); ties go to the first class."""
-        labels = np.array(self.classes, dtype=object)
-        return labels[self.predict_log_joint(source).argmax(axis=1)]
-
-    def unknown_count(self, source: Source) -> dict[str, int]:
-        """Return how many values of each feature have no state; see `Classifier.unknown_count`."""
-        counts = (self.encode(source).X == UNKNOWN).sum(axis=0)
-        return {v.name: int(n) for v, n in zip(self.variables, counts, strict=False) if n}
 
     def to_dict(self) -> dict[str, Any]:
         """Return the classifier as JSON values."""
