@@ -15,7 +15,7 @@ import json
 import time
 from pathlib import Path
 
-from image_differentiable import RESULTS, load
+from images import RESULTS, load
 
 from milpbn.atomic import atomic_write_text
 from milpbn.learners.base import Control

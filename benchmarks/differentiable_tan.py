@@ -21,7 +21,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
-from image_differentiable import FOLDS, RESULTS, load
+from images import DISCRETISED, RESULTS, load
 from numpy.typing import NDArray
 
 from milpbn.atomic import atomic_write_text
@@ -103,7 +103,7 @@ def measure(data: Dataset, structure: str, batch_size: int, repeats: int) -> dic
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--data-dir", type=Path, required=True, help="folder of *-discretised.npz")
-    parser.add_argument("--data", nargs="+", choices=FOLDS, default=list(FOLDS))
+    parser.add_argument("--data", nargs="+", choices=DISCRETISED, default=DISCRETISED)
     parser.add_argument("--repeats", type=int, default=7)
     parser.add_argument("--output", type=Path, default=RESULTS / "differentiable-tan-speed.json")
     options = parser.parse_args()

@@ -2,10 +2,8 @@
 
     python benchmarks/image_heuristics.py --data-dir DIR [--data usps mnist-subsampled] [--learners tan-omi-mm ...]
 
-DIR holds usps-discretised.npz (R20's split) and mnist's four files as they are distributed. Its images are scaled to
-14 x 14, by averaging 2 x 2 pixels (`mnist`) or by taking every second pixel of every second row (`mnist-subsampled`,
-which is what reproduces P11), and discretised by MDLP on the training images. Two settings: `paper` (scores by
-5-fold cross-validation, zero probabilities replaced by 1e-5) and `laplace` (scores on the training rows, smoothing 1).
+DIR holds what `images.py` says. Two settings: `paper` (scores by 5-fold cross-validation, zero probabilities replaced
+by 1e-5) and `laplace` (scores on the training rows, smoothing 1).
 Gamma is chosen once per data set and setting, by tan-omi-mm in cross-validation on the training rows.
 Every run is written at once to results/learners/images-discriminative.json; runs that are there are not repeated.
 """
@@ -13,23 +11,17 @@ Every run is written at once to results/learners/images-discriminative.json; run
 from __future__ import annotations
 
 import argparse
-import gzip
 import json
 import resource
 import time
 from dataclasses import fields
-from functools import cache
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from image_differentiable import load as load_discretised
-from numpy.typing import NDArray
+from images import RESULTS, load
 
 from milpbn.atomic import atomic_write_text
-from milpbn.data.dataset import Dataset, Variable
-from milpbn.data.mdlp import mdlp_cuts
-from milpbn.data.variables import interval_labels
+from milpbn.data.dataset import Dataset
 from milpbn.learners.annealing import Annealing
 from milpbn.learners.base import Control
 from milpbn.learners.discriminative import DiscriminativeLearner, MarginLearner
@@ -39,7 +31,6 @@ from milpbn.learners.order_based import OrderLikelihood, OrderMargin, OrderRate
 from milpbn.learners.tan import tan_structure
 from milpbn.network import Classifier, Structure, evaluate
 
-RESULTS = Path(__file__).resolve().parent.parent / "results" / "learners" / "images-discriminative.json"
 SETTINGS: dict[str, dict[str, Any]] = {
     "paper": {"evaluation": "cv", "zero_probability": 1e-5},
     "laplace": {"evaluation": "train", "smoothing": 1.0},
@@ -77,41 +68,6 @@ PAPER = {
     },
 }
 PAPER["mnist-subsampled"] = PAPER["mnist"]
-
-
-def read_idx(path: Path) -> NDArray[np.uint8]:
-    """Return the array in a gzipped file of mnist's format: its rank in byte 3, then its sizes, then bytes."""
-    content = gzip.decompress(path.read_bytes())
-    sizes = np.frombuffer(content, dtype=">u4", count=content[3], offset=4)
-    return np.frombuffer(content, dtype=np.uint8, offset=4 + 4 * len(sizes)).reshape(sizes.astype(int))
-
-
-def mnist(folder: Path, name: str) -> tuple[Dataset, Dataset]:
-    """Return training and test images, 14 x 14, discretised by MDLP on the training images."""
-    images, labels = {}, {}
-    for part in ("train", "t10k"):
-        pixels = read_idx(folder / f"{part}-images-idx3-ubyte.gz").astype(float)
-        blocks = pixels.reshape(-1, 14, 2, 14, 2)
-        small = blocks[:, :, 0, :, 0] if name == "mnist-subsampled" else blocks.mean(axis=(2, 4))
-        images[part] = small.reshape(-1, 196)
-        labels[part] = read_idx(folder / f"{part}-labels-idx1-ubyte.gz").astype(np.int32)
-    variables = []
-    codes = {part: np.empty((len(y), 197), dtype=np.int32) for part, y in labels.items()}
-    for j in range(196):
-        cuts = tuple(mdlp_cuts(images["train"][:, j], labels["train"], 10).tolist())
-        variables.append(Variable(f"x{j + 1}", interval_labels(cuts), cuts))
-        for part, own in codes.items():
-            own[:, j] = np.searchsorted(cuts, images[part][:, j], side="left")
-    variables.append(Variable("class", tuple(map(str, range(10)))))
-    for part, own in codes.items():
-        own[:, -1] = labels[part]
-    train, test = (Dataset(name, tuple(variables), own, np.ones(len(own))) for own in codes.values())
-    return train, test
-
-
-@cache
-def load(folder: Path, name: str) -> tuple[Dataset, Dataset]:
-    return load_discretised(folder, name, 1) if name == "usps" else mnist(folder, name)
 
 
 def learn(data: Dataset, name: str, setting: str, gamma: str | float, control: Control) -> dict[str, Any]:
@@ -171,7 +127,7 @@ def main() -> None:
     parser.add_argument("--gamma", type=float, help="desired log-margin in nats, instead of its choice")
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--time-limit", type=float, metavar="SECONDS", help="of each run")
-    parser.add_argument("--output", type=Path, default=RESULTS, metavar="FILE")
+    parser.add_argument("--output", type=Path, default=RESULTS / "images-discriminative.json", metavar="FILE")
     options = parser.parse_args()
     records = json.loads(options.output.read_text()) if options.output.exists() else {}
     warm_up = load(options.data_dir, options.data[0])[0].take(range(100))

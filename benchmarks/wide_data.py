@@ -19,7 +19,7 @@ from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from image_heuristics import load
+from images import load
 
 from milpbn.atomic import atomic_write_text
 from milpbn.learners.base import Control
