@@ -7,6 +7,7 @@ import json
 import click
 
 from milpbn.cli.evaluate import read_rows, row_options
+from milpbn.cli.outputs import check_outputs
 from milpbn.cli.sections import verb
 from milpbn.cli.types import COUNT
 
@@ -17,6 +18,7 @@ from milpbn.cli.types import COUNT
 @click.option("--integer-bits", type=COUNT, help="By default as many as the parameters -log theta need.")
 @click.option("--bits", type=COUNT, default=24, show_default=True, help="Width of the widest format.")
 @row_options
+@click.option("--plot", "picture", metavar="FILE", help="Draw accuracy over bits: .png, .svg or .pdf.")
 @click.option("--json", "as_json", is_flag=True, help="Print the figures as one JSON object.")
 def precision(
     classifier: str,
@@ -26,6 +28,7 @@ def precision(
     split: str | None,
     weights: str | None,
     data_dir: str | None,
+    picture: str | None,
     as_json: bool,
 ) -> None:
     """Store the parameters of CLASSIFIER as fixed-point numbers, and count how often it is right on DATA.
@@ -35,16 +38,23 @@ def precision(
 
     \b
     Example:
-      milpbn precision classifier.json test.csv --integer-bits 12 --bits 24
+      milpbn precision classifier.json test.csv --integer-bits 12 --bits 64 --plot bits.png
     """
+    check_outputs({"--plot": picture}, [classifier, data])
+
     from milpbn.network import evaluate, load_classifier
     from milpbn.network.fixed_point import accuracy_by_width, enough_integer_bits
+    from milpbn.plotting import check_picture, save_widths
 
+    if picture is not None:
+        check_picture(picture)
     loaded = load_classifier(classifier)
     samples, rows = read_rows(loaded, data, split, weights, data_dir)
     whole = enough_integer_bits(loaded) if integer_bits is None else integer_bits
     figures = accuracy_by_width(loaded, samples, whole, bits)
     double = evaluate(loaded, samples).accuracy
+    if picture is not None:
+        save_widths(figures, double, f"{samples.name}: {whole} integer bits", picture)
     if as_json:
         listed = [{"bits": width, "accuracy": share} for width, share in figures]
         document = {"rows": rows, "integer_bits": whole, "double": double, "widths": listed}

@@ -1,8 +1,13 @@
-"""Pictures of a result: the network, and incumbent and bound over time (extra ``[plot]``)."""
+"""Pictures: of a result, the network and incumbent and bound over time; of a classifier, accuracy over bits.
+
+They need the extra ``[plot]``.
+"""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -150,6 +155,41 @@ def plot_trace(result: Result, axes: Axes | None = None) -> Axes:
     return axes
 
 
+def plot_widths(figures: Sequence[tuple[int, float]], double: float, axes: Axes | None = None) -> Axes:
+    """Draw accuracy over bits per parameter, beside that of double precision (figure 2 of P11).
+
+    Parameters
+    ----------
+    figures : sequence of (int, float)
+        Bits and accuracy, as `milpbn.network.fixed_point.accuracy_by_width` returns them.
+    double : float
+        Accuracy with float64 parameters.
+    axes : matplotlib Axes, optional
+        Where to draw; by default in a new figure.
+
+    Returns
+    -------
+    matplotlib Axes
+
+    Raises
+    ------
+    InputError
+        If the extra ``[plot]`` is not installed.
+    """
+    plt = _pyplot()
+    if axes is None:
+        axes = plt.subplots(figsize=(6, 4))[1]
+    bits, accuracies = zip(*figures, strict=True)
+    axes.axhline(100 * double, color=_CLASS, linewidth=1, label="double precision")
+    axes.plot(bits, 100 * np.array(accuracies), color=_FEATURE, marker=".", label="fixed point")
+    axes.set_xlabel("bits per parameter")
+    axes.set_ylabel("accuracy (%)")
+    axes.legend(frameon=False)
+    for side in ("top", "right"):
+        axes.spines[side].set_visible(False)
+    return axes
+
+
 def save_picture(result: Result, path: str | os.PathLike[str]) -> None:
     """Write one picture with the network on the left and the trace on the right.
 
@@ -165,17 +205,40 @@ def save_picture(result: Result, path: str | os.PathLike[str]) -> None:
     InputError
         If the suffix is another, the result has no structure, or the extra ``[plot]`` is missing.
     """
-    if Path(path).suffix.lower() not in SUFFIXES:
-        raise InputError(f"A picture file ends in {', '.join(SUFFIXES)}; {os.fspath(path)!r} does not.")
+    check_picture(path)
     if result.structure is None:
         raise InputError("The result has no structure to draw.")
-    plt = _pyplot()
-    figure, (left, right) = plt.subplots(1, 2, figsize=(13, 5), width_ratios=(1.35, 1))
-    try:
+    figure, (left, right) = _pyplot().subplots(1, 2, figsize=(13, 5), width_ratios=(1.35, 1))
+    with _saved(figure, path):
         plot_structure(result.structure, left)
         plot_trace(result, right)
+
+
+def save_widths(
+    figures: Sequence[tuple[int, float]], double: float, title: str, path: str | os.PathLike[str]
+) -> None:
+    """Write the picture of `plot_widths` with a title; the path and what it raises are as in `save_picture`."""
+    check_picture(path)
+    figure, axes = _pyplot().subplots(figsize=(6, 4))
+    with _saved(figure, path):
+        plot_widths(figures, double, axes)
+        axes.set_title(title)
+
+
+def check_picture(path: str | os.PathLike[str]) -> None:
+    """Raise `InputError` if a file's suffix is none of `SUFFIXES`, or the extra ``[plot]`` is not installed."""
+    if Path(path).suffix.lower() not in SUFFIXES:
+        raise InputError(f"A picture file ends in {', '.join(SUFFIXES)}; {os.fspath(path)!r} does not.")
+    _pyplot()
+
+
+@contextmanager
+def _saved(figure: Any, path: str | os.PathLike[str]) -> Iterator[None]:
+    """Write a figure, whole or not at all, once the block has drawn it."""
+    try:
+        yield
         figure.tight_layout()
         with atomic_path(path) as temporary:
             figure.savefig(temporary, dpi=120)
     finally:
-        plt.close(figure)
+        _pyplot().close(figure)

@@ -13,8 +13,10 @@ from milpbn.network.classifier import Classifier, Source
 from milpbn.network.cpt import class_log_joint
 from milpbn.network.evaluation import accuracy
 
-#: Most bits of a parameter: what float64 holds exactly.
-MOST_BITS = 52
+#: Most bits of a parameter: P11's Q12.52.
+MOST_BITS = 64
+#: Parameters are summed in two parts, below and from this bit on, so that float64 holds both sums exactly.
+_HALF = 32
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,18 +48,26 @@ class FixedPointClassifier:
         """Labels of the classes, in the order of the columns of `costs`."""
         return self.classifier.classes
 
-    def stored(self, probabilities: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return floor(-log theta 2^fraction_bits), at most the largest number; whole numbers, same shape."""
-        largest = 2.0 ** (self.integer_bits + self.fraction_bits) - 1.0
+    def stored(self, probabilities: NDArray[np.float64]) -> NDArray[np.uint64]:
+        """Return floor(-log theta 2^fraction_bits), at most the largest number; uint64 array, same shape."""
+        width = self.integer_bits + self.fraction_bits
         with np.errstate(divide="ignore"):
-            return np.minimum(np.floor(-np.log(probabilities) * 2.0**self.fraction_bits), largest)
+            numbers = np.floor(-np.log(probabilities) * 2.0**self.fraction_bits)
+        within = numbers < 2.0**width
+        return np.where(within, np.where(within, numbers, 0.0).astype(np.uint64), np.uint64(2**width - 1))
 
-    def costs(self, source: Source) -> NDArray[np.int64]:
-        """Return the sum of the stored numbers of every class, int64 array, shape (M, C); the least wins."""
+    def costs(self, source: Source) -> NDArray[np.object_]:
+        """Return the sum of the stored numbers of every class, Python integers, shape (M, C); the least wins."""
         own = self.classifier
         codes = own.encode(source).codes
-        sums = class_log_joint(codes, own.structure, own.cpts, len(own.classes), self.stored)
-        return sums.astype(np.int64)
+        high, low = (
+            class_log_joint(codes, own.structure, own.cpts, len(own.classes), part).astype(np.int64)
+            for part in (
+                lambda table: (self.stored(table) >> _HALF).astype(np.float64),
+                lambda table: (self.stored(table) % 2**_HALF).astype(np.float64),
+            )
+        )
+        return high.astype(object) * 2**_HALF + low
 
     def predict(self, source: Source) -> NDArray[np.object_]:
         """Return the label of each sample's class, shape (M,); ties go to the first class."""

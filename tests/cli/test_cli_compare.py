@@ -84,6 +84,18 @@ def test_precision(tmp_path: Path) -> None:
     assert len(figures["widths"]) == 20
 
 
+def test_precision_draws(tmp_path: Path) -> None:
+    pytest.importorskip("matplotlib")
+    classifier, picture = tmp_path / "classifier.json", tmp_path / "bits.svg"
+    run("learn", "naive-bayes", "instance:corral", "-q", "--classifier", classifier)
+    drawn = run("precision", classifier, "instance:corral", "--bits", "64", "--plot", picture)
+    assert drawn.exit_code == 0, drawn.output
+    assert "bits per parameter" in picture.read_text()
+    text = run("precision", classifier, "instance:corral", "--plot", tmp_path / "bits.txt")
+    assert text.exit_code == 2
+    assert "bits.txt" in text.output
+
+
 def test_precision_refuses(tmp_path: Path) -> None:
     missing = run("precision", tmp_path / "none.json", "instance:corral")
     assert missing.exit_code == 2
@@ -92,7 +104,7 @@ def test_precision_refuses(tmp_path: Path) -> None:
     run("learn", "naive-bayes", "instance:corral", "-q", "--classifier", classifier)
     wide = run("precision", classifier, "instance:corral", "--bits", "100")
     assert wide.exit_code == 2
-    assert "52 bits" in wide.output
+    assert "64 bits" in wide.output
     narrow = run("precision", classifier, "instance:corral", "--bits", "0")
     assert narrow.exit_code == 2
     assert "1 bit" in narrow.output

@@ -1,0 +1,60 @@
+"""Accuracy over bits per parameter on handwritten digits: figure 2 of P11.
+
+    python benchmarks/image_precision.py --data-dir DIR [--data usps mnist-subsampled]
+
+DIR holds what `images.py` says. Classifiers are learnt as P11 did it (the `paper` setting of `image_heuristics.py`, and
+gamma as it was chosen there); their parameters have 12 integer bits, and 64 bits in all at the most. Writes
+results/learners/precision-NAME.json and .png.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+from typing import Any
+
+from image_heuristics import learn
+from images import FOLDS, RESULTS, load
+
+from milpbn.atomic import atomic_write_text
+from milpbn.learners.base import Control
+from milpbn.network import Classifier, evaluate
+from milpbn.network.fixed_point import accuracy_by_width
+from milpbn.plotting import save_widths
+
+#: P11's format is Q12.52.
+INTEGER_BITS, BITS = 12, 64
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--data-dir", type=Path, required=True, metavar="DIR")
+    parser.add_argument("--data", nargs="+", choices=FOLDS, default=["usps", "mnist-subsampled"])
+    parser.add_argument("--learners", nargs="+", default=["naive-bayes", "tan-cmi", "tan-omi-mm"])
+    parser.add_argument("--output-dir", type=Path, default=RESULTS, metavar="DIR")
+    options = parser.parse_args()
+    chosen = json.loads((RESULTS / "images-discriminative.json").read_text())
+    for data in options.data:
+        train, test = load(options.data_dir, data)
+        gamma = chosen[f"{data} paper tan-omi-mm"]["details"]["gamma"]
+        document: dict[str, Any] = {
+            "command": f"python benchmarks/image_precision.py --data-dir DIR --data {data}"
+        }
+        for name in options.learners:
+            classifier: Classifier = learn(train, name, "paper", gamma, Control())["classifier"]
+            double = evaluate(classifier, test).accuracy
+            figures = accuracy_by_width(classifier, test, INTEGER_BITS, BITS)
+            enough = min(bits for bits, share in figures if share >= double - 0.005)
+            document[name] = {"double": double, "bits_within_half_a_point": enough, "widths": figures}
+            print(
+                f"{data} {name}: {100 * double:.2f} %, within half a point from {enough} bits on", flush=True
+            )
+        atomic_write_text(options.output_dir / f"precision-{data}.json", json.dumps(document) + "\n")
+        last = document[options.learners[-1]]
+        title = f"{data}, {options.learners[-1]}: {INTEGER_BITS} integer bits"
+        save_widths(last["widths"], last["double"], title, options.output_dir / f"precision-{data}.png")
+
+
+if __name__ == "__main__":
+    main()
