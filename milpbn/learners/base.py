@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 from milpbn.data.dataset import Dataset
@@ -45,6 +45,16 @@ class Control:
         """Start the clock; the answer says whether to stop."""
         end = None if self.time_limit is None else time.monotonic() + self.time_limit
         return lambda: self.interrupted() or (end is not None and time.monotonic() >= end)
+
+    def clock(self) -> Callable[[], Control]:
+        """Start the clock for work in several parts; the answer says how the next one is to run.
+
+        Its limit is the time that is left, or next to nothing: solvers refuse a limit of 0.
+        """
+        if self.time_limit is None:
+            return lambda: self
+        end = time.monotonic() + self.time_limit
+        return lambda: replace(self, time_limit=max(1e-9, end - time.monotonic()))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
@@ -163,14 +162,12 @@ class MarginLearner(DiscriminativeLearner):
         if self.gamma != "cv":
             learned = super().fit(data, control)
             return replace(learned, details={"gamma": self.gamma, **learned.details})
-        begin = time.monotonic()
+        left = control.clock()
         rates = self._rates(data, control)
         gamma = max(rates, key=lambda g: (round(rates[g], 12), -g), default=gamma_from_p(DEFAULT_P))
         if not rates:
             control.report(f"there was no time to choose gamma; it is {gamma:g}")
-        if control.time_limit is not None:
-            control = replace(control, time_limit=control.time_limit - (time.monotonic() - begin))
-        learned = replace(self, gamma=gamma).fit(data, control)
+        learned = replace(self, gamma=gamma).fit(data, left())
         chosen = {"gamma_rates": {str(g): rate for g, rate in rates.items()}}
         return replace(learned, details={**learned.details, **chosen})
 

@@ -82,13 +82,17 @@ class MultinetLearner(ForestOptions, Learner):
         """
         check_data(data, self.smoothing)
         trees: list[Classifier] = []
+        left = control.clock()
         for c in range(data.n_classes):
             own = data.take(np.flatnonzero(data.y == c))
             above = np.full(data.n_features, -1, dtype=np.int64)
             if own.n_samples:
                 features = replace(own, variables=own.variables[:-1], codes=own.X)
+                now = left()
+                if now.time_limit is not None:
+                    now = replace(now, time_limit=now.time_limit / (data.n_classes - c))
                 try:
-                    above, _ = self.grow(features, self.smoothing, control, conditional=False, root=0)
+                    above, _ = self.grow(features, self.smoothing, now, conditional=False, root=0)
                 except InputError as error:
                     label = data.variables[-1].states[c]
                     raise InputError(f"The tree of the class {label!r} cannot be learnt: {error}") from None

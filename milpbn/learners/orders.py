@@ -118,9 +118,10 @@ class OrderSearch(Decomposable):
     def search(self, data: Dataset, control: Control) -> Found:
         """Return the best structure; its score is in the details."""
         values: list[float] = []
+        left = control.clock()
 
         def learn(rows: Dataset, max_parents: int) -> Structure:
-            problem = problem_of(rows, self.additive_spec(max_parents), control)
+            problem = problem_of(rows, self.additive_spec(max_parents), left())
             choice = best_for_order(problem.candidates, problem.linear, order)
             values.append(float(problem.linear[choice].sum()))
             return problem.candidates.structure(choice)

@@ -68,3 +68,15 @@ def test_an_interrupt_leaves_a_classifier(name: str) -> None:
     data = random_data(3, n_features=4, n_samples=40)
     learned = get_learner(name)().fit(data, Control(interrupted=lambda: True))
     assert learned.structure is not None
+
+
+def test_parts_of_a_fit_share_its_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = 50.0
+    monkeypatch.setattr("milpbn.learners.base.time.monotonic", lambda: now)
+    left = Control(time_limit=8.0, random_state=3).clock()
+    now = 53.0
+    assert (left().time_limit, left().random_state) == (5.0, 3)
+    now = 60.0
+    assert 0 < (left().time_limit or 0) < 1e-6
+    control = Control()
+    assert control.clock()() is control

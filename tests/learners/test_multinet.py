@@ -10,6 +10,7 @@ import pytest
 from learner_cases import duplicated, log_joint
 from running import dataset, random_data
 
+from milpbn.learners.base import Control
 from milpbn.learners.chow_liu import ChowLiu
 from milpbn.learners.multinet import Multinet, MultinetLearner
 
@@ -102,3 +103,19 @@ def test_copies_are_weights() -> None:
         a = MultinetLearner(penalty=penalty).fit(weighted)
         b = MultinetLearner(penalty=penalty).fit(copied)
         np.testing.assert_allclose(log_joint(a, weighted), log_joint(b, weighted), atol=1e-10)
+
+
+def test_all_classes_share_the_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    limits: list[float] = []
+    grow = MultinetLearner.grow
+
+    def watched(self, data, smoothing, control, **options):
+        limits.append(control.time_limit)
+        return grow(self, data, smoothing, control, **options)
+
+    monkeypatch.setattr(MultinetLearner, "grow", watched)
+    data = random_data(6, n_features=3, n_samples=60, n_classes=3)
+    MultinetLearner().fit(data, Control(time_limit=3000.0))
+    assert len(limits) == 3
+    # The last one gets all that the others left.
+    assert limits == pytest.approx([1000.0, 1500.0, 3000.0], rel=0.05)
