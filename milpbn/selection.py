@@ -15,7 +15,7 @@ from milpbn.backends.registry import automatic, get_backend
 from milpbn.data import Dataset, Table, read_table, stratified_folds, validation_split
 from milpbn.data.dataset import UNKNOWN
 from milpbn.data.folds import Split
-from milpbn.errors import InputError
+from milpbn.errors import InputError, NotSavedError
 from milpbn.network.structure import Structure
 from milpbn.options import Options
 from milpbn.progress import wants_progress
@@ -166,7 +166,10 @@ def select(
                     own = problem if p is None else problem.with_gamma(gamma_from_p(p))
                     trial = replace(chosen, time_limit=seconds, start=start, **_SILENT)
                     run = Run(own, train, trial, backend, version, constraints or Constraints(), now)
-                    result = run.result()
+                    try:
+                        result = run.result()
+                    except NotSavedError as error:  # the final solve will say so, if it still is so
+                        result = error.result
                     start = result.structure
                     tally = tallies.setdefault((max_parents, p), _Tally())
                     tally.add(result, held_out)
@@ -274,6 +277,11 @@ def solve_selected(
     -------
     Result
         With the `Selection` as ``selection``.
+
+    Raises
+    ------
+    NotSavedError
+        If a file could not be written; its result has the selection, too.
     """
     began = time.monotonic() if started is None else started
     source = data if isinstance(data, Table | Dataset) else read_table(data)
@@ -295,10 +303,19 @@ def solve_selected(
         # Only to score the chosen structure on all training rows, and to bound it.
         began = time.monotonic()
         options["time_limit"] = INTERRUPTED_SECONDS
-    result = solve(source, final, constraints=constraints, started=began, **options)
+    failures: list[str] = []
+    try:
+        result = solve(source, final, constraints=constraints, started=began, **options)
+    except NotSavedError as error:
+        failures, result = [str(error)], error.result
     if chosen.interrupted and result.reason == "feasible":
         result = replace(result, limit="user")
     result = replace(result, selection=chosen.to_dict())
     if options.get("output") is not None:
-        result.save(options["output"])
+        try:
+            result.save(options["output"])
+        except InputError as error:
+            failures.append(str(error))
+    if failures:
+        raise NotSavedError(failures[0], result)
     return result

@@ -8,7 +8,7 @@ from running import random_data
 
 import milpbn
 from milpbn import selection
-from milpbn.errors import InputError
+from milpbn.errors import InputError, NotSavedError
 from milpbn.selection import select, solve_selected
 
 QUICK = {"threads": 1, "verbose": False}
@@ -70,6 +70,19 @@ def test_the_output_holds_every_trials_incumbent(tmp_path):
     trial = milpbn.Result.load(path)
     assert trial.structure is not None
     assert trial.data.samples == 32
+
+
+def test_a_file_that_cannot_be_written_loses_nothing(monkeypatch, tmp_path):
+    def refuse(self, path):
+        raise InputError(f"{path} cannot be written.")
+
+    monkeypatch.setattr(milpbn.Result, "save", refuse)
+    data, path = random_data(5, n_samples=40), tmp_path / "r.json"
+    with pytest.raises(NotSavedError, match="cannot be written") as caught:
+        solve_selected(data, milpbn.Score(), p_values=(0.6, 0.99), output=path, **QUICK)
+    result = caught.value.result
+    assert result.structure is not None
+    assert len(result.selection["trials"]) == 4
 
 
 def test_an_interrupt_keeps_the_trials_made(monkeypatch):
