@@ -33,8 +33,9 @@ STRUCTURES = ("naive-bayes", "chow-liu", "random", "subset", "all", "heuristic",
 #: Share of the training rows that configurations are compared on.
 HELD_OUT = 0.2
 #: First: gammas in nats and learning rates, on the first structure; then lambdas with the best pair; then structures,
-#: or, where there is one only, schedules.
-GAMMAS, RATES, LAMBDAS = (1.0, 3.0, 10.0, 30.0), (1e-2, 3e-2), (30.0, 100.0, 300.0)
+#: or, where there is one only, schedules. An earlier grid went from gamma 1 to 30 and from lambda 30 to 300; most of
+#: its choices lay at gamma 30 or lambda 30.
+GAMMAS, RATES, LAMBDAS = (10.0, 30.0, 100.0), (1e-2, 3e-2), (30.0, 10.0, 100.0)
 #: Configurations of a search in all.
 MOST = 20
 
@@ -44,8 +45,8 @@ def next_configuration(
 ) -> DifferentiableTan | None:
     """Return the learner to try next, from the errors of those before it; None at the end.
 
-    Eight of `GAMMAS` x `RATES` with the first of `LAMBDAS`, two with the other ones, on the first of `variants`; then
-    the best of these ten on up to ten more of them.
+    Six of `GAMMAS` x `RATES` with the first of `LAMBDAS`, two with the other ones, on the first of `variants`; then
+    the best of these eight on up to twelve more of them.
     """
     found = list(variants(structure, k, base))
     pairs = list(product(GAMMAS, RATES))
