@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from milpbn.cli.options import TableOptions, table_options
 from milpbn.cli.sections import verb
+from milpbn.errors import InputError
 
 if TYPE_CHECKING:
     from milpbn.bounds.verify import Verification
@@ -18,17 +20,17 @@ if TYPE_CHECKING:
 @click.argument("data")
 @click.option(
     "--certificate",
-    required=True,
     metavar="FILE",
-    help="What milpbn solve --certificate wrote in the same run.",
+    help="What milpbn solve --certificate wrote in the same run; not with a certificate as RESULT.",
 )
 @table_options
-def verify(result: str, data: str, certificate: str, table: TableOptions) -> None:
+def verify(result: str, data: str, certificate: str | None, table: TableOptions) -> None:
     """Check that a certificate proves the bound of RESULT, a result.json, on DATA.
 
-    Everything is computed anew from the data, by other code than the search's: the score of the structure, and
-    a bound for every part of the search space. Give the table's options as in the run. The exit code is 0 if all
-    of it holds, and 2, with a sentence on what does not, if not.
+    Everything is computed anew from the data, by other code than the search's: the score of the structure, a bound
+    for every part of the search space, whether the structure is optimal, and the arcs that every optimum has or
+    lacks. RESULT may be the certificate itself, which holds structure and bound, too. Give the table's options as
+    in the run. The exit code is 0 if all of it holds, and 2, with a sentence on what does not, if not.
 
     \b
     Example:
@@ -38,9 +40,14 @@ def verify(result: str, data: str, certificate: str, table: TableOptions) -> Non
     from milpbn.bounds.verify import verify as check
     from milpbn.result import Result
 
-    loaded = Result.load(result)
+    own = Path(result).suffix.lower() == ".npz"
+    if own and certificate is not None:
+        raise InputError("RESULT is a certificate itself; leave out --certificate, or give a result.json.")
+    if not own and certificate is None:
+        raise InputError("Give the certificate of the run: --certificate FILE.")
+    loaded = None if own else Result.load(result)
     dataset = table.read(data).dataset("train")
-    click.echo(describe(check(loaded, certificate, dataset)))
+    click.echo(describe(check(loaded, certificate or result, dataset)))
 
 
 def describe(proved: Verification) -> str:
@@ -56,6 +63,7 @@ def describe(proved: Verification) -> str:
             f"gap        {show_number(gap.absolute)} nats; {show_gap(gap.relative_to_bound)} of the bound",
             f"nodes      {proved.nodes}, of them {proved.leaves} leaves",
             f"deletions  {proved.deletions} parent sets",
+            f"arcs       {proved.arcs_in} in every optimum, {proved.arcs_out} in none",
             f"seconds    {proved.seconds:.2f}",
         ]
     )

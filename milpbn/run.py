@@ -320,14 +320,15 @@ class Run:
     def _known(self, *, final: bool) -> tuple[Result, dict[str, Any] | None]:
         """Return what is known, and the proof's arrays.
 
-        A search may be going on: so the bound comes before its proof, and the proof, whose deletions hold for the
-        incumbents so far, before the incumbent.
+        A search may be going on: so the bound and the arcs come before their proof, and the proof, whose deletions
+        hold for the incumbents so far, before the incumbent.
         """
         bound = self.session.best_bound
+        arcs = None if self.root is None else self.root.proved_arcs()
         arrays = None if self.proof is None else self.proof.arrays()
-        return self._result(bound, final=final), arrays
+        return self._result(bound, arcs, final=final), arrays
 
-    def _result(self, bound: float | None, *, final: bool) -> Result:
+    def _result(self, bound: float | None, arcs: dict[str, list[list[str]]] | None, *, final: bool) -> Result:
         session, outcome = self.session, self.outcome
         structure, objective, _, trace = session.snapshot()
         if bound is not None and objective is not None:
@@ -365,7 +366,7 @@ class Run:
             trace=tuple(trace),
             seed=self.options.random_state,
             nodes=session.node_count,
-            proved=None if self.root is None else self.root.proved_arcs(),
+            proved=arcs,
             detail=self._detail(),
         )
         if self.problem.sample_weights is not None:

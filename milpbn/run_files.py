@@ -76,12 +76,23 @@ class RunFiles:
 
     def _save(self, result: Result, arrays: dict[str, Any] | None) -> list[str]:
         output, certificate = self._options.output, self._options.certificate
-        actions: list[Callable[[], None]] = []
-        if output is not None:
-            actions.append(lambda: result.save(output))
+        unsaved = output is not None
+
+        def save_result() -> None:
+            nonlocal unsaved
+            unsaved = False
+            assert output is not None
+            result.save(output)
+
+        failures = []
         if certificate is not None and arrays is not None:
-            actions.append(lambda: save_certificate(certificate, certificate_header(result), arrays))
-        return _try(*actions)
+            header = certificate_header(result)
+            # The result appears when the certificate, which takes longer, is ready: a kill hardly comes between.
+            with_result = (lambda: failures.extend(_try(save_result))) if unsaved else None
+            failures += _try(lambda: save_certificate(certificate, header, arrays, with_result))
+        if unsaved:
+            failures += _try(save_result)
+        return list(dict.fromkeys(failures))
 
 
 def _try(*actions: Callable[[], None]) -> list[str]:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import os
 import threading
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -24,6 +25,8 @@ from milpbn.result import Result
 
 #: Version of the file format.
 VERSION = 1
+#: Bytes in a certificate for where a deletion, a leaf or a branch belongs.
+PLACE_BYTES = 24
 
 
 @dataclass
@@ -33,6 +36,8 @@ class Proof:
     branches: list[tuple[int, int, int, int, int, int]] = field(default_factory=list)
     deletions: list[tuple[int, Weights, NDArray[np.int32]]] = field(default_factory=list)
     leaves: dict[int, Weights] = field(default_factory=dict)
+    #: Bytes of all arrays.
+    nbytes: int = 0
     #: Held while several notes have to become one.
     lock: threading.RLock = field(default_factory=threading.RLock)
 
@@ -40,17 +45,26 @@ class Proof:
         """Note that no better structure of a node has some entries, by the bound of these weights."""
         with self.lock:
             self.deletions.append((node, weights, entries.astype(np.int32)))
+            self.nbytes += weights.nbytes + 4 * len(entries) + PLACE_BYTES
 
     def branch(self, node: int, decision: Decision, inside: int, outside: int) -> None:
         """Note that a node became two."""
         with self.lock:
-            self.leaves.pop(node, None)
+            self._drop(node)
             self.branches.append((node, *decision, inside, outside))
+            self.nbytes += PLACE_BYTES
 
     def leaf(self, node: int, weights: Weights) -> None:
         """Note the weights that bound a node which has no children."""
         with self.lock:
+            self._drop(node)
             self.leaves[node] = weights
+            self.nbytes += weights.nbytes + PLACE_BYTES
+
+    def _drop(self, node: int) -> None:
+        gone = self.leaves.pop(node, None)
+        if gone is not None:
+            self.nbytes -= gone.nbytes + PLACE_BYTES
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Return the proof as arrays: branches, and the concatenated weights of deletions and leaves."""
@@ -74,9 +88,23 @@ class Proof:
 
 
 def save_certificate(
-    path: str | os.PathLike[str], header: dict[str, Any], arrays: dict[str, NDArray[Any]]
+    path: str | os.PathLike[str],
+    header: dict[str, Any],
+    arrays: dict[str, NDArray[Any]],
+    ready: Callable[[], None] | None = None,
 ) -> None:
     """Write a proof's arrays with a header that says what they prove; atomically.
+
+    Parameters
+    ----------
+    path : path
+        The file.
+    header : dict
+        See `certificate_header`.
+    arrays : dict
+        See `Proof.arrays`.
+    ready : callable, optional
+        Called when all is written, just before the file replaces an older one.
 
     Raises
     ------
@@ -87,6 +115,9 @@ def save_certificate(
     everything: dict[str, Any] = {"header": text, **arrays}
     with atomic_path(path) as temporary, temporary.open("wb") as file:
         np.savez_compressed(file, **everything)
+        file.flush()
+        if ready is not None:
+            ready()
 
 
 def certificate_header(result: Result) -> dict[str, Any]:

@@ -48,7 +48,8 @@ def model_of(problem: Problem) -> Model:
     """Return a problem with margins as the kernels take it.
 
     The slack covers the rounding of the sums in b(lambda): the products over all samples and classes for each of
-    a structure's entries, and the sum over the samples' constant parts.
+    a structure's entries, and the sum over the samples' constant parts; of the sums of weights behind every
+    coefficient; and of the linear terms.
 
     Raises
     ------
@@ -65,7 +66,13 @@ def model_of(problem: Problem) -> Model:
     largest = 2 * float(np.abs(tables.values).max(initial=0.0))
     per_entry = (M * Q + 64) * eps * total * largest
     constant = (M + 64) * eps * total * max(margins.softening.cap, np.log(Q) + 1.0)
-    slack = problem.candidates.n_variables * per_entry + constant
+    per_table = (4 * M + 64) * eps * total
+    slack = problem.candidates.n_variables * (per_entry + per_table) + constant
+    slack += (
+        (M + 64)
+        * eps
+        * float(np.maximum.reduceat(np.abs(problem.linear), problem.candidates.offsets[:-1]).sum())
+    )
     oracle = oracle_of(problem.candidates)
     return Model(tables, margins.softening, oracle, problem.linear, slack, 0.0, problem.column)
 
@@ -232,9 +239,9 @@ class Root:
         gone[choice] = False
         if not gone.any():
             return
-        self.allowed = self.allowed & ~gone
-        if self.proof is not None:
+        if self.proof is not None:  # first: whoever reads what is allowed finds its proof
             self.proof.delete(0, self._weights(), np.flatnonzero(gone))
+        self.allowed = self.allowed & ~gone
 
     def proved_arcs(self) -> dict[str, list[list[str]]]:
         """Return the arcs [parent, child] that every optimum has (``in``) or lacks (``out``), by the deletions.

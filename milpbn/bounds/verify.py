@@ -24,14 +24,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from milpbn.bounds.proof import certificate_header, load_proof
+from milpbn.bounds.proof import load_proof
 from milpbn.bounds.verify_duals import Duals
 from milpbn.bounds.verify_maxima import heaviest, unproved
 from milpbn.bounds.verify_space import EDGE, FORESTS, Space, is_decision, is_empty, left_by, space_of
 from milpbn.data.dataset import Dataset
 from milpbn.errors import InputError
 from milpbn.network.structure import Structure
-from milpbn.result import Gap, Result
+from milpbn.result import Gap, Result, is_optimal
 from milpbn.scores.candidates import Candidates, class_free_alike
 from milpbn.scores.conflicts import resolve
 from milpbn.scores.constraints import Constraints, Rules
@@ -60,6 +60,8 @@ class Verification:
         Parts of the search space, and those that were not split.
     deletions : int
         Deleted parent sets, counted in every part where they were deleted.
+    arcs_in, arcs_out : int
+        Listed arcs that every optimum has, and that none has; all of them proved.
     seconds : float
         Wall-clock time of the check.
     """
@@ -69,6 +71,8 @@ class Verification:
     nodes: int
     leaves: int
     deletions: int
+    arcs_in: int
+    arcs_out: int
     seconds: float
 
     @property
@@ -86,6 +90,8 @@ class _Claim(NamedTuple):
     structure: Mapping[str, Any]
     objective: float
     bound: float
+    optimal: bool
+    arcs: Mapping[str, list[tuple[str, str]]]
 
 
 class _Job(NamedTuple):
@@ -99,14 +105,16 @@ class _Job(NamedTuple):
 
 
 def verify(
-    result: Result | Mapping[str, Any], certificate: str | os.PathLike[str], data: Dataset
+    result: Result | Mapping[str, Any] | None, certificate: str | os.PathLike[str], data: Dataset
 ) -> Verification:
     """Check that a certificate proves a result's bound, and that its structure has the score it claims.
 
+    What a result says is checked with it: that its structure is optimal, and the arcs of every optimum.
+
     Parameters
     ----------
-    result : Result or mapping
-        A result, or its contents as in ``result.json`` or in a certificate's header.
+    result : Result, mapping or None
+        A result, or its contents as in ``result.json``; None for what the certificate itself claims.
     certificate : path
         File of the option ``certificate`` of the same run.
     data : Dataset
@@ -122,8 +130,9 @@ def verify(
         In one sentence what is wrong: with the files, or with the claim.
     """
     began = time.monotonic()
-    claim = _claim(certificate_header(result) if isinstance(result, Result) else result, "The result")
     header, arrays = load_proof(os.fspath(certificate))
+    values = header if result is None else result.to_dict() if isinstance(result, Result) else result
+    claim = _claim(values, "The certificate" if result is None else "The result")
     _same(claim, _claim(header, "The certificate"), data)
     rules, candidates = resolve(claim.constraints, data.names, claim.score)
     objective = _score_of_structure(claim, candidates, rules, data)
@@ -131,12 +140,17 @@ def verify(
     duals = Duals(data.merged, candidates, claim.score, rules)
     check = _Check(claim.bound, objective, tree.space, duals, partial(is_empty, candidates, rules))
     bound = check.run(tree)
+    if claim.optimal and not is_optimal(objective, claim.bound):
+        raise InputError("The result calls its structure optimal, which its bound does not prove.")
+    _check_arcs(claim, candidates, tree)
     return Verification(
         objective,
         max(bound, objective),
         len(tree.children) * 2 + 1,
         len(tree.leaves),
         sum(len(entries) for groups in tree.deletions.values() for _, entries in groups),
+        len(claim.arcs["in"]),
+        len(claim.arcs["out"]),
         time.monotonic() - began,
     )
 
@@ -155,6 +169,11 @@ def _claim(values: Mapping[str, Any], what: str) -> _Claim:
             {str(k): [str(j) for j in v] for k, v in values["structure"].items()},
             float(values["objective"]),
             float(values["bound"]),
+            values.get("status", {}).get("reason") == "optimal",
+            {
+                key: [(str(j), str(i)) for j, i in (values.get("proved") or {}).get(key, ())]
+                for key in ("in", "out")
+            },
         )
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise InputError(f"{what} does not say what it claims in the known form ({error}).") from None
@@ -203,6 +222,27 @@ def _score_of_structure(claim: _Claim, candidates: Candidates, rules: Rules, dat
             f"The claimed bound {claim.bound!r} is below the score {claim.objective!r} of the structure."
         )
     return value
+
+
+def _check_arcs(claim: _Claim, candidates: Candidates, tree: _Tree) -> None:
+    """Refuse arcs that are listed as part of every optimum, or of none, and that the root's deletions do not decide."""
+    left = np.ones(candidates.n_sets, dtype=bool)
+    for _, entries in tree.deletions.get(0, ()):
+        left[entries] = False
+    place = {name: i for i, name in enumerate(candidates.names)}
+    for key, decided in (("in", True), ("out", False)):
+        for parent, child in claim.arcs[key]:
+            if parent not in place or child not in place:
+                raise InputError(
+                    f"The result speaks of the arc {parent} -> {child}, which the data have not."
+                )
+            i = place[child]
+            block = range(candidates.offsets[i], candidates.offsets[i + 1])
+            if any((place[parent] in candidates.flat[p]) != decided for p in block if left[p]):
+                every = "every optimum has" if decided else "no optimum has"
+                raise InputError(
+                    f"The result says that {every} the arc {parent} -> {child}, which the certificate does not prove."
+                )
 
 
 class _Tree:

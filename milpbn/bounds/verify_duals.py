@@ -75,7 +75,8 @@ class Duals:
         Terms linear in eta.
     slack : float
         Nats that rounding can take from a bound: sums of M R products (P12 (13); R rows a sample) for each of a
-        structure's entries, each wrong by half an ulp of all that is summed, and the sum of the constant parts.
+        structure's entries, each wrong by half an ulp of all that is summed, and the sum of the constant parts; the
+        four sums of at most M weights that a coefficient is made of; the linear terms.
     """
 
     def __init__(self, data: Dataset, candidates: Candidates, score: Score, rules: Rules) -> None:
@@ -112,6 +113,8 @@ class Duals:
         entries = float(np.maximum.reduceat(largest, self._blocks).sum())
         self.slack = _EPS * total * ((M * R / 2 + R + 64) * entries)
         self.slack += _EPS * total * (M / 2 + R + 64) * max(self.cap, np.log(R + 1) + 1)
+        self.slack += _EPS * total * (4 * M + 64) * (c + 1)
+        self.slack += _EPS * (M + 64) * float(np.maximum.reduceat(np.abs(self.linear), self._starts).sum())
         # A slice has room beside it for as many dual weights as coefficients.
         per_sample = 8 * R * max(len(self.entries), 64)
         step = max(1, SLICE_BYTES // per_sample)
@@ -129,22 +132,22 @@ class Duals:
         features = tuple(j for j in parents if j != len(data.variables) - 1)
         above, n_above = states(data, features)
         n_h = np.bincount(above * C + data.y, data.weights, n_above * C).reshape(n_above, C)
+        # Sums over the other classes, and no differences from the sum over all: weights may be of very different size.
+        rest_of = 1.0 - np.eye(C)
         if i == len(data.variables) - 1:
             cell, counts = above, n_h
             whole = n_h.sum(axis=1, keepdims=True)
             rest, r = whole, 2 if self.binary else C
-            others, other_rest = whole - n_h, whole
+            others, other_rest = n_h @ rest_of, whole
         else:
             r = int(data.n_states[i])
             cell, size = above * r + data.codes[:, i], n_above * r
             counts = np.bincount(cell * C + data.y, data.weights, size * C).reshape(size, C)
             rest = np.repeat(n_h, r, axis=0)
-            others = counts.sum(axis=1, keepdims=True) - counts
-            other_rest = rest.sum(axis=1, keepdims=True) - rest
+            others, other_rest = counts @ rest_of, rest @ rest_of
         table = np.log((counts + a) / (rest + a * r))
         if self.binary:
-            # Differences of sums of weights may be negative by rounding.
-            table = table - np.log((np.maximum(others, 0) + a) / (np.maximum(other_rest, 0) + a * r))
+            table = table - np.log((others + a) / (other_rest + a * r))
         return cell.astype(np.int32), table
 
     def _coefficients(self, samples: slice) -> NDArray[np.float64]:

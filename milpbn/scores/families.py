@@ -211,6 +211,17 @@ def family_tables(
     return FamilyTables(np.stack(codes), true, rows, strides, sizes, columns, domain_of, start, values)
 
 
+def sums_of_others(counts: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return in each column the sum of a row's other columns, shape as `counts`.
+
+    Nothing is subtracted: between weights of very different size a difference would be nothing but rounding errors.
+    """
+    sums = np.zeros_like(counts)
+    sums[:, 1:] = np.cumsum(counts[:, :-1], axis=1)
+    sums[:, :-1] += np.cumsum(counts[:, :0:-1], axis=1)[:, ::-1]
+    return sums
+
+
 class _Domain:
     """The counts n(x_D, c) over some features D."""
 
@@ -239,12 +250,11 @@ class _Domain:
             rest_above = above
         else:
             above, states = self._without(child), self.shape[self.members.index(child)]
-            rest_above = np.maximum(above.sum(axis=1, keepdims=True) - above, 0.0)
+            rest_above = sums_of_others(above)
         own = np.log(self.counts + a) - np.log(above + a * states)
         if not binary:
             return own
-        rest = np.maximum(self.counts.sum(axis=1, keepdims=True) - self.counts, 0.0)
-        other = np.log(rest + a) - np.log(rest_above + a * states)
+        other = np.log(sums_of_others(self.counts) + a) - np.log(rest_above + a * states)
         # One cell per joint state and true class, the class varying fastest.
         pairs = np.zeros((own.size, 2))
         pairs[:, 1] = (other - own).ravel()

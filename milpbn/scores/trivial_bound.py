@@ -7,7 +7,7 @@ import numpy as np
 from milpbn.scores.problem import Problem
 from milpbn.scores.products import best_margins
 
-#: Share of the bound's magnitude that is added for rounding; sums of some 1e7 doubles stay far below it.
+#: Share of all that is summed, in absolute value, that is added for rounding; sums of some 1e7 doubles stay below it.
 ROUNDING = 1e-10
 #: With more coefficients than this the bound is gamma times M.
 MOST_COEFFICIENTS = 500_000_000
@@ -27,12 +27,14 @@ def trivial_bound(problem: Problem) -> float:
     """
     candidates = problem.candidates
     starts = candidates.offsets[:-1]
-    total = float(np.maximum.reduceat(problem.linear, starts).sum())
+    terms = np.maximum.reduceat(problem.linear, starts)
+    total, size = float(terms.sum()), float(np.abs(terms).sum())
     if problem.curve is not None:
-        total -= problem.curve.correction(problem.curve.range(candidates)[0])
+        correction = problem.curve.correction(problem.curve.range(candidates)[0])
+        total, size = total - correction, size + abs(correction)
     margins = problem.margins
     if margins is None:
-        return total + ROUNDING * max(1.0, abs(total))
+        return total + ROUNDING * max(1.0, size)
     owner = candidates.variable[margins.columns]
     variables, first = np.unique(owner, return_index=True)
     # A variable that can also choose a set without coefficients can choose 0.
@@ -47,5 +49,5 @@ def trivial_bound(problem: Problem) -> float:
         best = np.minimum(best, 0.0)
     elif margins.gamma is not None:
         best = np.minimum(best, margins.gamma)
-    total += float(best.min() if margins.smallest else margins.weights @ best)
-    return total + ROUNDING * max(1.0, abs(total))
+    weights = np.eye(1, len(best), int(best.argmin()))[0] if margins.smallest else margins.weights
+    return total + float(weights @ best) + ROUNDING * max(1.0, size + float(weights @ np.abs(best)))

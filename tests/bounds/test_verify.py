@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from running import optimum, random_data
+from running import all_choices, optimum, random_data
 
 from milpbn import solve
 from milpbn.bounds.proof import Proof, certificate_header, load_proof, save_certificate
@@ -330,6 +330,49 @@ def test_false_claims_are_refused(case, tmp_path):
     refused(path, {**header, "structure": cyclic}, data, "cycle")
     refused(path, {**header, "structure": {"X1": ["nobody"]}}, data, "'nobody'")
     refused(path, {**header, "structure": {"X1": ["X2", "X3", "C"]}}, data, "rule out")
+
+
+def test_what_a_result_says_of_optima_is_checked(tmp_path):
+    path = tmp_path / "proof.npz"
+    data = random_data(4, n_features=5, n_samples=40)
+    result = proved(data, Score(p=0.9), path, root_only=True)
+    refused(
+        path, replace(result, reason="optimal", limit=None), data, "optimal, which its bound does not prove"
+    )
+    listed = {key: [tuple(arc) for arc in arcs] for key, arcs in result.proved.items()}
+    assert listed["out"]
+    assert verify(result, path, data).arcs_out == len(listed["out"])
+    names = data.names
+    for arc in ((j, i) for j in names for i in names if i != j):
+        for key, words in (("in", "every optimum has the arc"), ("out", "no optimum has the arc")):
+            more = replace(result, proved={**listed, key: [*listed[key], arc]})
+            if arc in listed[key]:
+                assert verify(more, path, data).arcs_in == len(more.proved["in"])
+            else:
+                refused(path, more, data, words)
+    refused(path, replace(result, proved={"in": [("X1", "nobody")]}), data, "which the data have not")
+
+
+def test_a_certificate_speaks_for_itself(case, tmp_path):
+    data, result, header, arrays = case
+    path = write(tmp_path / "c.npz", header, arrays)
+    assert verify(None, path, data).bound == verify(result, path, data).bound
+    write(path, {**header, "bound": result.objective - 1.0}, arrays)
+    refused(path, None, data, "below the score")
+
+
+@pytest.mark.parametrize("name", ["sm", "sbm", "cll"])
+def test_weights_of_very_different_size(name, tmp_path):
+    """No tolerance: what is proved is at least the best structure's score, whatever rounding does."""
+    score = Score(name=name, gamma=None if name == "cll" else 30.0, smoothing=1e-6)
+    for seed in range(4, 8):
+        weights = 10.0 ** np.random.default_rng(seed).uniform(-3, 5, 30)
+        data = replace(random_data(seed, n_features=2, n_samples=30), weights=weights)
+        problem = build_problem(data, score)
+        best = max(problem.rescore(problem.candidates.structure(c)) for c in all_choices(problem.candidates))
+        result = proved(data, score, tmp_path / "proof.npz")
+        assert verify(result, tmp_path / "proof.npz", data).bound >= best
+        assert result.bound >= best
 
 
 def test_a_bound_that_is_not_proved_is_refused(tmp_path):

@@ -40,7 +40,14 @@ def test_a_proved_result_is_verified(proof: Path) -> None:
     assert done.stdout.startswith("verified")
     assert f"incumbent  {result['objective']:.6f}\n" in done.stdout
     words = [line.split()[0] for line in done.stdout.splitlines()]
-    assert words == ["verified", "incumbent", "bound", "gap", "nodes", "deletions", "seconds"]
+    assert words == ["verified", "incumbent", "bound", "gap", "nodes", "deletions", "arcs", "seconds"]
+
+
+def test_a_certificate_is_verified_without_its_result(proof: Path) -> None:
+    done = run("verify", proof / "proof.npz", proof / "toy.csv")
+    assert done.exit_code == 0, done.output
+    assert done.stdout.splitlines()[:4] == verified(proof).stdout.splitlines()[:4]
+    refused(verified(proof, result=proof / "proof.npz"), "leave out --certificate")
 
 
 def refused(done, words: str) -> None:
