@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any
 
@@ -18,11 +18,15 @@ from milpbn.data.dataset import Dataset, Variable
 from milpbn.errors import InputError
 from milpbn.learners.base import Control, Learned, Learner, setting
 from milpbn.network.classifier import Source, encode
-from milpbn.selection import validation_parts
+from milpbn.selection import SELECTION_SHARE, validation_parts
 
 #: P12, section 6: all combinations of the kernel's width and the trade-off factor.
 SIGMAS = tuple(2.0**k for k in range(-5, 6))
 COSTS = tuple(2.0**k for k in range(-3, 6))
+#: Between the outermost of both, in powers of 2.
+MIDDLE = (1.0, 2.0)
+#: Beyond this and its inverse the kernel of any data is constant, or no more than the identity.
+SMALLEST = 1e-6
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,8 +101,8 @@ class Svm(Learner):
     def __post_init__(self) -> None:
         for name in ("cost", "sigma"):
             value = getattr(self, name)
-            if value is not None and not 0 < value < np.inf:
-                raise InputError(f"{name} must be a positive number, got {value}.")
+            if value is not None and not SMALLEST <= value <= 1 / SMALLEST:
+                raise InputError(f"{name} must lie between {SMALLEST:g} and {1 / SMALLEST:g}, got {value}.")
 
     def fit(self, data: Dataset, control: Control = Control()) -> Learned:
         """Choose the parameters and fit on all rows.
@@ -115,6 +119,8 @@ class Svm(Learner):
                 SIGMAS if self.sigma is None else (self.sigma,), COSTS if self.cost is None else (self.cost,)
             )
         )
+        # From the middle of the grid outwards: with little time only extreme machines would be known.
+        grid.sort(key=lambda pair: abs(np.log2(pair[0] / MIDDLE[0])) + abs(np.log2(pair[1] / MIDDLE[1])))
         chosen = grid[0]
         details: dict[str, Any] = {}
         if len(grid) > 1:
@@ -133,13 +139,15 @@ class Svm(Learner):
 def _validate(
     data: Dataset, grid: Sequence[tuple[float, float]], control: Control
 ) -> tuple[tuple[float, float], dict[str, Any]]:
-    """Return the pair with the most weight classified correctly on held-out rows; the first of equals.
+    """Return the pair with the most weight classified correctly on held-out rows; of equals the first in the grid.
 
-    A pair counts once it was tried on all parts; when time is over, the best of those wins.
+    A pair counts once it was tried on all parts; when its share of the time is over, the best of those wins.
     """
+    if control.time_limit is not None:
+        control = replace(control, time_limit=SELECTION_SHARE * control.time_limit)
     stopping = control.watch()
     parts = validation_parts(data.y, control.random_state)
-    best, right = grid[len(grid) // 2], -1.0
+    best, right = grid[0], -1.0
     tried = 0
     with Parallel(n_jobs=control.n_jobs, prefer="threads") as workers:
         for pair in grid:
@@ -156,7 +164,8 @@ def _validate(
             if share > right:
                 best, right = pair, share
                 control.report(f"sigma = {pair[0]:g}, C = {pair[1]:g}: {100 * share:.2f} % on held-out rows")
-    return best, {"validation_accuracy": None if tried == 0 else right, "tried": tried}
+    accuracy = None if tried == 0 else right
+    return best, {"validation_accuracy": accuracy, "tried": tried, "stopped_early": tried < len(grid)}
 
 
 def _right(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import product
 
 import numpy as np
 import pytest
@@ -12,7 +13,8 @@ from sklearn.svm import SVC
 from milpbn.data.dataset import UNKNOWN
 from milpbn.errors import InputError
 from milpbn.learners.base import Control
-from milpbn.learners.svm import Svm, fit_machine, indicators
+from milpbn.learners.svm import COSTS, SIGMAS, Svm, fit_machine, indicators
+from milpbn.selection import validation_parts
 
 
 @pytest.fixture
@@ -39,16 +41,48 @@ def test_weights_are_copies(data):
     assert a == pytest.approx(b, abs=1e-2)
 
 
+def test_the_grid_is_p12s():
+    assert [np.log2(v) for v in SIGMAS] == list(range(-5, 6))
+    assert [np.log2(v) for v in COSTS] == list(range(-3, 6))
+
+
 def test_validation_chooses(data):
     told: list[str] = []
-    learned = Svm().fit(data, Control(report=told.append))
+    learned = Svm().fit(data, Control(report=told.append, random_state=3))
     assert learned.structure is None
     assert learned.details["tried"] == 99
-    assert 0 < learned.details["validation_accuracy"] <= 1
+    assert not learned.details["stopped_early"]
+    shares = {}
+    for sigma, cost in product(SIGMAS, COSTS):
+        right = total = 0.0
+        for fit, held in validation_parts(data.y, 3):
+            machine = SVC(C=cost, gamma=0.5 / sigma**2).fit(indicators(data)[fit], data.y[fit])
+            right += (machine.predict(indicators(data)[held]) == data.y[held]).sum()
+            total += len(held)
+        shares[sigma, cost] = right / total
+    best = max(shares.values())
+    assert len(set(shares.values())) > 5
+    assert learned.details["validation_accuracy"] == pytest.approx(best)
+    assert shares[learned.details["sigma"], learned.details["cost"]] == pytest.approx(best)
     again = Svm(sigma=learned.details["sigma"], cost=learned.details["cost"]).fit(data)
     assert (again.predictor.predict(data) == learned.predictor.predict(data)).all()
     assert "tried" not in again.details
     assert told
+
+
+def test_a_limit_leaves_the_middle_of_the_grid(data):
+    asked = 0
+
+    def interrupted() -> bool:
+        nonlocal asked
+        asked += 1
+        return asked > 40
+
+    learned = Svm().fit(data, Control(interrupted=interrupted))
+    assert 0 < learned.details["tried"] < 20
+    assert learned.details["stopped_early"]
+    assert 0.2 < learned.details["sigma"] < 5
+    assert 0.4 < learned.details["cost"] < 10
 
 
 def test_no_time_still_gives_a_machine(data):
@@ -65,8 +99,11 @@ def test_values_without_a_state(data):
 
 
 def test_refusals(data):
-    with pytest.raises(InputError, match="cost"):
-        Svm(cost=0.0)
+    for cost in (0.0, 1e300, float("nan")):
+        with pytest.raises(InputError, match="cost"):
+            Svm(cost=cost)
+    with pytest.raises(InputError, match="sigma"):
+        Svm(sigma=1e-200)
     with pytest.raises(InputError, match="one class"):
         Svm().fit(data.take(np.flatnonzero(data.y == 0)))
 
