@@ -1,10 +1,13 @@
-"""The time limit, where no incumbent exists yet that a run could fall back on."""
+"""The time limit: where no incumbent exists yet that a run could fall back on, and where options are chosen first."""
 
 from __future__ import annotations
 
 import time
 
 from milpbn.errors import NoIncumbentError
+
+#: Share of the time limit that choosing options by validation may take, before the work with what was chosen.
+SELECTION_SHARE = 0.5
 
 
 def check_deadline(deadline: float | None, doing: str) -> None:

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from milpbn.backends.registry import automatic, get_backend
+from milpbn.clock import SELECTION_SHARE
 from milpbn.data import Dataset, Table, read_table, stratified_folds, validation_split
 from milpbn.data.dataset import UNKNOWN
 from milpbn.data.folds import Split
@@ -31,8 +32,8 @@ from milpbn.solving import solve
 LARGE, VALIDATION_SHARE, FOLDS = 1000, 0.2, 5
 #: P12 chooses the number of parents from these.
 MAX_PARENTS_GRID = (1, 2)
-#: Share of the time limit that the selection may take; without a limit every trial gets so many seconds.
-SELECTION_SHARE, TRIAL_SECONDS = 0.5, 60.0
+#: Without a time limit every trial gets so many seconds.
+TRIAL_SECONDS = 60.0
 #: Seconds for the answer after the user has stopped the selection.
 INTERRUPTED_SECONDS = 2.0
 

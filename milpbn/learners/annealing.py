@@ -7,6 +7,7 @@ Pattern Recognition 46(2), 2013. The schedule of temperatures is this module's o
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar
@@ -34,8 +35,8 @@ class Annealing(MarginLearner):
     """Give a random feature a random other feature parent, or none, and accept losses with a falling probability.
 
     A change that makes the score fall by L nats is accepted with probability exp(-L / T). T falls geometrically over
-    all steps, from the mean effect of some random changes of the start to a thousandth of that. The best structure
-    met is the answer, so that it is never worse than the start.
+    all steps, or over the time limit where that ends first, from the mean effect of some random changes of the start
+    to a thousandth of that. The best structure met is the answer, so that it is never worse than the start.
     """
 
     name: ClassVar[str] = "annealing-mm"
@@ -58,6 +59,7 @@ class Annealing(MarginLearner):
             raise InputError(f"temperature must be a positive finite number of nats, got {self.temperature}.")
 
     def _search(self, score: ChangingScore, control: Control, stopping: Callable[[], bool]) -> Found:
+        begun = time.monotonic()
         rng = np.random.default_rng(control.random_state)
         forest = _Forest(score)
         if self.start == "tan":
@@ -77,7 +79,10 @@ class Annealing(MarginLearner):
                 continue
             logits = forest.changed(*change)
             loss = score.value - score.at(logits)
-            temperature = first * COOLED ** (step / self.steps)
+            cooled = step / self.steps
+            if control.time_limit:  # a search that is stopped while it is hot would have found nothing
+                cooled = max(cooled, (time.monotonic() - begun) / control.time_limit)
+            temperature = first * COOLED ** min(1.0, cooled)
             if loss > 0 and rng.random() >= math.exp(-loss / temperature):
                 continue
             accepted += 1

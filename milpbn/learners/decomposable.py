@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
+from milpbn.clock import SELECTION_SHARE
 from milpbn.data.dataset import Dataset
 from milpbn.errors import InputError
 from milpbn.learners.base import Control, setting
@@ -97,7 +98,7 @@ def problem_of(data: Dataset, score: Score, control: Control) -> Problem:
 
 
 def choose_max_parents(
-    learn: Callable[[Dataset, int], Structure],
+    learn: Callable[[Dataset, int, Control], Structure],
     data: Dataset,
     most: int,
     share: float,
@@ -109,7 +110,7 @@ def choose_max_parents(
     Parameters
     ----------
     learn : callable
-        From data and max_parents to a structure.
+        From data and max_parents to a structure, in the time that the control allows.
     data : Dataset
         Training data.
     most : int
@@ -119,7 +120,7 @@ def choose_max_parents(
     smoothing : float
         Laplace constant of the parameters that are compared, above 0.
     control : Control
-        Seed of the split, and who is told.
+        Seed of the split, and who is told. All numbers together get a share of the time.
 
     Returns
     -------
@@ -137,8 +138,12 @@ def choose_max_parents(
         return most, {}
     fit, held = hold_out(data, share, smoothing, control.random_state)
     values: dict[int, float] = {}
-    for count in range(1, max(1, min(most, data.n_features)) + 1):
-        classifier = Classifier.fit(fit, learn(fit, count), smoothing)
+    counts = range(1, max(1, min(most, data.n_features)) + 1)
+    each = control
+    if control.time_limit is not None:
+        each = replace(control, time_limit=SELECTION_SHARE * control.time_limit / len(counts))
+    for count in counts:
+        classifier = Classifier.fit(fit, learn(fit, count, each), smoothing)
         values[count] = log_joint(held, classifier) / float(held.weights.sum())
         control.report(f"max_parents {count}: {values[count]:.6f} nats per held-out row")
     best = 1 + int(np.argmax(list(values.values())))

@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from milpbn.clock import SELECTION_SHARE
 from milpbn.data.dataset import Dataset
 from milpbn.data.folds import stratified_folds
 from milpbn.errors import InputError
@@ -25,8 +26,6 @@ from milpbn.threads import threads_used
 FOLDS = 5
 #: Values that gamma is chosen from, in nats. P11 says only that lambda = 1 / gamma is cross-validated.
 GAMMA_GRID = (1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0)
-#: Share of a time limit that the choice of gamma may take.
-SELECTION_SHARE = 0.5
 
 
 @dataclass(frozen=True)

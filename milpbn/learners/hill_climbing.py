@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -225,28 +225,35 @@ class HillClimbing(Decomposable):
     patience: int = setting(20, "Changes without a new best structure before the search ends.")
     holdout: float = setting(0.0, "Share of the rows held out to choose max_parents; 0 does not choose.")
 
+    def unused(self) -> Mapping[str, str]:
+        """Return the options that change nothing; see `Learner.unused`."""
+        return {**super().unused(), **({"patience": "tabu 0"} if self.tabu == 0 else {})}
+
     def search(self, data: Dataset, control: Control) -> Found:
         """Return the best structure met; its score is in the details."""
         if self.start not in ("naive-bayes", "empty"):
             raise InputError(f"The start is naive-bayes or empty, not {self.start!r}.")
         if self.tabu < 0 or self.patience < 0:
             raise InputError("tabu and patience are numbers of changes, at least 0.")
-        stopping = control.watch()
+        left = control.clock()
         self.additive_spec()
         first = (Structure.empty if self.start == "empty" else Structure.naive_bayes)(data.names)
-        steps = 0
+        steps, stopped = 0, False
 
-        def learn(rows: Dataset, max_parents: int) -> Structure:
-            nonlocal steps
+        def learn(rows: Dataset, max_parents: int, limits: Control) -> Structure:
+            nonlocal steps, stopped
+            stopping = limits.watch()
             score = self.additive_spec(max_parents)
             climber = Climber(FamilyScores(rows, score), score, first, stopping)
             found, steps = climb(
                 climber, tabu=self.tabu, patience=self.patience, stopping=stopping, report=control.report
             )
+            stopped = stopping()
             return found
 
         most, chosen = choose_max_parents(
             learn, data, self.max_parents, self.holdout, self.smoothing, control
         )
-        structure = learn(data, most)
-        return structure, {"score": rescore(data, structure, self.spec()), "changes": steps, **chosen}
+        structure = learn(data, most, left())
+        value = rescore(data, structure, self.spec())
+        return structure, {"score": value, "changes": steps, "stopped_early": stopped, **chosen}

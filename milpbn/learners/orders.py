@@ -120,7 +120,7 @@ class OrderSearch(Decomposable):
         values: list[float] = []
         left = control.clock()
 
-        def learn(rows: Dataset, max_parents: int) -> Structure:
+        def learn(rows: Dataset, max_parents: int, _: Control) -> Structure:
             problem = problem_of(rows, self.additive_spec(max_parents), left())
             choice = best_for_order(problem.candidates, problem.linear, order)
             values.append(float(problem.linear[choice].sum()))
@@ -131,7 +131,7 @@ class OrderSearch(Decomposable):
         most, chosen = choose_max_parents(
             learn, data, self.max_parents, self.holdout, self.smoothing, control
         )
-        structure = learn(data, most)
+        structure = learn(data, most, control)
         return structure, {"score": values[-1], "order": [data.names[i] for i in order], **chosen}
 
 

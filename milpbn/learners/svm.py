@@ -14,11 +14,12 @@ from scipy.sparse import csr_array
 from sklearn.preprocessing import OneHotEncoder
 from sklearn.svm import SVC
 
+from milpbn.clock import SELECTION_SHARE
 from milpbn.data.dataset import Dataset, Variable
 from milpbn.errors import InputError
 from milpbn.learners.base import Control, Learned, Learner, setting
 from milpbn.network.classifier import Source, encode
-from milpbn.selection import SELECTION_SHARE, validation_parts
+from milpbn.selection import validation_parts
 
 #: P12, section 6: all combinations of the kernel's width and the trade-off factor.
 SIGMAS = tuple(2.0**k for k in range(-5, 6))

@@ -53,6 +53,22 @@ def test_long_annealing_beats_hill_climbing_on_average() -> None:
     assert max(gains) > 1.0
 
 
+def test_a_limit_cools_it_down(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With a clock that goes on by a second a look, 300 of a million steps are all there is time for."""
+    now = 0.0
+
+    def monotonic() -> float:
+        nonlocal now
+        now += 1.0
+        return now
+
+    data = random_data(19, n_features=6, n_samples=60)
+    monkeypatch.setattr("milpbn.learners.annealing.time.monotonic", monotonic)
+    learned = Annealing(steps=1_000_000, gamma=2.0).fit(data, Control(time_limit=600.0))
+    assert learned.details["final_score"] > learned.details["start_score"] + 1.0
+    assert learned.details["stopped_early"]
+
+
 def test_the_seed_decides() -> None:
     data = random_data(19, n_features=6, n_samples=60)
     runs = {

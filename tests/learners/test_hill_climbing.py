@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import numpy as np
 import oracle
@@ -154,6 +154,24 @@ def test_hold_out_chooses_max_parents() -> None:
     assert max(learned.details["held_out"].values()) == learned.details["held_out"][str(chosen)]
     assert learned.structure is not None
     assert max(len(p) for p in learned.structure.parents) == chosen
+
+
+def test_the_choice_of_max_parents_leaves_time_for_the_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    limits: list[float | None] = []
+    watch = Control.watch
+
+    def watched(self: Control) -> Callable[[], bool]:
+        limits.append(self.time_limit)
+        return watch(self)
+
+    monkeypatch.setattr(Control, "watch", watched)
+    data = random_data(8, n_features=4, n_samples=60)
+    learned = HillClimbing(score="ll", max_parents=4, holdout=0.3).fit(data, Control(time_limit=800.0))
+    assert limits[:4] == [100.0] * 4
+    assert limits[4] == pytest.approx(800.0, rel=0.1)
+    assert not learned.details["stopped_early"]
+    assert HillClimbing().fit(data, Control(interrupted=lambda: True)).details["stopped_early"]
+    assert HillClimbing(tabu=0).unused().keys() >= {"patience"}
 
 
 @pytest.mark.parametrize(

@@ -44,6 +44,9 @@ class GradientLearner(Learner):
             idle["lambda_"] = f"loss {self.loss}"
         if self.loss not in ("lm", "hyb"):
             idle |= {"gamma": f"loss {self.loss}", "eta": f"loss {self.loss}"}
+        if self.epochs == 0:
+            trained = ("loss", "lambda_", "gamma", "eta", "batch_size", "learning_rate", "validation")
+            idle |= dict.fromkeys(trained, "epochs 0")
         return idle
 
     def training(self) -> Training:
