@@ -12,7 +12,7 @@ from milpbn.cli.options import ScoreOptions, TableOptions, score_options, table_
 from milpbn.cli.outputs import check_outputs
 from milpbn.cli.sections import option, option_group, verb
 from milpbn.cli.types import COUNT, NAMES, NUMBER
-from milpbn.errors import InputError
+from milpbn.errors import InputError, NoIncumbentError
 from milpbn.learners.registry import get_learner
 
 
@@ -145,6 +145,8 @@ def compare(data: str, table: TableOptions, score: ScoreOptions, run: dict[str, 
     held = "no test rows" if test is None else f"{test.n_samples} test rows"
     click.echo(f"data  {train.name}: {train.n_samples} training rows, {held}")
     click.echo(show(rows, show_gap))
+    if not any(row.arcs is not None or row.training is not None for row in rows):
+        raise NoIncumbentError("None of the learners gave a classifier; the notes say why.")
 
 
 def _settings(words: tuple[str, ...]) -> dict[str, dict[str, Any]]:
@@ -180,12 +182,14 @@ def _write(path: str, train: Any, test: Any, rows: Any, score: ScoreOptions, run
     from milpbn.atomic import atomic_write_text
     from milpbn.network.jsonable import dump_json, json_safe
     from milpbn.result import DataSummary
+    from milpbn.scores.spec import MARGIN_SCORES
 
     document = {
         "version": __version__,
         "data": vars(DataSummary.of(train)),
         "test_samples": 0 if test is None else test.n_samples,
         "score": dict(score.given),
+        "reference": next((row.name for row in rows if row.name in MARGIN_SCORES), None),
         "time_limit": run["time_limit"],
         "seed": run["seed"],
         "rows": [row.to_dict() for row in rows],

@@ -110,6 +110,16 @@ class Learner(ABC):
             If the data or the options do not fit the method.
         """
 
+    def check(self) -> None:
+        """Refuse options that the learner cannot run with, whatever the data.
+
+        Raises
+        ------
+        InputError
+            Naming the option.
+        """
+        return  # most options are checked when they are set
+
     def unused(self) -> Mapping[str, str]:
         """Return the options that change nothing while others are as they are, and which those are."""
         return {}

@@ -11,9 +11,10 @@ from milpbn.data.dataset import Dataset
 from milpbn.errors import InputError, MilpbnError
 from milpbn.learners.appraisal import suboptimality
 from milpbn.learners.base import Control, Predictor, require_used
+from milpbn.learners.closed_form import check_data
 from milpbn.learners.registry import LEARNERS, get_learner
 from milpbn.network.evaluation import accuracy
-from milpbn.result import Result
+from milpbn.result import Gap, Result
 from milpbn.scores.spec import MARGIN_SCORES, Score
 
 #: What is compared unless somebody names other learners.
@@ -34,14 +35,18 @@ class Row:
         Arcs of the structure; None for a model that is no acyclic graph.
     score : float or None
         The structure's score in nats under the reference's score, with Laplace-smoothed ML parameters.
-    gap : float or None
-        Distance of that to the reference's bound, relative to the bound.
+    gap, relative_gap : float or None
+        Distance of that to the reference's bound, in nats and relative to the bound.
     seconds : float
         Wall-clock time of learning.
+    stopped_early : bool
+        The time limit ended a learner before its method did; an exact search says so by its gap.
     note : str
         Why something is missing.
     options : mapping
         The learner's options that are not its defaults.
+    details : mapping
+        What the learner has to say of its run (`Learned.details`); of an exact search, its score, bound and status.
     """
 
     name: str
@@ -50,9 +55,12 @@ class Row:
     arcs: int | None = None
     score: float | None = None
     gap: float | None = None
+    relative_gap: float | None = None
     seconds: float = 0.0
+    stopped_early: bool = False
     note: str = ""
     options: Mapping[str, Any] = field(default_factory=dict)
+    details: Mapping[str, Any] = field(default_factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the figures as JSON values."""
@@ -74,6 +82,9 @@ def check_names(names: Sequence[str], options: Mapping[str, Mapping[str, Any]] |
                 f"({', '.join(LEARNERS)})."
             )
     learners = [name for name in names if name in LEARNERS]
+    for name in learners:
+        if name not in (options or {}):
+            get_learner(name)().check()
     for name, own in (options or {}).items():
         if name not in learners:
             raise InputError(
@@ -83,7 +94,9 @@ def check_names(names: Sequence[str], options: Mapping[str, Mapping[str, Any]] |
         for key in own:
             if key not in known:
                 raise InputError(f"The learner {name} has no option {key!r}; it has {', '.join(known)}.")
-        require_used(get_learner(name)(**own), own)
+        learner = get_learner(name)(**own)
+        learner.check()
+        require_used(learner, own)
 
 
 def compare(
@@ -98,7 +111,7 @@ def compare(
     """Learn with one method after the other, and yield its figures as soon as they are there.
 
     The first score among the names is the reference: its exact search comes first, and its bound is what the gaps
-    are to.
+    are to. There is no other one: if that search fails, there are no gaps.
 
     Parameters
     ----------
@@ -121,6 +134,9 @@ def compare(
         As `check_names`; what one method refuses, or fails at, becomes the note of its row.
     """
     check_names(names, options)
+    for own in (options or {}).values():
+        if own.get("smoothing") is not None:
+            check_data(train, own["smoothing"])
     exact = [name for name in names if name in MARGIN_SCORES]
     reference: Result | None = None
     for name in [*exact, *(name for name in names if name not in exact)]:
@@ -132,12 +148,15 @@ def compare(
         try:
             if name in exact:
                 result = _solve(train, Score(**{**(score or {}), "name": name}), control)
-                reference = reference or result
+                if name == exact[0]:
+                    reference = result
                 predictor: Predictor | None = result.classifier
-                structure = result.structure
+                structure, stopped = result.structure, False
+                details = {key: result.to_dict()[key] for key in ("score", "objective", "bound", "status")}
             else:
                 learned = get_learner(name)(**own).fit(train, control)
-                predictor, structure = learned.predictor, learned.structure
+                predictor, structure, details = learned.predictor, learned.structure, dict(learned.details)
+                stopped = bool(details.get("stopped_early")) or details.get("stopped") == "early"
         except Exception as error:
             note = str(error)
             if not isinstance(error, MilpbnError):
@@ -148,23 +167,26 @@ def compare(
         if predictor is None:
             yield Row(name=name, seconds=seconds, note="nothing was found in time", options=own)
             continue
-        value, gap, note = None, None, ""
+        value, gap, notes = None, Gap(None, None, None), ["stopped by the time limit"] if stopped else []
         if structure is None:
-            note = "no acyclic graph over the variables, so no score"
+            notes.append("no acyclic graph over the variables, so no score")
         elif reference is not None and reference.bound is not None:
             found = suboptimality(train, structure, reference, f"of {exact[0]}")
-            value, note = found.score, found.reason
-            gap = None if found.gap is None else found.gap.relative_to_bound
+            value, gap = found.score, found.gap or gap
+            notes += [found.reason] if found.reason else []
         yield Row(
             name=name,
             test=None if test is None else accuracy(predictor, test),
             training=accuracy(predictor, train),
             arcs=None if structure is None else len(structure.arcs),
             score=value,
-            gap=gap,
+            gap=gap.absolute,
+            relative_gap=gap.relative_to_bound,
             seconds=seconds,
-            note=note,
+            stopped_early=stopped,
+            note="; ".join(notes),
             options=own,
+            details=details,
         )
 
 
@@ -182,8 +204,8 @@ def _solve(train: Dataset, score: Score, control: Control) -> Result:
 
 
 def show(rows: Sequence[Row], show_gap: Callable[[float | None], str]) -> str:
-    """Return a table for people."""
-    head: tuple[str, ...] = ("", "test %", "training %", "arcs", "score", "gap", "seconds")
+    """Return a table for people, and under it what the gaps are to, and the notes."""
+    head: tuple[str, ...] = ("", "test %", "training %", "arcs", "score", "gap", "of bound", "seconds")
     lines = [head]
     for row in rows:
         shares = ["-" if s is None else f"{100 * s:.2f}" for s in (row.test, row.training)]
@@ -193,7 +215,8 @@ def show(rows: Sequence[Row], show_gap: Callable[[float | None], str]) -> str:
                 *shares,
                 "-" if row.arcs is None else str(row.arcs),
                 "-" if row.score is None else f"{row.score:.4f}",
-                show_gap(row.gap),
+                "-" if row.gap is None else f"{row.gap:.4f}",
+                show_gap(row.relative_gap),
                 f"{row.seconds:.1f}",
             )
         )
@@ -204,5 +227,15 @@ def show(rows: Sequence[Row], show_gap: Callable[[float | None], str]) -> str:
         )
         for line in lines
     ]
+    solved = next((row for row in rows if row.name in MARGIN_SCORES), None)
+    if solved is not None and solved.details.get("bound") is not None:
+        score = solved.details["score"]
+        own = [
+            f"{key} {score[key]:g}" for key in ("gamma", "max_parents", "smoothing") if score[key] is not None
+        ]
+        own.append("class parents" if score["class_parents"] else "no class parents")
+        out.append(
+            f"score and gap in nats: {solved.name}, {', '.join(own)}; bound {solved.details['bound']:.4f}"
+        )
     notes = [f"{row.name}: {row.note}" for row in rows if row.note]
     return "\n".join([*out, *notes])

@@ -13,14 +13,14 @@ def test_compare(tmp_path: Path) -> None:
     output = tmp_path / "figures.json"
     done = run(
         "compare", "instance:corral", "--learners", "sm,tan,naive-bayes", "--p", "0.9",
-        "--test-share", "0.25", "--time-limit", "60", "--output", output,
+        "--test-share", "0.25", "--time-limit", "600", "--output", output,
     )  # fmt: skip
     assert done.exit_code == 0, done.output
     assert "96 training rows, 32 test rows" in done.output
     figures = json.loads(output.read_text())
     assert [row["name"] for row in figures["rows"]] == ["sm", "tan", "naive-bayes"]
     sm, tan, nb = figures["rows"]
-    assert sm["gap"] <= 1e-6
+    assert sm["relative_gap"] <= 1e-6
     assert sm["score"] >= max(tan["score"], nb["score"])
     assert tan["gap"] > 0
     assert figures["test_samples"] == 32
@@ -62,6 +62,8 @@ def test_compare_without_test_rows() -> None:
         (["--learners", "sm,svm", "--set", "tan.smoothing=1"], "options for 'tan'"),
         (["--set", "sm.p=1"], "no learner 'sm'"),
         (["--learners", "tan,svm", "--p", "0.9"], "Options of the score"),
+        (["--set", "tan.smoothing=-1"], "smoothing must be"),
+        (["--learners", "sm,parameters"], "needs a structure"),
         (["--set", "tan.holdout=0.1"], "holdout of tan changes nothing with penalty none"),
         (["--set", "differentiable-tan.checkpoint=no/such/folder/x"], "--set differentiable-tan.checkpoint"),
     ],
@@ -71,6 +73,13 @@ def test_compare_refuses(arguments: list[str], part: str) -> None:
     assert done.exit_code == 2
     assert part in done.output
     assert "Traceback" not in done.output
+
+
+def test_compare_without_any_classifier() -> None:
+    done = run("compare", "instance:corral", "--learners", "exact", "--time-limit", "1e-7", "-q")
+    assert done.exit_code == 3
+    assert "exact: " in done.output
+    assert "None of the learners" in done.output
 
 
 def test_precision(tmp_path: Path) -> None:

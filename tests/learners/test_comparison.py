@@ -35,7 +35,8 @@ def test_figures_are_those_of_each_method_alone(split):
     assert rows["sbm"].test == accuracy(reference.classifier, test)
     value = rescore(train, tan_structure(train), Score(name="sbm", p=0.9))
     assert rows["tan"].score == pytest.approx(value)
-    assert rows["tan"].gap == pytest.approx((reference.bound - value) / reference.bound)
+    assert rows["tan"].gap == pytest.approx(reference.bound - value)
+    assert rows["tan"].relative_gap == pytest.approx((reference.bound - value) / reference.bound)
     assert rows["tan"].arcs == len(tan_structure(train).arcs)
     assert rows["multinet"].score is None
     assert rows["multinet"].gap is None
@@ -53,6 +54,30 @@ def test_options_of_learners(split):
         next(compare(train, test, ("naive-bayes",), options=options))
     with pytest.raises(InputError, match="tan has no option 'k'"):
         next(compare(train, test, ("tan",), options={"tan": {"k": 3}}))
+
+
+def test_no_other_score_stands_in_for_the_first(split, monkeypatch):
+    from milpbn.learners import comparison
+
+    solve_one = comparison._solve
+
+    def fail(train, score, control):
+        if score.name == "sm":
+            raise InputError("not today")
+        return solve_one(train, score, control)
+
+    monkeypatch.setattr(comparison, "_solve", fail)
+    rows = {row.name: row for row in compare(*split, ("sm", "sbm", "tan"))}
+    assert rows["sm"].note == "not today"
+    assert rows["sbm"].details["bound"] is not None
+    assert [rows[name].gap for name in ("sbm", "tan")] == [None, None]
+
+
+def test_early_stops_are_told(split):
+    rows = list(compare(*split, ("hill-climbing", "tan"), control=Control(time_limit=1e-9)))
+    assert [row.stopped_early for row in rows] == [True, False]
+    assert "time limit" in rows[0].note
+    assert rows[0].details["changes"] == 0
 
 
 def test_without_a_score_there_are_no_gaps(split):
@@ -83,7 +108,19 @@ def test_unknown_names(split):
 def test_table(split):
     text = show(list(compare(*split, ("sm", "multinet"))), lambda gap: "-" if gap is None else f"{gap:.2f}")
     lines = text.splitlines()
-    assert lines[0].split() == ["test", "%", "training", "%", "arcs", "score", "gap", "seconds"]
+    assert lines[0].split() == [
+        "test",
+        "%",
+        "training",
+        "%",
+        "arcs",
+        "score",
+        "gap",
+        "of",
+        "bound",
+        "seconds",
+    ]
     assert lines[1].startswith("sm ")
+    assert lines[3].startswith("score and gap in nats: sm, gamma 4.59512, max_parents 2,")
     assert "multinet: " in lines[-1]
     assert len({len(line) for line in lines[:3]}) == 1

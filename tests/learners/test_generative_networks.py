@@ -169,7 +169,7 @@ def test_hold_out_takes_the_best_on_the_other_part() -> None:
     data = random_data(10, n_features=3, n_samples=100, weights=True)
     seen = []
 
-    def learn(rows, count, control):
+    def learn(rows, count, control=None):
         seen.append(rows)
         parents = {1: [(3,), (3,), (3,), ()], 2: [(3,), (0, 3), (1, 3), ()], 3: [(3,), (0, 3), (0, 1, 3), ()]}
         return Structure(rows.names, tuple(parents[count]))

@@ -138,12 +138,17 @@ class Parameters(GradientLearner):
         None, "Classifier, result or arc list file with the structure.", file="input"
     )
 
-    def fit(self, data: Dataset, control: Control = Control()) -> Learned:  # frozen
-        """Learn the parameters; see `Learner.fit`."""
+    def check(self) -> None:
+        """Refuse to run without a structure; see `Learner.check`."""
         if self.structure_file is None:
             raise InputError(
                 "The learner 'parameters' needs a structure; name its file with --structure-file (structure_file)."
             )
+
+    def fit(self, data: Dataset, control: Control = Control()) -> Learned:  # frozen
+        """Learn the parameters; see `Learner.fit`."""
+        self.check()
+        assert self.structure_file is not None
         structure = read_structure(self.structure_file, data.names)
         return self.learn(data, fixed_choices(structure), control)
 
