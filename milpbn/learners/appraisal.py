@@ -84,16 +84,11 @@ def why_outside(structure: Structure, score: Score, rules: Rules, candidates: Ca
 
     Where all class-free sets of a feature score the same, a candidate inside such a set stands for it.
     """
-    alike = class_free_alike(score, rules)
-    names, target = structure.names, len(structure.names) - 1
-    for i, parents in enumerate(structure.parents):
-        if alike and target not in (i, *parents):
-            inside = any(set(s) <= set(parents) for s in candidates.sets[i])
-        else:
-            inside = candidates.position(i, parents) is not None
-        if not inside:
-            shown = ", ".join(names[j] for j in parents) or "(none)"
-            return f"the parents {shown} of {names[i]!r} are none of the parent sets of that run"
+    names = structure.names
+    i = candidates.first_outside(structure, class_free_alike=class_free_alike(score, rules))
+    if i is not None:
+        shown = ", ".join(names[j] for j in structure.parents[i]) or "(none)"
+        return f"the parents {shown} of {names[i]!r} are none of the parent sets of that run"
     for j, limit in rules.max_children.items():
         if sum(j in parents for parents in structure.parents) > limit:
             return f"that run allowed {names[j]!r} at most {limit} children"

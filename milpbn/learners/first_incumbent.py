@@ -8,6 +8,7 @@ from milpbn.errors import InputError
 from milpbn.learners.local_search import RESTARTS, search
 from milpbn.learners.tan import tan_structure
 from milpbn.network.structure import Structure
+from milpbn.scores.candidates import class_free_alike
 from milpbn.scores.conflicts import feasible_structure
 from milpbn.scores.problem import Problem
 
@@ -28,15 +29,39 @@ def plain_starts(problem: Problem, start: Structure | None = None) -> list[Struc
         If `start` is outside the candidate sets, breaks a rule, or has no AICc.
     """
     if start is not None and not problem.obeys(start):
-        raise InputError(
-            "The start is outside the candidate parent sets, breaks a constraint, or has more parameters than AICc "
-            "is defined for; raise --max-parents, allow class parents, or leave it out."
-        )
+        raise InputError(_refusal(problem, start))
     starts = [start, feasible_structure(problem.candidates, problem.rules)]
     starts.append(Structure.naive_bayes(problem.candidates.names))
     if problem.score.max_parents > 1:
         starts.append(tan_structure(problem.data))
     return [s for s in starts if s is not None and problem.obeys(s)]
+
+
+def _refusal(problem: Problem, start: Structure) -> str:
+    """Return why a start cannot be one, and which option would let it."""
+    score, names, target = problem.score, start.names, len(start.names) - 1
+    alike = class_free_alike(score, problem.rules)
+    i = problem.candidates.first_outside(start, class_free_alike=alike)
+    if i is None:
+        for j, limit in problem.rules.max_children.items():
+            if sum(j in parents for parents in start.parents) > limit:
+                return f"In the start {names[j]!r} has more than {limit} children; relax that, or leave the start out."
+        return "The start has more parameters than AICc is defined for; choose another start, or none."
+    parents = start.parents[i]
+    shown = ", ".join(names[j] for j in parents) or "(none)"
+    if len(parents) > score.max_parents:
+        cure = f"raise --max-parents to {len(parents)}"
+    elif i == target and parents and not score.class_parents:
+        cure = "allow --class-parents"
+    elif i != target and parents and target not in parents and score.parent_sets == "paper":
+        # Unless something tells them apart, a margin score has accepted the set in place of a smaller one.
+        cure = "leave penalties and arc weights out" if score.is_margin else "allow --parent-sets all"
+    else:
+        cure = "relax the constraints"
+    return (
+        f"In the start {names[i]!r} has the parents {shown}, which are none of its candidate sets; {cure}, "
+        "or leave the start out."
+    )
 
 
 def first_incumbent(

@@ -100,16 +100,28 @@ class Candidates:
             candidate is replaced by a candidate contained in it.
         """
         chosen = np.empty(self.n_variables, dtype=np.int64)
-        c = self.n_variables - 1
         for i, parents in enumerate(structure.parents):
-            place = self.position(i, parents)
-            if place is None and class_free_alike and i != c and c not in parents:
-                inside = [s for s in self.sets[i] if set(s) <= set(parents)]
-                place = self.position(i, inside[0]) if inside else None
+            place = self.place(i, parents, class_free_alike=class_free_alike)
             if place is None:
                 return None
             chosen[i] = place
         return chosen
+
+    def place(self, i: int, parents: ParentSet, *, class_free_alike: bool) -> int | None:
+        """Return the entry of eta that gives variable i these parents, or None; the argument is that of `choice`."""
+        place = self.position(i, parents)
+        c = self.n_variables - 1
+        if place is None and class_free_alike and c not in (i, *parents):
+            inside = (s for s in self.sets[i] if set(s) <= set(parents))
+            return next((self.position(i, s) for s in inside), None)
+        return place
+
+    def first_outside(self, structure: Structure, *, class_free_alike: bool) -> int | None:
+        """Return the first variable whose parents have no entry of eta (see `choice`), or None."""
+        for i, parents in enumerate(structure.parents):
+            if self.place(i, parents, class_free_alike=class_free_alike) is None:
+                return i
+        return None
 
     def heaviest(self, weights: NDArray[np.float64]) -> NDArray[np.int64]:
         """Return each variable's entry of largest weight, the first of equal ones, shape (V,); `weights` (P,)."""
