@@ -127,6 +127,8 @@ def closing_block(result: Result) -> str:
         described += ", no class parents"
     gap = result.gap
     status = result.reason if result.limit is None else f"{result.reason} (stopped by: {result.limit})"
+    if result.limit == "memory" and result.detail:
+        status = f"{result.reason} (stopped: {result.detail})"
     unique = (
         ""
         if result.data.unique_samples == result.data.samples

@@ -192,7 +192,12 @@ class Run:
             self._climb([session.structure], 0)
 
     def _brief(self) -> Callable[[], bool]:
-        """Return a question that says yes when a share of the time left is over, and shows progress."""
+        """Return a question that says yes when a share of the time left is over, and shows progress.
+
+        The engine without a time limit is deterministic: its climbs end by themselves.
+        """
+        if self.deadline is None and isinstance(self.backend, NativeBackend) and not self.options.root_only:
+            return self._watch
         end = time.monotonic() + BRIEF_SECONDS
         if self.deadline is not None:
             end = min(end, time.monotonic() + BRIEF_SHARE * max(0.0, self.deadline - time.monotonic()))

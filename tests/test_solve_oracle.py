@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 from itertools import product
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -16,6 +17,7 @@ from running import BACKENDS, FORMULATIONS, optimum, predicate, random_constrain
 
 import milpbn
 from milpbn.backends.native import SCORES as NATIVE_SCORES
+from milpbn.bounds.verify import verify
 from milpbn.data.dataset import Dataset
 from milpbn.errors import InputError
 from milpbn.result import is_optimal
@@ -168,10 +170,14 @@ class NativeCase:
     score: Score
     constraints: Constraints
     options: dict[str, bool | int]
+    #: Whether the engine may climb, or has to find every structure by splitting.
+    climbs: bool
+    #: Variables up to which orders are enumerated; with 0 cycles are left to the tree.
+    most_ordered: int
 
 
 def make_native_case(number: int) -> NativeCase:
-    """A problem for the native engine; without its heuristics in half of the cases, so that it has to search."""
+    """A problem for the native engine."""
     rng = np.random.default_rng([2013, number])
     name = NATIVE_SCORES[number % len(NATIVE_SCORES)]
     n_features = int(rng.choice([1, 2, 3, 3, 3, 4]))
@@ -197,20 +203,31 @@ def make_native_case(number: int) -> NativeCase:
     constraints = Constraints()
     if n_features == 3 and rng.random() < 0.7:
         constraints = random_constraints(rng, data.names)
-    switches = {key: bool(rng.random() < 0.7) for key in ("merge", "reduce", "warm_start", "root_bound")}
-    return NativeCase(data, score, constraints, {**switches, "threads": int(rng.integers(1, 3))})
+    switches = {key: bool(rng.random() < 0.7) for key in ("merge", "reduce")}
+    threads = int(rng.integers(1, 3))
+    climbs = bool(rng.random() < 0.5)
+    # With four features, and three parents of everything, a tree without orders has 100,000 nodes.
+    most_ordered = 14 if large else int(rng.choice([0, 14]))
+    return NativeCase(data, score, constraints, {**switches, "threads": threads}, climbs, most_ordered)
 
 
-def test_the_native_engine_agrees_with_enumeration(number: int) -> None:
+def test_the_native_engine_agrees_with_enumeration(
+    number: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     case = make_native_case(number)
     best = optimum(case.data, case.score, case.constraints)
+    problem = {"data": case.data, "score": case.score, "constraints": case.constraints}
     if not best.structures:
         with pytest.raises(InputError, match=r"exclude each other|obeys this constraint"):
-            milpbn.solve(case.data, case.score, constraints=case.constraints, backend="native")
+            milpbn.solve(**problem, backend="native")
         return
-    result = milpbn.solve(
-        case.data, case.score, constraints=case.constraints, backend="native", verbose=False, **case.options
-    )
+    if not case.climbs:
+        for place in ("run.search", "bounds.tree.Tree._look_at", "bounds.tree.Tree._search_on"):
+            monkeypatch.setattr(f"milpbn.{place}", lambda *_, **__: None)
+    monkeypatch.setattr("milpbn.bounds.oracle.MOST_ORDERED", case.most_ordered)
+    monkeypatch.setattr("milpbn.bounds.verify_space.MOST_ORDERED", case.most_ordered)
+    proof = tmp_path / "proof.npz"
+    result = milpbn.solve(**problem, backend="native", verbose=False, certificate=proof, **case.options)
     assert result.reason == "optimal"
     assert result.bound_source == "certified"
     assert result.objective == pytest.approx(best.objective, rel=TOLERANCE, abs=TOLERANCE)
@@ -223,6 +240,11 @@ def test_the_native_engine_agrees_with_enumeration(number: int) -> None:
         for a, b in arcs:
             parents = [structure[names.index(b)] for structure in best.structures]
             assert all((names.index(a) in p) == inside for p in parents), (a, b, inside)
+    assert verify(result, proof, case.data).bound >= best.objective - 1e-9 * max(1.0, abs(best.objective))
+    if number % 3 == 0:
+        session, _ = run(build_problem(**problem), "highs", FORMULATIONS[number % 2])
+        assert session.objective == pytest.approx(result.objective, rel=TOLERANCE, abs=TOLERANCE)
+        assert session.best_bound == pytest.approx(result.bound, rel=TOLERANCE, abs=TOLERANCE)
 
 
 def test_native_problems_use_every_option() -> None:
@@ -233,9 +255,10 @@ def test_native_problems_use_every_option() -> None:
         assert {case.score.class_parents for case in own} == {False, True}
         assert {case.data.n_classes for case in own} == {2, 3}
         assert any((case.data.weights % 1 != 0).any() for case in own)
-        for key in ("merge", "reduce", "warm_start", "root_bound"):
+        for key in ("merge", "reduce"):
             assert {case.options[key] for case in own} == {False, True}
-        assert {case.options["threads"] for case in own} == {1, 2}
+        assert {(case.climbs, case.options["threads"]) for case in own} == set(product((False, True), (1, 2)))
+        assert {case.most_ordered for case in own if case.score.max_parents == 3} == {0, 14}
         kinds = {
             key
             for case in own

@@ -24,6 +24,7 @@ SCORES = ("sm", "sbm", "cll")
 MEMORY_SHARE = 0.5
 #: Free memory, in bytes, where nobody says how much there is.
 FALLBACK_MEMORY = 2**32
+FULL = "the certificate is as large as it may be (500 MB); without one the search would have gone on"
 
 
 class NativeBackend(Backend):
@@ -102,11 +103,14 @@ class NativeBackend(Backend):
             found=found,
             bounded=bounded,
             counted=counted,
-            stopping=stopping,
+            stopping=lambda: stopping() or (proof is not None and proof.full),
             threads=settings.threads,
             random_state=settings.seed,
             reduce=reduce,
             proof=proof,
             memory=MEMORY_SHARE * (available_memory() or FALLBACK_MEMORY),
         )
-        return Outcome(finished=tree.run())
+        finished = tree.run()
+        if not finished and proof is not None and proof.full:
+            return Outcome(limit="memory", detail=FULL)
+        return Outcome(finished=finished)

@@ -27,6 +27,10 @@ from milpbn.result import Result
 VERSION = 1
 #: Bytes in a certificate for where a deletion, a leaf or a branch belongs.
 PLACE_BYTES = 24
+#: Bytes of arrays with which a proof is full. The file compresses them to half of that, as measured; never to more.
+LARGEST = 490_000_000
+#: Bytes in memory for every byte of arrays: measured 1.74 (objects, small arrays).
+OVERHEAD = 2.0
 
 
 @dataclass
@@ -40,6 +44,11 @@ class Proof:
     nbytes: int = 0
     #: Held while several notes have to become one.
     lock: threading.RLock = field(default_factory=threading.RLock)
+
+    @property
+    def full(self) -> bool:
+        """Whether another decision might make the file larger than 500 MB."""
+        return self.nbytes >= LARGEST
 
     def delete(self, node: int, weights: Weights, entries: NDArray[np.integer]) -> None:
         """Note that no better structure of a node has some entries, by the bound of these weights."""

@@ -31,6 +31,9 @@ SHARE = 0.01
 #: Entries are left out of some steps if the best structure that has one is worse by this share of the distance
 #: to the incumbent.
 ENTRIES = 0.05
+#: More steps follow if what they left out lost this share of what they gained, where that is this share of the
+#: distance to the incumbent at least. Then they leave out less: samples so many times as far from gamma, and entries.
+MISSED, LEAST, WIDER = 0.1, 1e-4, 4.0
 #: Samples whose margin exceeds gamma by this share of it are left out of some steps.
 WIDTH = 0.4
 #: Under the conditional log-likelihood, samples whose log-margin exceeds this: they lose 0.2 % of a nat at most.
@@ -70,10 +73,11 @@ def tighten(
         Told once, when `point.found` may hold a good structure; it may overwrite the point's direction.
     """
     width = LIKELY if model.softening.smooth else WIDTH * model.softening.cap
+    reach = ENTRIES
     while True:
         small, logits = near_the_cap(model, point.logits, width)
         few = point._replace(logits=logits, direction=np.empty_like(logits))
-        promising = _promising(model, node, point, ENTRIES * (before - target()))
+        promising = _promising(model, node, point, reach * (before - target()))
         few.numbers[BOUND] = np.inf
         few.numbers[RELAXED] = -np.inf
         begun = int(few.counts[STEPS])
@@ -91,10 +95,12 @@ def tighten(
             return True
         if point.counts[FOUND] and begun == 0:
             found(point)
-        missed = bound - guess > 0.1 * max(0.0, before - guess)
+        missed = bound - guess > MISSED * max(before - guess, LEAST * (before - target()))
         if point.counts[STEPS] >= MOST_STEPS * (2 if missed else 1):
             return True
-        if status == CONVERGED and not missed:
+        if missed:
+            width, reach = WIDER * width, WIDER * reach
+        elif status == CONVERGED:
             return True
 
 

@@ -24,7 +24,7 @@ from milpbn.bounds.point import (
     place,
     score_of,
 )
-from milpbn.bounds.proof import Proof
+from milpbn.bounds.proof import OVERHEAD, Proof
 from milpbn.bounds.root import Root
 from milpbn.bounds.space import Open, Part, Weights
 from milpbn.bounds.tighten import deletable, tighten
@@ -36,9 +36,10 @@ CLOSE = 5e-7
 #: Splits between two searches near the incumbent, at most; fewer where samples times entries are at most `SMALL`, and
 #: a search costs a tenth of a split.
 MOST_PAUSE, SMALL_PAUSE, SMALL = 10.0, 2.0, 1e5
-#: There the searches go on from a structure that is worse than the one before by so many gammas, on average, at most;
-#: and from the incumbent again once they are worse by ten times that. Elsewhere they never go on from a worse one.
-STRAY = 0.1
+#: The searches go on from a structure that is worse than the one before by so many gammas, on average, at most; and
+#: from the incumbent again once they are worse by ten times that. With more than `MEDIUM` samples times entries, where
+#: searches are few, they never go on from a worse one.
+STRAY, MEDIUM = 0.1, 1e6
 
 
 class Tree:
@@ -67,7 +68,7 @@ class Tree:
     proof : Proof or None
         Gets decisions, deletions and the weights of all leaves.
     memory : float
-        Bytes that open parts may take; beyond them the search goes down before it goes wide.
+        Bytes that open parts and the proof may take; beyond them the search goes down before it goes wide.
     """
 
     def __init__(
@@ -106,9 +107,9 @@ class Tree:
         self._searches = 0
         self._next_search, self._pause = 0.0, 1.0
         n_samples, n_entries = self.model.tables.codes.shape[1], len(self.model.linear)
-        small = n_samples * n_entries <= SMALL
-        self._most_pause = SMALL_PAUSE if small else MOST_PAUSE
-        self._stray = STRAY * max(1.0, self.model.softening.cap) if small else 0.0
+        size = n_samples * n_entries
+        self._most_pause = SMALL_PAUSE if size <= SMALL else MOST_PAUSE
+        self._stray = STRAY * max(1.0, self.model.softening.cap) if size <= MEDIUM else 0.0
         # Where the searches near the incumbent have got to.
         self._here = best, self.incumbent
         self._failure: BaseException | None = None
@@ -201,7 +202,7 @@ class Tree:
                         self._lock.notify_all()
                         continue
                     down: Open | None = None
-                    if children and self._frontier.nbytes + sum(c.nbytes for c in children) > self.memory:
+                    if children and self._taken() + sum(c.nbytes for c in children) > self.memory:
                         # Go down: the child that will close first.
                         down = min(children, key=lambda child: child.bound)
                         self._busy[worker] = down.bound
@@ -219,6 +220,10 @@ class Tree:
                     self._frontier.push(mine)
                 self._busy.pop(worker, None)
                 self._lock.notify_all()
+
+    def _taken(self) -> float:
+        proof = 0.0 if self.proof is None else OVERHEAD * self.proof.nbytes
+        return self._frontier.nbytes + proof
 
     def _split(self, opened: Open, point: Point) -> tuple[list[Open], bool]:
         """Bound both halves of a part; return those that stay open, and whether it was brought to an end."""

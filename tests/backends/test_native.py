@@ -62,7 +62,7 @@ def test_options_and_models_are_refused() -> None:
 
 
 #: Every switch alone off, and all of them.
-SWITCHES = ("reduce", "merge", "root_bound", "warm_start")
+SWITCHES = ("reduce", "merge")
 OFF = [{}, *({switch: False} for switch in SWITCHES), dict.fromkeys(SWITCHES, False)]
 
 

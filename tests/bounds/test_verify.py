@@ -20,6 +20,7 @@ from milpbn.bounds.verify_space import ANY, DAGS, FORESTS, left_by, space_of
 from milpbn.data.dataset import Dataset
 from milpbn.errors import InputError
 from milpbn.network.structure import Structure, topological_order
+from milpbn.progress import closing_block
 from milpbn.result import Result
 from milpbn.scores.conflicts import resolve
 from milpbn.scores.constraints import Constraints
@@ -100,6 +101,18 @@ def test_more_features_with_many_decisions_and_deletions(tmp_path):
         nodes, deletions = nodes + checked.nodes, deletions + checked.deletions
     assert nodes > 100
     assert deletions > 100
+
+
+def test_a_search_stops_when_its_certificate_is_full(tmp_path, monkeypatch):
+    data, path = random_data(2, n_features=6, n_samples=40), tmp_path / "proof.npz"
+    whole = proved(data, Score(p=0.9), path)
+    largest = path.stat().st_size
+    monkeypatch.setattr("milpbn.bounds.proof.LARGEST", 10_000)
+    result = proved(data, Score(p=0.9), path)
+    assert (whole.limit, result.limit) == (None, "memory")
+    assert "stopped: the certificate is as large" in closing_block(result)
+    assert 1 < verify(result, path, data).nodes < whole.nodes
+    assert path.stat().st_size < largest
 
 
 def test_a_run_without_any_time_has_a_certificate(tmp_path):
