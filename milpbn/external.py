@@ -142,7 +142,7 @@ def export_model(
     kept = None
     if reduced:
         problem, best, kept = _reduced(problem, best)
-    formulation = formulate(problem)
+    formulation = formulate(problem, reduce=reduced)
     mark = fingerprint(dataset.sha256, spec, rules, formulation.acyclicity, merge, kept)
     milp = _with_mark(formulation.milp, mark)
     x = np.append(formulation.vector(best), 1.0)

@@ -239,7 +239,7 @@ class Run:
                 self.outcome = self._branch(native, self.root, settings)
                 return
             begun = time.monotonic()
-            session.formulation = formulate(self.reduced, options.acyclicity)
+            session.formulation = formulate(self.reduced, options.acyclicity, reduce=options.reduce)
             self.times["model"] = time.monotonic() - begun
             if not session.stopping():
                 solver = self.backend if native is None else HighsBackend()

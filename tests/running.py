@@ -74,11 +74,16 @@ def random_data(seed, n_features=3, n_classes=3, max_states=3, n_samples=16, wei
 
 
 def run(
-    problem: Problem, backend: str, acyclicity: str = "order", start: Structure | None = None
+    problem: Problem,
+    backend: str,
+    acyclicity: str = "order",
+    start: Structure | None = None,
+    *,
+    reduce: bool = False,
 ) -> tuple[Session, Outcome]:
     """Solve with the solver alone: no heuristics, and no bound but the solver's."""
     session = Session(problem, started=time.monotonic())
-    session.formulation = formulate(problem, acyclicity)
+    session.formulation = formulate(problem, acyclicity, reduce=reduce)
     outcome = solve_formulation(get_backend(backend), session.formulation, start, Settings(), session)
     if session.error is not None:
         raise session.error

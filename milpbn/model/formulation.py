@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from milpbn.errors import InputError, SolverError
 from milpbn.model.milp import Milp
-from milpbn.model.rows import RowBlock, margin_block, stack
+from milpbn.model.rows import RowBlock, competing_rows, margin_block, stack
 from milpbn.model.tangents import tangent_block
 from milpbn.network.structure import Structure, topological_order
 from milpbn.scores.candidates import Candidates
@@ -224,7 +224,7 @@ def _curve_block(problem: Problem, curve: int) -> RowBlock:
     )
 
 
-def formulate(problem: Problem, acyclicity: str = "order") -> Formulation:
+def formulate(problem: Problem, acyclicity: str = "order", *, reduce: bool = False) -> Formulation:
     """Formulate a problem as the MILP (19) of P12.
 
     The conditional log-likelihood is not piecewise linear: its samples get one tangent row each to begin with
@@ -237,6 +237,8 @@ def formulate(problem: Problem, acyclicity: str = "order") -> Formulation:
     acyclicity : {"order", "cluster"}
         ``order`` writes the V^2 - V rows (16) over all variables, the class included; ``cluster`` writes only
         the rows (7) of all pairs of variables that can be each other's parents, the rest is separated.
+    reduce : bool
+        Leave out the samples' rows that no structure needs (`competing_rows`).
 
     Returns
     -------
@@ -262,7 +264,7 @@ def formulate(problem: Problem, acyclicity: str = "order") -> Formulation:
         shares = 1.0 / np.repeat(np.diff(candidates.offsets), np.diff(candidates.offsets))
         blocks.append(tangent_block(margins, P, shares, np.arange(n_tau), 0))
     elif margins is not None:
-        blocks.append(margin_block(margins, P))
+        blocks.append(margin_block(margins, P, competing_rows(margins, candidates) if reduce else None))
     blocks.append(_set_block(candidates))
     if acyclicity == "order":
         blocks.append(_order_block(candidates, order.start))
