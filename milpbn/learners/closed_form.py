@@ -85,6 +85,8 @@ def hold_out(data: Dataset, share: float, smoothing: float, random_state: int) -
     InputError
         If the share or the smoothing is out of range, or there are fewer than two rows.
     """
+    if not 0.0 < share < 1.0:
+        raise InputError(f"The share of rows held out must lie between 0 and 1, both excluded; got {share}.")
     if smoothing == 0:
         raise InputError(
             "Hold-out selection compares likelihoods, which are infinite without smoothing; give a smoothing above 0."

@@ -114,6 +114,8 @@ def classifier_from_dict(document: Mapping[str, Any]) -> Classifier:
     InputError
         If a key is missing or a value is of the wrong type or not possible.
     """
+    if document.get("format") == PSEUDO_FORMAT:
+        raise InputError("It holds a pseudo-TAN, which is no Bayesian network; evaluate and predict take it.")
     if document.get("format") != FORMAT:
         raise InputError(f"Its key 'format' is not {FORMAT!r}, so it is another kind of file.")
     if document.get("version") != VERSION:

@@ -161,6 +161,8 @@ def test_held_out_rows_choose_the_number_of_edges(
 def test_hold_out_needs_smoothing() -> None:
     with pytest.raises(InputError, match="smoothing"):
         Tan(penalty="holdout", smoothing=0.0).fit(random_data(8))
+    with pytest.raises(InputError, match="share of rows held out"):
+        Tan(penalty="holdout", holdout=1.5).fit(random_data(8))
 
 
 @pytest.mark.parametrize("learner", [ChowLiu, Tan])

@@ -69,5 +69,8 @@ def load_checkpoint(path: str | os.PathLike[str], run: str, state: State) -> lis
             return json.loads(str(archive["history"]))
     except InputError:
         raise
-    except (OSError, KeyError, ValueError, EOFError, zipfile.BadZipFile) as error:
+    except OSError as error:
         raise InputError(f"The checkpoint {str(path)!r} cannot be read ({error}); {advice}") from None
+    except (KeyError, ValueError, EOFError, zipfile.BadZipFile):
+        # NumPy's own words advise to trust the file.
+        raise InputError(f"The file {str(path)!r} is no whole checkpoint; {advice}") from None

@@ -135,7 +135,7 @@ def test_bad_pseudo_classifiers(tmp_path) -> None:
         with pytest.raises(InputError, match=r"bad\.json"):
             load(tmp_path / "bad.json")
     save_classifier(classifier, tmp_path / "pseudo.json")
-    with pytest.raises(InputError, match="another kind of file"):
+    with pytest.raises(InputError, match="a pseudo-TAN"):
         load_classifier(tmp_path / "pseudo.json")
 
 
