@@ -25,23 +25,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from milpbn.bounds.proof import load_proof
+from milpbn.bounds.verify_claim import Claim, check_same, read_claim, score_of_structure, tolerance
 from milpbn.bounds.verify_duals import Duals
 from milpbn.bounds.verify_maxima import heaviest, unproved
 from milpbn.bounds.verify_space import EDGE, FORESTS, Space, is_decision, is_empty, left_by, space_of
 from milpbn.data.dataset import Dataset
 from milpbn.errors import InputError
-from milpbn.network.structure import Structure
 from milpbn.result import Gap, Result, is_optimal
-from milpbn.scores.candidates import Candidates, class_free_alike
+from milpbn.scores.candidates import Candidates
 from milpbn.scores.conflicts import resolve
-from milpbn.scores.constraints import Constraints, Rules
-from milpbn.scores.rescore import rescore
-from milpbn.scores.spec import Score
 
-#: Relative to max(1, its size), what a number may differ from its claim.
-TOLERANCE = 1e-9
-#: The scores that certificates speak of.
-SCORES = ("sm", "sbm", "cll")
 #: Bounds that are computed at a time.
 BLOCK = 128
 
@@ -79,19 +72,6 @@ class Verification:
     def gap(self) -> Gap:
         """All gaps between objective and bound."""
         return Gap.between(self.objective, self.bound)
-
-
-class _Claim(NamedTuple):
-    """What a result, or the header of a certificate, says of itself."""
-
-    sha256: str
-    score: Score
-    constraints: Constraints
-    structure: Mapping[str, Any]
-    objective: float
-    bound: float
-    optimal: bool
-    arcs: Mapping[str, list[tuple[str, str]]]
 
 
 class _Job(NamedTuple):
@@ -132,10 +112,10 @@ def verify(
     began = time.monotonic()
     header, arrays = load_proof(os.fspath(certificate))
     values = header if result is None else result.to_dict() if isinstance(result, Result) else result
-    claim = _claim(values, "The certificate" if result is None else "The result")
-    _same(claim, _claim(header, "The certificate"), data)
+    claim = read_claim(values, "The certificate" if result is None else "The result")
+    check_same(claim, read_claim(header, "The certificate"), data)
     rules, candidates = resolve(claim.constraints, data.names, claim.score)
-    objective = _score_of_structure(claim, candidates, rules, data)
+    objective = score_of_structure(claim, candidates, rules, data)
     tree = _Tree(arrays, space_of(candidates))
     duals = Duals(data.merged, candidates, claim.score, rules)
     check = _Check(claim.bound, objective, tree.space, duals, partial(is_empty, candidates, rules))
@@ -155,76 +135,7 @@ def verify(
     )
 
 
-def _claim(values: Mapping[str, Any], what: str) -> _Claim:
-    """Read a claim, or say what it lacks."""
-    if values.get("objective") is None or values.get("structure") is None:
-        raise InputError(f"{what} holds no structure, so that there is nothing to verify.")
-    if values.get("bound") is None:
-        raise InputError(f"{what} holds no bound, so that there is nothing to verify.")
-    try:
-        claim = _Claim(
-            str(values["data"]["sha256"]),
-            Score.from_dict(values["score"]),
-            Constraints.from_dict(values["constraints"]),
-            {str(k): [str(j) for j in v] for k, v in values["structure"].items()},
-            float(values["objective"]),
-            float(values["bound"]),
-            values.get("status", {}).get("reason") == "optimal",
-            {
-                key: [(str(j), str(i)) for j, i in (values.get("proved") or {}).get(key, ())]
-                for key in ("in", "out")
-            },
-        )
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise InputError(f"{what} does not say what it claims in the known form ({error}).") from None
-    if claim.score.name not in SCORES:
-        raise InputError(f"There are no certificates for the score {claim.score.name}.")
-    if not (np.isfinite(claim.objective) and np.isfinite(claim.bound)):
-        raise InputError(f"{what} claims numbers that are not finite.")
-    return claim
-
-
-def _tolerance(value: float) -> float:
-    return TOLERANCE * max(1.0, abs(value))
-
-
-def _same(claim: _Claim, header: _Claim, data: Dataset) -> None:
-    """Refuse other data, and another run's certificate."""
-    if claim.sha256 != data.sha256:
-        raise InputError(
-            "The result is of other data than these; give the data, rows and options of reading of that run."
-        )
-    if header.sha256 != claim.sha256:
-        raise InputError("The certificate is of other data than the result.")
-    for key in ("score", "constraints"):
-        if getattr(header, key).to_dict() != getattr(claim, key).to_dict():
-            raise InputError(f"The certificate is for another choice of {key} than the result.")
-
-
-def _score_of_structure(claim: _Claim, candidates: Candidates, rules: Rules, data: Dataset) -> float:
-    """Return the structure's score; refuse one that the bound does not speak of, or that scores otherwise."""
-    structure = Structure.from_mapping(data.names, claim.structure)
-    alike = class_free_alike(claim.score, rules)
-    if candidates.choice(structure, class_free_alike=alike) is None:
-        raise InputError(
-            "The structure has a parent set that the score's options or the constraints rule out."
-        )
-    for j, limit in rules.max_children.items():
-        if sum(j in parents for parents in structure.parents) > limit:
-            raise InputError(
-                f"The structure gives {data.names[j]!r} more children than the constraints allow."
-            )
-    value = float(rescore(data, structure, claim.score, rules))
-    if not abs(value - claim.objective) <= _tolerance(value):
-        raise InputError(f"The structure scores {value!r}, not {claim.objective!r} as the result claims.")
-    if claim.bound < claim.objective:
-        raise InputError(
-            f"The claimed bound {claim.bound!r} is below the score {claim.objective!r} of the structure."
-        )
-    return value
-
-
-def _check_arcs(claim: _Claim, candidates: Candidates, tree: _Tree) -> None:
+def _check_arcs(claim: Claim, candidates: Candidates, tree: _Tree) -> None:
     """Refuse arcs that are listed as part of every optimum, or of none, and that the root's deletions do not decide."""
     left = np.ones(candidates.n_sets, dtype=bool)
     for _, entries in tree.deletions.get(0, ()):
@@ -360,7 +271,7 @@ class _Check:
         self.is_empty = is_empty
         # What the tree need not prove, as the bound without any search does so.
         self.simple = duals.without_search()
-        self.limit = bound + _tolerance(bound)
+        self.limit = bound + tolerance(bound)
         self._left_by = lru_cache(maxsize=4096)(partial(left_by, space))
 
     def run(self, tree: _Tree) -> float:
