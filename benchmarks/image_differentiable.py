@@ -122,7 +122,9 @@ def run(
     batch_size = BATCH_SIZES[name.split("-")[0]]
     if options.like:
         like = results.runs[options.like]["chosen"]
-        chosen = {**like, "options": {**like["options"], "batch_size": batch_size}}
+        # Another data set has a batch size of its own.
+        own = options.like.split()[0] == name
+        chosen = like if own else {**like, "options": {**like["options"], "batch_size": batch_size}}
     else:
         base = DifferentiableTan(loss="hyb", eta=10.0, epochs=options.epochs, batch_size=batch_size)
         chosen = search(results, key, train, structure, base, options)
