@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from milpbn.data.catalog import find_data_dir
+from milpbn.data.dataset import Dataset, Variable
+
+SHARED = Path(__file__).parents[1] / ".." / "shared" / "data"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -35,7 +41,32 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 @pytest.fixture(scope="session")
 def uci() -> Path:
     """Folder of the UCI data; tests are skipped where there is none."""
-    folder = find_data_dir() or Path(__file__).parents[1] / ".." / "shared" / "data" / "uci"
+    folder = find_data_dir() or SHARED / "uci"
     if not (folder / "catalog.json").exists():
         pytest.skip("needs the UCI data (MILPBN_DATA)")
     return folder
+
+
+@pytest.fixture(scope="session")
+def image_folds() -> Callable[[str], list[tuple[Dataset, Dataset]]]:
+    """Training and test rows of every fold of R20's discretised image data, by name; skips where there are none."""
+
+    def folds(name: str) -> list[tuple[Dataset, Dataset]]:
+        path = Path(os.environ.get("MILPBN_IMAGES", SHARED / "images")) / f"{name}-discretised.npz"
+        if not path.exists():
+            pytest.skip("needs the discretised image data (MILPBN_IMAGES)")
+        with np.load(path, allow_pickle=False) as arrays:
+            return [_fold(name, arrays, fold) for fold in range(1, int(arrays["n_folds"]) + 1)]
+
+    return folds
+
+
+def _fold(name: str, arrays: np.lib.npyio.NpzFile, fold: int) -> tuple[Dataset, Dataset]:
+    # States are numbered from 1 in the files, classes from 0.
+    train, test = (
+        np.column_stack([arrays[f"x_{part}_fold{fold}"].astype(np.int32) - 1, arrays[f"t_{part}_fold{fold}"]])
+        for part in ("tr", "te")
+    )
+    sizes = np.maximum(train.max(axis=0), test.max(axis=0)) + 1
+    variables = tuple(Variable(f"x{i + 1}", tuple(map(str, range(n)))) for i, n in enumerate(sizes.tolist()))
+    return tuple(Dataset(name, variables, c.astype(np.int32), np.ones(len(c))) for c in (train, test))

@@ -11,6 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from milpbn.bounds.verify import verify
+from milpbn.data import read_table
+
 SCRIPT = Path(sys.executable).with_name("milpbn")
 
 pytestmark = [
@@ -44,6 +47,24 @@ def test_a_signal_keeps_the_incumbent(tmp_path: Path, number: signal.Signals) ->
     assert result["objective"] < result["bound"]
     assert json.loads(classifier.read_text())["structure"] == result["structure"]
     assert "stopped by: user" in stdout
+
+
+def test_a_killed_search_leaves_a_bound_with_its_proof(tmp_path: Path) -> None:
+    output, proof = tmp_path / "result.json", tmp_path / "proof.npz"
+    options = ("--backend", "native", "--p", "0.9", "--no-class-parents", "--threads", "1")
+    process = start("solve", "waveform-21", *options, "--output", output, "--certificate", proof)
+    assert process.stderr is not None
+    # Written for the second time once there are parts: the first may be the bound of the root.
+    while not (output.exists() and json.loads(output.read_text()).get("nodes")):
+        assert process.stderr.readline(), "the search ended"
+    process.send_signal(signal.SIGKILL)
+    process.communicate(timeout=60)
+    assert process.returncode == -signal.SIGKILL
+    result = json.loads(output.read_text())
+    assert result["objective"] < result["bound"]
+    verified = verify(result, proof, read_table("instance:waveform-21").dataset("train"))
+    assert verified.nodes > 1
+    assert verified.bound <= result["bound"] + 1e-9 * abs(result["bound"])
 
 
 def test_a_signal_before_there_is_anything(tmp_path: Path) -> None:

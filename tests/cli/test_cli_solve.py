@@ -243,5 +243,5 @@ def test_out_of_memory_keeps_the_incumbent(
     monkeypatch.setattr("milpbn.bounds.root.Root.run", fail)
     done = run("solve", shop / "toy.csv", "--output", tmp_path / "r.json")
     assert done.exit_code == 0
-    assert "stopped by: memory" in done.stdout
+    assert "feasible (stopped: out of memory)" in done.stdout
     assert json.loads((tmp_path / "r.json").read_text())["structure"]

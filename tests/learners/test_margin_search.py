@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import plain_scores
 import pytest
 from running import random_data
 
-from milpbn.data.dataset import UNKNOWN, Dataset, Variable
+from milpbn.data.dataset import UNKNOWN
 from milpbn.errors import InputError
 from milpbn.learners import discriminative
 from milpbn.learners.annealing import Annealing
@@ -174,18 +172,9 @@ def test_gamma_by_cross_validation(monkeypatch: pytest.MonkeyPatch) -> None:
     assert GreedyMargin(gamma="cv").fit(alike).details["gamma"] == 2.0
 
 
-def test_the_margin_beats_the_generative_tree_on_handwritten_digits() -> None:
-    folder = os.environ.get("MILPBN_IMAGES")
-    if not folder:
-        pytest.skip("MILPBN_IMAGES names no folder with usps-discretised.npz")
-    with np.load(Path(folder) / "usps-discretised.npz", allow_pickle=False) as archive:
-        codes = [
-            np.column_stack([archive[f"x_{part}_fold1"] - 1, archive[f"t_{part}_fold1"]]).astype(np.int32)
-            for part in ("tr", "te")
-        ]
-    n_states = np.maximum(codes[0].max(axis=0), codes[1].max(axis=0)) + 1
-    variables = tuple(Variable(f"x{j}", tuple(map(str, range(n)))) for j, n in enumerate(n_states.tolist()))
-    train, test = (Dataset("usps", variables, c, np.ones(len(c))) for c in codes)
+@pytest.mark.slow
+def test_the_margin_beats_the_generative_tree_on_handwritten_digits(image_folds) -> None:
+    train, test = image_folds("usps")[0]
     learned = OrderMargin(gamma=10.0).fit(train)
     margin = evaluate(learned.predictor, test).accuracy
     tree = evaluate(Classifier.fit(train, tan_structure(train)), test).accuracy

@@ -26,21 +26,24 @@ def classifier(data):
     return Classifier.fit(data, Structure(data.names, ((3,), (0, 3), (1, 3), ())), smoothing=0.5)
 
 
+def plain_costs(classifier, data, integer, fraction) -> np.ndarray:
+    """Sums of floor(-log theta 2^fraction), at most the largest number, in fractions; shape (M, C)."""
+    largest = 2 ** (integer + fraction) - 1
+    costs = np.zeros((data.n_samples, data.n_classes), dtype=object)
+    for m, c in np.ndindex(costs.shape):
+        codes = [*data.X[m], c]
+        for cpt in classifier.cpts:
+            theta = cpt.table[tuple(codes[j] for j in (*cpt.parents, cpt.variable))]
+            costs[m, c] += min(int(Fraction(-float(np.log(theta))) * Fraction(2) ** fraction // 1), largest)
+    return costs
+
+
 @pytest.mark.parametrize(
     ("integer", "fraction"), [(3, 5), (2, 0), (1, 2), (4, -2), (8, 20), (12, 52), (1, 63)]
 )
 def test_costs_are_sums_of_the_stored_numbers(classifier, data, integer, fraction):
-    fixed = FixedPointClassifier(classifier, integer, fraction)
-    largest = 2 ** (integer + fraction) - 1
-    costs = fixed.costs(data)
-    for m in range(0, data.n_samples, 7):
-        for c in range(data.n_classes):
-            codes = [*data.X[m], c]
-            total = 0
-            for cpt in classifier.cpts:
-                theta = cpt.table[tuple(codes[j] for j in (*cpt.parents, cpt.variable))]
-                total += min(int(Fraction(-float(np.log(theta))) * Fraction(2) ** fraction // 1), largest)
-            assert costs[m, c] == total
+    costs = FixedPointClassifier(classifier, integer, fraction).costs(data)
+    assert (costs == plain_costs(classifier, data, integer, fraction)).all()
 
 
 def test_many_bits_are_as_good_as_floating_point(classifier, data):
@@ -73,7 +76,10 @@ def test_accuracy_by_width(classifier, data):
     assert [width for width, _ in figures] == list(range(20, 0, -1))
     right = classifier.predict_log_joint(data).argmax(axis=1) == data.y
     assert figures[0][1] == pytest.approx(data.weights[right].sum() / data.weights.sum())
-    assert figures[-1][1] <= figures[0][1]
+    for width, share in figures:
+        own = plain_costs(classifier, data, 4, width - 4).argmin(axis=1) == data.y
+        assert share == pytest.approx(data.weights[own].sum() / data.weights.sum())
+    assert len({share for _, share in figures}) > 3
 
 
 @pytest.mark.parametrize(("integer", "fraction"), [(0, 4), (4, -4), (12, 53)])

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import os
 from dataclasses import fields, replace
 from itertools import islice
-from pathlib import Path
 
 import numpy as np
 import pytest
 from running import dataset, random_data
 
-from milpbn.data.dataset import UNKNOWN, Dataset, Variable
+from milpbn.data.dataset import UNKNOWN, Dataset
 from milpbn.errors import InputError
 from milpbn.learners.base import Control
 from milpbn.learners.differentiable import (
@@ -237,27 +235,8 @@ def test_heuristic_structures_and_unknown_ones() -> None:
         structures("multinet")
 
 
-@pytest.fixture(scope="module")
-def letter() -> tuple[Dataset, Dataset]:
-    folder = os.environ.get("MILPBN_IMAGES")
-    if not folder or not (Path(folder) / "letter-discretised.npz").exists():
-        pytest.skip("needs the image data (MILPBN_IMAGES)")
-    with np.load(Path(folder) / "letter-discretised.npz", allow_pickle=False) as archive:
-        parts = [
-            np.column_stack([archive[f"x_{p}_fold1"].astype(np.int32) - 1, archive[f"t_{p}_fold1"]])
-            for p in ("tr", "te")
-        ]
-    sizes = np.maximum(parts[0].max(axis=0), parts[1].max(axis=0)) + 1
-    names = [*(f"x{i}" for i in range(16)), "class"]
-    variables = tuple(
-        Variable(n, tuple(map(str, range(s)))) for n, s in zip(names, sizes.tolist(), strict=True)
-    )
-    train, test = (Dataset("letter", variables, p.astype(np.int32), np.ones(len(p))) for p in parts)
-    return train, test
-
-
-def test_hybrid_parameters_of_chow_liu_on_letter(letter) -> None:
-    train_rows, test_rows = letter
+def test_hybrid_parameters_of_chow_liu_on_letter(image_folds) -> None:
+    train_rows, test_rows = image_folds("letter")[0]
 
     def error(predictor) -> float:
         labels = np.array(predictor.classes, dtype=object)
@@ -270,8 +249,8 @@ def test_hybrid_parameters_of_chow_liu_on_letter(letter) -> None:
 
 
 @pytest.mark.slow
-def test_chow_liu_structure_of_letter_is_recovered(letter) -> None:
-    train_rows, _ = letter
+def test_chow_liu_structure_of_letter_is_recovered(image_folds) -> None:
+    train_rows, _ = image_folds("letter")[0]
     tree = tan_structure(train_rows)
     training = Training(loss=make_loss("nll"), epochs=200, learning_rate=3e-2)
     found = train(train_rows, choices_around(tree), training).parents
