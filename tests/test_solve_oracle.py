@@ -241,7 +241,7 @@ def test_the_native_engine_agrees_with_enumeration(
             parents = [structure[names.index(b)] for structure in best.structures]
             assert all((names.index(a) in p) == inside for p in parents), (a, b, inside)
     assert verify(result, proof, case.data).bound >= best.objective - 1e-9 * max(1.0, abs(best.objective))
-    if number % 3 == 0:
+    if number % 5 == 0:  # of every score one in five, as `NATIVE_SCORES` are three
         session, _ = run(build_problem(**problem), "highs", FORMULATIONS[number % 2])
         assert session.objective == pytest.approx(result.objective, rel=TOLERANCE, abs=TOLERANCE)
         assert session.best_bound == pytest.approx(result.bound, rel=TOLERANCE, abs=TOLERANCE)

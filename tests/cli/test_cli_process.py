@@ -52,7 +52,12 @@ def test_a_signal_keeps_the_incumbent(tmp_path: Path, number: signal.Signals) ->
 def test_a_killed_search_leaves_a_bound_with_its_proof(tmp_path: Path) -> None:
     output, proof = tmp_path / "result.json", tmp_path / "proof.npz"
     options = ("--backend", "native", "--p", "0.9", "--no-class-parents", "--threads", "1")
-    process = start("solve", "waveform-21", *options, "--output", output, "--certificate", proof)
+    arguments = ["milpbn", "solve", "waveform-21", *options, "--output", output, "--certificate", proof]
+    code = (
+        "import sys, milpbn.run_files\nmilpbn.run_files.SAVE_EVERY = 0.5\n"
+        f"sys.argv = {[str(a) for a in arguments]!r}\nfrom milpbn.cli import main\nmain()"
+    )
+    process = subprocess.Popen([sys.executable, "-P", "-c", code], stderr=subprocess.PIPE, text=True)
     assert process.stderr is not None
     # Written for the second time once there are parts: the first may be the bound of the root.
     while not (output.exists() and json.loads(output.read_text()).get("nodes")):
