@@ -54,7 +54,7 @@ def test_a_killed_search_leaves_a_bound_with_its_proof(tmp_path: Path) -> None:
     options = ("--backend", "native", "--p", "0.9", "--no-class-parents", "--threads", "1")
     arguments = ["milpbn", "solve", "waveform-21", *options, "--output", output, "--certificate", proof]
     code = (
-        "import sys, milpbn.run_files\nmilpbn.run_files.SAVE_EVERY = 0.5\n"
+        "import sys, milpbn.run_files\nmilpbn.run_files.SAVE_EVERY = 4.0\n"
         f"sys.argv = {[str(a) for a in arguments]!r}\nfrom milpbn.cli import main\nmain()"
     )
     process = subprocess.Popen([sys.executable, "-P", "-c", code], stderr=subprocess.PIPE, text=True)
@@ -62,6 +62,8 @@ def test_a_killed_search_leaves_a_bound_with_its_proof(tmp_path: Path) -> None:
     # Written for the second time once there are parts: the first may be the bound of the root.
     while not (output.exists() and json.loads(output.read_text()).get("nodes")):
         assert process.stderr.readline(), "the search ended"
+    # The certificate takes its place right after the result; the next ones come in four seconds.
+    time.sleep(1.0)
     process.send_signal(signal.SIGKILL)
     process.communicate(timeout=60)
     assert process.returncode == -signal.SIGKILL
