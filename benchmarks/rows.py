@@ -21,6 +21,7 @@ from milpbn.bounds.root import root_bound
 from milpbn.data import read_table
 from milpbn.learners.first_incumbent import first_incumbent
 from milpbn.model.formulation import formulate
+from milpbn.result import Gap
 from milpbn.scores.problem import build_problem
 from milpbn.scores.spec import Score
 from milpbn.session import Session
@@ -54,13 +55,10 @@ def main() -> None:
             session.formulation = formulate(smaller, reduce=reduce)
             settings = Settings(deadline=started + options.time_limit, threads=1)
             solve_formulation(get_backend("highs"), session.formulation, best, settings, session)
-            gap = None
-            if session.objective is not None and session.best_bound is not None:
-                gap = (session.best_bound - session.objective) / abs(session.best_bound)
             entry["without" if reduce else "with"] = {
                 "rows": session.formulation.milp.n_rows,
                 "seconds": session.elapsed(),
-                "gap": gap,
+                "gap": Gap.between(session.objective, session.best_bound).relative_to_bound,
                 "nodes": session.node_count,
             }
         kept[f"{name} p {options.p:g}"] = entry

@@ -261,12 +261,12 @@ def _closing_block(
         )
     seconds = document["seconds"]
     lines.append(f"seconds    {seconds['total']:.2f}, of them {seconds['learn']:.2f} to learn")
-    if result is None and structure is not None:
-        lines.append("gap        unknown; --bound result.json, from milpbn solve on the same data, states it")
-    if result is not None:
-        if gap is None:
-            return [*lines, "gap        not stated: without such a graph there is nothing to score."]
+    if result is not None and gap is not None:
         lines += describe_gap(gap, result, 11)
+    elif result is not None:
+        lines.append("gap        not stated: without such a graph there is nothing to score.")
+    elif structure is not None:
+        lines.append("gap        unknown; --bound result.json, from milpbn solve on the same data, states it")
     return lines
 
 

@@ -76,6 +76,20 @@ def layout(structure: Structure) -> dict[int, tuple[float, float]]:
     return place
 
 
+def _axes(axes: Axes | None, size: tuple[float, float]) -> Axes:
+    """Return where to draw: by default in a new figure of some inches."""
+    plt = _pyplot()
+    return plt.subplots(figsize=size)[1] if axes is None else axes
+
+
+def _finished(axes: Axes) -> Axes:
+    """Give curves their legend, and take away what frames them without need."""
+    axes.legend(frameon=False)
+    for side in ("top", "right"):
+        axes.spines[side].set_visible(False)
+    return axes
+
+
 def plot_structure(structure: Structure, axes: Axes | None = None) -> Axes:
     """Draw a structure: arcs from the class in light grey, arcs between features in black.
 
@@ -84,11 +98,9 @@ def plot_structure(structure: Structure, axes: Axes | None = None) -> Axes:
     InputError
         If the extra ``[plot]`` is not installed.
     """
-    plt = _pyplot()
+    axes = _axes(axes, (8, 5))
     import networkx as nx
 
-    if axes is None:
-        axes = plt.subplots(figsize=(8, 5))[1]
     last = len(structure.names) - 1
     graph = nx.DiGraph()
     graph.add_nodes_from(range(last + 1))
@@ -122,9 +134,7 @@ def plot_trace(result: Result, axes: Axes | None = None) -> Axes:
     InputError
         If the extra ``[plot]`` is not installed or the result has no trace.
     """
-    plt = _pyplot()
-    if axes is None:
-        axes = plt.subplots(figsize=(6, 4))[1]
+    axes = _axes(axes, (6, 4))
     if not result.trace:
         raise InputError("The result has no trace to draw; it comes from a run that found nothing.")
     end = max(result.seconds.total, result.trace[-1][0])
@@ -149,10 +159,7 @@ def plot_trace(result: Result, axes: Axes | None = None) -> Axes:
         "proved optimal" if result.optimal else f"gap {show_gap(result.gap.relative_to_bound)} of the bound"
     )
     axes.set_title(f"{result.data.name}: {proved}")
-    axes.legend(frameon=False)
-    for side in ("top", "right"):
-        axes.spines[side].set_visible(False)
-    return axes
+    return _finished(axes)
 
 
 def plot_widths(figures: Sequence[tuple[int, float]], double: float, axes: Axes | None = None) -> Axes:
@@ -176,18 +183,13 @@ def plot_widths(figures: Sequence[tuple[int, float]], double: float, axes: Axes 
     InputError
         If the extra ``[plot]`` is not installed.
     """
-    plt = _pyplot()
-    if axes is None:
-        axes = plt.subplots(figsize=(6, 4))[1]
+    axes = _axes(axes, (6, 4))
     bits, accuracies = zip(*figures, strict=True)
     axes.axhline(100 * double, color=_CLASS, linewidth=1, label="double precision")
     axes.plot(bits, 100 * np.array(accuracies), color=_FEATURE, marker=".", label="fixed point")
     axes.set_xlabel("bits per parameter")
     axes.set_ylabel("accuracy (%)")
-    axes.legend(frameon=False)
-    for side in ("top", "right"):
-        axes.spines[side].set_visible(False)
-    return axes
+    return _finished(axes)
 
 
 def save_picture(result: Result, path: str | os.PathLike[str]) -> None:

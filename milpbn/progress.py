@@ -126,9 +126,10 @@ def closing_block(result: Result) -> str:
     if not score.class_parents:
         described += ", no class parents"
     gap = result.gap
-    status = result.reason if result.limit is None else f"{result.reason} (stopped by: {result.limit})"
-    if result.limit == "memory" and result.detail:
-        status = f"{result.reason} (stopped: {result.detail})"
+    status = result.reason
+    if result.limit is not None:
+        said = result.limit == "memory" and result.detail
+        status += f" (stopped: {result.detail})" if said else f" (stopped by: {result.limit})"
     unique = (
         ""
         if result.data.unique_samples == result.data.samples

@@ -97,13 +97,17 @@ class NativeBackend(Backend):
         found, bounded, counted, stopping, reduce, proof
             See `milpbn.bounds.tree.Tree`.
         """
+
+        def full() -> bool:
+            return proof is not None and proof.full
+
         tree = Tree(
             root,
             best,
             found=found,
             bounded=bounded,
             counted=counted,
-            stopping=lambda: stopping() or (proof is not None and proof.full),
+            stopping=lambda: stopping() or full(),
             threads=settings.threads,
             random_state=settings.seed,
             reduce=reduce,
@@ -111,6 +115,6 @@ class NativeBackend(Backend):
             memory=MEMORY_SHARE * (available_memory() or FALLBACK_MEMORY),
         )
         finished = tree.run()
-        if not finished and proof is not None and proof.full:
+        if not finished and full():
             return Outcome(limit="memory", detail=FULL)
         return Outcome(finished=finished)

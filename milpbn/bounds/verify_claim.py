@@ -89,11 +89,11 @@ def score_of_structure(claim: Claim, candidates: Candidates, rules: Rules, data:
         raise InputError(
             "The structure has a parent set that the score's options or the constraints rule out."
         )
-    for j, limit in rules.max_children.items():
-        if sum(j in parents for parents in structure.parents) > limit:
-            raise InputError(
-                f"The structure gives {data.names[j]!r} more children than the constraints allow."
-            )
+    crowded = rules.crowded(structure.parents)
+    if crowded is not None:
+        raise InputError(
+            f"The structure gives {data.names[crowded]!r} more children than the constraints allow."
+        )
     value = float(rescore(data, structure, claim.score, rules))
     if not abs(value - claim.objective) <= tolerance(value):
         raise InputError(f"The structure scores {value!r}, not {claim.objective!r} as the result claims.")

@@ -115,6 +115,4 @@ def is_empty(candidates: Candidates, rules: Rules, mask: NDArray[np.bool_]) -> b
     if not np.array_equal(candidates.variable[choice], np.arange(candidates.n_variables)):
         return False
     parents = [candidates.flat[p] for p in choice]
-    return topological_order(parents) is None or any(
-        sum(j in s for s in parents) > limit for j, limit in rules.max_children.items()
-    )
+    return topological_order(parents) is None or rules.crowded(parents) is not None

@@ -89,7 +89,7 @@ def why_outside(structure: Structure, score: Score, rules: Rules, candidates: Ca
     if i is not None:
         shown = ", ".join(names[j] for j in structure.parents[i]) or "(none)"
         return f"the parents {shown} of {names[i]!r} are none of the parent sets of that run"
-    for j, limit in rules.max_children.items():
-        if sum(j in parents for parents in structure.parents) > limit:
-            return f"that run allowed {names[j]!r} at most {limit} children"
+    crowded = rules.crowded(structure.parents)
+    if crowded is not None:
+        return f"that run allowed {names[crowded]!r} at most {rules.max_children[crowded]} children"
     return ""

@@ -82,14 +82,13 @@ def check_names(names: Sequence[str], options: Mapping[str, Mapping[str, Any]] |
                 f"({', '.join(LEARNERS)})."
             )
     learners = [name for name in names if name in LEARNERS]
-    for name in learners:
-        if name not in (options or {}):
-            get_learner(name)().check()
-    for name, own in (options or {}).items():
+    for name in options or {}:
         if name not in learners:
             raise InputError(
                 f"There are options for {name!r}, which is none of the learners to compare ({', '.join(learners)})."
             )
+    for name in learners:
+        own = (options or {}).get(name, {})
         known = [f.name for f in fields(get_learner(name)) if f.init]  # type: ignore[arg-type]  # a dataclass
         for key in own:
             if key not in known:
@@ -152,7 +151,8 @@ def compare(
                     reference = result
                 predictor: Predictor | None = result.classifier
                 structure, stopped = result.structure, False
-                details = {key: result.to_dict()[key] for key in ("score", "objective", "bound", "status")}
+                values = result.to_dict()
+                details = {key: values[key] for key in ("score", "objective", "bound", "status")}
             else:
                 learned = get_learner(name)(**own).fit(train, control)
                 predictor, structure, details = learned.predictor, learned.structure, dict(learned.details)

@@ -43,10 +43,11 @@ def _refusal(problem: Problem, start: Structure) -> str:
     alike = class_free_alike(score, problem.rules)
     i = problem.candidates.first_outside(start, class_free_alike=alike)
     if i is None:
-        for j, limit in problem.rules.max_children.items():
-            if sum(j in parents for parents in start.parents) > limit:
-                return f"In the start {names[j]!r} has more than {limit} children; relax that, or leave the start out."
-        return "The start has more parameters than AICc is defined for; choose another start, or none."
+        crowded = problem.rules.crowded(start.parents)
+        if crowded is None:
+            return "The start has more parameters than AICc is defined for; choose another start, or none."
+        limit = problem.rules.max_children[crowded]
+        return f"In the start {names[crowded]!r} has more than {limit} children; relax that, or leave the start out."
     parents = start.parents[i]
     shown = ", ".join(names[j] for j in parents) or "(none)"
     if len(parents) > score.max_parents:

@@ -121,6 +121,7 @@ class OrderSearch(Decomposable):
         left = control.clock()
 
         def learn(rows: Dataset, max_parents: int, _: Control) -> Structure:
+            # Not a share of the time: there is no answer until the tables of this number are there.
             problem = problem_of(rows, self.additive_spec(max_parents), left())
             choice = best_for_order(problem.candidates, problem.linear, order)
             values.append(float(problem.linear[choice].sum()))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from milpbn.errors import InputError
@@ -150,6 +150,13 @@ class Rules:
         if any((j, child) in self.forbidden for j in members):
             return False
         return all(j in members for j, i in self.required if i == child)
+
+    def crowded(self, parents: Sequence[Collection[int]]) -> int | None:
+        """Return the first variable with more children than `max_children` allows, given all parent sets, or None."""
+        for j, limit in self.max_children.items():
+            if sum(j in members for members in parents) > limit:
+                return j
+        return None
 
 
 @dataclass(frozen=True)

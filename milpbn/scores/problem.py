@@ -112,10 +112,7 @@ class Problem:
             return False
         if self.curve is not None and self.curve.correction(self.curve.parameters[choice].sum()) == math.inf:
             return False
-        children = [0] * self.candidates.n_variables
-        for j, _ in structure.arcs:
-            children[j] += 1
-        return all(children[j] <= limit for j, limit in self.rules.max_children.items())
+        return self.rules.crowded(structure.parents) is None
 
 
 def _linear_terms(
