@@ -140,7 +140,7 @@ def select(
     source = data if isinstance(data, Table | Dataset) else read_table(data)
     splits, protocol = _splits(source, chosen.random_state)
     points: list[float | None] = [None] if p_values is None else list(p_values)
-    backend = get_backend(automatic(chosen.backend, score, constraints))
+    backend = get_backend(automatic(chosen.backend, score))
     version = backend.version()
     limit = None if chosen.time_limit is None else began + SELECTION_SHARE * chosen.time_limit
     waiting = len(splits) * len(max_parents_values) * len(points)

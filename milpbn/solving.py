@@ -75,7 +75,7 @@ def solve(
     except TypeError as error:
         raise InputError(f"solve does not take that option ({error}).") from None
     spec = Score(name=score) if isinstance(score, str) else score
-    backend = get_backend(automatic(chosen.backend, spec, constraints))
+    backend = get_backend(automatic(chosen.backend, spec))
     version = backend.version()
     backend.check_options(chosen.solver_options)
     native = isinstance(backend, NativeBackend)

@@ -12,7 +12,6 @@ from milpbn.backends.native import SCORES, NativeBackend
 from milpbn.backends.pulp_solvers import PulpBackend, solver_names
 from milpbn.backends.scip import ScipBackend
 from milpbn.errors import InputError
-from milpbn.scores.constraints import Constraints
 from milpbn.scores.spec import Score
 
 _BACKENDS: dict[str, Callable[[], Backend]] = {
@@ -25,15 +24,11 @@ _BACKENDS: dict[str, Callable[[], Backend]] = {
 _PULP = "pulp:"
 
 
-def automatic(name: str, score: Score, constraints: Constraints | None = None) -> str:
-    """Return which backend ``auto`` stands for; other names as they are.
-
-    The native one for its scores, but HiGHS under child limits, which the native bound leaves out of account.
-    """
+def automatic(name: str, score: Score) -> str:
+    """Return which backend ``auto`` stands for, the native one for its scores; other names as they are."""
     if name.lower() != "auto":
         return name
-    limited = constraints is not None and bool(constraints.max_children)
-    return "native" if score.name in SCORES and not limited else "highs"
+    return "native" if score.name in SCORES else "highs"
 
 
 def backend_names() -> list[str]:

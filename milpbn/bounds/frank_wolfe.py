@@ -102,10 +102,10 @@ def take_steps(
     lowest = LOWEST_TEMPERATURE * model.softening.cap
     for _ in range(n_steps):
         if counts[STEPS] % REFRESH == REFRESH - 1:
-            refresh(model, point, parallel)
+            refresh(model, node, point, parallel)
         temperature = 1.0 if smooth else numbers[TEMPERATURE]
         score, constant = weigh(model.tables, model.softening, point.logits, temperature, point.duals)
-        copy(gradient, model.linear)
+        copy(gradient, node.linear)
         add_gradient(model.tables, point.duals, node.allowed, gradient, parallel)
         value, most, acyclic = heaviest_structure(
             model.oracle, gradient, node.allowed, node.forced, node.n_forced, choice
@@ -117,8 +117,9 @@ def take_steps(
         if acyclic:
             copy(point.found, choice)
             counts[FOUND] = 1
-        here = score + numbers[LINEAR] + model.offset
-        constant += model.offset
+        offset = model.offset + node.constant
+        here = score + numbers[LINEAR] + offset
+        constant += offset
         numbers[RELAXED] = max(numbers[RELAXED], here)
         bound = constant + most + model.slack
         n = counts[VERTICES]
@@ -156,7 +157,7 @@ def take_steps(
         numbers[MOVED] = 0.0
         if same < 0 and n == len(point.shares):
             return CONVERGED
-        entries, signs, linear_slope = _difference(model.linear, point.vertices[worst], choice)
+        entries, signs, linear_slope = _difference(node.linear, point.vertices[worst], choice)
         combine(model, entries, signs, point.direction, parallel)
         longest = point.shares[worst]
         step = go(model, point, temperature, slope, linear_slope, longest)

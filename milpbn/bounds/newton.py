@@ -283,7 +283,7 @@ def newton_step(
     if slope <= 0.0:
         return 0.0
     combine(model, entries, change, point.direction, parallel)
-    step = go(model, point, temperature, slope, _slope(change, entries, model.linear), 1.0)
+    step = go(model, point, temperature, slope, _slope(change, entries, node.linear), 1.0)
     point.counts[VERTICES] = _go_part(point.vertices, point.shares, shares, step, n)
     return step
 

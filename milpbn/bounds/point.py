@@ -55,11 +55,27 @@ class Model(NamedTuple):
 
 
 class Node(NamedTuple):
-    """What a part of the search space allows: entries, and undirected edges that must be there (see `Oracle`)."""
+    """A part of the search space, and the multipliers of the inequalities that bound it (`inequalities.node_of`).
+
+    Attributes
+    ----------
+    allowed : bool array, shape (P,)
+        Entries that may be chosen.
+    forced : int64 array, shape (n, n)
+        Undirected edges that must be there (see `Oracle`),
+    n_forced : int
+        and their number.
+    linear : float64 array, shape (P,)
+        Terms linear in eta: the score's and the multipliers'.
+    constant : float
+        The multipliers' terms that no structure changes, with what rounding can take from all of them.
+    """
 
     allowed: NDArray[np.bool_]
     forced: NDArray[np.int64]
     n_forced: int
+    linear: NDArray[np.float64]
+    constant: float
 
 
 class Point(NamedTuple):
@@ -187,9 +203,9 @@ def combine(
 
 
 @register_jitable
-def refresh(model: Model, point: Point, parallel: bool) -> None:
+def refresh(model: Model, node: Node, point: Point, parallel: bool) -> None:
     """Recompute the logits and the linear part of a point from its vertices."""
-    entries, factors, linear = _entries_of(model.linear, point.vertices, point.shares, point.counts[VERTICES])
+    entries, factors, linear = _entries_of(node.linear, point.vertices, point.shares, point.counts[VERTICES])
     combine(model, entries, factors, point.logits, parallel)
     point.numbers[LINEAR] = linear
 
@@ -243,7 +259,7 @@ def place(
     point.numbers[BOUND] = np.inf
     point.numbers[RELAXED] = -np.inf
     point.numbers[MOVED] = 1.0
-    refresh(model, point, parallel)
+    refresh(model, node, point, parallel)
     return True
 
 
@@ -276,16 +292,16 @@ def evaluate(model: Model, node: Node, point: Point, parallel: bool) -> None:
         point.vertices[:n] = point.best_vertices[:n]
         point.shares[:n] = point.best_shares[:n]
         point.counts[VERTICES] = n
-    refresh(model, point, parallel)
+    refresh(model, node, point, parallel)
     temperature = float(point.numbers[BEST_TEMPERATURE])
     _, constant = weigh(model.tables, model.softening, point.logits, temperature, point.duals)
-    point.gradient[:] = model.linear
+    point.gradient[:] = node.linear
     add_gradient(model.tables, point.duals, node.allowed, point.gradient, parallel)
     choice = np.empty(point.vertices.shape[1], dtype=np.int64)
     _, most, _ = heaviest_structure(
         model.oracle, point.gradient, node.allowed, node.forced, node.n_forced, choice
     )
-    point.numbers[CONSTANT] = constant + model.slack
+    point.numbers[CONSTANT] = constant + node.constant + model.slack
     point.numbers[BOUND] = point.numbers[CONSTANT] + most
 
 

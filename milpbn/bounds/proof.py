@@ -19,18 +19,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from milpbn.atomic import atomic_path
+from milpbn.bounds.inequalities import Inequalities
 from milpbn.bounds.space import Decision, Weights
 from milpbn.errors import InputError
 from milpbn.result import Result
 
 #: Version of the file format.
-VERSION = 1
+VERSION = 2
 #: Bytes in a certificate for where a deletion, a leaf or a branch belongs.
 PLACE_BYTES = 28
 #: Bytes of arrays with which a proof is full. The file compresses them to half of that, as measured; never to more.
 LARGEST = 490_000_000
 #: Bytes in memory for every byte of arrays: measured 1.74 (objects, small arrays).
 OVERHEAD = 2.0
+
+
+NO_ROWS = Inequalities(np.empty((0, 0), dtype=bool), np.empty(0, dtype=np.int64))
 
 
 @dataclass
@@ -40,6 +44,8 @@ class Proof:
     branches: list[tuple[int, int, int, int, int, int]] = field(default_factory=list)
     deletions: list[tuple[int, Weights, NDArray[np.int32]]] = field(default_factory=list)
     leaves: dict[int, Weights] = field(default_factory=dict)
+    #: What the weights' multipliers belong to; rows may be added.
+    rows: Inequalities = NO_ROWS
     #: Bytes of all arrays.
     nbytes: int = 0
     #: Held while several notes have to become one.
@@ -83,6 +89,7 @@ class Proof:
         weights = [w for _, w, _ in deletions] + list(leaves.values())
         gone = [g for _, _, g in deletions]
         nothing = np.empty(0, dtype=np.int32)
+        rows = self.rows
         return {
             "branches": np.array(branches, dtype=np.int32).reshape(-1, 6),
             "deletion_node": np.array([node for node, _, _ in deletions], dtype=np.int32),
@@ -93,6 +100,11 @@ class Proof:
             "entries": np.concatenate([nothing, *(w.entries for w in weights)]),
             "eta": np.concatenate([np.empty(0), *(w.eta for w in weights)]),
             "temperature": np.array([w.temperature for w in weights]),
+            "row_members": rows.members,
+            "row_limit": rows.limit,
+            "multipliers_size": np.array([len(w.rows) for w in weights], dtype=np.int64),
+            "multiplier_row": np.concatenate([nothing, *(w.rows for w in weights)]),
+            "multiplier": np.concatenate([np.empty(0), *(w.multipliers for w in weights)]),
         }
 
 

@@ -7,6 +7,9 @@ from collections.abc import Callable
 import numpy as np
 
 from milpbn.bounds.frank_wolfe import FIRST_TEMPERATURE, INFEASIBLE, PAUSED, take_steps
+from milpbn.bounds.inequalities import Inequalities, child_limits, node_of, price
+from milpbn.bounds.multipliers import best_multipliers
+from milpbn.bounds.oracle import RELAXED as RELAXED_ORACLE
 from milpbn.bounds.oracle import heaviest_structure, heaviest_with, oracle_of
 from milpbn.bounds.point import (
     BEST_TEMPERATURE,
@@ -22,6 +25,7 @@ from milpbn.bounds.point import (
     Node,
     Point,
     empty_point,
+    evaluate,
     place,
     score_of,
 )
@@ -110,16 +114,19 @@ class Root:
         #: What gives the bound.
         self.weights: Weights | None = None
         self.steps = 0
+        #: Inequalities that bound the structures, and their multipliers.
+        self.rows: Inequalities = child_limits(problem.candidates, problem.rules)
+        self.multipliers = np.zeros(len(self.rows.limit))
+        self.node: Node = self._node()
         work = self.point.logits.shape[0] * len(self.model.tables.columns)
         self._per_slice = max(1, min(64, SLICE // max(1, work)))
         self.point.gradient[:] = problem.linear
         temperature = FIRST_TEMPERATURE * max(1.0, self.model.softening.cap)
         place(self.model, self.node, self.point, choice[None, :], np.ones(1), temperature, self.parallel)
 
-    @property
-    def node(self) -> Node:
-        """What the deletions have left."""
-        return Node(self.allowed, self.no_edges, 0)
+    def _node(self) -> Node:
+        """Return what the deletions have left, bounded with the multipliers."""
+        return node_of(self.model, self.rows, self.multipliers, self.allowed, self.no_edges, 0)
 
     def value(self, structure: Structure) -> float:
         """Return a structure's score by the tables."""
@@ -137,7 +144,7 @@ class Root:
         reduce: bool = True,
         max_steps: int = 1_000_000,
     ) -> Structure:
-        """Step and delete until neither brings much; return the best structure known then.
+        """Step, delete and price inequalities until neither brings much; return the best structure known then.
 
         Parameters
         ----------
@@ -158,12 +165,13 @@ class Root:
             best = self._steps(best, stopping, bounded, found, max_steps)
             if not np.isfinite(self.point.numbers[BOUND]):
                 return best
-            if not reduce:
-                return best
             before = int(self.allowed.sum())
-            self.delete(best)
-            left = int(self.allowed.sum())
-            if stopping() or self.steps >= max_steps or left > (1 - WORTH_REPEATING) * before:
+            if reduce:
+                self.delete(best)
+            if stopping() or self.steps >= max_steps:
+                return best
+            fewer = self.allowed.sum() <= (1 - WORTH_REPEATING) * before
+            if not self._price(best, bounded, stopping) and not fewer:
                 return best
             point = self.point
             n = int(point.counts[VERTICES])
@@ -204,12 +212,7 @@ class Root:
             self.steps += int(counts[STEPS]) - before
             if status == INFEASIBLE:
                 raise ValueError("the candidate sets hold no structure")
-            if numbers[BOUND] < self.bound:
-                self.bound = float(numbers[BOUND])
-                self.weights = self._weights()
-                if self.proof is not None:
-                    self.proof.leaf(0, self.weights)
-                bounded(self.bound)
+            self._note(bounded)
             if (
                 counts[FOUND]
                 and score_of(self.model, self.point.found, self.point.direction, self.parallel) > incumbent
@@ -242,6 +245,34 @@ class Root:
         if self.proof is not None:  # first: whoever reads what is allowed finds its proof
             self.proof.delete(0, self._weights(), np.flatnonzero(gone))
         self.allowed = self.allowed & ~gone
+        self.node = self._node()
+
+    def _price(self, best: Structure, bounded: Callable[[float], None], stopping: Callable[[], bool]) -> bool:
+        """Price the inequalities that the best bound's point violates; return whether that was worth it."""
+        oracle, point = self.model.oracle, self.point
+        if oracle.kind != RELAXED_ORACLE and not len(self.rows.limit):
+            return False
+        weights, tilt = point.gradient.copy(), np.zeros(len(point.gradient))
+        price(oracle, self.rows, self.multipliers, tilt)
+        self.rows, self.multipliers = best_multipliers(
+            oracle, self.problem.candidates, self.rows, weights - tilt, self.allowed, stopping
+        )
+        if self.proof is not None:
+            self.proof.rows = self.rows
+        self.node = self._node()
+        before = self.bound
+        evaluate(self.model, self.node, point, self.parallel)
+        self._note(bounded)
+        return before - self.bound > WORTHWHILE * (before - self.value(best))
+
+    def _note(self, bounded: Callable[[float], None]) -> None:
+        """Keep the point's bound if it is the least."""
+        if self.point.numbers[BOUND] < self.bound:
+            self.bound = float(self.point.numbers[BOUND])
+            self.weights = self._weights()
+            if self.proof is not None:
+                self.proof.leaf(0, self.weights)
+            bounded(self.bound)
 
     def proved_arcs(self) -> dict[str, list[list[str]]]:
         """Return the arcs [parent, child] that every optimum has (``in``) or lacks (``out``), by the deletions.
@@ -269,7 +300,10 @@ class Root:
         point = self.point
         n = int(point.counts[BEST_VERTICES])
         return Weights.of(
-            point.best_vertices[:n], point.best_shares[:n], float(point.numbers[BEST_TEMPERATURE])
+            point.best_vertices[:n],
+            point.best_shares[:n],
+            float(point.numbers[BEST_TEMPERATURE]),
+            self.multipliers,
         )
 
 

@@ -81,7 +81,7 @@ def _excluded(oracle: Oracle, decision: Decision, inside: bool) -> NDArray[np.bo
 
 @dataclass(frozen=True)
 class Weights:
-    """Dual weights, as the point and the temperature that they belong to.
+    """Dual weights, as the point and the temperature that they belong to, and multipliers of inequalities.
 
     Attributes
     ----------
@@ -91,23 +91,38 @@ class Weights:
         Their values.
     temperature : float
         In nats.
+    rows : int32 array, shape (k,)
+        Inequalities (`milpbn.bounds.inequalities`) whose multipliers are not 0.
+    multipliers : float64 array, shape (k,)
+        Their multipliers.
     """
 
     entries: NDArray[np.int32]
     eta: NDArray[np.float64]
     temperature: float
+    rows: NDArray[np.int32]
+    multipliers: NDArray[np.float64]
 
     @classmethod
-    def of(cls, vertices: NDArray[np.int64], shares: NDArray[np.float64], temperature: float) -> Weights:
-        """Return the weights of a convex combination of vertices, (k, V) entries and (k,) shares."""
+    def of(
+        cls,
+        vertices: NDArray[np.int64],
+        shares: NDArray[np.float64],
+        temperature: float,
+        multipliers: NDArray[np.float64],
+    ) -> Weights:
+        """Return the weights of a convex combination of vertices, (k, V) entries and (k,) shares; (R,) multipliers."""
         entries, place = np.unique(vertices, return_inverse=True)
         eta = np.bincount(place.ravel(), weights=np.repeat(shares, vertices.shape[1]))
-        return cls(entries.astype(np.int32), eta.astype(np.float64), float(temperature))
+        rows = np.flatnonzero(multipliers).astype(np.int32)
+        return cls(
+            entries.astype(np.int32), eta.astype(np.float64), float(temperature), rows, multipliers[rows]
+        )
 
     @property
     def nbytes(self) -> int:
         """Bytes that they hold."""
-        return self.entries.nbytes + self.eta.nbytes
+        return self.entries.nbytes + self.eta.nbytes + self.rows.nbytes + self.multipliers.nbytes
 
 
 @dataclass
@@ -124,11 +139,13 @@ class Open:
     temperature: float
     decision: Decision
     share: float
+    #: Multipliers of the inequalities, float64 array, shape (R,).
+    multipliers: NDArray[np.float64]
     #: What proves the bound, if a proof is wanted.
     weights: Weights | None
 
     @property
     def nbytes(self) -> int:
         """Bytes that it holds."""
-        arrays = (self.allowed, self.vertices, self.shares, self.gradient)
+        arrays = (self.allowed, self.vertices, self.shares, self.gradient, self.multipliers)
         return 500 + sum(a.nbytes for a in arrays) + (0 if self.weights is None else self.weights.nbytes)

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from milpbn.bounds.choose import Chooser
 from milpbn.bounds.frontier import Frontier
+from milpbn.bounds.inequalities import lower, node_of
 from milpbn.bounds.kernels import HARD
 from milpbn.bounds.point import (
     BEST_TEMPERATURE,
@@ -96,6 +97,8 @@ class Tree:
         self.memory = memory
         self.random_state = random_state
         self._found, self._bounded, self._counted, self._stopping = found, bounded, counted, stopping
+        # Rows without a multiplier at the root get none: tried, and worse.
+        self._active = np.flatnonzero(root.multipliers)
         self.best = best
         self.incumbent = root.value(best)
         self._frontier = Frontier()
@@ -126,7 +129,7 @@ class Tree:
         point = root.point
         opened = None
         if root.bound > self.target:
-            opened = self._open(0, part, point, root.weights)
+            opened = self._open(0, part, point, root.multipliers, root.weights)
         if opened is None:
             self._closed = root.bound
             if root.bound > self.target:
@@ -228,7 +231,6 @@ class Tree:
     def _split(self, opened: Open, point: Point) -> tuple[list[Open], bool]:
         """Bound both halves of a part; return those that stay open, and whether it was brought to an end."""
         P = len(self.model.linear)
-        n = self.model.oracle.n
         part = Part(np.unpackbits(opened.allowed, count=P).astype(bool), opened.edges)
         results: list[Open] = []
         notes: list[Callable[[], None]] = []
@@ -237,8 +239,9 @@ class Tree:
             self._numbers += 2
         for number, inside in zip(numbers, (True, False), strict=True):
             half = part.split(self.model.oracle, opened.decision, inside)
-            node = Node(half.allowed, half.forced(n), len(half.edges))
             point.gradient[:] = opened.gradient
+            node = self._node(half, opened.multipliers)
+            node, multipliers = self._priced(node, point.gradient, opened.multipliers)
             reached = place(
                 self.model,
                 node,
@@ -262,9 +265,14 @@ class Tree:
                 found=self._look_at,
             ):
                 return [], False
+            if point.numbers[BOUND] > self.target:
+                before = node
+                node, multipliers = self._priced(node, point.gradient.copy(), multipliers)
+                if node is not before:
+                    evaluate(self.model, node, point, False)
             bound = float(point.numbers[BOUND])
             self.chooser.learn(opened.decision, inside, opened.share, opened.bound - bound)
-            own = weights = self._weights(point)
+            own = weights = self._weights(point, multipliers)
             if bound > opened.bound:
                 bound, weights = opened.bound, opened.weights
             child = None
@@ -276,7 +284,7 @@ class Tree:
                     if len(gone):
                         half.allowed[gone] = False
                         notes.append(self._deletion(number, own, gone))
-                child = self._open(number, half, point, weights)
+                child = self._open(number, half, point, multipliers, weights)
                 if child is None:
                     bound, weights = self._only_structure(half, point)
             notes.append(self._leaf(number, weights))
@@ -340,7 +348,39 @@ class Tree:
         self.incumbent = max(self.incumbent, value)
         self._here = self.best, self.incumbent
 
-    def _open(self, number: int, part: Part, point: Point, weights: Weights | None) -> Open | None:
+    def _node(self, part: Part, multipliers: NDArray[np.float64]) -> Node:
+        """Return a part as the steps take it, bounded with the multipliers."""
+        forced = part.forced(self.model.oracle.n)
+        return node_of(self.model, self.root.rows, multipliers, part.allowed, forced, len(part.edges))
+
+    def _priced(
+        self, node: Node, weights: NDArray[np.float64], multipliers: NDArray[np.float64]
+    ) -> tuple[Node, NDArray[np.float64]]:
+        """Lower the bound at some weights, which have the multipliers in them and change with them.
+
+        Returns
+        -------
+        node, multipliers
+            The same ones where the bound stays.
+        """
+        model, rows = self.model, self.root.rows
+        if not len(self._active):
+            return node, multipliers
+        better = multipliers.copy()
+        choice = np.empty(len(model.oracle.offsets) - 1, dtype=np.int64)
+        space = node.allowed, node.forced, node.n_forced
+        if not lower(model.oracle, rows, weights, *space, better, self._active, choice):
+            return node, multipliers
+        return node_of(model, rows, better, *space), better
+
+    def _open(
+        self,
+        number: int,
+        part: Part,
+        point: Point,
+        multipliers: NDArray[np.float64],
+        weights: Weights | None,
+    ) -> Open | None:
         """Return a part with the decision that will split it, or None if it holds one structure at most."""
         n = int(point.counts[VERTICES])
         vertices, shares = point.vertices[:n], point.shares[:n]
@@ -361,18 +401,20 @@ class Tree:
             float(point.numbers[TEMPERATURE]),
             chosen[0],
             chosen[1],
+            multipliers,
             weights,
         )
 
     def _only_structure(self, part: Part, point: Point) -> tuple[float, Weights | None]:
         """Take the one structure of a part, and bound it by weights on its least margins: by its score."""
+        none = np.zeros_like(self.root.multipliers)
         choice = np.flatnonzero(part.allowed)
         flat = self.problem.candidates.flat
         if topological_order([flat[p] for p in choice]) is None:
-            return -np.inf, self._weights(point)
+            return -np.inf, self._weights(point, none)
         structure = self.problem.candidates.structure(choice)
         if not self.problem.obeys(structure):
-            return -np.inf, self._weights(point)
+            return -np.inf, self._weights(point, none)
         value = score_of(self.model, choice, point.direction, False)
         with self._lock:
             if value > self.incumbent:
@@ -382,17 +424,17 @@ class Tree:
         point.counts[VERTICES], point.counts[BEST_VERTICES] = 1, 0
         if not self.model.softening.smooth:
             point.numbers[BEST_TEMPERATURE] = HARD
-        n = self.model.oracle.n
-        node = Node(part.allowed, part.forced(n), len(part.edges))
+        node = self._node(part, none)
         evaluate(self.model, node, point, False)
-        return float(point.numbers[BOUND]), self._weights(point)
+        return float(point.numbers[BOUND]), self._weights(point, none)
 
-    def _weights(self, point: Point) -> Weights | None:
+    def _weights(self, point: Point, multipliers: NDArray[np.float64]) -> Weights | None:
         """Return what proves the bound of a point that was evaluated, if a proof is wanted."""
         if self.proof is None:
             return None
         n = int(point.counts[VERTICES])
-        return Weights.of(point.vertices[:n], point.shares[:n], float(point.numbers[BEST_TEMPERATURE]))
+        temperature = float(point.numbers[BEST_TEMPERATURE])
+        return Weights.of(point.vertices[:n], point.shares[:n], temperature, multipliers)
 
     def _leaf(self, number: int, weights: Weights | None) -> Callable[[], None]:
         proof = self.proof

@@ -7,8 +7,10 @@ candidate parent sets and of the score. For any weights lambda_m in the simplex 
 
 bounds the score of every structure that the maximum is taken over. A certificate holds such weights for every leaf of
 a tree of decisions, whose leaves together hold all structures, and for the parent sets that were deleted on the way,
-because no structure of a part with one of them reaches the incumbent. So whatever a file holds, what is accepted here
-is a bound. Rounding is on the safe side: see `verify_duals.Duals` and `verify_maxima.branching_bound`.
+because no structure of a part with one of them reaches the incumbent. To both it may add multipliers mu >= 0 of
+inequalities a_r @ eta >= b_r that every structure obeys: sum_r mu_r (a_r @ eta - b_r) is never negative. So whatever a
+file holds, what is accepted here is a bound. Rounding is on the safe side: see `verify_duals.Duals` and
+`verify_maxima.branching_bound`.
 """
 
 from __future__ import annotations
@@ -28,12 +30,14 @@ from milpbn.bounds.proof import load_proof
 from milpbn.bounds.verify_claim import Claim, check_same, read_claim, score_of_structure, tolerance
 from milpbn.bounds.verify_duals import Duals
 from milpbn.bounds.verify_maxima import heaviest, unproved
+from milpbn.bounds.verify_rows import Rows
 from milpbn.bounds.verify_space import EDGE, FORESTS, Space, is_decision, is_empty, left_by, space_of
 from milpbn.data.dataset import Dataset
 from milpbn.errors import InputError
 from milpbn.result import Gap, Result, is_optimal
 from milpbn.scores.candidates import Candidates
 from milpbn.scores.conflicts import resolve
+from milpbn.scores.constraints import Rules
 
 #: Bounds that are computed at a time.
 BLOCK = 128
@@ -116,7 +120,7 @@ def verify(
     check_same(claim, read_claim(header, "The certificate"), data)
     rules, candidates = resolve(claim.constraints, data.names, claim.score)
     objective = score_of_structure(claim, candidates, rules, data)
-    tree = _Tree(arrays, space_of(candidates))
+    tree = _Tree(arrays, space_of(candidates), rules)
     duals = Duals(data.merged, candidates, claim.score, rules)
     check = _Check(claim.bound, objective, tree.space, duals, partial(is_empty, candidates, rules))
     bound = check.run(tree)
@@ -169,13 +173,16 @@ class _Tree:
         In the order in which they hold.
     """
 
-    def __init__(self, arrays: Mapping[str, NDArray[Any]], space: Space) -> None:
+    def __init__(self, arrays: Mapping[str, NDArray[Any]], space: Space, rules: Rules) -> None:
         self._arrays, self.space = arrays, space
         branches = self._integers("branches", (-1, 6))
         sizes, places = self._integers("deletion_size"), self._integers("deletion_node")
         deleted, leaf_node = self._integers("deleted"), self._integers("leaf_node")
         lengths, self.entries = self._integers("weights_size"), self._integers("entries")
         self.eta, self.temperatures = self._floats("eta"), self._floats("temperature")
+        numbers = self._integers("multipliers_size")
+        self._rows, self._multipliers = self._integers("multiplier_row"), self._floats("multiplier")
+        limits = self._integers("row_limit")
         n_weights = len(sizes) + len(leaf_node)
         fits = (
             len(places) == len(sizes)
@@ -183,6 +190,8 @@ class _Tree:
             and len(self.entries) == len(self.eta)
             and _total(sizes) == len(deleted)
             and _total(lengths) == len(self.entries)
+            and len(numbers) == n_weights
+            and _total(numbers) == len(self._rows) == len(self._multipliers)
         )
         if not fits:
             raise InputError("The certificate is damaged: its arrays do not fit together.")
@@ -191,7 +200,14 @@ class _Tree:
                 raise InputError("The certificate speaks of parent sets that there are none of.")
         if not (np.isfinite(self.eta).all() and (self.temperatures > 0).all()):
             raise InputError("The certificate holds weights at points that are none.")
+        if len(self._rows) and not (self._rows.min() >= 0 and self._rows.max() < len(limits)):
+            raise InputError("The certificate speaks of inequalities that there are none of.")
+        if not (np.isfinite(self._multipliers).all() and (self._multipliers >= 0).all()):
+            raise InputError("The certificate holds multipliers that are not positive numbers.")
+        members = self._integers("row_members", (-1, 0)).astype(bool)
+        self.rows = Rows(space, rules, members, limits)
         self._first = np.concatenate([[0], np.cumsum(lengths)])
+        self._first_row = np.concatenate([[0], np.cumsum(numbers)])
         self.leaves = {int(node): len(sizes) + x for x, node in enumerate(leaf_node)}
         self.children = {int(row[0]): tuple(int(v) for v in row[1:]) for row in branches}
         self.deletions: dict[int, list[tuple[int, NDArray[np.int64]]]] = {}
@@ -205,7 +221,7 @@ class _Tree:
 
     def _integers(self, name: str, shape: tuple[int, ...] = (-1,)) -> NDArray[np.int64]:
         values = self._arrays.get(name)
-        if values is None or values.dtype.kind not in "iu" or values.ndim != len(shape):
+        if values is None or values.dtype.kind not in "biu" or values.ndim != len(shape):
             raise InputError(f"The certificate is damaged: {name} is missing or not of whole numbers.")
         if shape[-1] > 0 and values.shape[-1] != shape[-1]:
             raise InputError(f"The certificate is damaged: {name} has not {shape[-1]} columns.")
@@ -249,6 +265,11 @@ class _Tree:
         """Return the entries and values of the point that some weights belong to."""
         here = slice(self._first[number], self._first[number + 1])
         return self.entries[here], self.eta[here]
+
+    def prices(self, number: int) -> tuple[float, NDArray[np.float64]]:
+        """Return what the multipliers that belong to some weights add to a bound's constant and to its gradient."""
+        here = slice(self._first_row[number], self._first_row[number + 1])
+        return self.rows.price(self._rows[here], self._multipliers[here])
 
 
 def _total(sizes: NDArray[np.int64]) -> int:
@@ -319,6 +340,10 @@ class _Check:
                 np.add.at(row, self.duals.column[entries], values)
         temperatures = tree.temperatures[[job.weights for job in block]]
         constants, gradients = self.duals.at(points[:, :-1], temperatures)
+        for x, job in enumerate(block):
+            constant, gradient = tree.prices(job.weights)
+            constants[x] += constant
+            gradients[x] += gradient
         if not (np.isfinite(constants).all() and np.isfinite(gradients).all()):
             raise InputError("The certificate holds weights at points that are too large.")
         V = len(self.space.offsets) - 1

@@ -308,5 +308,5 @@ def test_open_parts_count_what_proves_them(tmp_path) -> None:
         )
         part = Part(root.allowed, ())
         weights = None if proof is None else root.weights
-        sizes.append(tree._open(0, part, root.point, weights).nbytes)
+        sizes.append(tree._open(0, part, root.point, root.multipliers, weights).nbytes)
     assert sizes[1] >= sizes[0] + root.weights.eta.nbytes

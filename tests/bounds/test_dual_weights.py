@@ -231,7 +231,7 @@ def test_steps_end_at_the_best_bound_of_every_part(score, newton):
             assert score_of(model, choice, logits, False) == pytest.approx(value)
         for part in parts(problem, model.oracle, rng):
             inside = members(part, choices, problem.candidates)
-            node = Node(part.allowed, part.forced(model.oracle.n), len(part.edges))
+            node = Node(part.allowed, part.forced(model.oracle.n), len(part.edges), model.linear, 0.0)
             point = empty_point(model)
             point.gradient[:] = rng.normal(size=model.linear.size)
             # Vertices outside the part are left out.
@@ -279,14 +279,14 @@ def test_steps_end_at_a_target_and_without_structures():
     choices, model = all_choices(problem.candidates), model_of(problem)
     best = scores_of(problem, choices).max()
     forced = np.zeros((model.oracle.n, model.oracle.n), dtype=np.int64)
-    node = Node(np.ones(model.linear.size, dtype=bool), forced, 0)
+    node = Node(np.ones(model.linear.size, dtype=bool), forced, 0, model.linear, 0.0)
     point = empty_point(model)
     assert place(model, node, point, choices[:1], np.ones(1), 1.0, False)
     assert take_steps(model, node, point, best + 3.0, 0.0, -np.inf, 4000, True, False) == PRUNED
     assert best <= point.numbers[BOUND] <= best + 3.0
     # Three features cannot all be neighbours of each other and have one feature parent each at most.
     triangle = Part(node.allowed, ((0, 1), (0, 2), (1, 2)))
-    closed = Node(node.allowed, triangle.forced(model.oracle.n), 3)
+    closed = Node(node.allowed, triangle.forced(model.oracle.n), 3, model.linear, 0.0)
     assert not place(model, closed, point, choices, np.full(len(choices), 1 / len(choices)), 1.0, False)
     assert place(model, node, point, choices[:1], np.ones(1), 1.0, False)
     assert take_steps(model, closed, point, best, 0.0, -np.inf, 10, True, False) == INFEASIBLE
@@ -299,7 +299,7 @@ def test_compiled_steps_and_threads_lead_to_the_same_point(newton):
         problem = build_problem(random_data(seed, n_samples=60), Score(p=0.99))
         choices, model = all_choices(problem.candidates), model_of(problem)
         forced = np.zeros((model.oracle.n, model.oracle.n), dtype=np.int64)
-        node = Node(np.ones(model.linear.size, dtype=bool), forced, 0)
+        node = Node(np.ones(model.linear.size, dtype=bool), forced, 0, model.linear, 0.0)
         points = []
         for steps, parallel in ((take_steps, False), (take_steps, True), (take_compiled_steps, False)):
             point = empty_point(model)

@@ -23,6 +23,7 @@ def part(number: int, bound: float) -> Open:
         1.0,
         Decision(ORPHAN, 0, 0),
         0.5,
+        empty,
         None,
     )
 

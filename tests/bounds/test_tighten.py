@@ -23,7 +23,8 @@ def test_the_heaviest_structure_is_promising(seed, max_parents):
     assert len(problem.candidates.sets[-1]) > 20
     model = model_of(problem)
     n = model.oracle.n
-    node = Node(np.ones(problem.candidates.n_sets, dtype=bool), np.zeros((n, n), dtype=np.int64), 0)
+    every = np.ones(problem.candidates.n_sets, dtype=bool)
+    node = Node(every, np.zeros((n, n), dtype=np.int64), 0, model.linear, 0.0)
     point = empty_point(model)
     rng = np.random.default_rng(seed)
     choice = np.empty(data.n_variables, dtype=np.int64)

@@ -241,6 +241,7 @@ def without_weights(arrays, number):
     out["leaf_node"] = np.delete(arrays["leaf_node"], number)
     out["weights_size"] = np.delete(arrays["weights_size"], place)
     out["temperature"] = np.delete(arrays["temperature"], place)
+    out["multipliers_size"] = np.delete(arrays["multipliers_size"], place)
     out["entries"] = np.delete(arrays["entries"], here)
     out["eta"] = np.delete(arrays["eta"], here)
     return out
@@ -303,6 +304,56 @@ def test_changed_weights_prove_less(case, tmp_path):
 def test_damaged_arrays_are_refused(case, tmp_path, name, change, words):
     data, result, header, arrays = case
     refused(write(tmp_path / "c.npz", header, {**arrays, name: change(arrays[name])}), result, data, words)
+
+
+@pytest.fixture(scope="module")
+def limited(tmp_path_factory):
+    """A result whose proof has multipliers of child limits, with its header and arrays."""
+    path = tmp_path_factory.mktemp("limited") / "proof.npz"
+    data = random_data([5, 1], n_features=5, n_samples=60)
+    result = proved(data, Score(p=0.95), path, constraints=Constraints(max_children={"*": 1, "C": 3}))
+    header, arrays = load_proof(path)
+    assert len(arrays["multiplier"]) > 3
+    return data, result, header, arrays
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "words"),
+    [
+        ("multiplier", lambda a: a * 0, "proves the bound|for all that it proves"),
+        ("multiplier", lambda a: a * 100, "proves the bound|for all that it proves"),
+        ("multiplier", lambda a: -a, "multipliers that are not positive"),
+        ("multiplier", lambda a: a * np.nan, "multipliers that are not positive"),
+        ("multiplier", lambda a: a + np.inf, "multipliers that are not positive"),
+        ("multiplier", lambda a: a[1:], "do not fit together"),
+        ("multiplier", lambda a: a > 0, "not of numbers"),
+        ("multipliers_size", lambda a: a[1:], "do not fit together"),
+        ("multipliers_size", lambda a: -a, "do not fit together"),
+        ("multiplier_row", lambda a: a + 99, "inequalities that there are none of"),
+        ("multiplier_row", lambda a: a - 99, "inequalities that there are none of"),
+        ("row_limit", lambda a: a - 1, "not every structure obeys"),
+        ("row_limit", lambda a: a - 5, "not every structure obeys"),
+        ("row_limit", lambda a: a[1:], "do not fit together|there are none of"),
+        ("row_members", lambda a: a[:, 1:], "do not fit together"),
+        ("row_members", lambda a: a & False, "not every structure obeys"),
+        ("row_members", lambda a: a | True, "not every structure obeys"),
+        ("row_members", lambda a: np.roll(a, 1, axis=1), "not every structure obeys|proves"),
+    ],
+)
+def test_damaged_multipliers_are_refused(limited, tmp_path, name, change, words):
+    data, result, header, arrays = limited
+    assert verify(result, write(tmp_path / "c.npz", header, arrays), data).bound <= result.bound + 1e-6
+    refused(write(tmp_path / "c.npz", header, {**arrays, name: change(arrays[name])}), result, data, words)
+
+
+def test_an_empty_cluster_is_no_inequality(limited, tmp_path):
+    data, result, header, arrays = limited
+    nobody = np.zeros((1, data.n_variables), dtype=bool)
+    changed = {
+        "row_members": np.concatenate([arrays["row_members"], nobody]),
+        "row_limit": np.concatenate([arrays["row_limit"], [-1]]),
+    }
+    refused(write(tmp_path / "c.npz", header, arrays | changed), result, data, "not every structure obeys")
 
 
 def test_every_array_is_needed(case, tmp_path):
@@ -433,7 +484,7 @@ def test_files_that_are_none(case, tmp_path):
         refused(path, result, data, "no readable certificate")
     path.write_text("{}")
     refused(path, result, data, "no readable certificate")
-    refused(write(path, {**header, "version": 2}, arrays), result, data, "version 1")
+    refused(write(path, {**header, "version": 1}, arrays), result, data, "version 2")
 
 
 def corrupted(rng, arrays):
@@ -475,26 +526,35 @@ def fits(arrays) -> bool:
         len(lengths) == len(arrays["deletion_node"]) + len(arrays["leaf_node"]) == len(arrays["temperature"])
         and (lengths >= 0).all()
         and lengths.sum() == len(arrays["entries"]) == len(arrays["eta"])
+        and len(lengths) == len(arrays["multipliers_size"])
     )
 
 
 @pytest.mark.parametrize(
-    "score", [SCORES[0], SCORES[3], SCORES[7]], ids=lambda s: f"{s.name}-{s.max_parents}"
+    ("score", "rules"),
+    [
+        (SCORES[0], None),
+        (SCORES[3], None),
+        (SCORES[7], None),
+        (SCORES[1], Constraints(max_children={"*": 1, "C": 3})),
+    ],
+    ids=["sm", "three parents", "cll", "limits"],
 )
-def test_no_corruption_proves_a_bound_below_the_optimum(score, tmp_path):
+def test_no_corruption_proves_a_bound_below_the_optimum(score, rules, tmp_path):
     path = tmp_path / "c.npz"
     accepted = rejected = 0
     for seed in range(5):
         rng = np.random.default_rng(seed)
         data = random_data(seed, n_features=4, n_samples=24)
-        best = optimum(data, score).objective
-        result = proved(data, score, path)
+        best = optimum(data, score, rules).objective
+        result = proved(data, score, path, constraints=rules)
         header, arrays = load_proof(path)
-        problem = build_problem(data, score)
+        problem = build_problem(data, score, rules)
         worse = [
             structure
             for choice in itertools.islice(structures(problem.candidates), 0, None, 501)
             if rescore(data, structure := problem.candidates.structure(choice), score) < best - 1e-3
+            and problem.obeys(structure)
         ]
         for _ in range(140):
             changed = corrupted(rng, arrays)

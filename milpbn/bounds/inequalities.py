@@ -1,0 +1,233 @@
+"""Inequalities that every structure obeys, priced into the bound by Lagrange multipliers.
+
+The oracle maximises over branchings, over orders, or over every variable for itself. What its answers need not obey,
+acyclicity among more variables than orders are searched for and limits on children, are rows a_r @ eta >= b_r:
+
+    sum_{i in C} sum_{S without members of C} eta(i, S) >= 1     for a cluster C of variables, row (7) of P12
+    - sum_{S with j} eta(i, S) >= - K                            for a variable j of at most K children
+
+For any multipliers mu >= 0, f(eta) + sum_r mu_r (a_r @ eta - b_r) is at least f(eta) for every structure: the terms
+mu_r a_r join those linear in eta, and - mu @ b the constants. With good multipliers the oracle's maximum is that of
+the linear relaxation with these rows.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from milpbn.bounds.oracle import heaviest_structure
+from milpbn.bounds.point import Model, Node
+from milpbn.compiled import kernel
+from milpbn.scores.candidates import Candidates
+from milpbn.scores.constraints import Rules
+
+#: Kept in `Inequalities.limit` for a cluster.
+CLUSTER = -1
+#: Rounds of changes of one multiplier at a time, and evaluations of the bound for one change, at most.
+SWEEPS, TRIALS = 4, 12
+#: A change is worth it if the bound falls by this share of itself.
+WORTH = 1e-9
+_EPS = float(np.finfo(np.float64).eps)
+
+
+class Inequalities(NamedTuple):
+    """Rows a_r @ eta >= b_r, as the kernels take them.
+
+    Attributes
+    ----------
+    members : bool array, shape (R, V)
+        The cluster of each row; of a limit, the parent alone.
+    limit : int64 array, shape (R,)
+        How many children that may have; `CLUSTER` for a cluster.
+    """
+
+    members: NDArray[np.bool_]
+    limit: NDArray[np.int64]
+
+
+def child_limits(candidates: Candidates, rules: Rules) -> Inequalities:
+    """Return the limits on children that some choice of parent sets breaks."""
+    V = candidates.n_variables
+    parent, child, _ = candidates.arcs
+    limited = [
+        (j, limit)
+        for j, limit in sorted(rules.max_children.items())
+        if len(np.unique(child[parent == j])) > limit
+    ]
+    members = np.zeros((len(limited), V), dtype=bool)
+    for r, (j, _) in enumerate(limited):
+        members[r, j] = True
+    return Inequalities(members, np.array([limit for _, limit in limited], dtype=np.int64))
+
+
+def node_of(
+    model: Model,
+    rows: Inequalities,
+    multipliers: NDArray[np.float64],
+    allowed: NDArray[np.bool_],
+    forced: NDArray[np.int64],
+    n_forced: int,
+) -> Node:
+    """Return a part of the search space that is bounded with multipliers mu, float64 array, shape (R,)."""
+    if not multipliers.any():
+        return Node(allowed, forced, n_forced, model.linear, 0.0)
+    linear = model.linear.copy()
+    constant = price(model.oracle, rows, multipliers, linear)
+    return Node(allowed, forced, n_forced, linear, constant)
+
+
+@kernel
+def add_row(oracle, rows, r, factor, out):  # type: ignore[no-untyped-def]  # numba infers the types
+    """Add `factor` times a_r to `out`, shape (P,)."""
+    members = rows.members[r]
+    cluster = rows.limit[r] < 0
+    for i in range(len(members)):
+        if cluster and not members[i]:
+            continue
+        for p in range(oracle.offsets[i], oracle.offsets[i + 1]):
+            meets = False
+            for x in range(oracle.first[p], oracle.first[p + 1]):
+                meets = meets or members[oracle.members[x]]
+            if meets != cluster:
+                out[p] += factor if cluster else -factor
+
+
+@kernel
+def _side(rows, r):  # type: ignore[no-untyped-def]
+    """Return b_r."""
+    return 1.0 if rows.limit[r] < 0 else -float(rows.limit[r])
+
+
+@kernel
+def _surplus(oracle, rows, r, choice):  # type: ignore[no-untyped-def]
+    """Return a_r @ eta - b_r of a choice of one entry per variable."""
+    members = rows.members[r]
+    cluster = rows.limit[r] < 0
+    total = -_side(rows, r)
+    for i in range(len(members)):
+        if cluster and not members[i]:
+            continue
+        meets = False
+        for x in range(oracle.first[choice[i]], oracle.first[choice[i] + 1]):
+            meets = meets or members[oracle.members[x]]
+        if meets != cluster:
+            total += 1.0 if cluster else -1.0
+    return total
+
+
+@kernel
+def price(oracle, rows, multipliers, out):  # type: ignore[no-untyped-def]
+    """Add sum_r mu_r a_r to `out`, shape (P,); return - mu @ b, with what rounding can take from both.
+
+    Parameters
+    ----------
+    oracle : Oracle
+        Candidate sets.
+    rows : Inequalities
+        R rows.
+    multipliers : float64 array, shape (R,)
+        mu.
+    """
+    constant = 0.0
+    total = 0.0
+    for r in range(len(multipliers)):
+        if multipliers[r] != 0.0:
+            add_row(oracle, rows, r, multipliers[r], out)
+            constant -= multipliers[r] * _side(rows, r)
+            total += multipliers[r] * (len(oracle.offsets) + abs(_side(rows, r)))
+    return constant + (len(multipliers) + 64.0) * _EPS * total
+
+
+@kernel
+def _move(oracle, rows, r, by, weights, allowed, forced, n_forced, choice):  # type: ignore[no-untyped-def]
+    """Change one multiplier; return the bound without its constants, but with this row's, and the row's surplus."""
+    add_row(oracle, rows, r, by, weights)
+    _, most, _ = heaviest_structure(oracle, weights, allowed, forced, n_forced, choice)
+    return most, _surplus(oracle, rows, r, choice)
+
+
+@kernel
+def lower(oracle, rows, weights, allowed, forced, n_forced, multipliers, active, choice):  # type: ignore[no-untyped-def]
+    """Change multipliers one at a time, each to where the maximum of the priced weights is least.
+
+    As a function of one multiplier that is convex and piecewise linear: its minimum lies where two lines cross.
+
+    Parameters
+    ----------
+    oracle : Oracle
+        Candidate sets.
+    rows : Inequalities
+        R rows.
+    weights : float64 array, shape (P,)
+        Weights with ``sum_r mu_r a_r`` in them; changed with the multipliers.
+    allowed, forced, n_forced
+        As for `heaviest_structure`.
+    multipliers : float64 array, shape (R,)
+        mu; overwritten.
+    active : int64 array, shape (k,)
+        The rows whose multipliers may change.
+    choice : int64 array, shape (V,)
+        Gets the oracle's last answer.
+
+    Returns
+    -------
+    bool
+        Whether any has changed.
+    """
+    _, most, _ = heaviest_structure(oracle, weights, allowed, forced, n_forced, choice)
+    changed = False
+    if most == -np.inf:
+        return False
+    for _ in range(SWEEPS):
+        before = most
+        constant = 0.0
+        for r in active:
+            slope = _surplus(oracle, rows, r, choice)
+            start = multipliers[r]
+            if slope == 0.0 or (slope > 0.0 and start == 0.0):
+                continue
+            # phi(mu) = most - mu b; what is known of it at both ends of an interval.
+            side = _side(rows, r)
+            here, value = start, most - start * side
+            first = value
+            low, low_value, low_slope = -1.0, 0.0, 0.0
+            high, high_value, high_slope = -1.0, 0.0, 0.0
+            best, best_value = start, value
+            step = max(start, 1e-3 * max(1.0, abs(most)))
+            for _ in range(TRIALS):
+                if slope < 0.0:
+                    low, low_value, low_slope = here, value, slope
+                elif slope > 0.0:
+                    high, high_value, high_slope = here, value, slope
+                else:
+                    break
+                if low < 0.0:
+                    goal = 0.0
+                elif high < 0.0:
+                    goal = low + step
+                    step *= 4.0
+                else:
+                    goal = (low_value - high_value + high_slope * high - low_slope * low) / (
+                        high_slope - low_slope
+                    )
+                    line = low_value + low_slope * (goal - low)
+                    if best_value <= line + WORTH * max(1.0, abs(line)):
+                        break
+                most, slope = _move(oracle, rows, r, goal - here, weights, allowed, forced, n_forced, choice)
+                here = goal
+                value = most - here * side
+                if value < best_value:
+                    best, best_value = here, value
+                if here == 0.0 and slope > 0.0:
+                    break
+            if here != best:
+                most, slope = _move(oracle, rows, r, best - here, weights, allowed, forced, n_forced, choice)
+            multipliers[r] = best
+            changed = changed or best != start
+            constant += first - best_value
+        if constant <= WORTH * max(1.0, abs(before)):
+            break
+    return changed
