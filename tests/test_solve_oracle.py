@@ -222,7 +222,11 @@ def test_the_native_engine_agrees_with_enumeration(
             milpbn.solve(**problem, backend="native")
         return
     if not case.climbs:
-        for place in ("run.search", "bounds.tree.Tree._look_at", "bounds.tree.Tree._search_on"):
+        for place in (
+            "run.search",
+            "bounds.incumbent.Incumbent.look_at",
+            "bounds.incumbent.Incumbent.search_on",
+        ):
             monkeypatch.setattr(f"milpbn.{place}", lambda *_, **__: None)
     monkeypatch.setattr("milpbn.bounds.oracle.MOST_ORDERED", case.most_ordered)
     monkeypatch.setattr("milpbn.bounds.verify_space.MOST_ORDERED", case.most_ordered)

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from milpbn.bounds.choose import Chooser
 from milpbn.bounds.frontier import Frontier
+from milpbn.bounds.incumbent import Incumbent, target_of
 from milpbn.bounds.inequalities import lower, node_of
 from milpbn.bounds.kernels import HARD
 from milpbn.bounds.point import (
@@ -29,18 +30,7 @@ from milpbn.bounds.proof import OVERHEAD, Proof
 from milpbn.bounds.root import Root
 from milpbn.bounds.space import Open, Part, Weights
 from milpbn.bounds.tighten import deletable, tighten
-from milpbn.learners.local_search import CHANGES, MINIMAL_GAIN, LocalSearch
 from milpbn.network.structure import Structure, topological_order
-
-#: A part is closed when its bound exceeds the incumbent by at most this share: half of what counts as optimal.
-CLOSE = 5e-7
-#: Splits between two searches near the incumbent, at most; fewer where samples times entries are at most `SMALL`, and
-#: a search costs a tenth of a split.
-MOST_PAUSE, SMALL_PAUSE, SMALL = 10.0, 2.0, 1e5
-#: The searches go on from a structure that is worse than the one before by so many gammas, on average, at most; and
-#: from the incumbent again once they are worse by ten times that. With more than `MEDIUM` samples times entries, where
-#: searches are few, they never go on from a worse one.
-STRAY, MEDIUM = 0.1, 1e6
 
 
 class Tree:
@@ -95,27 +85,21 @@ class Tree:
         self.reduce = reduce
         self.threads = threads
         self.memory = memory
-        self.random_state = random_state
-        self._found, self._bounded, self._counted, self._stopping = found, bounded, counted, stopping
+        self._bounded, self._counted, self._stopping = bounded, counted, stopping
         # Rows without a multiplier at the root get none: tried, and worse.
         self._active = np.flatnonzero(root.multipliers)
-        self.best = best
-        self.incumbent = root.value(best)
         self._frontier = Frontier()
         self._busy: dict[int, float] = {}
         self._lock = threading.Condition(threading.RLock())
         self._numbers = 0
         self._closed = -np.inf
-        self._climbed: set[bytes] = set()
-        self._searches = 0
-        self._next_search, self._pause = 0.0, 1.0
-        n_samples, n_entries = self.model.tables.codes.shape[1], len(self.model.linear)
-        size = n_samples * n_entries
-        self._most_pause = SMALL_PAUSE if size <= SMALL else MOST_PAUSE
-        self._stray = STRAY * max(1.0, self.model.softening.cap) if size <= MEDIUM else 0.0
-        # Where the searches near the incumbent have got to.
-        self._here = best, self.incumbent
+        self.known = Incumbent(root, best, found, stopping, self._lock, random_state)
         self._failure: BaseException | None = None
+
+    @property
+    def incumbent(self) -> float:
+        """Score of the best structure that is known."""
+        return self.known.value
 
     @property
     def target(self) -> float:
@@ -195,7 +179,7 @@ class Tree:
                     finished = True
                 else:
                     children, finished = self._split(mine, point)
-                    self._search_on(self._numbers // 2)
+                    self.known.search_on(self._numbers // 2)
                 with self._lock:
                     self._busy.pop(worker, None)
                     if not finished:
@@ -262,7 +246,7 @@ class Tree:
                 opened.bound,
                 lambda: self.target,
                 stopping=self._stopping,
-                found=self._look_at,
+                found=self.known.look_at,
             ):
                 return [], False
             if point.numbers[BOUND] > self.target:
@@ -300,53 +284,6 @@ class Tree:
                 for note in notes:
                     note()
         return results, True
-
-    def _look_at(self, point: Point) -> None:
-        """Climb from the oracle's answer if it is good, and not known."""
-        value = score_of(self.model, point.found, point.direction, False)
-        if value < self.incumbent - 0.25 * max(0.0, self.root.bound - self.incumbent):
-            return
-        key = point.found.tobytes()
-        if key in self._climbed:
-            return
-        self._climbed.add(key)
-        structure = self.problem.candidates.structure(point.found)
-        if not self.problem.obeys(structure):
-            return
-        search = LocalSearch(self.problem, structure, parallel=False)
-        rng = np.random.default_rng([self.random_state, len(self._climbed)])
-        value = search.climb(rng, self._stopping)
-        with self._lock:
-            if value > self.incumbent:
-                self._take(search.structure, value)
-
-    def _search_on(self, splits: int) -> None:
-        """Climb from near the incumbent, often while that brings something."""
-        with self._lock:
-            if splits < self._next_search:
-                return
-            self._searches += 1
-            self._next_search = splits + self._pause
-            rng = np.random.default_rng([self.random_state, 1, self._searches])
-            start = self._here[0]
-        search = LocalSearch(self.problem, start, parallel=False)
-        search.perturb(rng, int(rng.integers(*CHANGES)))
-        value = search.climb(rng, self._stopping)
-        with self._lock:
-            if value >= self._here[1] - self._stray * rng.exponential():
-                self._here = search.structure, value
-            if self._here[1] < self.incumbent - 10 * self._stray:
-                self._here = self.best, self.incumbent
-            if value > self.incumbent + MINIMAL_GAIN:
-                self._pause = 1.0
-                self._take(search.structure, value)
-            else:
-                self._pause = min(self._most_pause, self._pause * 1.1)
-
-    def _take(self, structure: Structure, value: float) -> None:
-        self.best = self._found(structure) or self.best
-        self.incumbent = max(self.incumbent, value)
-        self._here = self.best, self.incumbent
 
     def _node(self, part: Part, multipliers: NDArray[np.float64]) -> Node:
         """Return a part as the steps take it, bounded with the multipliers."""
@@ -416,9 +353,7 @@ class Tree:
         if not self.problem.obeys(structure):
             return -np.inf, self._weights(point, none)
         value = score_of(self.model, choice, point.direction, False)
-        with self._lock:
-            if value > self.incumbent:
-                self._take(structure, value)
+        self.known.offer(structure, value)
         point.vertices[0] = choice
         point.shares[0] = 1.0
         point.counts[VERTICES], point.counts[BEST_VERTICES] = 1, 0
@@ -447,8 +382,3 @@ class Tree:
         if proof is None or weights is None:
             return lambda: None
         return lambda: proof.delete(number, weights, gone)
-
-
-def target_of(incumbent: float) -> float:
-    """Return the bound up to which a part is closed."""
-    return incumbent + CLOSE * max(1.0, abs(incumbent))
