@@ -268,11 +268,9 @@ def test_what_a_failed_worker_had_stays_open(monkeypatch: pytest.MonkeyPatch) ->
     split, lost = Tree._split, []
 
     def fail(self: Tree, opened, point):
-        if not lost and threading.current_thread().name == "MainThread":
-            time.sleep(0.02)  # or it might do all of the work itself
         with self._lock:
             worst = opened.bound >= max([self._frontier.bound(), *self._busy.values()])
-            if not lost and self._numbers > 6 and worst and threading.current_thread().name != "MainThread":
+            if not lost and self._numbers > 6 and worst:
                 lost.append(opened.bound)
                 raise MemoryError
         return split(self, opened, point)
