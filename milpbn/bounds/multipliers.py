@@ -25,6 +25,8 @@ from milpbn.scores.candidates import Candidates
 COLUMNS = 10
 #: Solutions of the linear program, and rows, at most.
 ROUNDS, MOST_ROWS = 60, 500
+#: Nodes of the search for a violated row, at most: no clock, so that bounds do not depend on it.
+NODES = 100
 #: Reduced costs up to this share of the largest weight are rounding.
 TOLERANCE = 1e-9
 
@@ -93,7 +95,7 @@ def best_multipliers(
         eta = np.zeros(P)
         eta[columns] = solved.x
         seen = {frozenset(np.flatnonzero(r).tolist()) for r in rows.members[rows.limit == CLUSTER]}
-        new = [s for s in fractional_clusters(candidates, eta) if s not in seen]
+        new = [s for s in fractional_clusters(candidates, eta, nodes=NODES) if s not in seen]
         if not new and not missing.any():
             break
         if new and len(rows.limit) < MOST_ROWS:

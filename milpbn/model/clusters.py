@@ -19,8 +19,6 @@ from milpbn.scores.candidates import Candidates
 MINIMAL_VIOLATION = 1e-6
 #: Seconds for one separation by MILP; what it has found by then is used.
 SEPARATION_SECONDS = 2.0
-#: Arcs of more than so much of eta are heavy.
-LEVELS = (0.5, 0.25, 0.1, 0.05)
 
 
 def cyclic_clusters(parents: list[tuple[int, ...]]) -> list[frozenset[int]]:
@@ -72,7 +70,9 @@ def cluster_slack(candidates: Candidates, eta: NDArray[np.float64], cluster: fro
     return total - 1.0
 
 
-def fractional_clusters(candidates: Candidates, eta: NDArray[np.float64]) -> list[frozenset[int]]:
+def fractional_clusters(
+    candidates: Candidates, eta: NDArray[np.float64], *, nodes: int | None = None
+) -> list[frozenset[int]]:
     """Return clusters whose rows a fractional point violates, by a small MILP (Cussens 2011).
 
     With u_i = 1 for members of the cluster and z_p for the sets p with weight eta_p that meet it, the row's
@@ -84,6 +84,8 @@ def fractional_clusters(candidates: Candidates, eta: NDArray[np.float64]) -> lis
         Parent sets.
     eta : float64 array, shape (P,)
         A point of the relaxation; rows (5) hold.
+    nodes : int, optional
+        End the MILP after so many nodes, and not by the clock.
 
     Returns
     -------
@@ -117,32 +119,12 @@ def fractional_clusters(candidates: Candidates, eta: NDArray[np.float64]) -> lis
             LinearConstraint(sp.hstack([meets, -identity], format="csr"), 0, np.inf),
             LinearConstraint(np.concatenate([np.ones(V), np.zeros(n)])[None, :], 2, np.inf),
         ],
-        options={"time_limit": SEPARATION_SECONDS},
+        options={"time_limit": SEPARATION_SECONDS} if nodes is None else {"node_limit": nodes},
     )
     if result.x is None:
         return []
     cluster = frozenset(np.flatnonzero(result.x[:V] > 0.5).tolist())
     return [cluster] if cluster_slack(candidates, eta, cluster) < -MINIMAL_VIOLATION else []
-
-
-def light_clusters(candidates: Candidates, eta: NDArray[np.float64]) -> list[frozenset[int]]:
-    """Return clusters whose rows a fractional point violates, without any MILP: pairs, and cycles of heavy arcs.
-
-    Parameters
-    ----------
-    candidates, eta
-        As for `fractional_clusters`.
-    """
-    V = candidates.n_variables
-    parent, child, entry = candidates.arcs
-    weight = np.zeros((V, V))
-    np.add.at(weight, (child, parent), eta[entry])
-    found = {frozenset((int(i), int(j))) for i, j in np.argwhere(weight + weight.T > 1.0) if i < j}
-    for level in LEVELS:
-        found.update(cyclic_clusters([tuple(np.flatnonzero(row > level)) for row in weight]))
-    slack = {s: cluster_slack(candidates, eta, s) for s in found}
-    violated = [s for s in found if slack[s] < -MINIMAL_VIOLATION]
-    return sorted(violated, key=lambda s: (slack[s], len(s), sorted(s)))
 
 
 def _heavy_cycles(candidates: Candidates, eta: NDArray[np.float64]) -> list[frozenset[int]]:
