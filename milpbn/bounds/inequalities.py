@@ -26,8 +26,8 @@ from milpbn.scores.constraints import Rules
 
 #: Kept in `Inequalities.limit` for a cluster.
 CLUSTER = -1
-#: Rounds of changes of one multiplier at a time, and evaluations of the bound for one change, at most.
-SWEEPS, TRIALS = 4, 12
+#: Evaluations of the bound for one change of a multiplier, at most.
+TRIALS = 12
 #: A change is worth it if the bound falls by this share of itself.
 WORTH = 1e-9
 _EPS = float(np.finfo(np.float64).eps)
@@ -74,9 +74,9 @@ def node_of(
     """Return a part of the search space that is bounded with multipliers mu, float64 array, shape (R,)."""
     if not multipliers.any():
         return Node(allowed, forced, n_forced, model.linear, 0.0)
-    linear = model.linear.copy()
-    constant = price(model.oracle, rows, multipliers, linear)
-    return Node(allowed, forced, n_forced, linear, constant)
+    terms = np.zeros(len(model.linear))
+    constant = price(model.oracle, rows, multipliers, terms)
+    return Node(allowed, forced, n_forced, model.linear + terms, constant)
 
 
 @kernel
@@ -150,8 +150,10 @@ def _move(oracle, rows, r, by, weights, allowed, forced, n_forced, choice):  # t
 
 
 @kernel
-def lower(oracle, rows, weights, allowed, forced, n_forced, multipliers, active, choice):  # type: ignore[no-untyped-def]
-    """Change multipliers one at a time, each to where the maximum of the priced weights is least.
+def lower(  # type: ignore[no-untyped-def]
+    oracle, rows, weights, allowed, forced, n_forced, multipliers, active, enough, choice
+):
+    """Change some multipliers one after the other, each to where the maximum of the priced weights is least.
 
     As a function of one multiplier that is convex and piecewise linear: its minimum lies where two lines cross.
 
@@ -169,65 +171,63 @@ def lower(oracle, rows, weights, allowed, forced, n_forced, multipliers, active,
         mu; overwritten.
     active : int64 array, shape (k,)
         The rows whose multipliers may change.
+    enough : float
+        The bound need not fall further: of a part without structures it would fall for ever.
     choice : int64 array, shape (V,)
         Gets the oracle's last answer.
 
     Returns
     -------
-    bool
-        Whether any has changed.
+    float
+        By how much the bound at these weights has fallen.
     """
     _, most, _ = heaviest_structure(oracle, weights, allowed, forced, n_forced, choice)
-    changed = False
+    fallen = 0.0
     if most == -np.inf:
-        return False
-    for _ in range(SWEEPS):
-        before = most
-        constant = 0.0
-        for r in active:
-            slope = _surplus(oracle, rows, r, choice)
-            start = multipliers[r]
-            if slope == 0.0 or (slope > 0.0 and start == 0.0):
-                continue
-            # phi(mu) = most - mu b; what is known of it at both ends of an interval.
-            side = _side(rows, r)
-            here, value = start, most - start * side
-            first = value
-            low, low_value, low_slope = -1.0, 0.0, 0.0
-            high, high_value, high_slope = -1.0, 0.0, 0.0
-            best, best_value = start, value
-            step = max(start, 1e-3 * max(1.0, abs(most)))
-            for _ in range(TRIALS):
-                if slope < 0.0:
-                    low, low_value, low_slope = here, value, slope
-                elif slope > 0.0:
-                    high, high_value, high_slope = here, value, slope
-                else:
-                    break
-                if low < 0.0:
-                    goal = 0.0
-                elif high < 0.0:
-                    goal = low + step
-                    step *= 4.0
-                else:
-                    goal = (low_value - high_value + high_slope * high - low_slope * low) / (
-                        high_slope - low_slope
-                    )
-                    line = low_value + low_slope * (goal - low)
-                    if best_value <= line + WORTH * max(1.0, abs(line)):
-                        break
-                most, slope = _move(oracle, rows, r, goal - here, weights, allowed, forced, n_forced, choice)
-                here = goal
-                value = most - here * side
-                if value < best_value:
-                    best, best_value = here, value
-                if here == 0.0 and slope > 0.0:
-                    break
-            if here != best:
-                most, slope = _move(oracle, rows, r, best - here, weights, allowed, forced, n_forced, choice)
-            multipliers[r] = best
-            changed = changed or best != start
-            constant += first - best_value
-        if constant <= WORTH * max(1.0, abs(before)):
+        return fallen
+    for r in active:
+        if fallen >= enough:
             break
-    return changed
+        slope = _surplus(oracle, rows, r, choice)
+        start = multipliers[r]
+        if slope == 0.0 or (slope > 0.0 and start == 0.0):
+            continue
+        # phi(mu) = most - mu b; what is known of it at both ends of an interval.
+        side = _side(rows, r)
+        here, value = start, most - start * side
+        first = value
+        low, low_value, low_slope = -1.0, 0.0, 0.0
+        high, high_value, high_slope = -1.0, 0.0, 0.0
+        best, best_value = start, value
+        step = max(start, 1e-3 * max(1.0, abs(most)))
+        for _ in range(TRIALS):
+            if slope < 0.0:
+                low, low_value, low_slope = here, value, slope
+            elif slope > 0.0:
+                high, high_value, high_slope = here, value, slope
+            else:
+                break
+            if low < 0.0:
+                goal = 0.0
+            elif high < 0.0:
+                goal = low + step
+                step *= 4.0
+            else:
+                goal = (low_value - high_value + high_slope * high - low_slope * low) / (
+                    high_slope - low_slope
+                )
+                line = low_value + low_slope * (goal - low)
+                if best_value <= line + WORTH * max(1.0, abs(line)):
+                    break
+            most, slope = _move(oracle, rows, r, goal - here, weights, allowed, forced, n_forced, choice)
+            here = goal
+            value = most - here * side
+            if value < best_value:
+                best, best_value = here, value
+            if (here == 0.0 and slope > 0.0) or fallen + first - best_value >= enough:
+                break
+        if here != best:
+            most, slope = _move(oracle, rows, r, best - here, weights, allowed, forced, n_forced, choice)
+        multipliers[r] = best
+        fallen += first - best_value
+    return fallen

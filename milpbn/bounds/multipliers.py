@@ -23,8 +23,8 @@ from milpbn.scores.candidates import Candidates
 
 #: Columns of each variable to begin with, and to add at a time.
 COLUMNS = 10
-#: Solutions of the linear program, and rows, at most.
-ROUNDS, MOST_ROWS = 60, 500
+#: Solutions of the linear program, and clusters, at most.
+ROUNDS, MOST_CLUSTERS = 60, 500
 #: Nodes of the search for a violated row, at most: no clock, so that bounds do not depend on it.
 NODES = 100
 #: Reduced costs up to this share of the largest weight are rounding.
@@ -37,6 +37,7 @@ def best_multipliers(
     rows: Inequalities,
     weights: NDArray[np.float64],
     allowed: NDArray[np.bool_],
+    known: NDArray[np.int64],
     stopping: Callable[[], bool],
 ) -> tuple[Inequalities, NDArray[np.float64]]:
     """Return the rows that bound structures of some weights best, and their multipliers, shape (R,).
@@ -51,6 +52,8 @@ def best_multipliers(
         What structures are weighed by, without multipliers.
     allowed : bool array, shape (P,)
         Entries that may be chosen.
+    known : int64 array, shape (V,)
+        Entries of a structure that obeys the rows, one per variable: the linear program has a solution.
     stopping : callable
         Asked between solutions of the linear program.
     """
@@ -58,7 +61,9 @@ def best_multipliers(
     owner = np.asarray(candidates.variable, dtype=np.int64)
     masked = np.where(allowed, weights, -np.inf)
     chosen = np.zeros(P, dtype=bool)
+    chosen[known] = True
     _take_best(masked, candidates, chosen)
+    most_rows = len(rows.limit) + MOST_CLUSTERS
     matrix = _matrix(oracle, rows)
     multipliers = np.zeros(len(rows.limit))
     tolerance = TOLERANCE * float(np.abs(weights[allowed]).max(initial=1.0))
@@ -80,12 +85,7 @@ def best_multipliers(
             method="highs-ds",
         )
         if solved.x is None:
-            # Columns are missing that the rows need.
-            before = k
-            _take_best(np.where(chosen, -np.inf, masked), candidates, chosen)
-            if chosen.sum() == before:
-                break
-            continue
+            break
         multipliers = np.maximum(0.0, -solved.ineqlin.marginals) if len(side) else np.zeros(0)
         reduced = masked + matrix.T @ multipliers + solved.eqlin.marginals[owner]
         reduced[chosen] = -np.inf
@@ -96,9 +96,10 @@ def best_multipliers(
         eta[columns] = solved.x
         seen = {frozenset(np.flatnonzero(r).tolist()) for r in rows.members[rows.limit == CLUSTER]}
         new = [s for s in fractional_clusters(candidates, eta, nodes=NODES) if s not in seen]
+        new = new[: most_rows - len(rows.limit)]
         if not new and not missing.any():
             break
-        if new and len(rows.limit) < MOST_ROWS:
+        if new:
             more = _clusters(new, V)
             matrix = sp.csr_array(sp.vstack([matrix, _matrix(oracle, more)], format="csr"))
             rows = Inequalities(*(np.concatenate(both) for both in zip(rows, more, strict=True)))

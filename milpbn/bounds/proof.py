@@ -26,8 +26,8 @@ from milpbn.result import Result
 
 #: Version of the file format.
 VERSION = 2
-#: Bytes in a certificate for where a deletion, a leaf or a branch belongs.
-PLACE_BYTES = 28
+#: Bytes in a certificate for where a deletion, a leaf or a branch belongs, at most.
+PLACE_BYTES = 36
 #: Bytes of arrays with which a proof is full. The file compresses them to half of that, as measured; never to more.
 LARGEST = 490_000_000
 #: Bytes in memory for every byte of arrays: measured 1.74 (objects, small arrays).

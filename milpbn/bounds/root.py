@@ -168,7 +168,7 @@ class Root:
             before = int(self.allowed.sum())
             if reduce:
                 self.delete(best)
-            if stopping() or self.steps >= max_steps:
+            if stopping() or self.steps >= max_steps or is_optimal(self.value(best), self.bound):
                 return best
             fewer = self.allowed.sum() <= (1 - WORTH_REPEATING) * before
             if not self._price(best, bounded, stopping) and not fewer:
@@ -250,18 +250,25 @@ class Root:
     def _price(self, best: Structure, bounded: Callable[[float], None], stopping: Callable[[], bool]) -> bool:
         """Price the inequalities that the best bound's point violates; return whether that was worth it."""
         oracle, point = self.model.oracle, self.point
-        if oracle.kind != RELAXED_ORACLE and not len(self.rows.limit):
+        known = self.problem.choice(best)
+        if known is None or (oracle.kind != RELAXED_ORACLE and not len(self.rows.limit)):
             return False
         weights, tilt = point.gradient.copy(), np.zeros(len(point.gradient))
         price(oracle, self.rows, self.multipliers, tilt)
+        old, before, own = self.multipliers, self.bound, float(point.numbers[BOUND])
         self.rows, self.multipliers = best_multipliers(
-            oracle, self.problem.candidates, self.rows, weights - tilt, self.allowed, stopping
+            oracle, self.problem.candidates, self.rows, weights - tilt, self.allowed, known, stopping
         )
         if self.proof is not None:
             self.proof.rows = self.rows
         self.node = self._node()
-        before = self.bound
         evaluate(self.model, self.node, point, self.parallel)
+        if point.numbers[BOUND] > own:
+            # The linear program was not brought to an end.
+            self.multipliers = np.zeros(len(self.rows.limit))
+            self.multipliers[: len(old)] = old
+            self.node = self._node()
+            evaluate(self.model, self.node, point, self.parallel)
         self._note(bounded)
         return before - self.bound > WORTHWHILE * (before - self.value(best))
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from milpbn.bounds.choose import Chooser
 from milpbn.bounds.frontier import Frontier
 from milpbn.bounds.incumbent import Incumbent, target_of
-from milpbn.bounds.inequalities import lower, node_of
+from milpbn.bounds.inequalities import WORTH, lower, node_of
 from milpbn.bounds.kernels import HARD
 from milpbn.bounds.point import (
     BEST_TEMPERATURE,
@@ -31,6 +31,9 @@ from milpbn.bounds.root import Root
 from milpbn.bounds.space import Open, Part, Weights
 from milpbn.bounds.tighten import deletable, tighten
 from milpbn.network.structure import Structure, topological_order
+
+#: Rounds of changes of all multipliers of a part, at most; rows that are changed between two looks at the clock.
+SWEEPS, AT_A_TIME = 4, 16
 
 
 class Tree:
@@ -225,7 +228,7 @@ class Tree:
             half = part.split(self.model.oracle, opened.decision, inside)
             point.gradient[:] = opened.gradient
             node = self._node(half, opened.multipliers)
-            node, multipliers = self._priced(node, point.gradient, opened.multipliers)
+            node, multipliers = self._priced(node, point.gradient, opened.multipliers, opened.bound)
             reached = place(
                 self.model,
                 node,
@@ -251,7 +254,9 @@ class Tree:
                 return [], False
             if point.numbers[BOUND] > self.target:
                 before = node
-                node, multipliers = self._priced(node, point.gradient.copy(), multipliers)
+                node, multipliers = self._priced(
+                    node, point.gradient.copy(), multipliers, float(point.numbers[BOUND])
+                )
                 if node is not before:
                     evaluate(self.model, node, point, False)
             bound = float(point.numbers[BOUND])
@@ -291,9 +296,9 @@ class Tree:
         return node_of(self.model, self.root.rows, multipliers, part.allowed, forced, len(part.edges))
 
     def _priced(
-        self, node: Node, weights: NDArray[np.float64], multipliers: NDArray[np.float64]
+        self, node: Node, weights: NDArray[np.float64], multipliers: NDArray[np.float64], bound: float
     ) -> tuple[Node, NDArray[np.float64]]:
-        """Lower the bound at some weights, which have the multipliers in them and change with them.
+        """Lower a bound, not smaller than that at some weights, which hold the multipliers and change with them.
 
         Returns
         -------
@@ -306,7 +311,18 @@ class Tree:
         better = multipliers.copy()
         choice = np.empty(len(model.oracle.offsets) - 1, dtype=np.int64)
         space = node.allowed, node.forced, node.n_forced
-        if not lower(model.oracle, rows, weights, *space, better, self._active, choice):
+        for _ in range(SWEEPS):
+            fallen = 0.0
+            for first in range(0, len(self._active), AT_A_TIME):
+                some = self._active[first : first + AT_A_TIME]
+                if bound > self.target and not self._stopping():
+                    fall = lower(
+                        model.oracle, rows, weights, *space, better, some, bound - self.target, choice
+                    )
+                    fallen, bound = fallen + fall, bound - fall
+            if fallen <= WORTH * max(1.0, abs(bound)):
+                break
+        if (better == multipliers).all():
             return node, multipliers
         return node_of(model, rows, better, *space), better
 

@@ -119,7 +119,11 @@ def fractional_clusters(
             LinearConstraint(sp.hstack([meets, -identity], format="csr"), 0, np.inf),
             LinearConstraint(np.concatenate([np.ones(V), np.zeros(n)])[None, :], 2, np.inf),
         ],
-        options={"time_limit": SEPARATION_SECONDS} if nodes is None else {"node_limit": nodes},
+        # What presolve leaves to be transformed back, HiGHS writes to the terminal at times.
+        options={
+            "presolve": False,
+            **({"time_limit": SEPARATION_SECONDS} if nodes is None else {"node_limit": nodes}),
+        },
     )
     if result.x is None:
         return []
