@@ -272,3 +272,42 @@ def test_certificates_hold_the_multipliers_of_all_parts(rules, relaxed, tmp_path
         rows_used += int((leaves > 0).sum())
     assert parts > 3
     assert rows_used > 20
+
+
+def test_descent_ends_where_no_structure_is_left(relaxed: None) -> None:
+    """X1 and X2 need each other: the bound could fall for ever."""
+    problem, model = make(Score(p=0.9, max_parents=3), n_features=4)
+    oracle, candidates = model.oracle, problem.candidates
+    allowed = np.array(
+        [
+            i > 1 or 1 - i in parents
+            for i, parents in zip(candidates.variable.tolist(), candidates.flat, strict=True)
+        ]
+    )
+    V = candidates.n_variables
+    rows = Inequalities(np.array([[i < 2 for i in range(V)]]), np.array([CLUSTER]))
+    weights = np.random.default_rng(0).normal(size=candidates.n_sets)
+    edges, choice = np.zeros((oracle.n, oracle.n), dtype=np.int64), np.empty(V, dtype=np.int64)
+    first = heaviest_structure(oracle, weights, allowed, edges, 0, choice)[1]
+    multipliers = np.zeros(1)
+    fallen = lower(oracle, rows, weights, allowed, edges, 0, multipliers, np.array([0]), 50.0, choice)
+    assert 50.0 <= fallen <= 250.0
+    assert fallen == pytest.approx(multipliers[0])
+    last = heaviest_structure(oracle, weights, allowed, edges, 0, choice)[1] - multipliers[0]
+    assert last == pytest.approx(first - fallen)
+
+
+def test_tight_limits_on_many_variables_have_multipliers() -> None:
+    """The best sets of each variable alone cannot be had together."""
+    data = random_data(3, n_features=20, n_classes=2, max_states=2, n_samples=200)
+    rules = Constraints(max_children={"*": 1})
+    problem = build_problem(data, Score(p=0.99, max_parents=3, class_parents=False), rules, for_milp=False)
+    start = Structure.naive_bayes(data.names)
+    root = Root(problem, start)
+    root.run(start, stopping=lambda: False, bounded=lambda b: None, found=lambda s: None)
+    assert (root.multipliers[root.rows.limit != CLUSTER] > 0).sum() > 5
+    assert (root.multipliers[root.rows.limit == CLUSTER] > 0).any()
+    free = Root(problem, start)
+    free._price = lambda *_: False
+    free.run(start, stopping=lambda: False, bounded=lambda b: None, found=lambda s: None)
+    assert problem.rescore(start) <= root.bound < free.bound - 0.1
