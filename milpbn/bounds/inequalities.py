@@ -13,6 +13,7 @@ the linear relaxation with these rows.
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -48,19 +49,23 @@ class Inequalities(NamedTuple):
     limit: NDArray[np.int64]
 
 
+def inequalities_of(sets: Sequence[Collection[int]], limits: Sequence[int], n_variables: int) -> Inequalities:
+    """Return the rows of some sets of variables: clusters, or limited parents alone."""
+    members = np.zeros((len(sets), n_variables), dtype=bool)
+    for row, inside in zip(members, sets, strict=True):
+        row[list(inside)] = True
+    return Inequalities(members, np.array(limits, dtype=np.int64))
+
+
 def child_limits(candidates: Candidates, rules: Rules) -> Inequalities:
     """Return the limits on children that some choice of parent sets breaks."""
-    V = candidates.n_variables
     parent, child, _ = candidates.arcs
-    limited = [
-        (j, limit)
+    limited = {
+        j: limit
         for j, limit in sorted(rules.max_children.items())
         if len(np.unique(child[parent == j])) > limit
-    ]
-    members = np.zeros((len(limited), V), dtype=bool)
-    for r, (j, _) in enumerate(limited):
-        members[r, j] = True
-    return Inequalities(members, np.array([limit for _, limit in limited], dtype=np.int64))
+    }
+    return inequalities_of([(j,) for j in limited], list(limited.values()), candidates.n_variables)
 
 
 def node_of(
@@ -80,7 +85,16 @@ def node_of(
 
 
 @kernel
-def add_row(oracle, rows, r, factor, out):  # type: ignore[no-untyped-def]  # numba infers the types
+def _meets(oracle, members, p):  # type: ignore[no-untyped-def]  # numba infers the types
+    """Return whether entry p has a parent among the members."""
+    found = False
+    for x in range(oracle.first[p], oracle.first[p + 1]):
+        found = found or members[oracle.members[x]]
+    return found
+
+
+@kernel
+def add_row(oracle, rows, r, factor, out):  # type: ignore[no-untyped-def]
     """Add `factor` times a_r to `out`, shape (P,)."""
     members = rows.members[r]
     cluster = rows.limit[r] < 0
@@ -88,15 +102,12 @@ def add_row(oracle, rows, r, factor, out):  # type: ignore[no-untyped-def]  # nu
         if cluster and not members[i]:
             continue
         for p in range(oracle.offsets[i], oracle.offsets[i + 1]):
-            meets = False
-            for x in range(oracle.first[p], oracle.first[p + 1]):
-                meets = meets or members[oracle.members[x]]
-            if meets != cluster:
+            if _meets(oracle, members, p) != cluster:
                 out[p] += factor if cluster else -factor
 
 
 @kernel
-def _side(rows, r):  # type: ignore[no-untyped-def]
+def side(rows, r):  # type: ignore[no-untyped-def]
     """Return b_r."""
     return 1.0 if rows.limit[r] < 0 else -float(rows.limit[r])
 
@@ -106,14 +117,11 @@ def _surplus(oracle, rows, r, choice):  # type: ignore[no-untyped-def]
     """Return a_r @ eta - b_r of a choice of one entry per variable."""
     members = rows.members[r]
     cluster = rows.limit[r] < 0
-    total = -_side(rows, r)
+    total = -side(rows, r)
     for i in range(len(members)):
         if cluster and not members[i]:
             continue
-        meets = False
-        for x in range(oracle.first[choice[i]], oracle.first[choice[i] + 1]):
-            meets = meets or members[oracle.members[x]]
-        if meets != cluster:
+        if _meets(oracle, members, choice[i]) != cluster:
             total += 1.0 if cluster else -1.0
     return total
 
@@ -136,8 +144,8 @@ def price(oracle, rows, multipliers, out):  # type: ignore[no-untyped-def]
     for r in range(len(multipliers)):
         if multipliers[r] != 0.0:
             add_row(oracle, rows, r, multipliers[r], out)
-            constant -= multipliers[r] * _side(rows, r)
-            total += multipliers[r] * (len(oracle.offsets) + abs(_side(rows, r)))
+            constant -= multipliers[r] * side(rows, r)
+            total += multipliers[r] * (len(oracle.offsets) + abs(side(rows, r)))
     return constant + (len(multipliers) + 64.0) * _EPS * total
 
 
@@ -193,8 +201,8 @@ def lower(  # type: ignore[no-untyped-def]
         if slope == 0.0 or (slope > 0.0 and start == 0.0):
             continue
         # phi(mu) = most - mu b; what is known of it at both ends of an interval.
-        side = _side(rows, r)
-        here, value = start, most - start * side
+        b = side(rows, r)
+        here, value = start, most - start * b
         first = value
         low, low_value, low_slope = -1.0, 0.0, 0.0
         high, high_value, high_slope = -1.0, 0.0, 0.0
@@ -221,7 +229,7 @@ def lower(  # type: ignore[no-untyped-def]
                     break
             most, slope = _move(oracle, rows, r, goal - here, weights, allowed, forced, n_forced, choice)
             here = goal
-            value = most - here * side
+            value = most - here * b
             if value < best_value:
                 best, best_value = here, value
             if (here == 0.0 and slope > 0.0) or fallen + first - best_value >= enough:

@@ -16,7 +16,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.optimize import linprog
 
-from milpbn.bounds.inequalities import CLUSTER, Inequalities, add_row
+from milpbn.bounds.inequalities import CLUSTER, Inequalities, add_row, inequalities_of, side
 from milpbn.bounds.oracle import RELAXED, Oracle
 from milpbn.model.clusters import fractional_clusters
 from milpbn.scores.candidates import Candidates
@@ -73,12 +73,12 @@ def best_multipliers(
         columns = np.flatnonzero(chosen)
         k = len(columns)
         one: Any = sp.csr_array((np.ones(k), (owner[columns], np.arange(k))), shape=(V, k))
-        side = np.where(rows.limit < 0, 1.0, -rows.limit)
-        above: Any = -matrix[:, columns] if len(side) else None
+        sides = np.array([side(rows, r) for r in range(len(rows.limit))])
+        above: Any = -matrix[:, columns] if len(sides) else None
         solved = linprog(
             -weights[columns],
             A_ub=above,
-            b_ub=-side if len(side) else None,
+            b_ub=-sides if len(sides) else None,
             A_eq=one,
             b_eq=np.ones(V),
             bounds=(0, None),
@@ -86,7 +86,7 @@ def best_multipliers(
         )
         if solved.x is None:
             break
-        multipliers = np.maximum(0.0, -solved.ineqlin.marginals) if len(side) else np.zeros(0)
+        multipliers = np.maximum(0.0, -solved.ineqlin.marginals) if len(sides) else np.zeros(0)
         reduced = masked + matrix.T @ multipliers + solved.eqlin.marginals[owner]
         reduced[chosen] = -np.inf
         missing = reduced > tolerance
@@ -100,7 +100,7 @@ def best_multipliers(
         if not new and not missing.any():
             break
         if new:
-            more = _clusters(new, V)
+            more = inequalities_of(new, [CLUSTER] * len(new), V)
             matrix = sp.csr_array(sp.vstack([matrix, _matrix(oracle, more)], format="csr"))
             rows = Inequalities(*(np.concatenate(both) for both in zip(rows, more, strict=True)))
     out = np.zeros(len(rows.limit))
@@ -117,13 +117,6 @@ def _take_best(values: NDArray[np.float64], candidates: Candidates, chosen: NDAr
     for a, b in zip(candidates.offsets[:-1], candidates.offsets[1:], strict=True):
         best = a + np.argsort(-values[a:b], kind="stable")[:COLUMNS]
         chosen[best[np.isfinite(values[best])]] = True
-
-
-def _clusters(clusters: list[frozenset[int]], V: int) -> Inequalities:
-    members = np.zeros((len(clusters), V), dtype=bool)
-    for r, cluster in enumerate(clusters):
-        members[r, sorted(cluster)] = True
-    return Inequalities(members, np.full(len(clusters), CLUSTER, dtype=np.int64))
 
 
 def _matrix(oracle: Oracle, rows: Inequalities) -> sp.csr_array:

@@ -32,8 +32,6 @@ PLACE_BYTES = 36
 LARGEST = 490_000_000
 #: Bytes in memory for every byte of arrays: measured 1.74 (objects, small arrays).
 OVERHEAD = 2.0
-
-
 NO_ROWS = Inequalities(np.empty((0, 0), dtype=bool), np.empty(0, dtype=np.int64))
 
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
+from numpy.typing import NDArray
 
 from milpbn.bounds.frank_wolfe import FIRST_TEMPERATURE, INFEASIBLE, PAUSED, take_steps
-from milpbn.bounds.inequalities import Inequalities, child_limits, node_of, price
+from milpbn.bounds.inequalities import Inequalities, child_limits, node_of
 from milpbn.bounds.multipliers import best_multipliers
 from milpbn.bounds.oracle import RELAXED as RELAXED_ORACLE
 from milpbn.bounds.oracle import heaviest_structure, heaviest_with, oracle_of
@@ -250,27 +251,30 @@ class Root:
     def _price(self, best: Structure, bounded: Callable[[float], None], stopping: Callable[[], bool]) -> bool:
         """Price the inequalities that the best bound's point violates; return whether that was worth it."""
         oracle, point = self.model.oracle, self.point
-        known = self.problem.choice(best)
-        if known is None or (oracle.kind != RELAXED_ORACLE and not len(self.rows.limit)):
+        if oracle.kind != RELAXED_ORACLE and not len(self.rows.limit):
             return False
-        weights, tilt = point.gradient.copy(), np.zeros(len(point.gradient))
-        price(oracle, self.rows, self.multipliers, tilt)
+        known = self.problem.choice(best)
+        if known is None:
+            return False
+        weights = point.gradient - (self.node.linear - self.model.linear)
         old, before, own = self.multipliers, self.bound, float(point.numbers[BOUND])
-        self.rows, self.multipliers = best_multipliers(
-            oracle, self.problem.candidates, self.rows, weights - tilt, self.allowed, known, stopping
+        self.rows, multipliers = best_multipliers(
+            oracle, self.problem.candidates, self.rows, weights, self.allowed, known, stopping
         )
         if self.proof is not None:
             self.proof.rows = self.rows
-        self.node = self._node()
-        evaluate(self.model, self.node, point, self.parallel)
+        self._use(multipliers)
         if point.numbers[BOUND] > own:
             # The linear program was not brought to an end.
-            self.multipliers = np.zeros(len(self.rows.limit))
-            self.multipliers[: len(old)] = old
-            self.node = self._node()
-            evaluate(self.model, self.node, point, self.parallel)
+            self._use(np.pad(old, (0, len(multipliers) - len(old))))
         self._note(bounded)
         return before - self.bound > WORTHWHILE * (before - self.value(best))
+
+    def _use(self, multipliers: NDArray[np.float64]) -> None:
+        """Bound the problem anew with some multipliers, at the point that gave the best bound."""
+        self.multipliers = multipliers
+        self.node = self._node()
+        evaluate(self.model, self.node, self.point, self.parallel)
 
     def _note(self, bounded: Callable[[float], None]) -> None:
         """Keep the point's bound if it is the least."""
