@@ -14,7 +14,6 @@ from __future__ import annotations
 import argparse
 import json
 import time
-from collections.abc import Iterator
 from dataclasses import fields, replace
 from itertools import product
 from pathlib import Path
@@ -32,10 +31,6 @@ from milpbn.learners.differentiable.presets import BATCH_SIZES
 STRUCTURES = ("naive-bayes", "chow-liu", "random", "subset", "all", "heuristic", "pseudo-subset")
 #: Share of the training rows that configurations are compared on.
 HELD_OUT = 0.2
-#: First: gammas in nats and learning rates, on the first structure; then lambdas with the best pair; then structures,
-#: or, where there is one only, schedules. An earlier grid went from gamma 1 to 30 and from lambda 30 to 300; most of
-#: its choices lay at gamma 30 or lambda 30.
-GAMMAS, RATES, LAMBDAS = (10.0, 30.0, 100.0), (1e-2, 3e-2), (30.0, 10.0, 100.0)
 #: Configurations of a search in all.
 MOST = 20
 
@@ -45,39 +40,44 @@ def next_configuration(
 ) -> DifferentiableTan | None:
     """Return the learner to try next, from the errors of those before it; None at the end.
 
-    Six of `GAMMAS` x `RATES` with the first of `LAMBDAS`, two with the other ones, on the first of `variants`; then
-    the best of these eight on up to twelve more of them.
+    Every stage changes the best of those before it; see `stages`.
     """
-    found = list(variants(structure, k, base))
-    pairs = list(product(GAMMAS, RATES))
-    tried = [replace(found[0], gamma=gamma, learning_rate=rate, lambda_=LAMBDAS[0]) for gamma, rate in pairs]
-    if len(errors) >= len(pairs):
-        best = tried[int(np.argmin(errors[: len(pairs)]))]
-        tried += [replace(best, lambda_=lambda_) for lambda_ in LAMBDAS[1:]]
-    if len(errors) >= len(pairs) + len(LAMBDAS) - 1:
-        best = tried[int(np.argmin(errors[: len(tried)]))]
-        chosen = {"gamma": best.gamma, "learning_rate": best.learning_rate, "lambda_": best.lambda_}
-        tried += [replace(learner, **chosen) for learner in found[1:]]
-    return tried[len(errors)] if len(errors) < min(MOST, len(tried)) else None
+    tried: list[DifferentiableTan] = []
+    for changes in stages(structure, k, base):
+        best = (
+            tried[int(np.argmin(errors[: len(tried)]))] if tried else replace(base, structure=structure, k=k)
+        )
+        tried += [replace(best, **change) for change in changes]
+        if len(errors) < len(tried):
+            return tried[len(errors)] if len(errors) < MOST else None
+    return None
 
 
-def variants(structure: str, k: int, base: DifferentiableTan) -> Iterator[DifferentiableTan]:
-    """Yield one kind's structures: five random orderings, again and again with other parents; those of images.
+def stages(structure: str, k: int, base: DifferentiableTan) -> list[list[dict[str, Any]]]:
+    """Return what each stage of a search changes.
 
-    Of a fixed structure: schedules, that is, initial parameters, epochs and batch sizes, those of `base` first.
+    Gammas in nats with learning rates; lambdas; initial parameters, near zero counts on purpose, because log 0 for a
+    state that a class never had is evidence; then structures, or, where there is one only, schedules.
     """
+    rates = [
+        {"gamma": gamma, "learning_rate": rate, "lambda_": 30.0}
+        for gamma, rate in product((10.0, 30.0, 100.0), (3e-2, 1e-1))
+    ]
+    lambdas = [{"lambda_": 10.0}, {"lambda_": 100.0}]
+    starts = [{"init": "ml", "smoothing": smoothing} for smoothing in (1.0, 1e-2, 1e-6)]
+    last: list[dict[str, Any]]
     if structure in ("naive-bayes", "chow-liu"):
         sizes = sorted({50, 100, 250} - {base.batch_size})
-        for init, epochs, size in product(
-            ("uniform", "ml"), (base.epochs, max(1, base.epochs // 5)), (base.batch_size, *sizes)
-        ):
-            yield replace(base, structure=structure, init=init, epochs=epochs, batch_size=size)
+        schedules = list(product((base.epochs, max(1, base.epochs // 3)), (base.batch_size, *sizes)))
+        last = [{"epochs": epochs, "batch_size": size} for epochs, size in schedules[1:]]
     elif structure == "heuristic":
-        for size, letter in product((k, 5, 2), "cba"):
-            yield replace(base, structure=f"heuristic-{letter}", k=size)
+        rates = [{"structure": "heuristic-c", **change} for change in rates]
+        kinds = list(product((k, 5, 2), "cba"))
+        last = [{"structure": f"heuristic-{letter}", "k": size} for size, letter in kinds[1:]]
     else:
-        for selection, ordering in product(range(1 if structure == "all" else 3), range(5)):
-            yield replace(base, structure=structure, k=k, ordering=ordering, selection=selection)
+        chosen = list(product(range(1 if structure == "all" else 2), range(5)))
+        last = [{"ordering": ordering, "selection": selection} for selection, ordering in chosen[1:]]
+    return [rates, lambdas, starts, last]
 
 
 def error(learner: DifferentiableTan, train: Dataset, test: Dataset, seed: int) -> float:
