@@ -38,7 +38,7 @@ def measure(name: str, score_name: str, data_dir: str, seconds: float, queue: mu
         solver_bytes(data.merged, candidates, score),
     )
     before = peak_bytes()
-    result = solve(data, score, time_limit=seconds, verbose=False, root_bound=False)
+    result = solve(data, score, time_limit=seconds, verbose=False, backend="highs", root_bound=False)
     queue.put((tensor, solver, peak_bytes() - before, result.detail))
     queue.close()
     queue.join_thread()

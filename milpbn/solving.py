@@ -81,6 +81,7 @@ def solve(
     native = isinstance(backend, NativeBackend)
     if isinstance(backend, NativeBackend):
         backend.check_score(spec)
+        backend.check_search(chosen)
     elif chosen.certificate is not None:
         raise InputError(
             f"A certificate comes with the backend native, not with {backend.name}; leave one of them out."

@@ -16,6 +16,7 @@ from milpbn.errors import InputError
 from milpbn.memory import available_memory
 from milpbn.model.milp import Milp
 from milpbn.network.structure import Structure
+from milpbn.options import Options
 from milpbn.scores.spec import Score
 
 #: The scores that the engine bounds: concave in the class log-joints.
@@ -50,6 +51,27 @@ class NativeBackend(Backend):
         if options:
             raise InputError(
                 "The backend native is no solver with options of its own; leave out --solver-option."
+            )
+
+    def check_search(self, options: Options) -> None:
+        """Refuse the options of a search that only a MILP solver reads.
+
+        Raises
+        ------
+        InputError
+            Naming those that were given.
+        """
+        given = {
+            "--no-warm-start": not options.warm_start,
+            "--no-root-bound": not options.root_bound,
+            f"--acyclicity {options.acyclicity}": options.acyclicity != Options.acyclicity,
+            "--log": options.log is not None,
+        }
+        idle = [name for name, is_given in given.items() if is_given]
+        if idle:
+            raise InputError(
+                f"The backend native, which auto chooses for this score, has no use for {', '.join(idle)}; leave it "
+                "out, or name a MILP solver, --backend highs for instance."
             )
 
     def check_score(self, score: Score) -> None:

@@ -110,7 +110,7 @@ def test_the_trace_keeps_its_promises(name: str, threads: int) -> None:
     score = Score(name=name, max_parents=3)
     best = optimum(data, score).objective
     tiny = 1e-9 * max(1.0, abs(best))
-    result = solve(data, score, threads=threads, warm_start=False)
+    result = solve(data, score, threads=threads)
     assert result.trace[-1][1:] == (result.objective, result.bound)
     for t, z, b in result.trace:
         assert 0 <= t <= result.seconds.total

@@ -119,7 +119,8 @@ def test_an_abandoned_solver_does_not_keep_the_process(tmp_path: Path) -> None:
         "solving.get_backend = lambda name: Deaf()\n"
         "from milpbn.cli import main\n"
         f"output = {str(tmp_path / 'r.json')!r}\n"
-        "sys.argv = ['milpbn', 'solve', 'corral', '--no-root-bound', '--time-limit', '3', '--output', output]\n"
+        "sys.argv = ['milpbn', 'solve', 'corral', '--backend', 'highs', '--no-root-bound', '--time-limit', '3',\n"
+        "            '--output', output]\n"
         "main()"
     )
     done = subprocess.run(

@@ -131,10 +131,25 @@ def test_start_from_each_kind_of_file(shop: Path, tmp_path: Path) -> None:
         assert solved(tmp_path, shop / "toy.csv", "--start", start)["status"]["reason"] == "optimal"
 
 
-@pytest.mark.parametrize("switch", ["--no-merge", "--no-warm-start", "--acyclicity=cluster"])
+SOLVERS_OWN = ["--no-warm-start", "--no-root-bound", "--acyclicity=cluster"]
+
+
+@pytest.mark.parametrize("switch", [*SOLVERS_OWN, "--no-merge", "--no-reduce"])
 def test_switches_leave_the_optimum(shop: Path, tmp_path: Path, switch: str) -> None:
     known = json.loads((shop / "result.json").read_text())["objective"]
     assert solved(tmp_path, shop / "toy.csv", switch)["objective"] == pytest.approx(known, abs=1e-6)
+
+
+@pytest.mark.parametrize("switch", [*SOLVERS_OWN, "--log=solver.log"])
+@pytest.mark.parametrize("backend", ["auto", "native"])
+def test_options_of_solvers_are_refused_without_one(
+    shop: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, switch: str, backend: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    done = run("solve", shop / "toy.csv", "--backend", backend, "--output", "result.json", switch)
+    assert done.exit_code == 2
+    assert f"no use for {switch.split('=')[0]}" in done.stderr
+    assert not list(tmp_path.iterdir())
 
 
 def test_search_options_arrive(shop: Path, tmp_path: Path) -> None:
