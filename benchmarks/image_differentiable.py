@@ -56,28 +56,28 @@ def next_configuration(
 def stages(structure: str, k: int, base: DifferentiableTan) -> list[list[dict[str, Any]]]:
     """Return what each stage of a search changes.
 
-    Gammas in nats with learning rates; lambdas; initial parameters, near zero counts on purpose, because log 0 for a
-    state that a class never had is evidence; then structures, or, where there is one only, schedules.
+    Structures, if there are several; initial parameters, with next to no smoothing too, because a state that a class
+    never had is evidence; gammas in nats with learning rates; lambdas; schedules and further structures.
     """
-    rates = [
-        {"gamma": gamma, "learning_rate": rate, "lambda_": 30.0}
-        for gamma, rate in product((10.0, 30.0, 100.0), (3e-2, 1e-1))
-    ]
-    lambdas = [{"lambda_": 10.0}, {"lambda_": 100.0}]
-    starts = [{"init": "ml", "smoothing": smoothing} for smoothing in (1.0, 1e-2, 1e-6)]
+    sizes = [{"batch_size": size} for size in sorted({50, 100, 250} - {base.batch_size})]
+    brief = {"epochs": max(1, base.epochs // 3)}
+    first: list[dict[str, Any]]
     last: list[dict[str, Any]]
     if structure in ("naive-bayes", "chow-liu"):
-        sizes = sorted({50, 100, 250} - {base.batch_size})
-        schedules = list(product((base.epochs, max(1, base.epochs // 3)), (base.batch_size, *sizes)))
-        last = [{"epochs": epochs, "batch_size": size} for epochs, size in schedules[1:]]
+        first, last = [{}], [*sizes, brief, *({**brief, **size} for size in sizes)]
     elif structure == "heuristic":
-        rates = [{"structure": "heuristic-c", **change} for change in rates]
-        kinds = list(product((k, 5, 2), "cba"))
-        last = [{"structure": f"heuristic-{letter}", "k": size} for size, letter in kinds[1:]]
+        first, last = [{"structure": f"heuristic-{letter}"} for letter in "cba"], [{"k": 5}, {"k": 2}, *sizes]
     else:
-        chosen = list(product(range(1 if structure == "all" else 2), range(5)))
-        last = [{"ordering": ordering, "selection": selection} for selection, ordering in chosen[1:]]
-    return [rates, lambdas, starts, last]
+        first = [{"ordering": ordering} for ordering in range(5)]
+        last = [*sizes] if structure == "all" else [{"selection": 1}, {"selection": 2}, *sizes]
+    starts = [{"init": "ml", "smoothing": smoothing} for smoothing in (1.0, 1e-2, 1e-6)]
+    rates = [
+        {"gamma": gamma, "learning_rate": rate}
+        for gamma, rate in product((10.0, 30.0, 100.0), (3e-2, 1e-1))
+        if (gamma, rate) != (base.gamma, base.learning_rate)
+    ]
+    lambdas = [{"lambda_": lambda_} for lambda_ in (10.0, 100.0)]
+    return [first, starts, rates, lambdas, last]
 
 
 def error(learner: DifferentiableTan, train: Dataset, test: Dataset, seed: int) -> float:
@@ -126,7 +126,15 @@ def run(
         own = options.like.split()[0] == name
         chosen = like if own else {**like, "options": {**like["options"], "batch_size": batch_size}}
     else:
-        base = DifferentiableTan(loss="hyb", eta=10.0, epochs=options.epochs, batch_size=batch_size)
+        base = DifferentiableTan(
+            loss="hyb",
+            lambda_=30.0,
+            gamma=30.0,
+            eta=10.0,
+            learning_rate=1e-1,
+            epochs=options.epochs,
+            batch_size=batch_size,
+        )
         chosen = search(results, key, train, structure, base, options)
     if entry["chosen"] != chosen:
         # Errors of what an earlier, shorter search chose are none of this one's.
