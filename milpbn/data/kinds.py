@@ -114,14 +114,20 @@ def _all_integers(column: Column) -> bool:
 
 
 def _check_class(column: Column, where: str) -> None:
-    """Refuse a class column that is a measured quantity: many fractions, or nearly all numbers distinct."""
-    if column.declared is not None or not column.is_numeric:
+    """Refuse a class column that is a measured quantity, many fractions, or whose values are nearly all distinct."""
+    if column.declared is not None:
         return
-    distinct = np.unique(column.numbers).size
     present = int(np.count_nonzero(column.codes >= 0))
-    many = distinct > max(20, present // 2) if _all_integers(column) else distinct > MAX_NOMINAL_INTEGERS
-    if many:
+    nearly_all = max(20, present // 2)
+    if column.is_numeric:
+        distinct = np.unique(column.numbers).size
+        most = nearly_all if _all_integers(column) else MAX_NOMINAL_INTEGERS
+        what, looks, put = "numbers", "looks continuous", ", put its values into classes,"
+    else:
+        distinct, most = len(set(column.labels)), nearly_all
+        what, looks, put = "labels", "looks like an identifier", ""
+    if distinct > most:
         raise InputError(
-            f"The target {column.name!r} of {where} has {distinct} different numbers in {present} rows and "
-            "looks continuous; name another target, put its values into classes, or declare it nominal."
+            f"The target {column.name!r} of {where} has {distinct} different {what} in {present} rows and {looks}; "
+            f"name another target{put} or declare it nominal."
         )

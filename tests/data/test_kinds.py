@@ -107,3 +107,13 @@ def test_numeric_class_labels():
     with pytest.raises(InputError, match=r"'y' .* looks continuous"):
         read_table(measured)
     assert read_table(measured, nominal=["y"]).dataset().n_classes == 40
+
+
+def test_a_target_of_labels_that_are_nearly_all_distinct():
+    names = pd.DataFrame({"x": ["a", "b"] * 20, "y": [f"row {i}" for i in range(40)]})
+    with pytest.raises(
+        InputError, match=r"'y' .* 40 different labels in 40 rows and looks like an identifier"
+    ):
+        read_table(names)
+    assert read_table(names, nominal=["y"]).dataset().n_classes == 40
+    assert read_table(names.assign(y=names["y"].str.replace(r"\d$", "", regex=True))).dataset().n_classes == 4
