@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -36,9 +35,8 @@ from milpbn.scores.trivial_bound import trivial_bound
 from milpbn.session import Session
 from milpbn.threads import threads_used
 from milpbn.warm_up import warm_up
+from milpbn.watched import run_watched
 
-#: A solver that has not stopped this long after it was told to is left behind.
-GRACE = 1.0
 OUT_OF_MEMORY = Outcome(limit="memory", detail="out of memory")
 #: What runs before the solver may take this share of the time left, and never more than so many seconds each.
 BRIEF_SHARE, BRIEF_SECONDS = 0.1, 20.0
@@ -248,49 +246,16 @@ class Run:
         self._in_thread(work, ends=branches)
 
     def _in_thread(self, work: Callable[[], None], *, ends: bool) -> None:
-        """Do something in a thread, so that signals, progress and deadline do not wait for it.
-
-        What `ends` by itself, sooner or later, is waited for at the end of the process: kernels may be compiling in it,
-        and would not survive the end of the interpreter.
-        """
-        session = self.session
-        failure: list[BaseException] = []
-
-        def guarded() -> None:
-            try:
-                work()
-            except BaseException as error:  # handed to the thread that waits
-                failure.append(error)
-            finally:
-                session.changed.set()
-
-        thread = threading.Thread(target=guarded, name=f"milpbn-{self.backend.name}", daemon=not ends)
-        thread.start()
-        told = None
-        while thread.is_alive():
-            try:
-                session.changed.wait(0.2)
-                session.changed.clear()
-                self._tick()
-                # Coalesce: many changes at once give one line.
-                thread.join(0.05)
-            except KeyboardInterrupt:
-                if session.stopped == "user":
-                    break
-                session.stop("user")
-            if session.stopping():
-                told = told or time.monotonic()
-                if time.monotonic() - told > GRACE:
-                    break
-        if failure:
-            error = failure[0]
-            if isinstance(error, MilpbnError):
-                raise error
-            if isinstance(error, MemoryError):
-                self.outcome = OUT_OF_MEMORY
-                return
+        """Do something in a thread; see `milpbn.watched`. What it raises becomes an error of the solver."""
+        error = run_watched(work, self.session, self._tick, name=f"milpbn-{self.backend.name}", ends=ends)
+        if isinstance(error, MemoryError):
+            self.outcome = OUT_OF_MEMORY
+        elif isinstance(error, MilpbnError):
+            raise error
+        elif error is not None:
             raise SolverError(f"{self.info.version} failed: {error}") from error
-        self._tick()
+        else:
+            self._tick()
 
     def _branch(self, backend: NativeBackend, root: Root, settings: Settings) -> Outcome:
         session = self.session
