@@ -7,18 +7,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from milpbn.bounds.branching import FORBIDDEN, forced_arborescences, maximum_arborescence, rounding_slack
-from milpbn.bounds.orders import best_order, heaviest_orders
+from milpbn.bounds.branching import Arcs, maximum_arborescence, rounding_slack
+from milpbn.bounds.orders import best_order
 from milpbn.compiled import kernel
 from milpbn.scores.candidates import Candidates
 
 #: Parent sets of the class that are tried with a branching of their own; all others share one bound.
 CLASS_SET_SCANS = 200
-#: Of so many of them the arcs get a reduced cost of their own.
-CLASS_SET_PRICES = 20
-#: Every arc gets a branching of its own, where that is asked for, up to so many nodes to the fourth power in all: a
-#: second's work.
-MOST_FORCED = 4 * 64**4
 #: Up to so many variables are put into all orders by dynamic programming; with more, acyclicity is relaxed.
 MOST_ORDERED = 14
 #: How structures are searched: branchings, all orders, or every variable for itself.
@@ -95,25 +90,46 @@ def oracle_of(candidates: Candidates) -> Oracle:
 
 
 @kernel
-def _matrix(oracle, weights, allowed, forced, blocked, square, ranks, entry):  # type: ignore[no-untyped-def]
-    """Write the heaviest allowed entry of every arc, as weight, rank and entry, without the blocked ones."""
-    for i in range(oracle.n):
-        for j in range(oracle.n):
-            square[i, j] = 0.0
-            ranks[i, j] = FORBIDDEN
-    for p in range(len(oracle.head)):
-        i = oracle.head[p]
-        if not allowed[p] or (blocked[i] and oracle.needs_class[p]):
-            continue
-        j = oracle.tail[p]
-        if ranks[j, i] == FORBIDDEN or weights[p] > square[j, i]:
-            square[j, i] = weights[p]
-            ranks[j, i] = forced[j, i]
-            entry[j, i] = p
+def arcs_of(oracle, weights, allowed, forced, blocked):  # type: ignore[no-untyped-def]
+    """Return the arcs of all allowed entries but the blocked ones, and their entries."""
+    room = len(oracle.head)
+    first = np.zeros(oracle.n + 1, dtype=np.int64)
+    tail, heavy = np.empty(room, dtype=np.int64), np.empty(room)
+    ranks, entry = np.empty(room, dtype=np.int64), np.empty(room, dtype=np.int64)
+    used = 0
+    for i in range(1, oracle.n):
+        first[i] = used
+        for p in range(oracle.offsets[i - 1], oracle.offsets[i]):
+            if allowed[p] and not (blocked[i] and oracle.needs_class[p]):
+                j = oracle.tail[p]
+                tail[used], heavy[used], ranks[used], entry[used] = j, weights[p], forced[j, i], p
+                used += 1
+    first[oracle.n] = used
+    return Arcs(first, tail[:used], heavy[:used], ranks[:used]), entry[:used]
 
 
 @kernel
-def _block(oracle, p, blocked):  # type: ignore[no-untyped-def]
+def heaviest_branching(oracle, weights, allowed, forced, blocked, choice, reduced):  # type: ignore[no-untyped-def]
+    """Write the heaviest branching's entries to `choice`, shape (V,), the class left alone; return rank and bound.
+
+    `reduced`, shape (entries of the features,) or (0,), gets the reduced costs, inf for entries that are left out.
+    """
+    arcs, entry = arcs_of(oracle, weights, allowed, forced, blocked)
+    chosen = np.empty(oracle.n, dtype=np.int64)
+    costs = np.empty(len(entry) if len(reduced) else 0)
+    rank, bound = maximum_arborescence(arcs, chosen, costs)
+    if bound > -np.inf:
+        for i in range(1, oracle.n):
+            choice[i - 1] = entry[chosen[i]]
+        for p in range(len(reduced)):
+            reduced[p] = np.inf
+        for a in range(len(costs)):
+            reduced[entry[a]] = costs[a]
+    return rank, bound
+
+
+@kernel
+def block_parents(oracle, p, blocked):  # type: ignore[no-untyped-def]
     """Mark the features among the parents of entry p: as parents of the class they must do without it."""
     for i in range(len(blocked)):
         blocked[i] = False
@@ -122,7 +138,8 @@ def _block(oracle, p, blocked):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _largest(weights, allowed):  # type: ignore[no-untyped-def]
+def largest_of(weights, allowed):  # type: ignore[no-untyped-def]
+    """Return the largest absolute weight of the allowed entries."""
     largest = 0.0
     for p in range(len(weights)):
         if allowed[p]:
@@ -131,7 +148,7 @@ def _largest(weights, allowed):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _class_bounds(oracle, weights, allowed, square, reduced, free, bounds):  # type: ignore[no-untyped-def]
+def class_bounds(oracle, weights, allowed, reduced, free, bounds):  # type: ignore[no-untyped-def]
     """Bound the structures with each parent set of the class.
 
     A structure weighs as much less than the best branching as the reduced costs of its arcs say, all together; and the
@@ -139,10 +156,8 @@ def _class_bounds(oracle, weights, allowed, square, reduced, free, bounds):  # t
 
     Parameters
     ----------
-    square : float64 array, shape (n, n)
-        See `_matrix`; without blocked entries.
-    reduced : float64 array, shape (n, n) or (0, 0)
-        What `maximum_arborescence` says of them. If empty, what the arcs lose is left out of account.
+    reduced : float64 array, shape (entries of the features,) or (0,)
+        See `heaviest_branching`; without blocked entries. If empty, what the arcs lose is left out of account.
     free : float
         The maximum.
     bounds : float64 array, shape (parent sets of the class,)
@@ -154,8 +169,8 @@ def _class_bounds(oracle, weights, allowed, square, reduced, free, bounds):  # t
         loss[:] = np.inf
         for p in range(len(oracle.head)):
             if allowed[p] and not oracle.needs_class[p]:
-                i, j = oracle.head[p], oracle.tail[p]
-                loss[i] = min(loss[i], max(0.0, reduced[j, i] + square[j, i] - weights[p]))
+                i = oracle.head[p]
+                loss[i] = min(loss[i], max(0.0, reduced[p]))
     first = len(weights) - len(bounds)
     for x in range(len(bounds)):
         p = first + x
@@ -216,7 +231,7 @@ def heaviest_structure(oracle, weights, allowed, forced, n_forced, choice):  # t
         The choice is a structure.
     """
     V = len(choice)
-    slack = 4.0 * V * _EPS * V * _largest(weights, allowed)
+    slack = 4.0 * V * _EPS * V * largest_of(weights, allowed)
     if oracle.kind == ORDERS:
         value = best_order(oracle.offsets, oracle.masks, weights, allowed, choice)
         if value == -np.inf:
@@ -236,19 +251,16 @@ def heaviest_structure(oracle, weights, allowed, forced, n_forced, choice):  # t
             value += weights[top]
         return value, value + slack, _is_acyclic(oracle, choice)
     n = oracle.n
-    square = np.empty((n, n))
-    ranks = np.empty((n, n), dtype=np.int64)
-    entry = np.empty((n, n), dtype=np.int64)
-    nothing = np.empty((0, 0))
+    nothing = np.empty(0)
     blocked = np.zeros(n, dtype=np.bool_)
-    slack += 3 * rounding_slack(n, _largest(weights[: len(oracle.head)], allowed))
-    _matrix(oracle, weights, allowed, forced, blocked, square, ranks, entry)
+    slack += 3 * rounding_slack(n, largest_of(weights[: len(oracle.head)], allowed))
     bounds = np.empty(oracle.offsets[V] - oracle.offsets[c])
-    reduced = np.empty((n, n)) if len(bounds) > 1 else nothing
-    parent, rank, free = maximum_arborescence(square, ranks, reduced)
+    reduced = np.empty(len(oracle.head)) if len(bounds) > 1 else nothing
+    trial = choice.copy()
+    rank, free = heaviest_branching(oracle, weights, allowed, forced, blocked, trial, reduced)
     if rank < n_forced:
         return -np.inf, -np.inf, False
-    _class_bounds(oracle, weights, allowed, square, reduced, free, bounds)
+    class_bounds(oracle, weights, allowed, reduced, free, bounds)
     best = -np.inf
     rest = -np.inf
     scanned = 0
@@ -264,15 +276,14 @@ def heaviest_structure(oracle, weights, allowed, forced, n_forced, choice):  # t
         scanned += 1
         value = free
         if scanned > 1 or oracle.first[p + 1] > oracle.first[p]:
-            _block(oracle, p, blocked)
-            _matrix(oracle, weights, allowed, forced, blocked, square, ranks, entry)
-            parent, rank, value = maximum_arborescence(square, ranks, nothing)
+            block_parents(oracle, p, blocked)
+            rank, value = heaviest_branching(oracle, weights, allowed, forced, blocked, trial, nothing)
             if rank < n_forced:
                 continue
         if weights[p] + value > best:
             best = weights[p] + value
-            for i in range(1, n):
-                choice[i - 1] = entry[parent[i], i]
+            for i in range(c):
+                choice[i] = trial[i]
             choice[c] = p
     if best == -np.inf:
         return -np.inf, rest + slack, False
@@ -280,118 +291,3 @@ def heaviest_structure(oracle, weights, allowed, forced, n_forced, choice):  # t
     for i in range(V):
         value += weights[choice[i]]
     return value, max(best, rest) + slack, oracle.safe or _is_acyclic(oracle, choice)
-
-
-def price_entries(
-    oracle: Oracle,
-    weights: NDArray[np.float64],
-    allowed: NDArray[np.bool_],
-    forced: NDArray[np.int64],
-    n_forced: int,
-    threshold: float,
-) -> NDArray[np.float64]:
-    """Bound the weight of the structures that have an entry, for every entry; cheap, and not the smallest bound.
-
-    Parameters
-    ----------
-    oracle, weights, allowed, forced, n_forced
-        As for `heaviest_structure`.
-    threshold : float
-        Structures that weigh less are left out of account.
-
-    Returns
-    -------
-    float64 array, shape (P,)
-        Every structure that weighs at least `threshold` weighs at most the bound of each of its entries.
-    """
-    V = len(oracle.offsets) - 1
-    largest = _largest(weights, allowed)
-    slack = 8.0 * V * _EPS * V * largest
-    out = np.full(len(weights), -np.inf)
-    if oracle.kind == ORDERS:
-        heaviest_orders(oracle.offsets, oracle.masks, weights, allowed, out)
-        return out + slack
-    if oracle.kind == RELAXED:
-        masked = np.where(allowed, weights, -np.inf)
-        best = np.maximum.reduceat(masked, oracle.offsets[:-1])
-        others = best.sum() - best[oracle.variable]
-        np.add(weights, others + slack, out=out, where=allowed)
-        return out
-    n, first = oracle.n, int(oracle.offsets[V - 1])
-    square, reduced = np.empty((n, n)), np.empty((n, n))
-    ranks, entry = np.empty((n, n), dtype=np.int64), np.empty((n, n), dtype=np.int64)
-    blocked = np.zeros(n, dtype=bool)
-    slack += 2 * rounding_slack(n, _largest(weights[:first], allowed))
-    # Finite, so that it tells what has no structure, or was looked at, from all else.
-    threshold = max(threshold - slack, float(np.finfo(np.float64).min))
-    _matrix(oracle, weights, allowed, forced, blocked, square, ranks, entry)
-    _, rank, free = maximum_arborescence(square, ranks, reduced)
-    if rank < n_forced:
-        return out
-    arcs = oracle.tail, oracle.head
-    own = weights[:first]
-    bounds = np.empty(len(weights) - first)
-    _class_bounds(oracle, weights, allowed, square, reduced, free, bounds)
-    for scanned in range(CLASS_SET_PRICES + 1):
-        p = first + int(np.argmax(bounds))
-        if bounds[p - first] < threshold:
-            break
-        if scanned == CLASS_SET_PRICES:
-            # All that are left share the bound of one that blocks nothing.
-            left = bounds >= threshold
-            out[first:][left] = bounds[left] + slack
-            p = first + int(np.argmax(np.where(left, weights[first:], -np.inf)))
-            blocked[:] = False
-        else:
-            _block(oracle, p, blocked)
-        bounds[p - first] = -np.inf
-        _matrix(oracle, weights, allowed, forced, blocked, square, ranks, entry)
-        _, rank, value = maximum_arborescence(square, ranks, reduced)
-        if rank < n_forced:
-            continue
-        out[p] = weights[p] + value + slack
-        usable = allowed[:first] & ~(blocked[oracle.head] & oracle.needs_class)
-        bound = weights[p] + value - reduced[arcs] - (square[arcs] - own) + slack
-        np.maximum(out[:first], bound, out=out[:first], where=usable)
-    return out
-
-
-def heaviest_with(
-    oracle: Oracle, weights: NDArray[np.float64], allowed: NDArray[np.bool_], threshold: float
-) -> NDArray[np.float64]:
-    """Return what `price_entries` returns, but with a branching of its own for every arc; without forced edges.
-
-    Parameters
-    ----------
-    oracle : Oracle
-        Candidate sets.
-    weights, allowed : arrays, shape (P,)
-        As for `heaviest_structure`.
-    threshold : float
-        As for `price_entries`.
-
-    Returns
-    -------
-    float64 array, shape (P,)
-    """
-    n = oracle.n
-    forced = np.zeros((n, n), dtype=np.int64)
-    out = price_entries(oracle, weights, allowed, forced, 0, threshold)
-    first = int(oracle.offsets[-2])
-    alive = np.flatnonzero((out[first:] >= threshold) & allowed[first:]) + first
-    if oracle.kind != BRANCHINGS or not 0 < len(alive) <= CLASS_SET_PRICES or len(alive) * n**4 > MOST_FORCED:
-        return out
-    square, ranks = np.empty((n, n)), np.empty((n, n), dtype=np.int64)
-    entry = np.empty((n, n), dtype=np.int64)
-    blocked = np.zeros(n, dtype=bool)
-    slack = 2 * rounding_slack(n, float(np.abs(weights[:first][allowed[:first]]).max(initial=0.0)))
-    exact = np.full(first, -np.inf)
-    for p in alive:
-        _block(oracle, p, blocked)
-        _matrix(oracle, weights, allowed, forced, blocked, square, ranks, entry)
-        others = forced_arborescences(square, ranks)[oracle.tail, oracle.head]
-        usable = allowed[:first] & ~(blocked[oracle.head] & oracle.needs_class)
-        bound = np.where(usable, weights[:first] + others + weights[p], -np.inf)
-        np.maximum(exact, bound, out=exact)
-    out[:first] = np.minimum(out[:first], exact + slack + 8 * n * n * _EPS * np.abs(weights).max(initial=0.0))
-    return out

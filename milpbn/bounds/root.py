@@ -11,7 +11,7 @@ from milpbn.bounds.frank_wolfe import FIRST_TEMPERATURE, INFEASIBLE, PAUSED, tak
 from milpbn.bounds.inequalities import Inequalities, child_limits, node_of
 from milpbn.bounds.multipliers import best_multipliers
 from milpbn.bounds.oracle import RELAXED as RELAXED_ORACLE
-from milpbn.bounds.oracle import heaviest_structure, heaviest_with, oracle_of
+from milpbn.bounds.oracle import heaviest_structure, oracle_of
 from milpbn.bounds.point import (
     BEST_TEMPERATURE,
     BEST_VERTICES,
@@ -30,6 +30,7 @@ from milpbn.bounds.point import (
     place,
     score_of,
 )
+from milpbn.bounds.prices import heaviest_with
 from milpbn.bounds.proof import Proof
 from milpbn.bounds.reduction import deletion_threshold, restricted
 from milpbn.bounds.space import Weights

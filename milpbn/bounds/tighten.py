@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from milpbn.bounds.frank_wolfe import CONVERGED, INFEASIBLE, PAUSED, PRUNED, take_compiled_steps
-from milpbn.bounds.oracle import heaviest_structure, price_entries
+from milpbn.bounds.oracle import heaviest_structure
 from milpbn.bounds.point import (
     BOUND,
     CONSTANT,
@@ -22,6 +22,7 @@ from milpbn.bounds.point import (
     evaluate,
     near_the_cap,
 )
+from milpbn.bounds.prices import price_entries
 from milpbn.bounds.reduction import deletion_threshold
 
 #: Steps between two looks at the clock, between two choices of samples, and the most that a part gets.

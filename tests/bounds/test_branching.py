@@ -8,9 +8,41 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from milpbn.bounds.branching import FORBIDDEN, forced_arborescences, maximum_arborescence, rounding_slack
+from milpbn.bounds.branching import (
+    IMPOSSIBLE,
+    Arcs,
+    forced_arborescences,
+    maximum_arborescence,
+    rounding_slack,
+)
 
-NOTHING = np.empty((0, 0))
+#: Rank of an arc that there is not.
+FORBIDDEN = -(1 << 20)
+
+
+def arcs_of(w, ranks):
+    """The arcs of two matrices, and where each of them stands."""
+    n = len(w)
+    places = [(j, i) for i in range(1, n) for j in range(n) if j != i and ranks[j, i] != FORBIDDEN]
+    first = np.searchsorted([i for _, i in places], np.arange(n + 1))
+    tails, heads = np.array(places, dtype=np.int64).reshape(-1, 2).T
+    return Arcs(first, tails.copy(), w[tails, heads], ranks[tails, heads]), (tails, heads)
+
+
+def arborescence(w, ranks, reduced=None):
+    """Parents, rank and bound of a matrix's maximum; `reduced` gets the reduced costs, inf without an arc."""
+    arcs, places = arcs_of(w, ranks)
+    chosen = np.empty(len(w), dtype=np.int64)
+    costs = np.empty(0 if reduced is None else len(arcs.tail))
+    rank, bound = maximum_arborescence(arcs, chosen, costs)
+    if rank == IMPOSSIBLE:
+        assert bound == -np.inf
+        return None, rank, bound
+    if reduced is not None:
+        reduced[:] = np.inf
+        reduced[places] = costs
+    assert chosen[0] == -1
+    return np.concatenate([[-1], arcs.tail[chosen[1:]]]), rank, bound
 
 
 def total(matrix, parent):
@@ -68,7 +100,7 @@ def test_equals_enumeration_by_rank_and_then_by_weight(n):
     feasible = 0
     for w, ranks in cases(0, n, 80):
         most, heaviest = best_of(w, ranks, EVERY[n])
-        parent, rank, bound = maximum_arborescence(w, ranks, NOTHING)
+        parent, rank, bound = arborescence(w, ranks)
         assert (rank < 0) == (most < 0)  # every arborescence needs a forbidden arc
         if most < 0:
             continue
@@ -85,7 +117,7 @@ def test_reduced_costs_bound_every_arborescence_with_an_arc(n):
     pruned = 0
     for w, ranks in cases(1, n, 60):
         reduced = np.full((n, n), np.nan)
-        parent, rank, bound = maximum_arborescence(w, ranks, reduced)
+        parent, rank, bound = arborescence(w, ranks, reduced)
         tiny = rounding_slack(n, np.abs(w).max())
         if rank < 0:
             continue
@@ -110,20 +142,44 @@ def test_forced_arcs_equal_enumeration(n):
         most, _ = best_of(w, ranks, EVERY[n])
         if most < 0:
             continue
-        forced = forced_arborescences(w, ranks)
+        arcs, places = arcs_of(w, ranks)
+        forced = np.full((n, n), -np.inf)
+        forced[places] = forced_arborescences(arcs)
         for i, j in itertools.product(range(1, n), range(n)):
             if j == i:
                 continue
-            # The arc's own rank counts if it is one, and is no obstacle if it is none.
-            own = ranks.copy()
-            own[j, i] = max(0, ranks[j, i])
-            rank, heaviest = best_of(w, own, [p for p in EVERY[n] if p[i] == j])
+            if ranks[j, i] == FORBIDDEN:
+                continue
+            rank, heaviest = best_of(w, ranks, [p for p in EVERY[n] if p[i] == j])
             found += rank >= most
             expected = heaviest - w[j, i] if rank >= most else -np.inf
             assert forced[j, i] == pytest.approx(expected)
-        assert np.isneginf(forced[:, 0]).all()
-        assert np.isneginf(forced.diagonal()).all()
     assert found > 0
+
+
+@pytest.mark.parametrize("n", [3, 5])
+def test_parallel_arcs(n):
+    for w, ranks in cases(3, n, 40):
+        arcs, (tails, heads) = arcs_of(w, ranks)
+        rank, bound = maximum_arborescence(arcs, np.empty(n, dtype=np.int64), np.empty(0))
+        if rank == IMPOSSIBLE:
+            continue
+        # Every arc twice, once lighter.
+        lighter = arcs.weights - 1.0
+        order = np.argsort(np.concatenate([heads, heads]), kind="stable")
+        double = Arcs(
+            2 * arcs.first,
+            np.concatenate([tails, tails])[order],
+            np.concatenate([lighter, arcs.weights])[order],
+            np.concatenate([arcs.ranks, arcs.ranks])[order],
+        )
+        chosen, reduced = np.empty(n, dtype=np.int64), np.empty(len(order))
+        assert maximum_arborescence(double, chosen, reduced) == pytest.approx((rank, bound))
+        assert double.weights[chosen[1:]].sum() == pytest.approx(bound)
+        own = reduced[np.argsort(order)].reshape(2, -1)
+        finite = np.isfinite(own[1])
+        assert own[0, finite] == pytest.approx(own[1, finite] + 1.0)
+        assert (np.isfinite(own[0]) == finite).all()
 
 
 @pytest.mark.parametrize("n", [12, 40])
@@ -140,7 +196,7 @@ def test_equals_networkx(n):
         (j, i, w[j, i] + 1e9 * ranks[j, i]) for j in range(n) for i in range(1, n) if i != j
     )
     best = networkx.maximum_spanning_arborescence(graph)
-    parent, rank, bound = maximum_arborescence(w, ranks, NOTHING)
+    parent, rank, bound = arborescence(w, ranks)
     assert rank == (n // 2 - 1) // 2
     assert bound + 1e9 * rank == best.size(weight="weight") == total(w, parent) + 1e9 * rank
 
@@ -152,7 +208,7 @@ def test_the_bound_and_its_slack_hold_in_exact_arithmetic():
         # Numbers of very different sizes: contractions round.
         w = rng.normal(size=(n, n)) * 10.0 ** rng.integers(-9, 9, (n, n))
         exact = max(sum(Fraction(w[p[i], i]) for i in range(1, n)) for p in EVERY[n])
-        _, _, bound = maximum_arborescence(w, np.zeros((n, n), dtype=np.int64), NOTHING)
+        _, _, bound = arborescence(w, np.zeros((n, n), dtype=np.int64))
         slack = rounding_slack(n, np.abs(w).max())
         assert exact <= Fraction(bound) + Fraction(slack)
         assert slack <= 1e-12 * np.abs(w).max()

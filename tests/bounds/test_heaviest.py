@@ -14,10 +14,9 @@ from milpbn.bounds.oracle import (
     ORDERS,
     RELAXED,
     heaviest_structure,
-    heaviest_with,
     oracle_of,
-    price_entries,
 )
+from milpbn.bounds.prices import heaviest_with, price_entries
 from milpbn.errors import InputError
 from milpbn.scores.candidates import Candidates
 from milpbn.scores.constraints import Constraints
