@@ -184,7 +184,7 @@ OPTIONS = {
     "option without value": ([*GOOD, "--solver-option", "presolve"], "'presolve'"),
     "option twice": ([*GOOD, "--solver-option", "a=1", "--solver-option", "a=2"], "'a'"),
     "unknown split": ([*GOOD, "--split", "test"], "'--split'"),
-    "too many candidates": (["solve", "digits", "--max-parents", "20"], "--max-parents"),
+    "too many candidates": (["solve", "digits", *QUICK, "--max-parents", "20"], "--max-parents"),
 }
 
 DATA = {
