@@ -31,7 +31,7 @@ def main() -> None:
     parser.add_argument("--data", choices=BATCH_SIZES, default="letter")
     parser.add_argument("--seeds", type=int, default=20, help="how many")
     parser.add_argument("--epochs", type=int, default=200)
-    parser.add_argument("--learning-rate", type=float, default=3e-2)
+    parser.add_argument("--learning-rate", type=float, default=1e-1)
     parser.add_argument("--output", type=Path, default=RESULTS / "chow-liu-recovery.json")
     options = parser.parse_args()
     data, _ = load(options.data_dir, options.data, 1)

@@ -11,6 +11,8 @@ from milpbn.compiled import kernel
 
 #: Rank of what does not exist; no sum of ranks is as small.
 IMPOSSIBLE = -(1 << 20)
+#: Instead of an arc: there is none, or none was looked for.
+NONE, UNKNOWN = -1, -2
 
 
 class Arcs(NamedTuple):
@@ -36,15 +38,30 @@ class Arcs(NamedTuple):
 
 
 @kernel
-def _best_into(arcs, node, top, following, shift, rank_shift, member):  # type: ignore[no-untyped-def]
-    """Return the best arc into a node, -1 if there is none; its head, and weight and rank less what that has paid."""
-    arc, head, weight, rank = -1, -1, 0.0, 0
+def _best_from_outside(arcs, node, top, member):  # type: ignore[no-untyped-def]  # numba infers the types
+    """Return the best arc from outside a node into one of its members, `NONE` if there is none."""
+    best, weight, rank = NONE, 0.0, 0
+    for a in range(arcs.first[member], arcs.first[member + 1]):
+        w, r = arcs.weights[a], arcs.ranks[a]
+        if top[arcs.tail[a]] != node and (best < 0 or r > rank or (r == rank and w > weight)):
+            best, weight, rank = a, w, r
+    return best
+
+
+@kernel
+def _best_into(arcs, node, top, following, shift, rank_shift, own, member):  # type: ignore[no-untyped-def]
+    """Return the best arc into a node, `NONE` if there is none; its head, and weight and rank less what that has paid.
+
+    Nodes only grow: a member's own best arc is looked for again when its tail has come inside, and not before.
+    """
+    arc, head, weight, rank = NONE, -1, 0.0, 0
     while member >= 0:
-        less, rank_less = shift[member], rank_shift[member]
-        for a in range(arcs.first[member], arcs.first[member + 1]):
-            if top[arcs.tail[a]] == node:
-                continue
-            w, r = arcs.weights[a] - less, arcs.ranks[a] - rank_less
+        a = own[member]
+        if a == UNKNOWN or (a >= 0 and top[arcs.tail[a]] == node):
+            a = _best_from_outside(arcs, node, top, member)
+            own[member] = a
+        if a >= 0:
+            w, r = arcs.weights[a] - shift[member], arcs.ranks[a] - rank_shift[member]
             if arc < 0 or r > rank or (r == rank and w > weight):
                 arc, head, weight, rank = a, member, w, r
         member = following[member]
@@ -88,6 +105,7 @@ def maximum_arborescence(arcs, chosen, reduced):  # type: ignore[no-untyped-def]
     following = np.full(n, -1, dtype=np.int64)
     top = np.arange(n)
     shift, rank_shift = np.zeros(n), np.zeros(n, dtype=np.int64)
+    own = np.full(n, UNKNOWN, dtype=np.int64)
     cycle = np.empty(n, dtype=np.int64)
     number = n
     seen[0] = n
@@ -99,7 +117,7 @@ def maximum_arborescence(arcs, chosen, reduced):  # type: ignore[no-untyped-def]
             if seen[node] == 0:
                 seen[node] = start
                 best[node], head[node], dual[node], rank_dual[node] = _best_into(
-                    arcs, node, top, following, shift, rank_shift, begin[node]
+                    arcs, node, top, following, shift, rank_shift, own, begin[node]
                 )
                 if best[node] < 0:
                     return IMPOSSIBLE, -np.inf
