@@ -48,7 +48,7 @@ class Files:
         "--certificate", metavar="FILE", help="What proves the bound, for milpbn verify (native backend)."
     ),
     option("--trace", metavar="FILE", help="Incumbent and bound at every change, as JSON lines."),
-    option("--log", metavar="FILE", help="The solver's own log."),
+    option("--log", metavar="FILE", help="The MILP solver's own log."),
     option("-q", "--quiet", is_flag=True, help="No notes and no progress on stderr."),
     option("-v", "--verbose", is_flag=True, help="Also show the variables with their states."),
 )
