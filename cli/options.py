@@ -289,7 +289,11 @@ def _once(name: str, base: Mapping[Any, Any], given: Iterable[tuple[Any, Any]]) 
         help="auto (the default: native for sm, sbm and cll, else highs), native, highs, cbc, cpsat, scip or "
         "pulp:NAME.",
     ),
-    option("--acyclicity", metavar="order|cluster", help="Order rows (the default) or cutting planes, for MILP solvers."),
+    option(
+        "--acyclicity",
+        metavar="order|cluster",
+        help="Order rows (the default) or cutting planes, for MILP solvers.",
+    ),
     option("--time-limit", type=NUMBER, metavar="SECONDS", help="For everything, reading included."),
     option(
         "--gap-rel",
@@ -302,7 +306,9 @@ def _once(name: str, base: Mapping[Any, Any], given: Iterable[tuple[Any, Any]]) 
     option("--threads", type=COUNT, help="By default all cores."),
     option("--seed", "random_state", type=COUNT, help="Random seed; default 0."),
     option("--start", metavar="FILE", help="Structure to start from: arc list, result or classifier file."),
-    option("--no-warm-start", is_flag=True, help="Do not hand the heuristics' best structure to the MILP solver."),
+    option(
+        "--no-warm-start", is_flag=True, help="Do not hand the heuristics' best structure to the MILP solver."
+    ),
     option("--no-root-bound", is_flag=True, help="Leave all bounds to the MILP solver."),
     option("--no-reduce", is_flag=True, help="Give the solver all parent sets."),
     option("--no-merge", is_flag=True, help="Do not merge identical samples."),
