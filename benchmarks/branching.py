@@ -38,7 +38,7 @@ def graph(n: int, sparse: bool, rng: np.random.Generator) -> Arcs:
     kept[:, 0] = False
     head, tail = np.nonzero(kept.T)
     first = np.searchsorted(head, np.arange(n + 1))
-    return Arcs(first, tail, w[tail, head], np.zeros(len(tail), dtype=np.int64))
+    return Arcs(first, tail.copy(), w[tail, head], np.zeros(len(tail), dtype=np.int64))
 
 
 def least(action: Callable[[], object], repeats: int) -> float:

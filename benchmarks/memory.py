@@ -31,7 +31,7 @@ def peak_bytes() -> int:
 
 def measure(name: str, score_name: str, data_dir: str, seconds: float, queue: multiprocessing.Queue) -> None:
     data, score = read_table(name, data_dir=data_dir).dataset("train"), Score(name=score_name)
-    solve("corral", score, time_limit=10, verbose=False)  # kernels and libraries are loaded
+    solve("corral", score, time_limit=10, verbose=False, backend="highs")  # kernels and libraries are loaded
     candidates = build_candidates(data.names, score)
     tensor, solver = (
         tensor_bytes(data.merged, candidates, score),

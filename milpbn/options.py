@@ -21,7 +21,7 @@ class Options:
     backend : str
         ``auto``, ``native``, ``highs``, ``cbc``, ``cpsat``, ``scip`` or ``pulp:NAME``.
     acyclicity : {"order", "cluster"}
-        Formulation of acyclicity.
+        Formulation of acyclicity, for a MILP solver; the backend native refuses another one than ``order``.
     time_limit : float or None
         Wall-clock seconds for everything, reading included.
     gap_rel, gap_abs : float
@@ -33,9 +33,9 @@ class Options:
     start : Structure or None
         A structure to begin with, for instance another learner's.
     warm_start : bool
-        Hand the best structure of the heuristics to the solver.
+        Hand the best structure of the heuristics to the MILP solver; native refuses to do without.
     root_bound : bool
-        Compute the project's own bound before the solver starts (`milpbn.bounds`).
+        Compute the project's own bound before the MILP solver starts (`milpbn.bounds`); native refuses to do without.
     root_only : bool
         Stop after that, without a solver.
     reduce : bool
@@ -53,7 +53,7 @@ class Options:
     certificate : path or None
         File that gets what proves the bound (`milpbn verify`); backend ``native`` only.
     log : path or None
-        File for the solver's own log.
+        File for a MILP solver's own log; native refuses it.
     verbose : bool or None
         Progress lines on stderr; None shows them in a terminal or a notebook.
     """

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from milpbn.backends.registry import automatic, get_backend
+from milpbn.backends.registry import checked_backend
 from milpbn.clock import SELECTION_SHARE
 from milpbn.data import Dataset, Table, read_table, stratified_folds, validation_split
 from milpbn.data.dataset import UNKNOWN
@@ -137,15 +137,13 @@ def select(
     chosen = Options(**options)
     if p_values is not None and score.name not in ("sm", "sbm"):
         raise InputError(f"p belongs to the scores sm and sbm, not to {score.name}; leave it out.")
+    backend, version = checked_backend(chosen, score)
     source = data if isinstance(data, Table | Dataset) else read_table(data)
     splits, protocol = _splits(source, chosen.random_state)
     points: list[float | None] = [None] if p_values is None else list(p_values)
-    backend = get_backend(automatic(chosen.backend, score))
-    version = backend.version()
     limit = None if chosen.time_limit is None else began + SELECTION_SHARE * chosen.time_limit
     waiting = len(splits) * len(max_parents_values) * len(points)
 
-    backend.check_options(chosen.solver_options)
     show = wants_progress(chosen.verbose)
     tallies: dict[tuple[int, float | None], _Tally] = {}
     interrupted = False

@@ -6,7 +6,7 @@ import time
 from typing import Any
 
 from milpbn.backends.native import NativeBackend
-from milpbn.backends.registry import automatic, get_backend
+from milpbn.backends.registry import checked_backend
 from milpbn.data import Dataset, Table, read_table
 from milpbn.errors import InputError
 from milpbn.options import Options
@@ -75,24 +75,14 @@ def solve(
     except TypeError as error:
         raise InputError(f"solve does not take that option ({error}).") from None
     spec = Score(name=score) if isinstance(score, str) else score
-    backend = get_backend(automatic(chosen.backend, spec))
-    version = backend.version()
-    backend.check_options(chosen.solver_options)
-    native = isinstance(backend, NativeBackend)
-    if isinstance(backend, NativeBackend):
-        backend.check_score(spec)
-        backend.check_search(chosen)
-    elif chosen.certificate is not None:
-        raise InputError(
-            f"A certificate comes with the backend native, not with {backend.name}; leave one of them out."
-        )
+    backend, version = checked_backend(chosen, spec)
     dataset = training_data(data)
     problem = build_problem(
         dataset,
         spec,
         constraints,
         merge=chosen.merge,
-        for_milp=not native,
+        for_milp=not isinstance(backend, NativeBackend),
         deadline=chosen.deadline(began),
         subset=chosen.subset,
         random_state=chosen.random_state,

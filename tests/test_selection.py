@@ -121,3 +121,12 @@ def test_cuts_are_learnt_on_the_training_rows_of_each_split():
     cuts = [train.variables[0].cuts for train, _ in selection._datasets(table, splits)]
     assert len(cuts) == 5
     assert len(set(cuts)) > 1
+
+
+@pytest.mark.parametrize(
+    "option", [{"warm_start": False}, {"solver_options": {"presolve": "off"}}, {"log": "l"}]
+)
+def test_what_the_final_solve_would_refuse_is_refused_before_the_trials(option, monkeypatch):
+    monkeypatch.setattr(selection, "Run", None)  # no trial
+    with pytest.raises(InputError, match="native"):
+        select(random_data(1), milpbn.Score(), **option)

@@ -54,7 +54,7 @@ class NativeBackend(Backend):
             )
 
     def check_search(self, options: Options) -> None:
-        """Refuse the options of a search that only a MILP solver reads.
+        """Refuse the options of a search that are for MILP solvers.
 
         Raises
         ------

@@ -12,6 +12,7 @@ from milpbn.backends.native import SCORES, NativeBackend
 from milpbn.backends.pulp_solvers import PulpBackend, solver_names
 from milpbn.backends.scip import ScipBackend
 from milpbn.errors import InputError
+from milpbn.options import Options
 from milpbn.scores.spec import Score
 
 _BACKENDS: dict[str, Callable[[], Backend]] = {
@@ -53,6 +54,27 @@ def get_backend(name: str) -> Backend:
             f"There is no backend {name!r}; choose one of auto, {', '.join(_BACKENDS)} or pulp:NAME."
         )
     return make()
+
+
+def checked_backend(options: Options, score: Score) -> tuple[Backend, str]:
+    """Return the backend that a search asks for, and its version in words, after it has accepted what is asked.
+
+    Raises
+    ------
+    InputError
+        If there is none of that name, its solver is missing, or it has no use for an option or the score.
+    """
+    backend = get_backend(automatic(options.backend, score))
+    version = backend.version()
+    backend.check_options(options.solver_options)
+    if isinstance(backend, NativeBackend):
+        backend.check_score(score)
+        backend.check_search(options)
+    elif options.certificate is not None:
+        raise InputError(
+            f"A certificate comes with the backend native, not with {backend.name}; leave one of them out."
+        )
+    return backend, version
 
 
 def available_backends() -> dict[str, str]:

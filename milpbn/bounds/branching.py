@@ -234,7 +234,7 @@ def forced_arborescences(arcs: Arcs) -> NDArray[np.float64]:
 def rounding_slack(n, largest):  # type: ignore[no-untyped-def]
     """Return a bound on how much better than the computed branching the true maximum can be.
 
-    Contractions subtract weights; n of them on n arcs, each with numbers of at most n times the largest weight,
-    lose at most 4 n^3 times the machine epsilon of that weight.
+    Members add up what they pay, at most n numbers of at most 2 n times the largest weight each; of n members that
+    loses less than 4 n^3 times the machine epsilon of that weight.
     """
     return 4.0 * n**3 * 2.220446049250313e-16 * largest

@@ -111,12 +111,12 @@ def test_the_time_limit_holds_for_everything(tmp_path: Path) -> None:
 
 def test_an_abandoned_solver_does_not_keep_the_process(tmp_path: Path) -> None:
     code = (
-        "import sys, time\nimport milpbn.solving as solving\n"
+        "import sys, time\nimport milpbn.backends.registry as registry\n"
         "from milpbn.backends.highs import HighsBackend\n"
         "class Deaf(HighsBackend):\n"
         "    def solve(self, *arguments):\n"
         "        time.sleep(600)\n"
-        "solving.get_backend = lambda name: Deaf()\n"
+        "registry.get_backend = lambda name: Deaf()\n"
         "from milpbn.cli import main\n"
         f"output = {str(tmp_path / 'r.json')!r}\n"
         "sys.argv = ['milpbn', 'solve', 'corral', '--backend', 'highs', '--no-root-bound', '--time-limit', '3',\n"
