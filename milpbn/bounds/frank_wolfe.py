@@ -48,8 +48,11 @@ REFRESH = 64
 PART = 0.2
 #: Why `take_steps` returned.
 PAUSED, PRUNED, CONVERGED, INFEASIBLE = 0, 1, 2, 3
-#: What the softening gives away is at most TOO_MUCH times, and about, what steps can gain, or the temperature falls
-#: by one of two factors.
+#: After a Newton step that went GOOD of its way or more, the temperature falls, to FASTEST of itself at most, where
+#: the softening gives away more than HALF of what steps can gain and more than AIM of what may be left in the end.
+GOOD, HALF, AIM, FASTEST = 0.6, 0.5, 0.7, 0.4
+#: After other steps what the softening gives away is at most TOO_MUCH times, and about, what steps can gain, or the
+#: temperature falls by one of two factors.
 TOO_MUCH, FAST, SLOW = 3.0, 0.6, 0.85
 #: It rises where that is less than TOO_LITTLE of it and a step went no further than SHORT of its way.
 TOO_LITTLE, SHORT, RISE = 0.3, 0.1, 1.2
@@ -132,9 +135,7 @@ def take_steps(
             copy_vertices(point.vertices, point.shares, n, point.best_vertices, point.best_shares)
             if bound <= target:
                 return PRUNED
-        enough = PART * (before - numbers[RELAXED])
-        if share > 0.0:
-            enough = max(enough, share * (numbers[BOUND] - target))
+        enough = may_be_left(numbers, target, share, before)
         if numbers[BOUND] - numbers[RELAXED] <= enough:
             return CONVERGED
         worst, same, worst_score, mean = _compare(gradient, point.vertices, point.shares, n, choice, value)
@@ -143,7 +144,7 @@ def take_steps(
             converged = n == 1 and same == 0
             waste = constant + mean - here
             numbers[TEMPERATURE] = _next_temperature(
-                model.softening.cap, temperature, waste, value - mean, numbers[MOVED], converged
+                model.softening.cap, temperature, waste, value - mean, numbers[MOVED], enough, converged
             )
         slope = value - worst_score
         if worst == same or slope <= 0.0:
@@ -201,11 +202,23 @@ def _compare(gradient, vertices, shares, n, choice, value):  # type: ignore[no-u
 
 
 @kernel
-def _next_temperature(cap, temperature, waste, to_gain, moved, converged):  # type: ignore[no-untyped-def]
+def may_be_left(numbers, target, share, before):  # type: ignore[no-untyped-def]
+    """Return by how much bound and score at a point may differ in the end; see `take_steps`."""
+    enough = PART * (before - numbers[RELAXED])
+    if share > 0.0:
+        enough = max(enough, share * (numbers[BOUND] - target))
+    return enough
+
+
+@kernel
+def _next_temperature(cap, temperature, waste, to_gain, moved, enough, converged):  # type: ignore[no-untyped-def]
     """Return the temperature of the next step, given what the softening gives away and what steps can gain."""
     factor = 1.0
     if converged:
         factor = 0.2
+    elif moved >= GOOD:
+        if waste > HALF * to_gain and waste > AIM * enough:
+            factor = max(FASTEST, AIM * enough / waste)
     elif waste > TOO_MUCH * to_gain:
         factor = FAST
     elif waste > to_gain:

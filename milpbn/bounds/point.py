@@ -20,7 +20,7 @@ from milpbn.scores.products import Softening, Tables, add_columns, total_score
 #: Most vertices that a point keeps.
 MOST_VERTICES = 600
 #: Places in `Point.numbers` and `Point.counts`.
-TEMPERATURE, BOUND, CONSTANT, RELAXED, BEST_TEMPERATURE, LINEAR, MOVED = 0, 1, 2, 3, 4, 5, 6
+TEMPERATURE, BOUND, CONSTANT, RELAXED, BEST_TEMPERATURE, LINEAR, MOVED, START = 0, 1, 2, 3, 4, 5, 6, 7
 VERTICES, BEST_VERTICES, STEPS, FOUND = 0, 1, 2, 3
 
 
@@ -123,7 +123,7 @@ def empty_point(model: Model) -> Point:
         np.empty((MOST_VERTICES, V), dtype=np.int64),
         np.empty(MOST_VERTICES),
         np.empty((M, Q)),
-        np.zeros(7),
+        np.zeros(8),
         np.zeros(4, dtype=np.int64),
         np.empty(P),
         np.empty((MOST_VERTICES, V), dtype=np.int64),
@@ -259,30 +259,35 @@ def place(
     point.numbers[BOUND] = np.inf
     point.numbers[RELAXED] = -np.inf
     point.numbers[MOVED] = 1.0
+    point.numbers[START] = temperature
     refresh(model, node, point, parallel)
     return True
 
 
-def near_the_cap(
-    model: Model, logits: NDArray[np.float64], width: float
-) -> tuple[Model, NDArray[np.float64]]:
-    """Return the model and the logits of the samples whose margin is less than gamma + `width`.
+def near_the_cap(model: Model, logits: NDArray[np.float64], width: float) -> NDArray[np.bool_]:
+    """Return which samples have a margin of less than gamma + `width`, bool array, shape (M,)."""
+    true = model.tables.true
+    every = np.arange(len(logits))
+    margins = logits[every, true, None] - logits
+    margins[every, true] = np.inf
+    inside: NDArray[np.bool_] = margins.min(axis=1) < model.softening.cap + width
+    return inside
 
-    All other samples count with gamma, the most that they can add: any bound of the smaller model is one of the
-    model, and the same one as long as their dual weights would lie on gamma alone.
+
+def on_samples(model: Model, inside: NDArray[np.bool_]) -> Model:
+    """Return the model on some samples.
+
+    All others count with gamma, the most that they can add: any bound of the smaller model is one of the model, and
+    the same one as long as their dual weights would lie on gamma alone.
     """
     tables = model.tables
-    every = np.arange(len(logits))
-    margins = logits[every, tables.true, None] - logits
-    margins[every, tables.true] = np.inf
-    inside = margins.min(axis=1) < model.softening.cap + width
     few = tables._replace(
         codes=np.ascontiguousarray(tables.codes[:, inside]),
         true=tables.true[inside],
         weights=tables.weights[inside],
     )
     offset = model.softening.cap * float(tables.weights[~inside].sum())
-    return model._replace(tables=few, offset=offset), logits[inside]
+    return model._replace(tables=few, offset=offset)
 
 
 def evaluate(model: Model, node: Node, point: Point, parallel: bool) -> None:

@@ -7,13 +7,15 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from milpbn.bounds.frank_wolfe import CONVERGED, INFEASIBLE, PAUSED, PRUNED, take_compiled_steps
+from milpbn.bounds.frank_wolfe import CONVERGED, PAUSED, may_be_left, take_compiled_steps
 from milpbn.bounds.oracle import heaviest_structure
 from milpbn.bounds.point import (
     BOUND,
     CONSTANT,
     FOUND,
+    MOVED,
     RELAXED,
+    START,
     STEPS,
     VERTICES,
     Model,
@@ -21,19 +23,26 @@ from milpbn.bounds.point import (
     Point,
     evaluate,
     near_the_cap,
+    on_samples,
 )
 from milpbn.bounds.prices import price_entries
 from milpbn.bounds.reduction import deletion_threshold
 
-#: Steps between two looks at the clock, between two choices of samples, and the most that a part gets.
-BURST, SAMPLED_STEPS, MOST_STEPS = 8, 64, 192
+#: Steps between two looks at the clock, and the most that a part gets.
+BURSTS, MOST_STEPS = (8,) * 8, 192
+#: The first steps are to say which samples and entries count, unless there is less than FAR times what may be left.
+FIRST_BURSTS, FAR = (2, 2, *BURSTS), 5.0
+#: The halves of a part start at a temperature higher or lower than its own start by these factors, if its first step
+#: went less than POOR or more than FULL of its way.
+HOTTER, COOLER, POOR, FULL = 1.5, 0.5, 0.4, 0.9
 #: The steps end when this share of the bound's distance to the incumbent could still be gained by more of them.
 SHARE = 0.01
 #: Entries are left out of some steps if the best structure that has one is worse by this share of the distance
 #: to the incumbent.
 ENTRIES = 0.05
 #: More steps follow if what they left out lost this share of what they gained, where that is this share of the
-#: distance to the incumbent at least. Then they leave out less: samples so many times as far from gamma, and entries.
+#: distance to the incumbent at least. Where that happens again, they leave out less: samples so many times as far from
+#: gamma, and entries.
 MISSED, LEAST, WIDER = 0.1, 1e-4, 4.0
 #: Samples whose margin exceeds gamma by this share of it are left out of some steps.
 WIDTH = 0.4
@@ -75,34 +84,55 @@ def tighten(
     """
     width = LIKELY if model.softening.smooth else WIDTH * model.softening.cap
     reach = ENTRIES
+    numbers, counts = point.numbers, point.counts
+    samples = np.zeros(len(point.logits), dtype=np.bool_)
+    entries = np.zeros(len(node.allowed), dtype=np.bool_)
+    first = True
     while True:
-        small, logits = near_the_cap(model, point.logits, width)
+        # What counted before stays: points go back and forth.
+        samples |= near_the_cap(model, point.logits, width)
+        entries |= _promising(model, node, point, reach * (before - target()))
+        small, promising = on_samples(model, samples), node._replace(allowed=entries)
+        logits = point.logits[samples]
         few = point._replace(logits=logits, direction=np.empty_like(logits))
-        promising = _promising(model, node, point, reach * (before - target()))
-        few.numbers[BOUND] = np.inf
-        few.numbers[RELAXED] = -np.inf
-        begun = int(few.counts[STEPS])
-        status = PAUSED
-        while status == PAUSED and few.counts[STEPS] < begun + SAMPLED_STEPS:
-            status = take_compiled_steps(small, promising, few, target(), SHARE, before, BURST, True, False)
+        numbers[BOUND], numbers[RELAXED] = np.inf, -np.inf
+        for burst, n_steps in enumerate(FIRST_BURSTS if first else BURSTS):
+            status = take_compiled_steps(small, promising, few, target(), SHARE, before, n_steps, True, False)
             if stopping():
                 return False
-        if status == INFEASIBLE:
-            status = PRUNED
-        guess = float(few.numbers[BOUND])
+            if first and burst == 0:
+                numbers[START] *= _warmer(float(numbers[MOVED]))
+            if status != PAUSED:
+                break
+            left = may_be_left(numbers, target(), SHARE, before)
+            if first and burst == 1 and numbers[BOUND] - numbers[RELAXED] > FAR * left:
+                break
+        guess = float(numbers[BOUND])
         evaluate(model, node, point, False)
-        bound = float(point.numbers[BOUND])
+        bound = float(numbers[BOUND])
         if bound <= target() or bound == -np.inf:
             return True
-        if point.counts[FOUND] and begun == 0:
+        if counts[FOUND] and first:
             found(point)
         missed = bound - guess > MISSED * max(before - guess, LEAST * (before - target()))
-        if point.counts[STEPS] >= MOST_STEPS * (2 if missed else 1):
+        if counts[STEPS] >= MOST_STEPS * (2 if missed else 1):
             return True
-        if missed:
+        if missed and not first:
             width, reach = WIDER * width, WIDER * reach
-        elif status == CONVERGED:
+        elif not missed and status == CONVERGED:
             return True
+        first = False
+
+
+def _warmer(moved: float) -> float:
+    """Return the factor of the temperature at which the halves of a part start, given how far its first step went.
+
+    Most weights of a cold point change at once where a split takes vertices from it, and Newton steps go nowhere; each
+    data set has its own temperature at which they go most of their way. Pairwise steps start where others ended.
+    """
+    if moved == 0.0:
+        return 0.0
+    return HOTTER if moved < POOR else COOLER if moved > FULL else 1.0
 
 
 def _prices(model: Model, node: Node, point: Point, threshold: float) -> NDArray[np.float64]:
@@ -110,8 +140,8 @@ def _prices(model: Model, node: Node, point: Point, threshold: float) -> NDArray
     return price_entries(model.oracle, point.gradient, node.allowed, node.forced, node.n_forced, threshold)
 
 
-def _promising(model: Model, node: Node, point: Point, reach: float) -> Node:
-    """Return a node with the entries only that can be in a structure at most `reach` from the heaviest."""
+def _promising(model: Model, node: Node, point: Point, reach: float) -> NDArray[np.bool_]:
+    """Return the entries that can be in a structure at most `reach` from the heaviest, bool array, shape (P,)."""
     choice = np.empty(point.vertices.shape[1], dtype=np.int64)
     heaviest, _, _ = heaviest_structure(
         model.oracle, point.gradient, node.allowed, node.forced, node.n_forced, choice
@@ -120,7 +150,8 @@ def _promising(model: Model, node: Node, point: Point, reach: float) -> Node:
     near = node.allowed & (_prices(model, node, point, heaviest - reach) >= heaviest - reach)
     n = int(point.counts[VERTICES])
     near[point.vertices[:n].ravel()] = True
-    return node._replace(allowed=near & node.allowed)
+    inside: NDArray[np.bool_] = near & node.allowed
+    return inside
 
 
 def deletable(model: Model, node: Node, point: Point, incumbent: float) -> NDArray[np.int64]:

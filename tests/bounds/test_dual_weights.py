@@ -29,6 +29,7 @@ from milpbn.bounds.point import (
     empty_point,
     evaluate,
     near_the_cap,
+    on_samples,
     place,
     score_of,
 )
@@ -265,8 +266,9 @@ def test_steps_end_at_the_best_bound_of_every_part(score, newton):
             evaluate(model, node, point, False)
             assert point.numbers[BOUND] == pytest.approx(bound, rel=1e-6, abs=1e-6)
             for width in (0.0, 0.5):
-                few, logits = near_the_cap(model, point.logits, width)
-                assert logits.shape == (few.tables.codes.shape[1], point.logits.shape[1])
+                samples = near_the_cap(model, point.logits, width)
+                few = on_samples(model, samples)
+                assert few.tables.codes.shape[1] == samples.sum()
                 small = empty_point(few)
                 assert place(few, node, small, rows, np.full(3, 1 / 3), 0.5, False)
                 take_steps(few, node, small, -np.inf, 0.0, -np.inf, 100, newton, False)

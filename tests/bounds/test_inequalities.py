@@ -299,7 +299,7 @@ def test_descent_ends_where_no_structure_is_left(relaxed: None) -> None:
 
 def test_tight_limits_on_many_variables_have_multipliers() -> None:
     """The best sets of each variable alone cannot be had together."""
-    data = random_data(3, n_features=20, n_classes=2, max_states=2, n_samples=200)
+    data = random_data(3, n_features=20, n_classes=2, max_states=2, n_samples=500)
     rules = Constraints(max_children={"*": 1})
     problem = build_problem(data, Score(p=0.99, max_parents=3, class_parents=False), rules, for_milp=False)
     start = Structure.naive_bayes(data.names)
@@ -310,4 +310,4 @@ def test_tight_limits_on_many_variables_have_multipliers() -> None:
     free = Root(problem, start)
     free._price = lambda *_: False
     free.run(start, stopping=lambda: False, bounded=lambda b: None, found=lambda s: None)
-    assert problem.rescore(start) <= root.bound < free.bound - 0.1
+    assert problem.rescore(start) <= root.bound < free.bound - 5

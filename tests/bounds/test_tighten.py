@@ -7,9 +7,10 @@ import pytest
 from running import random_data
 
 from milpbn.bounds.oracle import heaviest_structure
-from milpbn.bounds.point import Node, empty_point
+from milpbn.bounds.point import BOUND, Node, empty_point, place
 from milpbn.bounds.root import model_of
-from milpbn.bounds.tighten import _promising
+from milpbn.bounds.tighten import _promising, _warmer, tighten
+from milpbn.network.structure import Structure
 from milpbn.scores.problem import build_problem
 from milpbn.scores.spec import Score
 
@@ -33,6 +34,37 @@ def test_the_heaviest_structure_is_promising(seed, max_parents):
         heaviest_structure(model.oracle, point.gradient, node.allowed, node.forced, 0, choice)
         point.vertices[0] = choice[0]
         point.counts[:] = 0
-        few = _promising(model, node, point, 0.0).allowed
+        few = _promising(model, node, point, 0.0)
         assert few[choice].all()
         assert few.sum() < len(few)
+
+
+@pytest.mark.parametrize(
+    "score", [Score(p=0.9), Score(p=0.99, class_parents=False), Score(name="cll")], ids=str
+)
+def test_what_steps_leave_out_does_not_show_in_the_bound(score):
+    # The first steps look at what a poor gradient finds promising, and stop early where they end far away.
+    for seed in range(4):
+        problem = build_problem(random_data(seed, n_features=5, n_samples=200), score, for_milp=False)
+        model = model_of(problem)
+        n = model.oracle.n
+        node = Node(
+            np.ones(len(model.linear), dtype=bool), np.zeros((n, n), dtype=np.int64), 0, model.linear, 0.0
+        )
+        point = empty_point(model)
+        target = problem.rescore(Structure.naive_bayes(problem.candidates.names))
+        bounds = [target + 1e4]
+        for temperature in (0.3, 1e-3) * 4:
+            point.gradient[:] = np.random.default_rng(seed).normal(size=len(model.linear))
+            nowhere = np.empty((0, n + 1), dtype=np.int64)
+            assert place(model, node, point, nowhere, np.empty(0), temperature, False)
+            told = {"stopping": lambda: False, "found": lambda _: None}
+            assert tighten(model, node, point, bounds[-1], lambda least=target: least, **told)
+            bounds.append(float(point.numbers[BOUND]))
+        assert min(bounds) > target
+        # A hundredth of the distance to the target may be left, as the fifth part of what the last run left is less.
+        assert abs(bounds[-1] - bounds[-2]) <= 0.02 * (max(bounds[-2:]) - target)
+
+
+def test_halves_start_warmer_after_short_steps_and_colder_after_whole_ones():
+    assert _warmer(0.1) > 1.0 == _warmer(0.7) > _warmer(1.0) > _warmer(0.0) == 0.0
