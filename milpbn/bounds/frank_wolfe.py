@@ -150,6 +150,8 @@ def take_steps(
         if worst == same or slope <= 0.0:
             if smooth or temperature <= lowest:
                 return CONVERGED
+            # No step leads anywhere at this temperature.
+            numbers[TEMPERATURE] = max(min(numbers[TEMPERATURE], FAST * temperature), lowest)
             continue
         if newton:
             numbers[MOVED] = newton_step(model, node, point, gradient, choice, temperature, parallel)
@@ -217,7 +219,7 @@ def _next_temperature(cap, temperature, waste, to_gain, moved, enough, converged
     if converged:
         factor = 0.2
     elif moved >= GOOD:
-        if waste > HALF * to_gain and waste > AIM * enough:
+        if waste > HALF * to_gain and waste > max(0.0, AIM * enough):
             factor = max(FASTEST, AIM * enough / waste)
     elif waste > TOO_MUCH * to_gain:
         factor = FAST

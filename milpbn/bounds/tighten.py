@@ -7,15 +7,16 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from milpbn.bounds.frank_wolfe import CONVERGED, PAUSED, may_be_left, take_compiled_steps
+from milpbn.bounds.frank_wolfe import CONVERGED, FIRST_TEMPERATURE, PAUSED, may_be_left, take_compiled_steps
 from milpbn.bounds.oracle import heaviest_structure
 from milpbn.bounds.point import (
+    BEST_VERTICES,
     BOUND,
     CONSTANT,
     FOUND,
+    HALVES,
     MOVED,
     RELAXED,
-    START,
     STEPS,
     VERTICES,
     Model,
@@ -28,12 +29,13 @@ from milpbn.bounds.point import (
 from milpbn.bounds.prices import price_entries
 from milpbn.bounds.reduction import deletion_threshold
 
-#: Steps between two looks at the clock, and the most that a part gets.
+#: Steps between two looks at the clock, all of them between two choices of samples and entries, and the most that a
+#: part gets.
 BURSTS, MOST_STEPS = (8,) * 8, 192
 #: The first steps are to say which samples and entries count, unless there is less than FAR times what may be left.
 FIRST_BURSTS, FAR = (2, 2, *BURSTS), 5.0
-#: The halves of a part start at a temperature higher or lower than its own start by these factors, if its first step
-#: went less than POOR or more than FULL of its way.
+#: The halves of a part start at a temperature higher or lower than its own start by these factors, if the second step
+#: there went less than POOR or more than FULL of its way.
 HOTTER, COOLER, POOR, FULL = 1.5, 0.5, 0.4, 0.9
 #: The steps end when this share of the bound's distance to the incumbent could still be gained by more of them.
 SHARE = 0.01
@@ -87,7 +89,7 @@ def tighten(
     numbers, counts = point.numbers, point.counts
     samples = np.zeros(len(point.logits), dtype=np.bool_)
     entries = np.zeros(len(node.allowed), dtype=np.bool_)
-    first = True
+    first, told = True, False
     while True:
         # What counted before stays: points go back and forth.
         samples |= near_the_cap(model, point.logits, width)
@@ -101,31 +103,37 @@ def tighten(
             if stopping():
                 return False
             if first and burst == 0:
-                numbers[START] *= _warmer(float(numbers[MOVED]))
+                warmest = FIRST_TEMPERATURE * model.softening.cap
+                numbers[HALVES] = min(numbers[HALVES] * _warmer(float(numbers[MOVED])), warmest)
             if status != PAUSED:
                 break
             left = may_be_left(numbers, target(), SHARE, before)
             if first and burst == 1 and numbers[BOUND] - numbers[RELAXED] > FAR * left:
+                # On from where the last step went, not back to the best bound so far.
+                counts[BEST_VERTICES] = 0
                 break
         guess = float(numbers[BOUND])
         evaluate(model, node, point, False)
         bound = float(numbers[BOUND])
         if bound <= target() or bound == -np.inf:
             return True
-        if counts[FOUND] and first:
+        # Few samples and entries that prune what all of them do not have left out too much as well.
+        missed = status not in (PAUSED, CONVERGED) or bound - guess > MISSED * max(
+            before - guess, LEAST * (before - target())
+        )
+        ended = counts[STEPS] >= MOST_STEPS * (2 if missed else 1) or (not missed and status == CONVERGED)
+        if counts[FOUND] and not told and (ended or not first):
             found(point)
-        missed = bound - guess > MISSED * max(before - guess, LEAST * (before - target()))
-        if counts[STEPS] >= MOST_STEPS * (2 if missed else 1):
+            told = True
+        if ended:
             return True
         if missed and not first:
             width, reach = WIDER * width, WIDER * reach
-        elif not missed and status == CONVERGED:
-            return True
         first = False
 
 
 def _warmer(moved: float) -> float:
-    """Return the factor of the temperature at which the halves of a part start, given how far its first step went.
+    """Return the factor of the temperature at which the halves of a part start, given how far its second step went.
 
     Most weights of a cold point change at once where a split takes vertices from it, and Newton steps go nowhere; each
     data set has its own temperature at which they go most of their way. Pairwise steps start where others ended.

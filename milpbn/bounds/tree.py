@@ -17,7 +17,7 @@ from milpbn.bounds.point import (
     BEST_TEMPERATURE,
     BEST_VERTICES,
     BOUND,
-    START,
+    HALVES,
     TEMPERATURE,
     VERTICES,
     Node,
@@ -115,6 +115,7 @@ class Tree:
         root = self.root
         part = Part(root.allowed, ())
         point = root.point
+        point.numbers[HALVES] = 0.0
         opened = None
         if root.bound > self.target:
             opened = self._open(0, part, point, root.multipliers, root.weights)
@@ -352,7 +353,7 @@ class Tree:
             vertices.astype(np.int32),
             shares.copy(),
             point.gradient.astype(np.float32),
-            float(max(point.numbers[START], point.numbers[TEMPERATURE])),
+            float(max(point.numbers[HALVES], point.numbers[TEMPERATURE])),
             chosen[0],
             chosen[1],
             multipliers,
