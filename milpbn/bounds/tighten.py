@@ -108,7 +108,9 @@ def tighten(
             if status != PAUSED:
                 break
             left = may_be_left(numbers, target(), SHARE, before)
-            if first and burst == 1 and numbers[BOUND] - numbers[RELAXED] > FAR * left:
+            far = numbers[BOUND] - numbers[RELAXED] > FAR * left
+            # A few pairwise steps say nothing.
+            if first and burst == 1 and far and numbers[MOVED] > 0.0:
                 # On from where the last step went, not back to the best bound so far.
                 counts[BEST_VERTICES] = 0
                 break
