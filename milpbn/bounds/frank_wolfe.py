@@ -139,19 +139,17 @@ def take_steps(
         if numbers[BOUND] - numbers[RELAXED] <= enough:
             return CONVERGED
         worst, same, worst_score, mean = _compare(gradient, point.vertices, point.shares, n, choice, value)
+        slope = value - worst_score
+        converged = worst == same or slope <= 0.0
         if not smooth:
             # What the softening gives away is kept in balance with what further steps can gain.
-            converged = n == 1 and same == 0
             waste = constant + mean - here
             numbers[TEMPERATURE] = _next_temperature(
                 model.softening.cap, temperature, waste, value - mean, numbers[MOVED], enough, converged
             )
-        slope = value - worst_score
-        if worst == same or slope <= 0.0:
+        if converged:
             if smooth or temperature <= lowest:
                 return CONVERGED
-            # No step leads anywhere at this temperature.
-            numbers[TEMPERATURE] = max(min(numbers[TEMPERATURE], FAST * temperature), lowest)
             continue
         if newton:
             numbers[MOVED] = newton_step(model, node, point, gradient, choice, temperature, parallel)
@@ -214,7 +212,10 @@ def may_be_left(numbers, target, share, before):  # type: ignore[no-untyped-def]
 
 @kernel
 def _next_temperature(cap, temperature, waste, to_gain, moved, enough, converged):  # type: ignore[no-untyped-def]
-    """Return the temperature of the next step, given what the softening gives away and what steps can gain."""
+    """Return the temperature of the next step, given what the softening gives away and what steps can gain.
+
+    A point is `converged` where no step leads anywhere at this temperature.
+    """
     factor = 1.0
     if converged:
         factor = 0.2

@@ -20,7 +20,7 @@ from milpbn.scores.products import Softening, Tables, add_columns, total_score
 #: Most vertices that a point keeps.
 MOST_VERTICES = 600
 #: Places in `Point.numbers` and `Point.counts`. MOVED is how far the last Newton step went, 0 after a pairwise one,
-#: HALVES the temperature at which the halves of the part start, if that is above the last one.
+#: HALVES the temperature at which the halves of the part start if that is above the last one, 0 until it is known.
 TEMPERATURE, BOUND, CONSTANT, RELAXED, BEST_TEMPERATURE, LINEAR, MOVED, HALVES = 0, 1, 2, 3, 4, 5, 6, 7
 VERTICES, BEST_VERTICES, STEPS, FOUND = 0, 1, 2, 3
 
@@ -260,7 +260,7 @@ def place(
     point.numbers[BOUND] = np.inf
     point.numbers[RELAXED] = -np.inf
     point.numbers[MOVED] = 0.5
-    point.numbers[HALVES] = temperature
+    point.numbers[HALVES] = 0.0
     refresh(model, node, point, parallel)
     return True
 

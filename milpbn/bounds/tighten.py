@@ -18,6 +18,7 @@ from milpbn.bounds.point import (
     MOVED,
     RELAXED,
     STEPS,
+    TEMPERATURE,
     VERTICES,
     Model,
     Node,
@@ -65,7 +66,8 @@ def tighten(
     """Take steps until the bound is about as low as it gets; return False if told to stop.
 
     The steps look at few samples and few entries: most samples are far beyond gamma and stay there, and most
-    entries are far from being in a heaviest structure. What they lead to is evaluated on the whole part.
+    entries are far from being in a heaviest structure. What they lead to is evaluated on the whole part: after a few
+    steps, as samples and entries were chosen by what the part that was split knew, and whenever the steps end.
 
     Parameters
     ----------
@@ -87,6 +89,7 @@ def tighten(
     width = LIKELY if model.softening.smooth else WIDTH * model.softening.cap
     reach = ENTRIES
     numbers, counts = point.numbers, point.counts
+    start = float(numbers[TEMPERATURE])
     samples = np.zeros(len(point.logits), dtype=np.bool_)
     entries = np.zeros(len(node.allowed), dtype=np.bool_)
     first, told = True, False
@@ -104,7 +107,7 @@ def tighten(
                 return False
             if first and burst == 0:
                 warmest = FIRST_TEMPERATURE * model.softening.cap
-                numbers[HALVES] = min(numbers[HALVES] * _warmer(float(numbers[MOVED])), warmest)
+                numbers[HALVES] = min(start * _warmer(float(numbers[MOVED])), warmest)
             if status != PAUSED:
                 break
             left = may_be_left(numbers, target(), SHARE, before)

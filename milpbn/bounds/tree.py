@@ -115,7 +115,6 @@ class Tree:
         root = self.root
         part = Part(root.allowed, ())
         point = root.point
-        point.numbers[HALVES] = 0.0
         opened = None
         if root.bound > self.target:
             opened = self._open(0, part, point, root.multipliers, root.weights)
