@@ -147,10 +147,8 @@ def adam_step(layout, state, work, rate, structure_rate):  # type: ignore[no-unt
                 state.idle[f] += 1
                 f = g
                 continue
-            # Neighbours without a gradient are treated as one table: a variable's tables are stacks of distributions.
-            while not chosen and g < layout.first[v + 1] and g != work.chosen[v]:
-                if state.idle[g] >= 0 or layout.lanes[g] != layout.lanes[f]:
-                    break
+            # Neighbours without a gradient move together.
+            while not chosen and g < layout.first[v + 1] and g != work.chosen[v] and state.idle[g] < 0:
                 g += 1
             begin, end = layout.start[f], layout.start[g]
             values, exponentials = state.theta[begin:end], work.cells[: end - begin]
@@ -162,6 +160,10 @@ def adam_step(layout, state, work, rate, structure_rate):  # type: ignore[no-unt
                 _move(values, first, second, gradient, decay, step, scale, exponentials)
             elif _drift(values, first, second, step, scale, exponentials) == 0.0:
                 state.idle[f:g] = 0
-            _normalise(values, exponentials, layout.states[f], layout.lanes[f], work.sums)
+            for h in range(f, g):
+                here, there = layout.start[h] - begin, layout.start[h + 1] - begin
+                _normalise(
+                    values[here:there], exponentials[here:there], layout.states[h], layout.lanes[h], work.sums
+                )
             f = g
     _move_phi(layout, state, work.phi_gradient, structure_rate, first_share, root)

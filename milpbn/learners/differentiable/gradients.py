@@ -37,7 +37,7 @@ class Work(NamedTuple):
     gradient : float array, shape (size,)
         Derivative with respect to the unnormalised log-probabilities; zeros outside the chosen families.
     cells, sums : float arrays, as long as the tables of a variable
-        A value per entry of a table, and one per distribution.
+        A value per entry of a table, and one per distribution or class.
     """
 
     codes: NDArray[np.int32]
@@ -72,7 +72,7 @@ def make_work(layout: Layout, batch_size: int, n_classes: int, dtype: DTypeLike)
         phi_gradient=np.zeros(F),
         gradient=np.zeros(layout.size, dtype=dtype),
         cells=np.zeros(largest, dtype=dtype),
-        sums=np.zeros(largest, dtype=dtype),
+        sums=np.zeros(max(largest, n_classes), dtype=dtype),
     )
 
 
@@ -143,32 +143,38 @@ def _weigh_losses(loss, work, B):  # type: ignore[no-untyped-def]
 @kernel(fastmath=FAST)
 def _choice_slope(layout, f, theta, work, n_doubtful, n_settled):  # type: ignore[no-untyped-def]
     """Return dL/ds of family f: its log-probabilities times the loss's derivatives."""
-    C, four = np.uint64(work.logits.shape[1]), np.uint64(4)
-    shared = layout.entries[f] == 1
+    C = np.uint64(work.logits.shape[1])
+    label, slopes = work.codes[-1], work.slopes
+    values, products = theta[layout.start[f] : layout.start[f + 1]], work.sums[:C]
+    products[:] = 0.0
+    for x in range(n_doubtful):
+        b = np.uint64(work.doubtful[x])
+        place = np.uint64(work.places[b])
+        # Sums kept per class become vectors, and one sum over a short loop does not.
+        for c in range(C):
+            products[c] += values[place + c] * slopes[b, c]
+    total = 0.0
+    for c in range(C):
+        total += products[c]
+    for x in range(n_settled):
+        b = np.uint64(work.settled[x])
+        y = np.uint64(label[b])
+        total += values[np.uint64(work.places[b]) + y] * slopes[b, y]
+    return total
+
+
+@kernel
+def _choice_slope_without_class(layout, f, theta, work, n_doubtful, n_settled):  # type: ignore[no-untyped-def]
+    """Return what `_choice_slope` does of a family with one value per cell, which counts for every class."""
     label, slopes = work.codes[-1], work.slopes
     values = theta[layout.start[f] : layout.start[f + 1]]
     total = 0.0
     for x in range(n_doubtful):
-        b = np.uint64(work.doubtful[x])
-        place = np.uint64(work.places[b])
-        if shared:
-            total += values[place] * slopes[b].sum()
-            continue
-        part = theta.dtype.type(0.0)
-        # Blocks of a fixed length become vectors, and a sum over a short loop does not.
-        c = np.uint64(0)
-        for _ in range(C // four):
-            for lane in range(4):
-                part += values[place + c + np.uint64(lane)] * slopes[b, c + np.uint64(lane)]
-            c += four
-        for _ in range(C % four):
-            part += values[place + c] * slopes[b, c]
-            c += np.uint64(1)
-        total += part
+        b = work.doubtful[x]
+        total += values[work.places[b]] * slopes[b].sum()
     for x in range(n_settled):
-        b = np.uint64(work.settled[x])
-        y, place = np.uint64(label[b]), np.uint64(work.places[b])
-        total += values[place if shared else place + y] * slopes[b, y]
+        b = work.settled[x]
+        total += values[work.places[b]] * slopes[b, label[b]]
     return total
 
 
@@ -254,7 +260,11 @@ def batch_gradients(layout, theta, phi, loss, noise, tau, work, B):  # type: ign
         for f in range(first, last):
             if last - first > 1 or f == work.chosen[v]:
                 _find_places(layout, f, work, B)
-            if last - first > 1:
+            if last - first > 1 and layout.entries[f] == 1:
+                work.choice_slopes[f] = _choice_slope_without_class(
+                    layout, f, theta, work, n_doubtful, n_settled
+                )
+            elif last - first > 1:
                 work.choice_slopes[f] = _choice_slope(layout, f, theta, work, n_doubtful, n_settled)
             if f == work.chosen[v]:
                 _scatter(layout, f, work, n_doubtful, n_settled)

@@ -1,9 +1,10 @@
 """All candidate tables of all variables in one flat array, and where each sample looks its values up.
 
 A family is a variable with one candidate parent set. Its table holds log-probabilities and is laid out so that the
-values of all classes of one cell, (x_parents, x_i), lie side by side: one look-up per sample and family brings all that
+values of all classes of one cell, (x_i, x_parents), lie side by side: one look-up per sample and family brings all that
 the loss asks for. Families without the class have one value per cell, which counts for every class; the class
-variable's own families have the states of the class as the values of a cell.
+variable's own families have the states of the class as the values of a cell. A feature's own states are the slowest
+axis, so that sums over them run along long rows.
 """
 
 from __future__ import annotations
@@ -45,8 +46,9 @@ class Layout(NamedTuple):
     entries : int64 array, shape (F,)
         Values of a cell: C, or 1 for a feature's family without the class.
     states, lanes : int64 arrays, shape (F,)
-        A table is an array of shape (parents' joint states, states, lanes) whose exponentials sum to 1 over the
-        middle axis: (.., sp(X_i), C), (.., sp(X_i), 1) without the class, (.., C, 1) for the class variable.
+        A table is an array of shape (blocks, states, lanes) whose exponentials sum to 1 over the middle axis:
+        (1, sp(X_i), parents' joint states), the class last among the parents; for the class variable, whose states
+        are the values of a cell, (parents' joint states, C, 1).
     """
 
     first: NDArray[np.int64]
@@ -69,7 +71,7 @@ class Layout(NamedTuple):
         return int(self.start[-1])
 
     def table(self, values: NDArray[np.floating], family: int) -> NDArray[np.floating]:
-        """Return a view of one table, shape (parents' joint states, states, lanes)."""
+        """Return a view of one table, shape (blocks, states, lanes)."""
         part = values[self.start[family] : self.start[family + 1]]
         return part.reshape(-1, int(self.states[family]), int(self.lanes[family]))
 
@@ -94,19 +96,16 @@ def build_layout(data: Dataset, choices: Choices) -> Layout:
     rows, places, entries, states, lanes, sizes = [], [], [], [], [], []
     for v, sets in enumerate(choices):
         for parents in sets:
-            features = [j for j in parents if j != label]
-            inner = (C, 1) if v == label else (n_states[v], C if label in parents else 1)
-            shape = [n_states[j] for j in features]
-            size = prod(shape) * prod(inner)
             require_table(data.variables, v, parents)
-            block = prod(inner)
-            rows.append(features if v == label else [*features, v])
-            steps = [block * prod(shape[t + 1 :]) for t in range(len(shape))]
-            places.append(steps if v == label else [*steps, inner[1]])
-            entries.append(C if v == label else inner[1])
-            states.append(inner[0])
-            lanes.append(inner[1])
-            sizes.append(size)
+            row = [j for j in (v, *parents) if j != label]
+            shape = [n_states[j] for j in row]
+            values = C if label in (v, *parents) else 1
+            rows.append(row)
+            places.append([values * prod(shape[t + 1 :]) for t in range(len(shape))])
+            entries.append(values)
+            sizes.append(prod(shape) * values)
+            states.append(C if v == label else n_states[v])
+            lanes.append(1 if v == label else sizes[-1] // n_states[v])
     width = max(1, max(map(len, rows)))
     return Layout(
         first=_integers([0, *np.cumsum([len(sets) for sets in choices])]),
@@ -154,8 +153,8 @@ def likelihood_tables(
             family_data = replace(data, variables=variables, codes=data.codes[:, members])
             family = ((),) * len(parents) + (tuple(range(len(parents))),)
             table = np.log(fit_cpts(family_data, Structure(family_data.names, family), smoothing)[-1].table)
-            if label in parents:  # the class comes last among the parents, before the variable's own states
-                table = np.moveaxis(table, -2, -1)
+            if v != label:
+                table = np.moveaxis(table, -1, 0)
             f = int(layout.first[v]) + n
             layout.table(values, f)[:] = table.reshape(-1, int(layout.states[f]), int(layout.lanes[f]))
     return values
@@ -177,15 +176,17 @@ def tables_to_cpts(
     chosen : sequence of int, length V
         Number of each variable's parent set among its choices.
     """
-    label = data.n_features
     cpts = []
     for v, n in enumerate(chosen):
         parents = choices[v][n]
         f = int(layout.first[v]) + n
         table = np.exp(log_softmax(layout.table(values, f).astype(np.float64), axis=1))
-        outer = [int(data.n_states[j]) for j in parents if j != label]
-        table = table.reshape(*outer, int(layout.states[f]), int(layout.lanes[f]))
-        table = np.moveaxis(table, -2, -1) if label in parents else table[..., 0]
+        outer = [int(data.n_states[j]) for j in parents]
+        table = (
+            table.reshape(*outer, -1)
+            if v == data.n_features
+            else np.moveaxis(table.reshape(-1, *outer), 0, -1)
+        )
         # A probability that double precision rounds to 0 would make the log-joint infinite.
         cpts.append(Cpt(v, parents, np.maximum(np.ascontiguousarray(table), np.finfo(np.float64).tiny)))
     return tuple(cpts)

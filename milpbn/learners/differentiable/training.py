@@ -35,6 +35,8 @@ from milpbn.network.structure import Structure
 #: Seconds between two checkpoints, and how many reports a run makes.
 CHECKPOINT_SECONDS = 30.0
 REPORTS = 20
+#: Columns that a batch is copied by: as many as a cache line of codes holds.
+_COLUMNS = 16
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -187,9 +189,10 @@ def train_epoch(  # type: ignore[no-untyped-def]
         rows = order[begin : begin + B]
         for b in range(B):
             work.scale[b] = weights[rows[b]] / (B * mean_weight)
-        for v in range(V):
+        for left in range(0, V, _COLUMNS):
             for b in range(B):
-                work.codes[v, b] = codes[rows[b], v]
+                for v in range(left, min(left + _COLUMNS, V)):
+                    work.codes[v, b] = codes[rows[b], v]
         batch = batch_gradients(layout, state.theta, state.phi, loss, noise[step], tau, work, B)
         value += batch * B / M
         adam_step(layout, state, work, rate, structure_rate)
@@ -238,7 +241,9 @@ def train(
     else:
         theta = uniform_tables(layout, np.random.default_rng([seed, 0]))
     state = initial_state(layout, theta, training.dtype)
-    run = fingerprint([data.sha256, [list(sets) for sets in choices], asdict(training), seed])
+    run = fingerprint(
+        [data.sha256, [list(sets) for sets in choices], layout.strides.tolist(), asdict(training), seed]
+    )
     history = []
     if checkpoint is not None:
         history = load_checkpoint(checkpoint, run, state)

@@ -21,8 +21,8 @@ def log_probabilities(data, layout, choices, theta, variable, number):
         return log_softmax(part.reshape(*axes, C), axis=-1)[(*columns, slice(None))] + np.zeros(
             (len(data.y), C)
         )
-    table = part.reshape(*axes, int(data.n_states[variable]), C if label in parents else 1)
-    table = log_softmax(table, axis=-2)[(*columns, data.codes[:, variable])]
+    table = part.reshape(int(data.n_states[variable]), *axes, C if label in parents else 1)
+    table = log_softmax(table, axis=0)[(data.codes[:, variable], *columns)]
     return np.broadcast_to(table, (len(data.y), C))
 
 

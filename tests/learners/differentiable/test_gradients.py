@@ -81,7 +81,7 @@ def test_gradients_of_every_loss(name: str, choices, seed: int) -> None:
 
 def test_settled_samples_are_not_left_out() -> None:
     # With a small gamma most samples are beyond it: only their own class has a derivative.
-    data, layout, theta, rng = problem(TAN, 4)
+    data, layout, theta, rng = problem(TAN, 8)
     settings = {"lambda_": 2.0, "gamma": 1e-3, "eta": 5.0}
     noise = rng.gumbel(size=layout.n_families)
     work = load_batch(layout, data)
