@@ -14,7 +14,7 @@ from milpbn.cli.options import (
     table_options,
 )
 from milpbn.cli.outputs import check_outputs
-from milpbn.cli.sections import given, option, option_group, verb
+from milpbn.cli.sections import SEED, THREADS, given, option, option_group, verb
 from milpbn.cli.types import COUNT, NUMBER
 from milpbn.errors import InputError
 
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     "Search",
     "search",
     option("--time-limit", type=NUMBER, metavar="SECONDS", help="For everything, reading included."),
-    option("--threads", type=COUNT, help="By default all cores."),
-    option("--seed", "random_state", type=COUNT, help="Random seed; default 0."),
+    option(*THREADS, "threads", type=COUNT, help="By default all cores."),
+    option(*SEED, "random_state", type=COUNT, help="Random seed; default 0."),
     option("--output", metavar="FILE", help="result.json."),
     option("--certificate", metavar="FILE", help="What proves the bound, for milpbn verify (sm, sbm, cll)."),
     option("-q", "--quiet", is_flag=True, help="No notes and no progress on stderr."),

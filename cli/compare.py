@@ -10,7 +10,7 @@ import click
 from milpbn.cli.learners import files_of, read_options
 from milpbn.cli.options import ScoreOptions, TableOptions, score_options, table_options
 from milpbn.cli.outputs import check_outputs
-from milpbn.cli.sections import option, option_group, verb
+from milpbn.cli.sections import SEED, THREADS, option, option_group, verb
 from milpbn.cli.types import COUNT, NAMES, NUMBER
 from milpbn.errors import InputError, NoIncumbentError
 from milpbn.learners.registry import get_learner
@@ -40,8 +40,8 @@ from milpbn.learners.registry import get_learner
         help="Share of the rows to test on, where the data have no split of their own; 0: none.",
     ),
     option("--time-limit", type=NUMBER, metavar="SECONDS", help="For every learner; default 60."),
-    option("--seed", type=COUNT, default=0, show_default=True, help="Random seed."),
-    option("--threads", "--n-jobs", "threads", type=COUNT, help="By default all cores."),
+    option(*SEED, "seed", type=COUNT, default=0, show_default=True, help="Random seed."),
+    option(*THREADS, "threads", type=COUNT, help="By default all cores."),
     option("--output", metavar="FILE", help="The figures as JSON, kept up to date."),
     option("-q", "--quiet", is_flag=True, help="No notes and no progress on stderr."),
 )

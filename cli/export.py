@@ -14,7 +14,7 @@ from milpbn.cli.options import (
     table_options,
 )
 from milpbn.cli.outputs import check_outputs
-from milpbn.cli.sections import option, option_group, verb
+from milpbn.cli.sections import SEED, THREADS, option, option_group, verb
 from milpbn.cli.types import COUNT, NUMBER
 from milpbn.errors import InputError
 
@@ -32,8 +32,8 @@ if TYPE_CHECKING:
         "--reduced", is_flag=True, help="Leave out parent sets that no structure better than the start has."
     ),
     option("--time-limit", type=NUMBER, metavar="SECONDS", help="Written into the command lines."),
-    option("--threads", type=COUNT, help="Written into the command lines."),
-    option("--seed", "random_state", type=COUNT, default=0, help="Seed of the search for the start."),
+    option(*THREADS, "threads", type=COUNT, help="Written into the command lines."),
+    option(*SEED, "random_state", type=COUNT, default=0, help="Seed of the search for the start."),
     option("-q", "--quiet", is_flag=True, help="No notes on stderr."),
 )
 def model_options(

@@ -13,7 +13,7 @@ from milpbn.cli.gaps import describe_gap
 from milpbn.cli.learners import files_of, learner_options
 from milpbn.cli.options import TableOptions, table_options
 from milpbn.cli.outputs import check_outputs
-from milpbn.cli.sections import option, option_group, verb
+from milpbn.cli.sections import SEED, THREADS, option, option_group, verb
 from milpbn.cli.types import COUNT, NUMBER
 from milpbn.errors import InputError
 from milpbn.learners.registry import LEARNERS, get_learner
@@ -41,9 +41,9 @@ class RunOptions:
 @option_group(
     "Run",
     "run",
-    option("--seed", type=COUNT, default=0, show_default=True, help="Random seed."),
+    option(*SEED, "seed", type=COUNT, default=0, show_default=True, help="Random seed."),
     option("--time-limit", type=NUMBER, metavar="SECONDS", help="For everything, reading included."),
-    option("--threads", "--n-jobs", "threads", type=COUNT, help="By default all cores."),
+    option(*THREADS, "threads", type=COUNT, help="By default all cores."),
     option("--bound", metavar="RESULT", help="result.json of the same data: state the gap to its bound."),
     option("--classifier", metavar="FILE", help="The classifier as JSON, for predict and evaluate."),
     option(

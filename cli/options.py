@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from milpbn.cli.sections import given, option, option_group
+from milpbn.cli.sections import SEED, THREADS, given, option, option_group
 from milpbn.cli.types import (
     ARC,
     ARC_WEIGHT,
@@ -303,8 +303,8 @@ def _once(name: str, base: Mapping[Any, Any], given: Iterable[tuple[Any, Any]]) 
         help="Stop at this gap relative to the bound.",
     ),
     option("--gap-abs", type=NUMBER, metavar="NATS", help="Stop at this absolute gap."),
-    option("--threads", type=COUNT, help="By default all cores."),
-    option("--seed", "random_state", type=COUNT, help="Random seed; default 0."),
+    option(*THREADS, "threads", type=COUNT, help="By default all cores."),
+    option(*SEED, "random_state", type=COUNT, help="Random seed; default 0."),
     option("--start", metavar="FILE", help="Structure to start from: arc list, result or classifier file."),
     option(
         "--no-warm-start", is_flag=True, help="Do not hand the heuristics' best structure to the MILP solver."

@@ -35,6 +35,9 @@ class SectionedCommand(click.Command):
                 formatter.write_dl(records)
 
 
+#: Names of two options of several verbs: those of solvers, and scikit-learn's.
+SEED, THREADS = ("--seed", "--random-state"), ("--threads", "--n-jobs")
+
 #: Decorates a verb.
 verb = functools.partial(click.command, cls=SectionedCommand)
 

@@ -17,7 +17,7 @@ from milpbn.result import Result
 
 def solved(tmp_path: Path, *arguments: object) -> dict[str, Any]:
     output = tmp_path / "result.json"
-    done = run("solve", *arguments, *QUICK, "--output", output)
+    done = run("solve", *QUICK, *arguments, "--output", output)
     assert done.exit_code == 0, done.output
     return json.loads(output.read_text())
 
@@ -152,12 +152,15 @@ def test_options_of_solvers_are_refused_without_one(
     assert not list(tmp_path.iterdir())
 
 
-def test_search_options_arrive(shop: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("seed", "threads"), [("--seed", "--threads"), ("--random-state", "--n-jobs")])
+def test_search_options_arrive(shop: Path, tmp_path: Path, seed: str, threads: str) -> None:
     options = [
         "--gap",
         "0.99",
-        "--seed",
+        seed,
         "7",
+        threads,
+        "2",
         "--trace",
         tmp_path / "t.jsonl",
         "--log",
@@ -165,7 +168,7 @@ def test_search_options_arrive(shop: Path, tmp_path: Path) -> None:
     ]
     result = solved(tmp_path, shop / "toy.csv", *options)
     assert result["seed"] == 7
-    assert result["backend"]["threads"] == 1
+    assert result["backend"]["threads"] == 2
     lines = (tmp_path / "t.jsonl").read_text().splitlines()
     assert json.loads(lines[-1])["incumbent"] == result["objective"]
 
