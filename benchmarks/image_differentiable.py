@@ -60,7 +60,7 @@ def stages(structure: str, k: int, base: DifferentiableTan) -> list[list[dict[st
     Structures, if there are several; initial parameters, with next to no smoothing too, because a state that a class
     never had is evidence; gammas in nats with learning rates; lambdas; schedules and further structures.
     """
-    sizes = [{"batch_size": size} for size in sorted({50, 100, 250} - {base.batch_size})]
+    sizes = [{"batch_size": size} for size in sorted({25, 50, 100, 250} - {base.batch_size})]
     brief = {"epochs": max(1, base.epochs // 3)}
     first: list[dict[str, Any]]
     last: list[dict[str, Any]]
