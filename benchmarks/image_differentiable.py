@@ -34,17 +34,19 @@ STRUCTURES = ("naive-bayes", "chow-liu", "random", "subset", "all", "heuristic",
 HELD_OUT = 0.2
 #: Configurations of a search, at most.
 MOST = 20
+#: Batch sizes of a search: R20's.
+SIZES = [50, 100, 250]
 
 
 def next_configuration(
-    structure: str, k: int, base: DifferentiableTan, errors: list[float]
+    structure: str, k: int, base: DifferentiableTan, batch_sizes: list[int], errors: list[float]
 ) -> DifferentiableTan | None:
     """Return the learner to try next, from the errors of those before it; None at the end.
 
     Every stage changes the best of those before it; see `stages`.
     """
     tried: list[DifferentiableTan] = []
-    for changes in stages(structure, k, base):
+    for changes in stages(structure, k, base, batch_sizes):
         best = (
             tried[int(np.argmin(errors[: len(tried)]))] if tried else replace(base, structure=structure, k=k)
         )
@@ -54,13 +56,15 @@ def next_configuration(
     return None
 
 
-def stages(structure: str, k: int, base: DifferentiableTan) -> list[list[dict[str, Any]]]:
+def stages(
+    structure: str, k: int, base: DifferentiableTan, batch_sizes: list[int]
+) -> list[list[dict[str, Any]]]:
     """Return what each stage of a search changes.
 
     Structures, if there are several; initial parameters, with next to no smoothing too, because a state that a class
     never had is evidence; gammas in nats with learning rates; lambdas; schedules and further structures.
     """
-    sizes = [{"batch_size": size} for size in sorted({25, 50, 100, 250} - {base.batch_size})]
+    sizes = [{"batch_size": size} for size in sorted({*batch_sizes} - {base.batch_size})]
     brief = {"epochs": max(1, base.epochs // 3)}
     first: list[dict[str, Any]]
     last: list[dict[str, Any]]
@@ -110,11 +114,14 @@ def run(
     train, test = load(folder, name, fold)
     size = f" K={options.k}" if structure in ("subset", "heuristic", "pseudo-subset") else ""
     how = f"as {options.like}" if options.like else f"epochs {options.epochs} splits {options.splits}"
+    sizes = (
+        f"--batch-sizes {' '.join(map(str, options.batch_sizes))} " if options.batch_sizes != SIZES else ""
+    )
     key = f"{name} fold {fold} {structure}{size} {how}"
     command = (
         f"python benchmarks/image_differentiable.py --data-dir DIR --data {name} --structures {structure} "
         + (f"--as '{options.like}' " if options.like else "")
-        + f"--k {options.k} --epochs {options.epochs} --splits {options.splits} "
+        + f"{sizes}--k {options.k} --epochs {options.epochs} --splits {options.splits} "
         f"--seeds {' '.join(map(str, options.seeds))}"
     )
     entry = results.runs.setdefault(
@@ -161,7 +168,7 @@ def search(
     """Return the record of the configuration with the fewest errors on held-out training rows."""
     entry = results.runs[key]
     tried = [item["validation_error"] for item in entry["search"]]
-    while (learner := next_configuration(structure, options.k, base, tried)) is not None:
+    while (learner := next_configuration(structure, options.k, base, options.batch_sizes, tried)) is not None:
         begun = time.perf_counter()
         watched = replace(learner, validation=HELD_OUT)
         errors = [
@@ -193,6 +200,7 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, nargs="+", default=[0])
     parser.add_argument("--epochs", type=int, default=100)
     parser.add_argument("--splits", type=int, default=5, help="random splits of the search")
+    parser.add_argument("--batch-sizes", type=int, nargs="+", default=SIZES, help="that a search tries")
     parser.add_argument("--output", type=Path, default=RESULTS / "images-differentiable.json")
     options = parser.parse_args()
     options.output.parent.mkdir(parents=True, exist_ok=True)
