@@ -11,6 +11,8 @@ from milpbn.compiled import kernel
 
 #: A share this close to 0 or 1 is not fractional.
 INTEGRAL = 1e-6
+#: Observations of the mean over all decisions that a variable's own ones have to outweigh.
+IMAGINED = 4
 
 
 @kernel
@@ -33,7 +35,9 @@ class Chooser:
     """Pseudo-costs: the mean fall of the bound per unit of fractionality, for every decision and both answers.
 
     Undirected edges come first: the two directions of an edge are Markov equivalent but for smoothing and dropped
-    features, so that deciding one arc changes little.
+    features, so that deciding one arc changes little. What is not known of a decision is guessed from others on the
+    same variables: a feature that hardly varies is as good a parent as none for all others, and no decision on it
+    lowers the bound.
 
     Parameters
     ----------
@@ -120,14 +124,15 @@ class Chooser:
 
     def expected(self) -> NDArray[np.float64]:
         """Return the expected fall per unit for the answers no and yes, shape (2, V, V)."""
-        seen = self._counts > 0
         out = np.empty_like(self._sums)
         for answer in (0, 1):
-            total = self._counts[answer].sum()
-            mean = self._sums[answer].sum() / total if total else 1.0
-            # One imagined observation of the mean steadies the first real ones.
-            out[answer] = (self._sums[answer] + mean) / (self._counts[answer] + 1)
-            out[answer][~seen[answer]] = mean
+            sums, counts = self._sums[answer], self._counts[answer]
+            total = counts.sum()
+            mean = sums.sum() / total if total else 1.0
+            own, n = (x.sum(axis=0) + x.sum(axis=1) - np.diag(x) for x in (sums, counts))
+            guess = (own[:, None] + own + IMAGINED * mean) / (n[:, None] + n + IMAGINED)
+            # One imagined observation of the guess steadies the first real ones.
+            out[answer] = (sums + guess) / (counts + 1)
         return out
 
     def learn(self, decision: Decision, inside: bool, share: float, fall: float) -> None:

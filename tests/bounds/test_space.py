@@ -143,3 +143,26 @@ def test_what_brought_much_is_chosen_again():
         decision, share = chooser.choose(np.array([first, second]), shares, allowed)
         assert decision == Decision(EDGE, *good)
         assert share == 0.5
+
+
+def test_what_is_unknown_is_guessed_from_decisions_on_the_same_variables():
+    candidates = build_candidates(NAMES, Score(class_parents=False))
+    first, second = (
+        np.array(
+            [
+                *(candidates.position(i, ()) for i in (0, 1)),
+                candidates.position(2, s),
+                candidates.position(3, ()),
+            ]
+        )
+        for s in ((0, 3), (1, 3))
+    )
+    for good, bad in ((0, 1), (1, 0)):
+        chooser = Chooser(oracle_of(candidates))
+        for inside in (True, False):
+            chooser.learn(Decision(ORPHAN, good, 0), inside, 0.5, 10.0)
+            chooser.learn(Decision(ORPHAN, bad, 0), inside, 0.5, 0.1)
+        decision, _ = chooser.choose(
+            np.array([first, second]), np.array([0.5, 0.5]), np.ones(candidates.n_sets, dtype=bool)
+        )
+        assert decision == Decision(EDGE, good, 2)
