@@ -90,9 +90,9 @@ class Options:
             raise InputError("A certificate is of the whole data, not of a subset; leave one of them out.")
         if not 0 <= self.random_state < 2**31:
             raise InputError(f"The seed must lie between 0 and 2147483647, got {self.random_state}.")
-        for name in ("gap_rel", "gap_abs"):
-            if not getattr(self, name) >= 0:
-                raise InputError(f"{name} must be at least 0, got {getattr(self, name)}.")
+        for word, gap in (("relative", self.gap_rel), ("absolute", self.gap_abs)):
+            if not gap >= 0:
+                raise InputError(f"The {word} gap at which to stop must be at least 0, got {gap}.")
         if self.acyclicity not in ACYCLICITY:
             raise InputError(
                 f"There is no acyclicity {self.acyclicity!r}; choose one of {', '.join(ACYCLICITY)}."

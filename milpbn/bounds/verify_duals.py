@@ -111,10 +111,12 @@ class Duals:
         M, R = data.n_samples, self.n_rows
         total = float(data.weights.sum())
         entries = float(np.maximum.reduceat(largest, self._blocks).sum())
-        self.slack = _EPS * total * ((M * R / 2 + R + 64) * entries)
+        coefficients = _EPS * total * (4 * M + 64) * (c + 1)
+        self.slack = _EPS * total * ((M * R / 2 + R + 64) * entries) + coefficients
         self.slack += _EPS * total * (M / 2 + R + 64) * max(self.cap, np.log(R + 1) + 1)
-        self.slack += _EPS * total * (4 * M + 64) * (c + 1)
         self.slack += _EPS * (M + 64) * float(np.maximum.reduceat(np.abs(self.linear), self._starts).sum())
+        #: What rounding can take from each sample's sum of a coefficient per variable.
+        self._row_slack = _EPS * total * (c + 64) * entries + coefficients
         # A slice has room beside it for as many dual weights as coefficients.
         per_sample = 8 * R * max(len(self.entries), 64)
         step = max(1, SLICE_BYTES // per_sample)
@@ -220,10 +222,13 @@ class Duals:
 
     def without_search(self) -> float:
         """Return the bound in which every row of every sample chooses each variable's parent set for itself."""
-        total = float(np.maximum.reduceat(self.linear, self._starts).sum()) + self.slack
+        terms = np.maximum.reduceat(self.linear, self._starts)
+        total, size = float(terms.sum()), float(np.abs(terms).sum())
         for w, alpha in self._parts():
             best = np.maximum.reduceat(alpha, self._blocks, axis=0)
             best[self._idle] = np.maximum(best[self._idle], 0.0)
             margins = best.sum(axis=0).reshape(len(w), self.n_rows).min(axis=1)
-            total += float(w @ np.minimum(margins, self.cap))
-        return total
+            least = np.minimum(margins, self.cap)
+            total, size = total + float(w @ least), size + float(w @ np.abs(least))
+        # Terms that no variable chooses, of forbidding weights for instance, take no part in any of these sums.
+        return total + self._row_slack + _EPS * (self.data.n_samples + 64) * size

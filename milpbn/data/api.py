@@ -16,7 +16,7 @@ from milpbn.data.column import Column
 from milpbn.data.dataset import Dataset, Variable
 from milpbn.data.kinds import Kind, decide_kinds, describe_kinds
 from milpbn.data.sources import Source, load_source
-from milpbn.data.table import MISSING_POLICIES, Missing, Table, encode_columns, factorise
+from milpbn.data.table import DROPPED, MISSING_POLICIES, Missing, Table, encode_columns, factorise
 from milpbn.data.variables import States
 from milpbn.data.weights import class_factors, require_sum, row_weights
 from milpbn.errors import InputError
@@ -208,7 +208,7 @@ def _rows_to_keep(
     lost = "a missing class" if policy == "state" else "missing values"
     reasons = {lost: missing, "a weight of zero": weightless & ~missing}
     notes = [
-        f"Rows dropped for {reason}: {np.count_nonzero(rows)} of {len(rows)}."
+        f"{DROPPED} {reason}: {np.count_nonzero(rows)} of {len(rows)}."
         for reason, rows in reasons.items()
         if rows.any()
     ]

@@ -23,6 +23,8 @@ from milpbn.errors import InputError
 
 Missing = Literal["drop", "state", "error"]
 MISSING_POLICIES: tuple[Missing, ...] = get_args(Missing)
+#: How the notes on rows that were left out begin.
+DROPPED = "Rows dropped for"
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,9 +111,10 @@ class Table:
         classes = encode_column(class_variable, target)[index]
         if len(np.unique(classes)) < 2:
             label = class_variable.states[classes[0]]
+            rows = "The only training row" if len(index) == 1 else f"Every one of {len(index)} training rows"
+            dropped = "".join(f" {note}" for note in self.notes if note.startswith(DROPPED))
             raise InputError(
-                f"All {len(index)} training rows of {self.name!r} have the class {label!r}; a classifier "
-                "needs at least two classes."
+                f"{rows} of {self.name!r} has the class {label!r}; a classifier needs at least two classes.{dropped}"
             )
         own_state = self.missing == "state"
         variables: list[Variable] = []

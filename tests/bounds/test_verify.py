@@ -27,6 +27,7 @@ from milpbn.scores.constraints import Constraints
 from milpbn.scores.problem import build_problem
 from milpbn.scores.rescore import rescore
 from milpbn.scores.spec import Score
+from milpbn.scores.trivial_bound import trivial_bound
 
 SCORES = [
     Score(p=0.9),
@@ -196,6 +197,18 @@ def test_coefficients_and_linear_terms_are_those_of_the_problem(score):
         assert constants[0] + gradients[0][choice].sum() == pytest.approx(
             problem.value(problem.indicator(choice))
         )
+
+
+def test_terms_that_no_structure_has_cost_the_bound_without_search_nothing():
+    """Of a search that its first, trivial bound proves, the certificate says no more than that bound."""
+    weights = {("X1", "X2"): -1e6, ("X3", "X1"): -999_999.9}
+    for seed, score in itertools.product(range(3), SCORES):
+        data = random_data(seed, n_samples=150)
+        problem = build_problem(data, score, Constraints(arc_weights=weights))
+        duals = Duals(problem.data, problem.candidates, score, problem.rules)
+        claimed = trivial_bound(problem)
+        assert optimum(data, score, Constraints(arc_weights=weights)).objective <= duals.without_search()
+        assert duals.without_search() <= claimed + 1e-9 * max(1.0, abs(claimed))
 
 
 def test_slices_change_nothing(monkeypatch):

@@ -207,8 +207,13 @@ def test_declared_states():
 
 def test_single_class_is_refused():
     frame = pd.DataFrame({"x": ["a", "b", "a"], "y": ["p", "p", "q"]})
-    with pytest.raises(InputError, match=r"All 2 training rows .* class 'p'"):
+    with pytest.raises(InputError, match=r"Every one of 2 training rows .* class 'p'.*classes.$"):
         read_table(frame).dataset([0, 1])
+    lacking = pd.DataFrame({"x": ["a", "b"], "y": ["p", None]})
+    with pytest.raises(
+        InputError, match=r"The only training row .* class 'p'.*dropped for missing values: 1 of 2"
+    ):
+        read_table(lacking).dataset()
     with pytest.raises(InputError, match="'train', 'test', 'all'"):
         read_table(frame).dataset("some")
     for positions in ([0, 3], [-1, 0], [0.5], [[0, 1]]):
