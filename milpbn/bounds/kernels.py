@@ -17,8 +17,6 @@ from milpbn.compiled import kernel
 from milpbn.scores.products import Tables
 from milpbn.threads import in_parts
 
-#: Dual weights below exp(-SPARSE) of the largest are left out; those that stay are a point of the simplex.
-SPARSE = 16.0
 #: Temperature, in nats, at which the soft minimum is the minimum.
 HARD = 1e-9
 
@@ -66,7 +64,7 @@ def weigh(tables, softening, logits, temperature, duals):  # type: ignore[no-unt
     constant = 0.0
     n_active = 0
     n = 0
-    reach = SPARSE * temperature
+    reach = softening.reach * temperature
     for m in range(M):
         y = tables.true[m]
         own = logits[m, y]
@@ -211,7 +209,7 @@ def slope_at(tables, softening, logits, direction, step, temperature):  # type: 
     """Return the first derivative of the softened score along `direction` after a step, and minus the second."""
     M, Q = logits.shape
     cap = softening.cap
-    reach = SPARSE * temperature
+    reach = softening.reach * temperature
     first = 0.0
     second = 0.0
     for m in range(M):

@@ -3,7 +3,7 @@
 Dual weights are not stored themselves: they are the softened score's weights at a point eta and a temperature T, and
 eta has few entries that are not 0. Whoever checks the bound computes them anew; any error in them only costs
 tightness, because every point of the simplex gives a valid bound. What is left out of a soft minimum
-(`milpbn.bounds.kernels.SPARSE`) belongs to the meaning of a certificate.
+(`milpbn.bounds.root.REACH_LIKELY`) belongs to the meaning of a certificate.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from milpbn.errors import InputError
 from milpbn.result import Result
 
 #: Version of the file format.
-VERSION = 2
+VERSION = 3
 #: Bytes in a certificate for where a deletion, a leaf or a branch belongs, at most.
 PLACE_BYTES = 36
 #: Bytes of arrays with which a proof is full. The file compresses them to half of that, as measured; never to more.

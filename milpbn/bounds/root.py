@@ -48,6 +48,9 @@ WORTH_REPEATING = 0.1
 SLICE = 50_000_000
 #: Threads pay from so many products of samples and domains on.
 LARGE = 2_000_000
+#: Under the conditional log-likelihood dual weights are probabilities, and what is left out of them is missing from the
+#: score: weights count down to exp(-REACH_LIKELY) wherever a bound is to hold its promise.
+REACH_LIKELY = 36.0
 
 
 def model_of(problem: Problem) -> Model:
@@ -79,8 +82,11 @@ def model_of(problem: Problem) -> Model:
         * eps
         * float(np.maximum.reduceat(np.abs(problem.linear), problem.candidates.offsets[:-1]).sum())
     )
+    softening = margins.softening
+    if softening.smooth:
+        softening = softening._replace(reach=REACH_LIKELY)
     oracle = oracle_of(problem.candidates)
-    return Model(tables, margins.softening, oracle, problem.linear, slack, 0.0, problem.column)
+    return Model(tables, softening, oracle, problem.linear, slack, 0.0, problem.column)
 
 
 class Root:

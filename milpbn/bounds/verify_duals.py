@@ -17,8 +17,8 @@ from milpbn.scores.candidates import Candidates, ParentSet
 from milpbn.scores.constraints import Rules
 from milpbn.scores.spec import Score
 
-#: Dual weights below exp(-REACH) of a sample's largest count as 0, as certificates mean them.
-REACH = 16.0
+#: Dual weights below exp(-REACH) of a sample's largest count as 0, as certificates mean them; REACH_LIKELY under CLL.
+REACH, REACH_LIKELY = 16.0, 36.0
 #: Bytes of one slice of the coefficients, and of all that are kept.
 SLICE_BYTES, KEPT_BYTES = 1 << 25, 1 << 30
 _EPS = float(np.finfo(np.float64).eps)
@@ -82,6 +82,7 @@ class Duals:
     def __init__(self, data: Dataset, candidates: Candidates, score: Score, rules: Rules) -> None:
         self.data = data
         self.smooth = score.name == "cll"
+        self.reach = REACH_LIKELY if self.smooth else REACH
         self.binary = score.name == "sbm"
         self.cap = 0.0 if score.gamma is None else score.gamma
         self.linear = local_terms(data, candidates, score, rules)
@@ -201,9 +202,9 @@ class Duals:
                 margins -= low[:, :, None]
                 margins /= -T[:, :, None]
                 weights = np.exp(margins)
-                weights[margins <= -REACH] = 0.0
+                weights[margins <= -self.reach] = 0.0
                 away = (low - self.cap) / T
-                zero = np.where(away > -REACH, np.exp(away), 0.0)
+                zero = np.where(away > -self.reach, np.exp(away), 0.0)
                 total = weights.sum(axis=2) + zero
                 constants += (self.cap * zero / total) @ w
                 if self.smooth:

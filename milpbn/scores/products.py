@@ -18,6 +18,8 @@ from milpbn.threads import in_parts
 
 #: Samples whose joint log-probabilities are added up at a time, so that they stay in the cache.
 BLOCK = 256
+#: exp(-NEGLIGIBLE) changes no sum of float64 of at least 1: classes and samples beyond it take no part in a likelihood.
+NEGLIGIBLE = 37.0
 
 
 class Tables(NamedTuple):
@@ -38,10 +40,14 @@ class Tables(NamedTuple):
 
 
 class Softening(NamedTuple):
-    """What a sample adds: min(cap, its margins), or with `smooth` their soft minimum at temperature 1 (CLL, cap 0)."""
+    """What a sample adds: min(cap, its margins), or with `smooth` their soft minimum at temperature 1 (CLL, cap 0).
+
+    Dual weights below exp(-reach) of a sample's largest are left out; those that stay are a point of the simplex.
+    """
 
     cap: float
     smooth: bool
+    reach: float = 16.0
 
 
 def flat_tables(families: FamilyTables, weights: NDArray[np.float64]) -> Tables:
@@ -141,7 +147,7 @@ def sample_score(softening, logits, m, true):  # type: ignore[no-untyped-def]
         return low
     total = np.exp(low - softening.cap)
     for c in range(logits.shape[1]):
-        if c != true:
+        if c != true and own - logits[m, c] - low < NEGLIGIBLE:
             total += np.exp(low - own + logits[m, c])
     return low - np.log(total)
 
@@ -171,10 +177,14 @@ def _score_change(tables, softening, gaps, sample, weights, k, smallest):  # typ
             low = min(low, v)
         low += own
         if smooth:
+            if low >= NEGLIGIBLE:
+                continue
             least = min(low, 0.0)
             mass = np.exp(least)
             for c in range(Q):
-                mass += np.exp(least - (gaps[x, c] + own - values[row, c]))
+                away = gaps[x, c] + own - values[row, c] - least
+                if away < NEGLIGIBLE:
+                    mass += np.exp(-away)
             total += weights[x] * (least - np.log(mass))
         elif smallest:
             total = min(total, low)
@@ -234,8 +244,9 @@ def score_changes(
         Use threads.
     """
     reach = np.inf
-    if not smallest and not softening.smooth:
-        reach = softening.cap + float(spreads[columns].max(initial=0.0))
+    if not smallest:
+        beyond = softening.cap + (NEGLIGIBLE if softening.smooth else 0.0)
+        reach = beyond + float(spreads[columns].max(initial=0.0))
     sample, gaps, weights, decided = _within_reach(tables, logits, reach)
     out = np.empty(len(columns))
     in_parts(

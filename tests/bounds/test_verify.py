@@ -199,6 +199,20 @@ def test_coefficients_and_linear_terms_are_those_of_the_problem(score):
         )
 
 
+@pytest.mark.parametrize("seed", [1, 5, 10, 12, 20])
+def test_likelihoods_of_a_million_copies_are_proved(seed, tmp_path):
+    """What one sample lacks of certainty counts as often as the sample: up to a million times."""
+    rng = np.random.default_rng(seed)
+    data = random_data(seed, int(rng.integers(3, 6)), 2, n_samples=int(rng.integers(20, 60)))
+    data = replace(data, weights=10 ** rng.uniform(0, 6, data.n_samples))
+    path = tmp_path / "proof.npz"
+    result = proved(data, Score(name="cll"), path)
+    assert result.reason == "optimal"
+    assert verify(result, path, data).bound <= result.bound + 1e-9 * max(1.0, abs(result.bound))
+    if data.n_features < 5:
+        assert result.objective == pytest.approx(optimum(data, Score(name="cll")).objective, rel=1e-9)
+
+
 def test_terms_that_no_structure_has_cost_the_bound_without_search_nothing():
     """Of a search that its first, trivial bound proves, the certificate says no more than that bound."""
     weights = {("X1", "X2"): -1e6, ("X3", "X1"): -999_999.9}
