@@ -37,6 +37,7 @@ from milpbn.bounds.point import (
     copy,
     copy_vertices,
     refresh,
+    rounding,
 )
 from milpbn.compiled import kernel
 
@@ -122,13 +123,13 @@ def take_steps(
             counts[FOUND] = 1
         offset = model.offset + node.constant
         here = score + numbers[LINEAR] + offset
-        constant += offset
+        constant += offset + rounding(model, point.duals)
         numbers[RELAXED] = max(numbers[RELAXED], here)
-        bound = constant + most + model.slack
+        bound = constant + most
         n = counts[VERTICES]
         if bound < numbers[BOUND]:
             numbers[BOUND] = bound
-            numbers[CONSTANT] = constant + model.slack
+            numbers[CONSTANT] = constant
             numbers[BEST_TEMPERATURE] = temperature
             copy(point.gradient, gradient)
             counts[BEST_VERTICES] = n

@@ -38,8 +38,8 @@ class Model(NamedTuple):
         Candidate sets.
     linear : float64 array, shape (P,)
         Terms linear in eta.
-    slack : float
-        What rounding can take from the dual bound's sums.
+    slack, per_weight : float
+        What rounding can take from the dual bound's sums, and more of it for every unit of dual weight on margins.
     offset : float
         What samples that are left out add to every score, gamma each.
     column : int64 array, shape (P,)
@@ -51,6 +51,7 @@ class Model(NamedTuple):
     oracle: Oracle
     linear: NDArray[np.float64]
     slack: float
+    per_weight: float
     offset: float
     column: NDArray[np.int64]
 
@@ -265,6 +266,15 @@ def place(
     return True
 
 
+@kernel
+def rounding(model, duals):  # type: ignore[no-untyped-def]  # numba infers the types
+    """Return what rounding can take from the bound by some dual weights."""
+    weight = 0.0
+    for a in range(duals.size[0]):
+        weight += duals.value[duals.first[a + 1] - 1]
+    return model.slack + model.per_weight * weight
+
+
 def near_the_cap(model: Model, logits: NDArray[np.float64], width: float) -> NDArray[np.bool_]:
     """Return which samples have a margin of less than gamma + `width`, bool array, shape (M,)."""
     true = model.tables.true
@@ -307,7 +317,7 @@ def evaluate(model: Model, node: Node, point: Point, parallel: bool) -> None:
     _, most, _ = heaviest_structure(
         model.oracle, point.gradient, node.allowed, node.forced, node.n_forced, choice
     )
-    point.numbers[CONSTANT] = constant + node.constant + model.slack
+    point.numbers[CONSTANT] = constant + node.constant + rounding(model, point.duals)
     point.numbers[BOUND] = point.numbers[CONSTANT] + most
 
 

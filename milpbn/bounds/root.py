@@ -56,9 +56,9 @@ REACH_LIKELY = 36.0
 def model_of(problem: Problem) -> Model:
     """Return a problem with margins as the kernels take it.
 
-    The slack covers the rounding of the sums in b(lambda): the products over all samples and classes for each of
-    a structure's entries, and the sum over the samples' constant parts; of the sums of weights behind every
-    coefficient; and of the linear terms.
+    The slack covers the rounding of the sums in b(lambda): over the samples' constant parts, and of the linear terms;
+    and, in proportion to the dual weights, of the products over all samples and classes for each of a structure's
+    entries, and of the sums of weights behind every coefficient.
 
     Raises
     ------
@@ -73,20 +73,17 @@ def model_of(problem: Problem) -> Model:
     eps = np.finfo(np.float64).eps
     total = float(margins.weights.sum())
     largest = 2 * float(np.abs(tables.values).max(initial=0.0))
-    per_entry = (M * Q + 64) * eps * total * largest
+    per_entry = (M * Q + 64) * eps * largest
     constant = (M + 64) * eps * total * max(margins.softening.cap, np.log(Q) + 1.0)
-    per_table = (4 * M + 64) * eps * total
-    slack = problem.candidates.n_variables * (per_entry + per_table) + constant
-    slack += (
-        (M + 64)
-        * eps
-        * float(np.maximum.reduceat(np.abs(problem.linear), problem.candidates.offsets[:-1]).sum())
-    )
+    per_table = (4 * M + 64) * eps
+    per_weight = problem.candidates.n_variables * (per_entry + per_table)
+    linear = np.maximum.reduceat(np.abs(problem.linear), problem.candidates.offsets[:-1])
+    slack = constant + (M + 64) * eps * float(linear.sum())
     softening = margins.softening
     if softening.smooth:
         softening = softening._replace(reach=REACH_LIKELY)
     oracle = oracle_of(problem.candidates)
-    return Model(tables, softening, oracle, problem.linear, slack, 0.0, problem.column)
+    return Model(tables, softening, oracle, problem.linear, slack, per_weight, 0.0, problem.column)
 
 
 class Root:

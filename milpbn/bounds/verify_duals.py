@@ -74,9 +74,11 @@ class Duals:
     linear : float64 array, shape (P,)
         Terms linear in eta.
     slack : float
-        Nats that rounding can take from a bound: sums of M R products (P12 (13); R rows a sample) for each of a
-        structure's entries, each wrong by half an ulp of all that is summed, and the sum of the constant parts; the
-        four sums of at most M weights that a coefficient is made of; the linear terms.
+        Nats that rounding can take from a bound: the sum of the constant parts, and the linear terms.
+    per_weight : float
+        What it can take besides, per unit of dual weight: sums of M R products (P12 (13); R rows a sample) for each of
+        a structure's entries, each wrong by half an ulp of all that is summed; the four sums of at most M weights
+        that a coefficient is made of.
     """
 
     def __init__(self, data: Dataset, candidates: Candidates, score: Score, rules: Rules) -> None:
@@ -112,12 +114,12 @@ class Duals:
         M, R = data.n_samples, self.n_rows
         total = float(data.weights.sum())
         entries = float(np.maximum.reduceat(largest, self._blocks).sum())
-        coefficients = _EPS * total * (4 * M + 64) * (c + 1)
-        self.slack = _EPS * total * ((M * R / 2 + R + 64) * entries) + coefficients
-        self.slack += _EPS * total * (M / 2 + R + 64) * max(self.cap, np.log(R + 1) + 1)
+        coefficients = _EPS * (4 * M + 64) * (c + 1)
+        self.per_weight = _EPS * (M * R / 2 + R + 64) * entries + coefficients
+        self.slack = _EPS * total * (M / 2 + R + 64) * max(self.cap, np.log(R + 1) + 1)
         self.slack += _EPS * (M + 64) * float(np.maximum.reduceat(np.abs(self.linear), self._starts).sum())
         #: What rounding can take from each sample's sum of a coefficient per variable.
-        self._row_slack = _EPS * total * (c + 64) * entries + coefficients
+        self._row_slack = total * (_EPS * (c + 64) * entries + coefficients)
         # A slice has room beside it for as many dual weights as coefficients.
         per_sample = 8 * R * max(len(self.entries), 64)
         step = max(1, SLICE_BYTES // per_sample)
@@ -185,7 +187,7 @@ class Duals:
         Returns
         -------
         constants : float64 array, shape (B,)
-            sum_m w_m lambda_{m,0} gamma, under CLL minus the entropies; `slack` included.
+            sum_m w_m lambda_{m,0} gamma, under CLL minus the entropies; what rounding can take included.
         gradients : float64 array, shape (B, P)
             linear + sum_m w_m lambda_m alpha_m.
         """
@@ -215,6 +217,7 @@ class Duals:
                 weights *= (w / total)[:, :, None]
                 # Most samples are far beyond gamma at all of the points.
                 weights = weights.reshape(B, -1)
+                constants += self.per_weight * weights.sum(axis=1)
                 rows = np.flatnonzero(weights.any(axis=0))
                 products += weights[:, rows] @ alpha[:, rows].T
         gradients = np.tile(self.linear, (B, 1))

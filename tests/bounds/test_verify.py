@@ -11,7 +11,7 @@ import pytest
 from running import all_choices, optimum, random_data
 
 from milpbn import solve
-from milpbn.bounds.proof import Proof, certificate_header, load_proof, save_certificate
+from milpbn.bounds.proof import VERSION, Proof, certificate_header, load_proof, save_certificate
 from milpbn.bounds.root import Root
 from milpbn.bounds.verify import verify
 from milpbn.bounds.verify_duals import Duals
@@ -199,7 +199,7 @@ def test_coefficients_and_linear_terms_are_those_of_the_problem(score):
         )
 
 
-@pytest.mark.parametrize("seed", [1, 5, 10, 12, 20])
+@pytest.mark.parametrize("seed", [1, 2, 7, 12, 13])
 def test_likelihoods_of_a_million_copies_are_proved(seed, tmp_path):
     """What one sample lacks of certainty counts as often as the sample: up to a million times."""
     rng = np.random.default_rng(seed)
@@ -511,7 +511,7 @@ def test_files_that_are_none(case, tmp_path):
         refused(path, result, data, "no readable certificate")
     path.write_text("{}")
     refused(path, result, data, "no readable certificate")
-    refused(write(path, {**header, "version": 1}, arrays), result, data, "version 2")
+    refused(write(path, {**header, "version": VERSION - 1}, arrays), result, data, f"version {VERSION}")
 
 
 def corrupted(rng, arrays):
