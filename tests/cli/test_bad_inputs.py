@@ -170,7 +170,7 @@ OPTIONS = {
     "no time": ([*GOOD, "--time-limit", "0"], "time limit"),
     "time in words": ([*GOOD, "--time-limit", "soon"], "'--time-limit'"),
     "endless time": ([*GOOD, "--time-limit", "inf"], "'--time-limit'"),
-    "negative gap": ([*GOOD, "--gap-rel", "-1"], "gap_rel"),
+    "negative gap": ([*GOOD, "--gap-rel", "-1"], "relative gap"),
     "no threads": ([*GOOD, "--threads", "0"], "threads"),
     "half a thread": ([*GOOD, "--threads", "0.5"], "'--threads'"),
     "negative seed": ([*GOOD, "--seed", "-1"], "seed"),
