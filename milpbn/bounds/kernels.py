@@ -17,6 +17,9 @@ from milpbn.compiled import kernel
 from milpbn.scores.products import Tables
 from milpbn.threads import in_parts
 
+#: Dual weights below exp(-SPARSE) of the largest are left out; those that stay are a point of the simplex. Under the
+#: conditional log-likelihood they are probabilities, and what is left out of them is missing from the score.
+SPARSE, SPARSE_LIKELY = 16.0, 36.0
 #: Temperature, in nats, at which the soft minimum is the minimum.
 HARD = 1e-9
 
@@ -64,7 +67,7 @@ def weigh(tables, softening, logits, temperature, duals):  # type: ignore[no-unt
     constant = 0.0
     n_active = 0
     n = 0
-    reach = softening.reach * temperature
+    reach = (SPARSE_LIKELY if softening.smooth else SPARSE) * temperature
     for m in range(M):
         y = tables.true[m]
         own = logits[m, y]
@@ -209,7 +212,7 @@ def slope_at(tables, softening, logits, direction, step, temperature):  # type: 
     """Return the first derivative of the softened score along `direction` after a step, and minus the second."""
     M, Q = logits.shape
     cap = softening.cap
-    reach = softening.reach * temperature
+    reach = (SPARSE_LIKELY if softening.smooth else SPARSE) * temperature
     first = 0.0
     second = 0.0
     for m in range(M):

@@ -3,7 +3,7 @@
 Dual weights are not stored themselves: they are the softened score's weights at a point eta and a temperature T, and
 eta has few entries that are not 0. Whoever checks the bound computes them anew; any error in them only costs
 tightness, because every point of the simplex gives a valid bound. What is left out of a soft minimum
-(`milpbn.scores.products.Softening.reach`, `milpbn.bounds.root.REACH_LIKELY`) belongs to the meaning of a certificate.
+(`milpbn.bounds.kernels.SPARSE`, `SPARSE_LIKELY`) belongs to the meaning of a certificate.
 """
 
 from __future__ import annotations

@@ -48,9 +48,6 @@ WORTH_REPEATING = 0.1
 SLICE = 50_000_000
 #: Threads pay from so many products of samples and domains on.
 LARGE = 2_000_000
-#: Under the conditional log-likelihood dual weights are probabilities, and what is left out of them is missing from the
-#: score: weights count down to exp(-REACH_LIKELY) wherever a bound is to hold its promise.
-REACH_LIKELY = 36.0
 
 
 def model_of(problem: Problem) -> Model:
@@ -79,11 +76,8 @@ def model_of(problem: Problem) -> Model:
     per_weight = problem.candidates.n_variables * (per_entry + per_table)
     linear = np.maximum.reduceat(np.abs(problem.linear), problem.candidates.offsets[:-1])
     slack = constant + (M + 64) * eps * float(linear.sum())
-    softening = margins.softening
-    if softening.smooth:
-        softening = softening._replace(reach=REACH_LIKELY)
     oracle = oracle_of(problem.candidates)
-    return Model(tables, softening, oracle, problem.linear, slack, per_weight, 0.0, problem.column)
+    return Model(tables, margins.softening, oracle, problem.linear, slack, per_weight, 0.0, problem.column)
 
 
 class Root:

@@ -40,14 +40,10 @@ class Tables(NamedTuple):
 
 
 class Softening(NamedTuple):
-    """What a sample adds: min(cap, its margins), or with `smooth` their soft minimum at temperature 1 (CLL, cap 0).
-
-    Dual weights below exp(-reach) of a sample's largest are left out; those that stay are a point of the simplex.
-    """
+    """What a sample adds: min(cap, its margins), or with `smooth` their soft minimum at temperature 1 (CLL, cap 0)."""
 
     cap: float
     smooth: bool
-    reach: float = 16.0
 
 
 def flat_tables(families: FamilyTables, weights: NDArray[np.float64]) -> Tables:
