@@ -21,7 +21,8 @@ from milpbn.data.dataset import Dataset
 from milpbn.errors import InputError
 from milpbn.learners.family_changes import Changes, FamilyChanges, column_cells
 from milpbn.learners.local_search import MINIMAL_GAIN
-from milpbn.scores.products import Softening, Tables, add_columns, score_changes, total_score
+from milpbn.scores.changes import score_changes
+from milpbn.scores.products import Softening, Tables, add_columns, total_score
 from milpbn.threads import in_parts
 
 #: Log-margins so near to 0 are ties, and go to the first class, as in prediction.

@@ -26,7 +26,8 @@ from milpbn.network.classifier import Classifier
 from milpbn.network.cpt import Cpt
 from milpbn.network.structure import Structure
 from milpbn.scores.candidates import ParentSet
-from milpbn.scores.products import Tables, add_columns, table_spreads
+from milpbn.scores.changes import table_spreads
+from milpbn.scores.products import Tables, add_columns
 from milpbn.threads import in_parts
 
 #: A feature and a set of feature parents for it.

@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 from milpbn.bounds.kernels import HARD, Duals, add_gradient, empty_duals, weigh
 from milpbn.learners.rehanging import Rehanging
 from milpbn.network.structure import Structure
+from milpbn.scores.changes import score_changes
 from milpbn.scores.problem import Problem
-from milpbn.scores.products import add_columns, score_changes, total_score
+from milpbn.scores.products import add_columns, total_score
 
 #: Changes that gain less, in nats (or sample weights, under the classification rate), are rounding.
 MINIMAL_GAIN = 1e-9

@@ -11,16 +11,9 @@ from scipy.special import log_softmax
 
 from milpbn.data.dataset import Dataset
 from milpbn.scores.candidates import Candidates
+from milpbn.scores.changes import table_spreads
 from milpbn.scores.families import FamilyTables, family_tables
-from milpbn.scores.products import (
-    Softening,
-    Tables,
-    add_columns,
-    coefficients,
-    flat_tables,
-    table_spreads,
-    total_score,
-)
+from milpbn.scores.products import Softening, Tables, add_columns, coefficients, flat_tables, total_score
 from milpbn.scores.spec import Score
 
 

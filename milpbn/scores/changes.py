@@ -1,0 +1,196 @@
+"""Scores with one column added to the joint log-probabilities, for many columns: what a local search asks.
+
+A margin is looked up, and the least one counts. Under the conditional log-likelihood every class counts: its odds
+against the class are taken once per sample, exponentials of a column's table once per cell, and what is left for a
+sample and a column is one product per class and one logarithm.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from milpbn.compiled import kernel
+from milpbn.scores.products import NEGLIGIBLE, Softening, Tables, cell_of, is_two_rows
+from milpbn.threads import in_parts
+
+#: Sums below it are counted with it: a sample lacks 690 nats, and no search goes there.
+LEAST_SUM = 1e-300
+
+
+@kernel
+def table_spreads(tables):  # type: ignore[no-untyped-def]  # numba infers the types
+    """Return for every column by how much its table can lower a log-margin, at most; float64 array, shape (K,)."""
+    out = np.zeros(len(tables.columns))
+    for k in range(len(out)):
+        start = tables.start[k]
+        for row in range(start, start + tables.sizes[tables.domain[k]]):
+            low, high = np.inf, -np.inf
+            for c in range(tables.values.shape[1]):
+                low, high = min(low, tables.values[row, c]), max(high, tables.values[row, c])
+            out[k] = max(out[k], high - low)
+    return out
+
+
+def score_changes(
+    tables: Tables,
+    spreads: NDArray[np.float64],
+    softening: Softening,
+    logits: NDArray[np.float64],
+    columns: NDArray[np.int64],
+    smallest: bool,
+    parallel: bool,
+) -> NDArray[np.float64]:
+    """Return the samples' score with each of some columns added to the logits, one at a time.
+
+    Samples whose margin stays beyond gamma whatever the columns are not looked at again.
+
+    Parameters
+    ----------
+    tables : Tables
+        Coefficients.
+    spreads : float64 array, shape (K,)
+        See `table_spreads`.
+    softening : Softening
+        What a sample adds.
+    logits : float64 array, shape (M, Q)
+        Of all other variables' choices.
+    columns : int64 array, shape (n,)
+        Columns.
+    smallest : bool
+        The hard margin: the least margin of all samples.
+    parallel : bool
+        Use threads.
+    """
+    reach = np.inf
+    if not smallest:
+        beyond = softening.cap + (NEGLIGIBLE if softening.smooth else 0.0)
+        reach = beyond + float(spreads[columns].max(initial=0.0))
+    sample, gaps, weights, decided = _within_reach(tables, logits, reach)
+    least = _to_odds(gaps) if softening.smooth else np.empty(0)
+    out = np.empty(len(columns))
+
+    def part(begin: int, end: int) -> None:
+        if softening.smooth:
+            _likelihoods(tables, gaps, least, sample, weights, columns, out, begin, end)
+        else:
+            _margins(tables, softening.cap, gaps, sample, weights, columns, smallest, out, begin, end)
+
+    in_parts(part, len(columns), parallel)
+    return out if smallest else out + decided * softening.cap
+
+
+@kernel
+def _within_reach(tables, logits, reach):  # type: ignore[no-untyped-def]
+    """Return the samples of a smaller margin, their log-odds and weights, and the weight of all others."""
+    M, Q = logits.shape
+    sample = np.empty(M, dtype=np.int64)
+    n = 0
+    decided = 0.0
+    for m in range(M):
+        y = tables.true[m]
+        own = logits[m, y]
+        low = np.inf
+        for c in range(Q):
+            if c != y:
+                low = min(low, own - logits[m, c])
+        if low < reach:
+            sample[n] = m
+            n += 1
+        else:
+            decided += tables.weights[m]
+    sample = sample[:n]
+    gaps = np.empty((n, Q))
+    weights = np.empty(n)
+    for x in range(n):
+        m = sample[x]
+        weights[x] = tables.weights[m]
+        for c in range(Q):
+            gaps[x, c] = logits[m, tables.true[m]] - logits[m, c]
+        gaps[x, tables.true[m]] = np.inf
+    return sample, gaps, weights, decided
+
+
+@kernel
+def _to_odds(gaps):  # type: ignore[no-untyped-def]
+    """Replace log-odds against all classes by exp(-log-odds), relative to the largest; return the log-odds of that.
+
+    The class itself has the odds 1, though its place has infinite log-odds.
+    """
+    least = np.zeros(len(gaps))
+    for x in range(len(gaps)):
+        for c in range(gaps.shape[1]):
+            least[x] = min(least[x], gaps[x, c])
+        for c in range(gaps.shape[1]):
+            gaps[x, c] = np.exp(least[x] - (0.0 if gaps[x, c] == np.inf else gaps[x, c]))
+    return least
+
+
+@kernel
+def _margins(tables, cap, gaps, sample, weights, columns, smallest, out, begin, end):  # type: ignore[no-untyped-def]
+    """Write the score of some samples, given the log-odds against all classes, with each of some columns added."""
+    for n in range(begin, end):
+        out[n] = _sum_of_margins(tables, cap, gaps, sample, weights, columns[n], smallest)
+
+
+@kernel
+def _sum_of_margins(tables, cap, gaps, sample, weights, k, smallest):  # type: ignore[no-untyped-def]
+    Q = gaps.shape[1]
+    d, start = tables.domain[k], tables.start[k]
+    two_rows = is_two_rows(tables, d)
+    one = tables.codes[tables.rows[d, 0]] if two_rows else tables.codes[0]
+    two = tables.codes[tables.rows[d, 1]] if two_rows else tables.codes[0]
+    s = tables.strides[d, 0]
+    t = tables.strides[d, 1] if two_rows else 0
+    values = tables.values
+    total = np.inf if smallest else 0.0
+    for x in range(len(sample)):
+        m = sample[x]
+        cell = s * one[m] + t * two[m] if two_rows else cell_of(tables, d, m)
+        row = np.uint64(start + cell)
+        low = np.inf
+        for c in range(Q):
+            v = gaps[x, c] - values[row, c]
+            low = min(low, v)
+        low += values[row, np.uint64(tables.true[m])]
+        if smallest:
+            total = min(total, low)
+        else:
+            total += weights[x] * min(low, cap)
+    return total
+
+
+@kernel
+def _likelihoods(tables, odds, least, sample, weights, columns, out, begin, end):  # type: ignore[no-untyped-def]
+    """Write the log-likelihood of some samples' classes, given their odds, with each of some columns added."""
+    for n in range(begin, end):
+        out[n] = _sum_of_likelihoods(tables, odds, least, sample, weights, columns[n])
+
+
+@kernel
+def _sum_of_likelihoods(tables, odds, least, sample, weights, k):  # type: ignore[no-untyped-def]
+    Q = odds.shape[1]
+    d, start = tables.domain[k], tables.start[k]
+    two_rows = is_two_rows(tables, d)
+    one = tables.codes[tables.rows[d, 0]] if two_rows else tables.codes[0]
+    two = tables.codes[tables.rows[d, 1]] if two_rows else tables.codes[0]
+    s = tables.strides[d, 0]
+    t = tables.strides[d, 1] if two_rows else 0
+    table = tables.values[start : start + tables.sizes[d]]
+    # Relative to the largest of their row; most cells of a large domain no sample visits.
+    factors = np.empty(table.shape)
+    largest = np.full(len(table), np.nan)
+    total = 0.0
+    for x in range(len(sample)):
+        m = sample[x]
+        cell = np.uint64(s * one[m] + t * two[m] if two_rows else cell_of(tables, d, m))
+        if np.isnan(largest[cell]):
+            largest[cell] = table[cell].max()
+            for c in range(Q):
+                factors[cell, c] = np.exp(table[cell, c] - largest[cell])
+        mass = 0.0
+        for c in range(Q):
+            mass += odds[x, c] * factors[cell, c]
+        own = table[cell, np.uint64(tables.true[m])] - largest[cell]
+        total += weights[x] * (own + least[x] - np.log(max(mass, LEAST_SUM)))
+    return total
