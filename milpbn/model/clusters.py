@@ -112,14 +112,15 @@ def fractional_clusters(
     identity = sp.eye_array(n, format="csr")
     result = milp(
         np.concatenate([np.ones(V), -eta[entries]]),
-        integrality=np.concatenate([np.ones(V), np.zeros(n)]),
+        # z would be whole numbers by itself. HiGHS writes to the terminal where it mends what presolve or rounding has
+        # done to continuous columns.
+        integrality=np.ones(V + n),
         bounds=Bounds(0, 1),
         constraints=[
             LinearConstraint(sp.hstack([own, -identity], format="csr"), 0, np.inf),
             LinearConstraint(sp.hstack([meets, -identity], format="csr"), 0, np.inf),
             LinearConstraint(np.concatenate([np.ones(V), np.zeros(n)])[None, :], 2, np.inf),
         ],
-        # What presolve leaves to be transformed back, HiGHS writes to the terminal at times.
         options={
             "presolve": False,
             **({"time_limit": SEPARATION_SECONDS} if nodes is None else {"node_limit": nodes}),
