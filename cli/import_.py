@@ -33,11 +33,12 @@ def import_(
     Example:
       milpbn import model.gurobi.sol --bound 5341.6 --output result.json --classifier classifier.json
     """
-    check_outputs({"--output": output, "--classifier": classifier}, [solution, model, data])
-
     from milpbn.cli.solve import show_result
-    from milpbn.external import import_solution
+    from milpbn.external import import_solution, model_files
     from milpbn.network import save_classifier
+
+    read = [solution, model, data, *map(str, model_files(solution, model))]
+    check_outputs({"--output": output, "--classifier": classifier}, read)
 
     result = import_solution(solution, model=model, data=data, bound=bound)
     if output is not None:

@@ -106,7 +106,8 @@ def table_options(
         "data_dir": None if data_dir is None else os.path.abspath(data_dir),
         "states": None if states == "seen" else states,
     }
-    return TableOptions(split, {key: value for key, value in given.items() if value})
+    # A name that is empty, such as a shell variable's, is a wrong name.
+    return TableOptions(split, {key: value for key, value in given.items() if value or value == ""})
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+import click
+
+from milpbn.atomic import check_writable
 from milpbn.errors import InputError
 
 
@@ -20,7 +23,7 @@ def check_outputs(
     outputs : mapping from option to path or None
         Files to write, by the option that names them.
     inputs : iterable of path or None
-        Files that the verb reads; what is no file (a catalog name) does not matter.
+        Files that the verb reads beside that of --constraints; what is no file (a catalog name) does not matter.
     streams : iterable of str
         Options whose files grow line by line, so that a device such as ``/dev/stderr`` will do.
 
@@ -29,6 +32,10 @@ def check_outputs(
     InputError
         Naming the option.
     """
+    # Its text is gone once its constraints are read.
+    context = click.get_current_context(silent=True)
+    if context is not None:
+        inputs = [*inputs, context.params.get("constraints_file")]
     taken = {os.path.realpath(path): "a file that is read" for path in inputs if path and Path(path).exists()}
     for option, path in outputs.items():
         if path is None:
@@ -38,7 +45,7 @@ def check_outputs(
             raise InputError(f"{option} {path!r} would overwrite {taken[real]}; choose another path.")
         taken[real] = f"the file of {option}"
         try:
-            _check_stream(path) if option in streams else _check_whole(path)
+            _check_stream(path) if option in streams else check_writable(path)
         except InputError as error:
             raise InputError(f"{option}: {error}") from None
 
@@ -54,17 +61,6 @@ def dropped_when_refused(*paths: str | None) -> Iterator[None]:
             with suppress(OSError):
                 path.unlink()
         raise
-
-
-class _Checked(Exception):  # noqa: N818  # no error
-    """Leaves `atomic_path` before it replaces anything."""
-
-
-def _check_whole(path: str) -> None:
-    from milpbn.atomic import atomic_path
-
-    with suppress(_Checked), atomic_path(path):
-        raise _Checked
 
 
 def _check_stream(path: str) -> None:

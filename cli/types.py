@@ -133,8 +133,8 @@ def parse_limit(text: str) -> tuple[str, int]:
 
 def parse_class_weights(text: str) -> dict[str, float] | str:
     """Return ``balanced``, or the weights of ``LABEL=WEIGHT,LABEL=WEIGHT`` by label."""
-    if text == "balanced":
-        return text
+    if text.lower() == "balanced":
+        return "balanced"
     weights = {}
     for piece in split(text, ","):
         *label, weight = split(piece, "=")
@@ -158,7 +158,7 @@ def parse_setting(text: str) -> tuple[str, str]:
 def _or_cv(parse: Callable[[str], T]) -> Callable[[str], T | str]:
     def parse_or_cv(text: str) -> T | str:
         try:
-            return "cv" if text == "cv" else parse(text)
+            return "cv" if text.lower() == "cv" else parse(text)
         except ValueError as error:
             raise ValueError(f"{error} (nor the word cv)") from None
 

@@ -11,6 +11,22 @@ from pathlib import Path
 from milpbn.errors import InputError
 
 
+class _Checked(Exception):  # noqa: N818  # no error
+    """Leaves `atomic_path` before it replaces anything."""
+
+
+def check_writable(path: str | os.PathLike[str]) -> None:
+    """Refuse a path that could not be written, before the work whose outcome it is to hold.
+
+    Raises
+    ------
+    InputError
+        As `atomic_path`.
+    """
+    with suppress(_Checked), atomic_path(path):
+        raise _Checked
+
+
 @contextmanager
 def atomic_path(path: str | os.PathLike[str]) -> Iterator[Path]:
     """Yield a temporary path that replaces ``path`` when the block ends without an exception.

@@ -310,6 +310,21 @@ def import_solution(
     return replace(result, classifier=fit_classifier(dataset, result))
 
 
+def model_files(solution: str | os.PathLike[str], model: str | os.PathLike[str] | None = None) -> list[Path]:
+    """Return what an import reads beside a solution: the sidecar of its model, and the model itself.
+
+    Raises
+    ------
+    InputError
+        If there is no such solution, or no sidecar of it.
+    """
+    path = Path(solution)
+    if not path.is_file():
+        raise InputError(f"There is no solution file {str(path)!r}.")
+    sidecar = _sidecar_path(path, None if model is None else Path(model))
+    return [sidecar, sidecar.with_name(Sidecar.load(sidecar).model)]
+
+
 def _sidecar_path(solution: Path, model: Path | None) -> Path:
     if model is not None:
         stem = _stem(model)
@@ -367,8 +382,10 @@ def _bound(
         raise InputError(f"The bound must be a finite number, got {stated}.")
     bound = sidecar.sign * stated + sidecar.constant
     if bound < objective - OBJECTIVE_TOLERANCE * max(1.0, abs(objective)):
+        printed = ", a negative one as the model is minimised" if sidecar.sign < 0 else ""
         raise InputError(
-            f"The bound {bound:.10g} lies below the score {objective:.10g} of {where[0].lower()}{where[1:]}; give the "
-            "solver's best bound as it prints it."
+            f"The bound {stated:.10g} would mean that no structure scores more than {bound:.10g}, which lies below the "
+            f"score {objective:.10g} of {where[0].lower()}{where[1:]}; give the solver's best bound as it prints "
+            f"it{printed}."
         )
     return max(min(bound, trivial), objective), "solver" if bound < trivial else "certified"

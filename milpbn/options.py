@@ -6,6 +6,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from milpbn.checks import path_option, real_number, whole_number
 from milpbn.errors import InputError
 from milpbn.model.formulation import ACYCLICITY
 from milpbn.network.structure import Structure
@@ -80,6 +81,26 @@ class Options:
     verbose: bool | None = None
 
     def __post_init__(self) -> None:
+        for option, check in (
+            ("time_limit", real_number),
+            ("gap_rel", real_number),
+            ("gap_abs", real_number),
+            ("threads", whole_number),
+            ("random_state", whole_number),
+            ("subset", whole_number),
+            ("output", path_option),
+            ("trace", path_option),
+            ("certificate", path_option),
+            ("log", path_option),
+        ):
+            # Where None is no choice, the default is a number.
+            value, default = getattr(self, option), getattr(type(self), option)
+            if value is not None or default is not None:
+                object.__setattr__(self, option, check(option, value))
+        if self.start is not None and not isinstance(self.start, Structure):
+            raise InputError(
+                f"start must be a Structure, got {type(self.start).__name__}; `Structure.from_mapping` makes one."
+            )
         if self.time_limit is not None and not self.time_limit > 0:
             raise InputError(f"The time limit must be a positive number of seconds, got {self.time_limit}.")
         if self.threads is not None and self.threads < 1:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from milpbn.atomic import check_writable
 from milpbn.bounds.proof import certificate_header, save_certificate
 from milpbn.errors import InputError, MilpbnWarning
 from milpbn.options import Options
@@ -28,11 +29,14 @@ class RunFiles:
     Raises
     ------
     InputError
-        At the start, if the trace or the log cannot be written.
+        At the start, if one of the files cannot be written.
     """
 
     def __init__(self, options: Options) -> None:
         self._options = options
+        for path in (options.output, options.certificate):
+            if path is not None:
+                check_writable(path)
         self._trace = None if options.trace is None else TraceFile(options.trace)
         if options.log is not None:
             try:

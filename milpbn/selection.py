@@ -229,7 +229,13 @@ def validation_parts(classes: NDArray[np.integer], random_state: int) -> list[Sp
     """Return (training, validation) rows as P12, section 6, has them: one split of many rows, else folds."""
     if len(classes) > LARGE:
         return [validation_split(classes, VALIDATION_SHARE, random_state)]
-    return stratified_folds(classes, min(FOLDS, len(classes)), random_state)
+    parts = stratified_folds(classes, min(FOLDS, len(classes)), random_state)
+    if any(len(np.unique(classes[train])) < 2 for train, _ in parts):
+        raise InputError(
+            f"{len(classes)} training rows are too few to choose by validation: without a fold one class is left; "
+            "give p and max_parents as numbers."
+        )
+    return parts
 
 
 def _splits(

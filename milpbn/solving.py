@@ -75,6 +75,8 @@ def solve(
     except TypeError as error:
         raise InputError(f"solve does not take that option ({error}).") from None
     spec = Score(name=score) if isinstance(score, str) else score
+    if not isinstance(spec, Score):
+        raise InputError(f"score must be a Score or the name of one, got {score!r}.")
     backend, version = checked_backend(chosen, spec)
     dataset = training_data(data)
     problem = build_problem(

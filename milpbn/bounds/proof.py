@@ -162,8 +162,10 @@ def load_proof(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, 
         header = json.loads(arrays.pop("header").tobytes().decode())
     except FileNotFoundError:
         raise InputError(f"There is no certificate {str(path)!r}.") from None
-    except Exception as error:  # zip, zlib, npy and JSON errors of many types
-        raise InputError(f"{str(path)!r} is no readable certificate ({error}).") from None
+    except Exception:  # zip, zlib, npy and JSON errors of many types, with advice of their own
+        raise InputError(
+            f"{str(path)!r} is no readable certificate; name the file that --certificate wrote."
+        ) from None
     if not isinstance(header, dict) or header.get("version") != VERSION:
         raise InputError(f"{str(path)!r} is no certificate of version {VERSION}.")
     return header, arrays

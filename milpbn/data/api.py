@@ -82,9 +82,10 @@ def read_table(
 
     row_weight = np.ones(len(frame))
     if weights is not None:
+        weights = _column_name(weights, "weights")
         row_weight = row_weights(Column.of(_take_column(frame, weights, "weights", where)), where)
         frame = frame.drop(columns=weights)
-    frame = _target_last(frame, target, where)
+    frame = _target_last(frame, None if target is None else _column_name(target, "target"), where)
     class_name = str(frame.columns[-1])
     features = [str(c) for c in frame.columns[:-1]]
     columns = factorise(frame)
@@ -147,6 +148,13 @@ def read_samples(
     return encode_columns(columns, variables, row_weight, name or loaded.name)
 
 
+def _column_name(name: object, option: str) -> str:
+    """Return a column's name as tables have them, as text."""
+    if not isinstance(name, str | int | float | np.integer):
+        raise InputError(f"The option {option!r} must be the name of a column, got a {type(name).__name__}.")
+    return str(name)
+
+
 def _take_column(frame: pd.DataFrame, name: str, option: str, where: str) -> pd.Series:
     if name not in frame.columns:
         columns = ", ".join(str(c) for c in frame.columns)
@@ -177,7 +185,7 @@ def _catalog_kinds(entry: CatalogEntry, frame: pd.DataFrame) -> dict[str, Kind]:
 
 
 def _names(option: Collection[str]) -> tuple[str, ...]:
-    return (option,) if isinstance(option, str) else tuple(option)
+    return (option,) if isinstance(option, str) else tuple(str(name) for name in option)
 
 
 def _rows_to_keep(

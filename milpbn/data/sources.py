@@ -133,13 +133,19 @@ def _frame_of_pair(pair: tuple[Any, ...], names: Sequence[str] | None) -> pd.Dat
     if len(pair) != 2:
         raise InputError(f"A tuple of data must be a pair (X, y), not {len(pair)} items.")
     X, y = pair
+    if hasattr(X, "tocsr"):
+        raise InputError("X is a sparse matrix; give it as X.toarray().")
+    shape = np.shape(y)
+    if len(shape) > 2 or (len(shape) == 2 and shape[1] != 1):
+        raise InputError(f"y must hold one label per row of X; it has the shape {shape}.")
     if isinstance(X, pd.DataFrame):
         features = X.reset_index(drop=True)
     else:
         array = np.asarray(X)
         width = array.shape[1] if array.ndim == 2 else 0
         features = _frame_of_array(array, names or [*_feature_names(width), "class"])
-    class_name = names[-1] if names else str(getattr(y, "name", None) or "class")
+    called = getattr(y, "name", None)
+    class_name = names[-1] if names else "class" if called in (None, "") else str(called)
     labels = pd.Series(y.array if isinstance(y, pd.Series) else np.ravel(y), name=class_name)
     if len(features) != len(labels):
         raise InputError(f"X has {len(features)} rows, but y has {len(labels)}; they must be equally many.")

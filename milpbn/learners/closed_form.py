@@ -13,7 +13,7 @@ from milpbn.data.folds import validation_split
 from milpbn.errors import InputError
 from milpbn.learners.base import Control, Learned, Learner, setting
 from milpbn.network.classifier import Classifier
-from milpbn.network.cpt import fit_cpts
+from milpbn.network.cpt import fit_cpts, require_dataset
 from milpbn.network.structure import Structure
 
 #: A structure, and what the method has to say of its run.
@@ -52,8 +52,9 @@ def check_data(data: Dataset, smoothing: float) -> None:
     Raises
     ------
     InputError
-        If a value has no state, or the smoothing is negative or not finite.
+        If it is no `Dataset`, a value has no state, or the smoothing is negative or not finite.
     """
+    require_dataset(data)
     fit_cpts(data, Structure.empty(data.names), smoothing)
 
 

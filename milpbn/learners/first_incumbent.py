@@ -7,6 +7,7 @@ from collections.abc import Callable
 from milpbn.errors import InputError
 from milpbn.learners.local_search import RESTARTS, search
 from milpbn.learners.tan import tan_structure
+from milpbn.network.cpt import require_match
 from milpbn.network.structure import Structure
 from milpbn.scores.candidates import class_free_alike
 from milpbn.scores.conflicts import feasible_structure
@@ -26,10 +27,12 @@ def plain_starts(problem: Problem, start: Structure | None = None) -> list[Struc
     Raises
     ------
     InputError
-        If `start` is outside the candidate sets, breaks a rule, or has no AICc.
+        If `start` is over other variables, outside the candidate sets, breaks a rule, or has no AICc.
     """
-    if start is not None and not problem.obeys(start):
-        raise InputError(_refusal(problem, start))
+    if start is not None:
+        require_match(problem.data, start)
+        if not problem.obeys(start):
+            raise InputError(_refusal(problem, start))
     starts = [start, feasible_structure(problem.candidates, problem.rules)]
     starts.append(Structure.naive_bayes(problem.candidates.names))
     if problem.score.max_parents > 1:
@@ -94,7 +97,7 @@ def first_incumbent(
     Raises
     ------
     InputError
-        If `start` is outside the candidate sets, breaks a rule, or has no AICc.
+        If `start` is over other variables, outside the candidate sets, breaks a rule, or has no AICc.
     """
     return search(
         problem,

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from milpbn.data.dataset import Dataset
+from milpbn.data.dataset import Dataset, Variable
 from milpbn.errors import InputError
 from milpbn.learners.base import Control, Learned, Learner, setting
 from milpbn.learners.closed_form import check_data
@@ -34,13 +34,22 @@ class Multinet:
     log_prior: NDArray[np.float64]
 
     @property
+    def variables(self) -> tuple[Variable, ...]:
+        """Features first, the class variable last."""
+        return self.networks[0].variables
+
+    def encode(self, source: Source) -> Dataset:
+        """Return samples as codes; see `Classifier.encode`."""
+        return self.networks[0].encode(source)
+
+    @property
     def classes(self) -> tuple[str, ...]:
         """Labels of the classes, in the order of the columns of the log-joint."""
         return self.networks[0].classes
 
     def predict_log_joint(self, source: Source) -> NDArray[np.float64]:
         """Return log P(c) + log P(x_m | c) in nats, shape (M, C); for sources see `Classifier.encode`."""
-        codes = self.networks[0].encode(source).codes
+        codes = self.encode(source).codes
         columns = [class_log_joint(codes, n.structure, n.cpts[:-1], 1)[:, 0] for n in self.networks]
         return np.column_stack(columns) + self.log_prior
 

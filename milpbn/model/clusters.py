@@ -114,7 +114,7 @@ def fractional_clusters(
         np.concatenate([np.ones(V), -eta[entries]]),
         # z would be whole numbers by itself. HiGHS writes to the terminal where it mends what presolve or rounding has
         # done to continuous columns.
-        integrality=np.ones(V + n),
+        integrality=np.ones(V + n, dtype=np.int64),
         bounds=Bounds(0, 1),
         constraints=[
             LinearConstraint(sp.hstack([own, -identity], format="csr"), 0, np.inf),

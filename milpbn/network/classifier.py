@@ -38,6 +38,23 @@ class Predictor(Protocol):
         ...
 
 
+class JointPredictor(Predictor, Protocol):
+    """A predictor that compares the classes by log-probabilities."""
+
+    @property
+    def variables(self) -> tuple[Variable, ...]:
+        """Features first, the class variable last."""
+        ...
+
+    def encode(self, source: Source) -> Dataset:
+        """Return samples as codes."""
+        ...
+
+    def predict_log_joint(self, source: Source) -> NDArray[np.float64]:
+        """Return log P(c, z_m) in nats, shape (M, C)."""
+        ...
+
+
 def encode(source: Source, variables: tuple[Variable, ...]) -> Dataset:
     """Return samples as codes into the states of some variables, every row kept.
 
@@ -65,6 +82,12 @@ def encode(source: Source, variables: tuple[Variable, ...]) -> Dataset:
             "encode its table with the classifier's variables."
         )
     return source
+
+
+def unknown_values(data: Dataset) -> dict[str, int]:
+    """Return how many values of each feature have no state, features without any left out."""
+    counts = (data.X == UNKNOWN).sum(axis=0)
+    return {v.name: int(n) for v, n in zip(data.variables, counts, strict=False) if n}
 
 
 class TableClassifier(ABC):
@@ -101,9 +124,7 @@ class TableClassifier(ABC):
 
     def unknown_count(self, source: Source) -> dict[str, int]:
         """Return how many values of each feature have no state, features without any left out."""
-        data = self.encode(source)
-        counts = (data.X == UNKNOWN).sum(axis=0)
-        return {v.name: int(n) for v, n in zip(self.variables, counts, strict=False) if n}
+        return unknown_values(self.encode(source))
 
 
 @dataclass(frozen=True, eq=False)

@@ -68,20 +68,59 @@ def fit_cpts(data: Dataset, structure: Structure, smoothing: float = 1.0) -> lis
         If the structure is over other variables, a value has no state, ``smoothing`` is negative or
         beyond `LARGEST_SMOOTHING`, or a table would exceed `MAX_TABLE_ENTRIES`.
     """
+    require_match(data, structure)
+    if not 0 <= smoothing <= LARGEST_SMOOTHING:
+        raise InputError(f"smoothing must be a number from 0 to {LARGEST_SMOOTHING:g}, got {smoothing}.")
+    require_states(data)
+    return [_fit_cpt(data, i, parents, smoothing) for i, parents in enumerate(structure.parents)]
+
+
+def require_dataset(data: object) -> None:
+    """Refuse what is no `Dataset`, such as a table.
+
+    Raises
+    ------
+    InputError
+        Saying how to get one.
+    """
+    if not isinstance(data, Dataset):
+        raise InputError(
+            f"A Dataset is needed, got a {type(data).__name__}; "
+            "what `read_table` returns has one: `table.dataset()`."
+        )
+
+
+def require_match(data: Dataset, structure: Structure) -> None:
+    """Refuse a structure over other variables, or over the data's in another order.
+
+    Raises
+    ------
+    InputError
+        Naming both.
+    """
+    require_dataset(data)
     if structure.names != data.names:
         raise InputError(
             f"The structure is over {list(structure.names)}, the data {data.name!r} over {list(data.names)}; "
             "both need the same variables in the same order."
         )
-    if not 0 <= smoothing <= LARGEST_SMOOTHING:
-        raise InputError(f"smoothing must be a number from 0 to {LARGEST_SMOOTHING:g}, got {smoothing}.")
+
+
+def require_states(data: Dataset) -> None:
+    """Refuse training data with values that have no state.
+
+    Raises
+    ------
+    InputError
+        Naming the first column.
+    """
+    require_dataset(data)
     unknown = np.flatnonzero((data.codes == UNKNOWN).any(axis=0))
     if unknown.size:
         raise InputError(
             f"Column {data.names[unknown[0]]!r} of the training data {data.name!r} has values "
             "without a state; drop these rows or give missing values a state."
         )
-    return [_fit_cpt(data, i, parents, smoothing) for i, parents in enumerate(structure.parents)]
 
 
 def require_table(variables: Sequence[Variable], variable: int, parents: Sequence[int]) -> tuple[int, ...]:

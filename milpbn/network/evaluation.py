@@ -10,9 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
+from milpbn.checks import real_number
 from milpbn.data.dataset import UNKNOWN, Dataset
 from milpbn.errors import InputError
-from milpbn.network.classifier import Predictor, Source, TableClassifier
+from milpbn.network.classifier import JointPredictor, Predictor, Source, unknown_values
 from milpbn.network.jsonable import json_safe
 from milpbn.network.margins import log_margins, log_posterior, soft_margin
 
@@ -105,13 +106,14 @@ def _require_weight(data: Dataset) -> None:
         )
 
 
-def evaluate(classifier: TableClassifier, source: Source, gamma: float | None = None) -> Evaluation:
+def evaluate(classifier: JointPredictor, source: Source, gamma: float | None = None) -> Evaluation:
     """Evaluate a classifier on labelled samples.
 
     Parameters
     ----------
-    classifier : TableClassifier
-        The classifier. Margins and losses of a pseudo-TAN are those of its tables' log-probabilities.
+    classifier : JointPredictor
+        A classifier, or another model with log-probabilities of the classes, such as a multinet. Margins and losses
+        of a pseudo-TAN are those of its tables' log-probabilities.
     source : Dataset, pandas.DataFrame, str or path-like
         Samples, see `Classifier.encode`. Rows with an unknown class label are left out and counted.
     gamma : float, optional
@@ -120,8 +122,18 @@ def evaluate(classifier: TableClassifier, source: Source, gamma: float | None = 
     Raises
     ------
     InputError
-        If no row has a known class label, or none of them a positive weight, or the samples cannot be encoded.
+        If no row has a known class label, or none of them a positive weight, or the samples cannot be encoded; if
+        the model has no log-probabilities, as the support vector machine; if gamma is no positive number.
     """
+    if gamma is not None:
+        gamma = real_number("gamma", gamma)
+        if not gamma > 0:
+            raise InputError(f"gamma must be a positive number of nats, got {gamma:g}.")
+    if not hasattr(classifier, "predict_log_joint"):
+        raise InputError(
+            f"A {type(classifier).__name__} has no probabilities, so that margins and losses are not defined; "
+            "`milpbn.network.evaluation.accuracy` counts its errors."
+        )
     data = classifier.encode(source)
     known = np.flatnonzero(data.y != UNKNOWN)
     if not known.size:
@@ -158,7 +170,7 @@ def evaluate(classifier: TableClassifier, source: Source, gamma: float | None = 
         gamma=gamma,
         soft_margin=None if gamma is None else soft_margin(margins, gamma, weights),
         unknown_class=data.n_samples - len(y),
-        unknown_values=classifier.unknown_count(data),
+        unknown_values=unknown_values(data),
     )
 
 

@@ -72,7 +72,9 @@ def read_parents(path: str | os.PathLike[str], names: Collection[str] | None = N
             return parse_arcs(text, names)
         document = parse_object(text)
         if document.get("structure") is None:
-            raise InputError("It holds no structure under the key 'structure'.")
+            raise InputError(
+                "It holds no structure under the key 'structure'; a multinet or a support vector machine has none."
+            )
         return parents_mapping(document["structure"])
     except InputError as error:
         raise _unusable(path, str(error)) from None

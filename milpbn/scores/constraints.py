@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numbers
+import operator
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -9,6 +11,16 @@ from milpbn.errors import InputError
 
 Arc = tuple[str, str]
 
+#: What `Constraints.from_dict` reads.
+JSON_FORMS = {
+    "required": '[["A", "B"], ...]',
+    "forbidden": '[["A", "B"], ...]',
+    "tiers": '[["A", "B"], ["C"], ...]',
+    "max_children": '{"A": 2, "*": 3, ...}',
+    "fixed": '{"A": ["B", "C"], ...}',
+    "allowed": '{"A": ["B", "C"], ...}',
+    "arc_weights": '[["A", "B", 1.5], ...]',
+}
 #: Largest arc weight in nats; beyond, sums lose the scores' digits.
 LARGEST_WEIGHT = 1e6
 
@@ -33,6 +45,11 @@ class Constraints:
         The only variables that may be parents of a variable.
     arc_weights : mapping of (parent, child) to float
         Prior weight in nats, added to the score of every structure with the arc.
+
+    Raises
+    ------
+    InputError
+        If one of them has another form.
     """
 
     required: tuple[Arc, ...] = ()
@@ -42,6 +59,28 @@ class Constraints:
     fixed: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     allowed: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     arc_weights: Mapping[Arc, float] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        key = ""
+        try:
+            for key in ("required", "forbidden", "arc_weights"):
+                for a, b in getattr(self, key):
+                    _text(a), _text(b)
+            for key in ("tiers", "fixed", "allowed"):
+                groups = getattr(self, key)
+                for names in groups if key == "tiers" else groups.values():
+                    _texts(tuple(names) if isinstance(names, set | frozenset) else names)
+            key = "max_children"
+            for limit in self.max_children.values():
+                operator.index(limit)
+            key = "arc_weights"
+            for weight in self.arc_weights.values():
+                if isinstance(weight, bool) or not isinstance(weight, numbers.Real):
+                    raise TypeError
+        except (TypeError, ValueError, AttributeError):
+            raise InputError(
+                f"The constraints: the value of {key!r} does not have the documented form."
+            ) from None
 
     def __bool__(self) -> bool:
         return any(
@@ -77,7 +116,7 @@ class Constraints:
         InputError
             If a key is unknown or a value has the wrong form; `where` begins the sentence.
         """
-        known = ("required", "forbidden", "tiers", "max_children", "fixed", "allowed", "arc_weights")
+        known = JSON_FORMS
         unknown = [k for k in values if k not in known]
         if unknown:
             raise InputError(
@@ -99,7 +138,9 @@ class Constraints:
                     parts[key] = {(_text(a), _text(b)): float(w) for a, b, w in value}  # type: ignore[attr-defined]
             return cls(**parts)  # type: ignore[arg-type]
         except (TypeError, ValueError, AttributeError):
-            raise InputError(f"{where}: the value of {key!r} does not have the documented form.") from None
+            raise InputError(
+                f"{where}: the value of {key!r} does not have the form {JSON_FORMS[key]} with names of variables."
+            ) from None
 
 
 def _text(value: object) -> str:

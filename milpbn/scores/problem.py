@@ -13,7 +13,7 @@ from milpbn.data.dataset import Dataset
 from milpbn.data.representatives import representative_weights
 from milpbn.errors import InputError
 from milpbn.memory import require_memory
-from milpbn.network.cpt import MAX_TABLE_ENTRIES, require_table
+from milpbn.network.cpt import MAX_TABLE_ENTRIES, require_states, require_table
 from milpbn.network.structure import Structure
 from milpbn.scores.candidates import Candidates, class_free_alike, require_candidates
 from milpbn.scores.conflicts import resolve
@@ -190,14 +190,20 @@ def build_problem(
     Raises
     ------
     InputError
-        If constraints conflict, AICc is undefined, the coefficients would not fit the machine's memory, or a
-        subset is asked for that is too small, or of a score without margins.
+        If a value has no state, constraints conflict, AICc is undefined, the coefficients would not fit the
+        machine's memory, or a subset is asked for that is too small, or of a score without margins.
     NoIncumbentError
         If the deadline has passed.
     """
+    require_states(data)
     if merge:
         data = data.merged
-    constraints = constraints or Constraints()
+    constraints = Constraints() if constraints is None else constraints
+    if not isinstance(constraints, Constraints):
+        raise InputError(
+            f"constraints must be Constraints, got a {type(constraints).__name__}; "
+            "`Constraints.from_dict` reads a mapping."
+        )
     sample_weights = None
     if subset is not None:
         if not score.is_margin or score.name == "hard-margin":

@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from milpbn.data.dataset import Dataset
-from milpbn.network.cpt import class_log_joint, fit_cpts
+from milpbn.network.cpt import class_log_joint, fit_cpts, require_match, require_states
 from milpbn.network.margins import log_margins, log_posterior
 from milpbn.network.structure import Structure
-from milpbn.scores.constraints import Rules
+from milpbn.scores.constraints import Constraints, Rules, atoms, combine
 from milpbn.scores.generative import bdeu, family_counts, log_likelihood, n_parameters
 from milpbn.scores.spec import Score
 
@@ -61,7 +61,7 @@ def rescore(
     data: Dataset,
     structure: Structure,
     score: Score,
-    rules: Rules | None = None,
+    rules: Rules | Constraints | None = None,
     sample_weights: NDArray[np.float64] | None = None,
 ) -> float:
     """Return the score of a structure, computed from the data.
@@ -74,7 +74,7 @@ def rescore(
         Over the same variables.
     score : Score
         Which score, with its options; P12 (9), (21), design of the generative ones in `generative`.
-    rules : Rules, optional
+    rules : Rules or Constraints, optional
         Read for the arc weights only.
     sample_weights : float64 array, shape (M,), optional
         What the margins of the samples count; by default their weights. The parameters are those of the data.
@@ -83,7 +83,16 @@ def rescore(
     -------
     float
         Nats. ``-inf`` for AICc with k >= M - 1.
+
+    Raises
+    ------
+    InputError
+        If the structure is over other variables, or in another order, or a value has no state.
     """
+    require_match(data, structure)
+    require_states(data)
+    if isinstance(rules, Constraints):
+        rules = combine(atoms(rules, data.names))
     total = 0.0
     if score.is_margin:
         weights = data.weights if sample_weights is None else sample_weights

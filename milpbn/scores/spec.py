@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from milpbn.checks import real_number, truth_value, whole_number
 from milpbn.errors import InputError
 
 #: Scores on the class margins of the samples: not decomposable, one or more rows per sample in the MILP. The
@@ -84,6 +85,13 @@ class Score:
     hybrid: float = 0.0
 
     def __post_init__(self) -> None:
+        for option in ("smoothing", "equivalent_sample_size", "hybrid"):
+            object.__setattr__(self, option, real_number(option, getattr(self, option)))
+        for option in ("gamma", "p"):
+            if getattr(self, option) is not None:
+                object.__setattr__(self, option, real_number(option, getattr(self, option)))
+        object.__setattr__(self, "max_parents", whole_number("max_parents", self.max_parents))
+        object.__setattr__(self, "class_parents", truth_value("class_parents", self.class_parents))
         name = {"bic": "mdl"}.get(self.name, self.name)
         object.__setattr__(self, "name", name)
         if name not in SCORES:
@@ -94,7 +102,7 @@ class Score:
             if self.gamma is not None and self.p is not None:
                 raise InputError("gamma and p say the same thing; give one of them.")
             given = DEFAULT_P if self.p is None else self.p
-            gamma = gamma_from_p(given) if self.gamma is None else float(self.gamma)
+            gamma = gamma_from_p(given) if self.gamma is None else self.gamma
             if not 0 < gamma <= LARGEST_GAMMA:
                 raise InputError(
                     f"gamma must be a positive number of at most {LARGEST_GAMMA:g} nats, got {self.gamma}."
@@ -185,5 +193,5 @@ def _parse_penalty(penalty: float | str) -> float | str:
         return penalty
     try:
         return float(penalty)
-    except ValueError:
+    except (TypeError, ValueError):
         raise InputError(f"penalty must be bic, aic or a number, got {penalty!r}.") from None

@@ -211,6 +211,7 @@ DATA = {
     "ARFF without rows": (["solve", "nothing.arff"], "'nothing.arff'"),
     "ARFF with an undeclared value": (["solve", "value.arff"], "'w'"),
     "broken ARFF": (["solve", "broken.arff"], "'broken.arff'"),
+    "empty target": ([*GOOD, "--target", ""], "'target' names ''"),
     "unknown target": ([*GOOD, "--target", "label"], "'label'"),
     "unknown continuous column": ([*GOOD, "--continuous", "c,zebra"], "'zebra'"),
     "unknown nominal column": ([*GOOD, "--nominal", "zebra"], "'zebra'"),
@@ -288,6 +289,15 @@ CLASSIFIERS = {
 SOLUTIONS = {
     "no solution": (["import", "none.sol", "--model", "model.lp"], "none.sol"),
     "no sidecar": (["import", "lonely.sol"], "lonely.sol"),
+    "no solution, whatever the model": (["import", "none.sol"], "no solution file 'none.sol'"),
+    "output is the sidecar": (
+        ["import", "model.sol", "--output", "model.json"],
+        "--output 'model.json' would",
+    ),
+    "classifier is the model": (
+        ["import", "model.sol", "--classifier", "model.lp"],
+        "'model.lp' would overwrite",
+    ),
     "no such model": (["import", "model.sol", "--model", "none.lp"], "none.json"),
     "spoilt sidecar": (["import", "spoilt.sol"], "spoilt.json"),
     "garbage": (["import", "garbage.sol"], "garbage.sol"),
@@ -333,6 +343,10 @@ OUTPUTS = {
     "no folder": ([*GOOD, "--output", "none/r.json"], "'none/r.json'"),
     "output is a folder": ([*GOOD, "--output", "out"], "'out'"),
     "output is the data": ([*GOOD, "--output", "toy.csv"], "'toy.csv'"),
+    "output is the file of constraints": (
+        [*GOOD, "--constraints", "tiers.json", "--output", "tiers.json"],
+        "--output 'tiers.json' would overwrite",
+    ),
     "output is the start": ([*GOOD, "--start", "arcs.txt", "--output", "arcs.txt"], "'arcs.txt'"),
     "two outputs in one": ([*GOOD, "--output", "out/x", "--classifier", "out/../out/x"], "--output"),
     "no folder for the classifier": ([*GOOD, "--classifier", "none/c.json"], "--classifier"),

@@ -223,7 +223,7 @@ def test_values_of_options() -> None:
     assert parse_limit("x=y=3") == ("x=y", 3)
     assert parse_arc_weight("a,b=-1.5") == (("a", "b"), -1.5)
     assert parse_class_weights("yes=2, no =0.5") == {"yes": 2.0, "no": 0.5}
-    assert parse_class_weights("balanced") == "balanced"
+    assert parse_class_weights("balanced") == parse_class_weights("BALANCED") == "balanced"
 
 
 def test_an_interrupted_reader_is_no_error(shop: Path) -> None:

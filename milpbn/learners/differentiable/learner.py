@@ -15,6 +15,7 @@ from milpbn.learners.differentiable.losses import LOSSES, make_loss
 from milpbn.learners.differentiable.orderings import FIXED, STRUCTURES, candidate_choices
 from milpbn.learners.differentiable.training import Trained, Training, train
 from milpbn.network.classifier import Classifier
+from milpbn.network.cpt import require_match
 from milpbn.network.pseudo import PseudoClassifier
 from milpbn.network.structure import Structure, find_cycle
 from milpbn.network.structure_files import read_structure
@@ -182,11 +183,7 @@ def train_parameters(
     InputError
         If the structure is over other variables, a table is too large, or a value has no state.
     """
-    if structure.names != data.names:
-        raise InputError(
-            f"The structure is over {list(structure.names)}, the data {data.name!r} over {list(data.names)}; "
-            "both need the same variables in the same order."
-        )
+    require_match(data, structure)
     trained = train(data, fixed_choices(structure), training, control)
     return Classifier(data.variables, structure, trained.cpts, training.smoothing, _provenance(data, {}))
 
