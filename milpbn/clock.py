@@ -14,6 +14,6 @@ def check_deadline(deadline: float | None, doing: str) -> None:
     """Raise NoIncumbentError, which says what was going on, once `deadline` (of `time.monotonic`) has passed."""
     if deadline is not None and time.monotonic() >= deadline:
         raise NoIncumbentError(
-            f"The time limit ended while {doing}, before any structure was scored; allow more time, or reduce "
-            "--max-parents."
+            f"The time limit ended while {doing}, before any structure was scored; allow more time (a first run "
+            "compiles for up to a minute), or reduce --max-parents."
         )

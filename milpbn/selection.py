@@ -229,13 +229,7 @@ def validation_parts(classes: NDArray[np.integer], random_state: int) -> list[Sp
     """Return (training, validation) rows as P12, section 6, has them: one split of many rows, else folds."""
     if len(classes) > LARGE:
         return [validation_split(classes, VALIDATION_SHARE, random_state)]
-    parts = stratified_folds(classes, min(FOLDS, len(classes)), random_state)
-    if any(len(np.unique(classes[train])) < 2 for train, _ in parts):
-        raise InputError(
-            f"{len(classes)} training rows are too few to choose by validation: without a fold one class is left; "
-            "give p and max_parents as numbers."
-        )
-    return parts
+    return stratified_folds(classes, min(FOLDS, len(classes)), random_state)
 
 
 def _splits(
@@ -248,6 +242,12 @@ def _splits(
     else:
         rows, classes = np.arange(source.n_samples), source.y
     parts = validation_parts(classes, random_state)
+    # A table's part learns its classes anew.
+    if isinstance(source, Table) and any(len(np.unique(classes[train])) < 2 for train, _ in parts):
+        raise InputError(
+            f"{len(classes)} training rows are too few to choose by validation: a part of them has one class only; "
+            "give p and max_parents as numbers."
+        )
     if len(parts) == 1:
         protocol = f"validation set of {100 * VALIDATION_SHARE:.0f} %"
     else:

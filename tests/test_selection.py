@@ -63,6 +63,12 @@ def test_the_final_solve_uses_all_rows_and_the_choice(tmp_path):
     assert milpbn.Result.load(path).selection == result.to_dict()["selection"]
 
 
+def test_too_few_rows_for_validation():
+    table = milpbn.read_table(([["a"], ["b"], ["b"]], ["0", "1", "1"]))
+    with pytest.raises(InputError, match="3 training rows are too few to choose by validation"):
+        solve_selected(table, milpbn.Score(), **QUICK)
+
+
 def test_the_output_holds_every_trials_incumbent(tmp_path):
     path = tmp_path / "r.json"
     data = random_data(5, n_samples=40)

@@ -129,7 +129,9 @@ def encode_column(variable: Variable, column: Column, where: str = "the table") 
         If the variable is discretised and a value is no finite number.
     """
     if variable.cuts is not None:
-        column.check_numeric(where, f"the data {column.name!r} was learnt from are continuous")
+        column.check_numeric(
+            where, "the column was learnt as a continuous one; correct the value or empty the cell"
+        )
         states = np.searchsorted(np.array(variable.cuts), column.numbers, side="left")
     else:
         code = {label: i for i, label in enumerate(_present_states(variable))}

@@ -11,6 +11,8 @@ from milpbn.errors import InputError
 
 Arc = tuple[str, str]
 
+#: Variables that a sentence lists, at most.
+SHOWN = 20
 #: What `Constraints.from_dict` reads.
 JSON_FORMS = {
     "required": '[["A", "B"], ...]',
@@ -221,7 +223,8 @@ def atoms(constraints: Constraints, names: Sequence[str]) -> list[Atom]:
 
     def at(name: str, what: str) -> int:
         if name not in index:
-            raise InputError(f"{what} names {name!r}, which is no variable of the data.")
+            known = ", ".join(names[:SHOWN]) + (", ..." if len(names) > SHOWN else "")
+            raise InputError(f"{what} names {name!r}, which is no variable of the data ({known}).")
         return index[name]
 
     def arc(pair: Arc, what: str) -> tuple[int, int]:
