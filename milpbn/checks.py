@@ -5,9 +5,24 @@ from __future__ import annotations
 import numbers
 import operator
 import os
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from milpbn.errors import InputError
+
+
+def convert(options: object, checks: Mapping[str, Callable[[str, Any], Any]]) -> None:
+    """Replace attributes of a frozen dataclass by what their checks return; None stays where it is the default.
+
+    Raises
+    ------
+    InputError
+        As the checks do, which get name and value.
+    """
+    for name, check in checks.items():
+        value = getattr(options, name)
+        if value is not None or getattr(type(options), name) is not None:
+            object.__setattr__(options, name, check(name, value))
 
 
 def whole_number(name: str, value: Any) -> int:

@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from milpbn.checks import path_option, real_number, whole_number
+from milpbn.checks import convert, path_option, real_number, whole_number
 from milpbn.errors import InputError
 from milpbn.model.formulation import ACYCLICITY
 from milpbn.network.structure import Structure
@@ -81,22 +81,14 @@ class Options:
     verbose: bool | None = None
 
     def __post_init__(self) -> None:
-        for option, check in (
-            ("time_limit", real_number),
-            ("gap_rel", real_number),
-            ("gap_abs", real_number),
-            ("threads", whole_number),
-            ("random_state", whole_number),
-            ("subset", whole_number),
-            ("output", path_option),
-            ("trace", path_option),
-            ("certificate", path_option),
-            ("log", path_option),
-        ):
-            # Where None is no choice, the default is a number.
-            value, default = getattr(self, option), getattr(type(self), option)
-            if value is not None or default is not None:
-                object.__setattr__(self, option, check(option, value))
+        convert(
+            self,
+            {
+                **dict.fromkeys(("time_limit", "gap_rel", "gap_abs"), real_number),
+                **dict.fromkeys(("threads", "random_state", "subset"), whole_number),
+                **dict.fromkeys(("output", "trace", "certificate", "log"), path_option),
+            },
+        )
         if self.start is not None and not isinstance(self.start, Structure):
             raise InputError(
                 f"start must be a Structure, got {type(self.start).__name__}; `Structure.from_mapping` makes one."

@@ -74,6 +74,8 @@ def test_columns_may_be_named_by_whole_numbers(frame: pd.DataFrame) -> None:
     assert milpbn.read_table(numbered, target=0, nominal=[1]).dataset().names == ("1", "2", "0")
     with pytest.raises(InputError, match="'weights' must be the name of a column, got a ndarray"):
         milpbn.read_table(frame, weights=np.ones(60))
+    with pytest.raises(InputError, match="'weights' must be the name of a column, got a ndarray"):
+        read_samples(frame, milpbn.read_table(frame).dataset().variables, weights=np.ones(60))
     with pytest.raises(InputError, match="'target' must be the name of a column, got a list"):
         milpbn.read_table(frame, target=["k"])
 
@@ -151,6 +153,12 @@ def test_solving_says_which_option_has_the_wrong_type(
 def test_constraints_say_which_of_them_has_another_form(options: dict[str, object]) -> None:
     with pytest.raises(InputError, match=next(iter(options))):
         milpbn.Constraints(**options)  # type: ignore[arg-type]
+
+
+def test_constraints_that_are_no_object_are_refused() -> None:
+    for values in ([], None, "required"):
+        with pytest.raises(InputError, match="must be an object with the keys required"):
+            milpbn.Constraints.from_dict(values)  # type: ignore[arg-type]
 
 
 def test_models_without_tables_are_evaluated_or_refused(frame: pd.DataFrame, data: Dataset) -> None:

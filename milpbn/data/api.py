@@ -140,9 +140,8 @@ def read_samples(
     frame = loaded.frame
     row_weight = np.ones(len(frame))
     if weights is not None:
-        row_weight = row_weights(
-            Column.of(_take_column(frame, weights, "weights", loaded.where)), loaded.where
-        )
+        column = _take_column(frame, _column_name(weights, "weights"), "weights", loaded.where)
+        row_weight = row_weights(Column.of(column), loaded.where)
     needed = {v.name for v in variables}
     columns = factorise(frame[[c for c in frame.columns if c in needed]])
     return encode_columns(columns, variables, row_weight, name or loaded.name)

@@ -127,6 +127,22 @@ def _to_odds(gaps):  # type: ignore[no-untyped-def]
 
 
 @kernel
+def _cells(tables, k, sample):  # type: ignore[no-untyped-def]
+    """Return the table of column k, and the cells of some samples in it, unsigned: no check for negative ones."""
+    d, start = tables.domain[k], tables.start[k]
+    cells = np.empty(len(sample), dtype=np.uint64)
+    if is_two_rows(tables, d):
+        one, two = tables.codes[tables.rows[d, 0]], tables.codes[tables.rows[d, 1]]
+        s, t = tables.strides[d, 0], tables.strides[d, 1]
+        for x in range(len(sample)):
+            cells[x] = s * one[sample[x]] + t * two[sample[x]]
+    else:
+        for x in range(len(sample)):
+            cells[x] = cell_of(tables, d, sample[x])
+    return tables.values[start : start + tables.sizes[d]], cells
+
+
+@kernel
 def _margins(tables, cap, gaps, sample, weights, columns, smallest, out, begin, end):  # type: ignore[no-untyped-def]
     """Write the score of some samples, given the log-odds against all classes, with each of some columns added."""
     for n in range(begin, end):
@@ -136,23 +152,15 @@ def _margins(tables, cap, gaps, sample, weights, columns, smallest, out, begin, 
 @kernel
 def _sum_of_margins(tables, cap, gaps, sample, weights, k, smallest):  # type: ignore[no-untyped-def]
     Q = gaps.shape[1]
-    d, start = tables.domain[k], tables.start[k]
-    two_rows = is_two_rows(tables, d)
-    one = tables.codes[tables.rows[d, 0]] if two_rows else tables.codes[0]
-    two = tables.codes[tables.rows[d, 1]] if two_rows else tables.codes[0]
-    s = tables.strides[d, 0]
-    t = tables.strides[d, 1] if two_rows else 0
-    values = tables.values
+    table, cells = _cells(tables, k, sample)
     total = np.inf if smallest else 0.0
     for x in range(len(sample)):
-        m = sample[x]
-        cell = s * one[m] + t * two[m] if two_rows else cell_of(tables, d, m)
-        row = np.uint64(start + cell)
+        cell = cells[x]
         low = np.inf
         for c in range(Q):
-            v = gaps[x, c] - values[row, c]
+            v = gaps[x, c] - table[cell, c]
             low = min(low, v)
-        low += values[row, np.uint64(tables.true[m])]
+        low += table[cell, np.uint64(tables.true[sample[x]])]
         if smallest:
             total = min(total, low)
         else:
@@ -170,20 +178,13 @@ def _likelihoods(tables, odds, least, sample, weights, columns, out, begin, end)
 @kernel
 def _sum_of_likelihoods(tables, odds, least, sample, weights, k):  # type: ignore[no-untyped-def]
     Q = odds.shape[1]
-    d, start = tables.domain[k], tables.start[k]
-    two_rows = is_two_rows(tables, d)
-    one = tables.codes[tables.rows[d, 0]] if two_rows else tables.codes[0]
-    two = tables.codes[tables.rows[d, 1]] if two_rows else tables.codes[0]
-    s = tables.strides[d, 0]
-    t = tables.strides[d, 1] if two_rows else 0
-    table = tables.values[start : start + tables.sizes[d]]
+    table, cells = _cells(tables, k, sample)
     # Relative to the largest of their row; most cells of a large domain no sample visits.
     factors = np.empty(table.shape)
     largest = np.full(len(table), np.nan)
     total = 0.0
     for x in range(len(sample)):
-        m = sample[x]
-        cell = np.uint64(s * one[m] + t * two[m] if two_rows else cell_of(tables, d, m))
+        cell = cells[x]
         if np.isnan(largest[cell]):
             largest[cell] = table[cell].max()
             for c in range(Q):
@@ -191,6 +192,6 @@ def _sum_of_likelihoods(tables, odds, least, sample, weights, k):  # type: ignor
         mass = 0.0
         for c in range(Q):
             mass += odds[x, c] * factors[cell, c]
-        own = table[cell, np.uint64(tables.true[m])] - largest[cell]
+        own = table[cell, np.uint64(tables.true[sample[x]])] - largest[cell]
         total += weights[x] * (own + least[x] - np.log(max(mass, LEAST_SUM)))
     return total

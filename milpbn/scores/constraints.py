@@ -118,11 +118,12 @@ class Constraints:
         InputError
             If a key is unknown or a value has the wrong form; `where` begins the sentence.
         """
-        known = JSON_FORMS
-        unknown = [k for k in values if k not in known]
+        if not isinstance(values, Mapping):
+            raise InputError(f"{where}: they must be an object with the keys {', '.join(JSON_FORMS)}.")
+        unknown = [k for k in values if k not in JSON_FORMS]
         if unknown:
             raise InputError(
-                f"{where}: there is no constraint {unknown[0]!r}; choose from {', '.join(known)}."
+                f"{where}: there is no constraint {unknown[0]!r}; choose from {', '.join(JSON_FORMS)}."
             )
         key = ""
         try:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from milpbn.checks import real_number, truth_value, whole_number
+from milpbn.checks import convert, real_number, truth_value, whole_number
 from milpbn.errors import InputError
 
 #: Scores on the class margins of the samples: not decomposable, one or more rows per sample in the MILP. The
@@ -85,13 +85,9 @@ class Score:
     hybrid: float = 0.0
 
     def __post_init__(self) -> None:
-        for option in ("smoothing", "equivalent_sample_size", "hybrid"):
-            object.__setattr__(self, option, real_number(option, getattr(self, option)))
-        for option in ("gamma", "p"):
-            if getattr(self, option) is not None:
-                object.__setattr__(self, option, real_number(option, getattr(self, option)))
-        object.__setattr__(self, "max_parents", whole_number("max_parents", self.max_parents))
-        object.__setattr__(self, "class_parents", truth_value("class_parents", self.class_parents))
+        numbers = ("smoothing", "equivalent_sample_size", "hybrid", "gamma", "p")
+        kinds = {"max_parents": whole_number, "class_parents": truth_value}
+        convert(self, {**dict.fromkeys(numbers, real_number), **kinds})
         name = {"bic": "mdl"}.get(self.name, self.name)
         object.__setattr__(self, "name", name)
         if name not in SCORES:
