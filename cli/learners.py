@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import types
 import typing
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING, Field, fields
@@ -11,6 +10,7 @@ from typing import Any
 
 import click
 
+from milpbn.checks import union_members
 from milpbn.cli.sections import Verb, given, option, option_group, verb
 from milpbn.cli.types import COUNT, NAMES, NUMBER, Parsed, parse_count, parse_name, parse_number, split
 from milpbn.errors import InputError
@@ -97,7 +97,7 @@ def _option(field: Field[Any], annotation: Any) -> Callable[[str], Callable[[Ver
     default = None if field.default is MISSING else field.default
     shown = "" if default is None else f"; default {_show(default)}"
     settings: dict[str, Any] = {"help": f"{help_text}{shown}.", "default": None}
-    members = [m for m in _members(annotation) if m is not type(None)]
+    members = [m for m in union_members(annotation) if m is not type(None)]
     if members == [bool]:
         return option(f"{name}/--no-{name[2:]}", field.name, **settings)
     if "choices" in field.metadata:
@@ -105,12 +105,6 @@ def _option(field: Field[Any], annotation: Any) -> Callable[[str], Callable[[Ver
     else:
         settings["type"] = _type(members)
     return option(name, field.name, **settings)
-
-
-def _members(annotation: Any) -> tuple[Any, ...]:
-    """Return the types of a union, or the type."""
-    is_union = typing.get_origin(annotation) in (typing.Union, types.UnionType)
-    return typing.get_args(annotation) if is_union else (annotation,)
 
 
 def _type(members: list[Any]) -> click.ParamType | None:

@@ -5,24 +5,56 @@ from __future__ import annotations
 import numbers
 import operator
 import os
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable
+from dataclasses import fields
+from functools import cache
+from types import UnionType
+from typing import Any, Union, get_args, get_origin, get_type_hints
 
 from milpbn.errors import InputError
 
 
-def convert(options: object, checks: Mapping[str, Callable[[str, Any], Any]]) -> None:
-    """Replace attributes of a frozen dataclass by what their checks return; None stays where it is the default.
+def convert_fields(options: Any) -> None:
+    """Replace the fields of a frozen dataclass by values of the types that their annotations name.
+
+    None stays where it may be given. What an annotation names neither as a number, a truth value, a text nor a path,
+    or as several of them, is for the class itself to check.
 
     Raises
     ------
     InputError
-        As the checks do, which get name and value.
+        Naming the field whose value is of another type.
     """
-    for name, check in checks.items():
+    for name, check, optional in _checks(options.__class__):
         value = getattr(options, name)
-        if value is not None or getattr(type(options), name) is not None:
+        if value is not None or not optional:
             object.__setattr__(options, name, check(name, value))
+
+
+@cache
+def _checks(kind: Any) -> list[tuple[str, Callable[[str, Any], Any], bool]]:
+    """Return the fields of a dataclass that have a check, the check, and whether None may be given."""
+    by_type: dict[Any, Callable[[str, Any], Any]]
+    by_type = {bool: truth_value, int: whole_number, float: real_number, str: text}
+    found = []
+    hints = get_type_hints(kind)
+    for field in fields(kind):
+        members = union_members(hints[field.name])
+        optional = type(None) in members
+        named = [member for member in members if member is not type(None)]
+        if "file" in field.metadata or os.PathLike[str] in named:
+            check: Callable[[str, Any], Any] | None = path_option
+        else:
+            check = by_type.get(named[0]) if len(named) == 1 else None
+        if check is not None:
+            found.append((field.name, check, optional))
+    return found
+
+
+def union_members(annotation: Any) -> tuple[Any, ...]:
+    """Return the types of a union, or the type."""
+    is_union = get_origin(annotation) in (Union, UnionType)
+    return get_args(annotation) if is_union else (annotation,)
 
 
 def whole_number(name: str, value: Any) -> int:
@@ -67,8 +99,21 @@ def truth_value(name: str, value: Any) -> bool:
     return bool(value)
 
 
-def path_option(name: str, value: Any) -> str | os.PathLike[str]:
-    """Return a path.
+def text(name: str, value: Any) -> str:
+    """Return a text.
+
+    Raises
+    ------
+    InputError
+        If it is none.
+    """
+    if not isinstance(value, str):
+        raise InputError(f"{name} must be a text, got {value!r}.")
+    return value
+
+
+def path_option(name: str, value: Any) -> str:
+    """Return a path as text.
 
     Raises
     ------
@@ -77,4 +122,4 @@ def path_option(name: str, value: Any) -> str | os.PathLike[str]:
     """
     if not isinstance(value, str | os.PathLike):
         raise InputError(f"{name} must be a path, got {value!r}.")
-    return value
+    return os.fspath(value)

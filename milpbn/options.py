@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from milpbn.checks import convert, path_option, real_number, whole_number
+from milpbn.checks import convert_fields
 from milpbn.errors import InputError
 from milpbn.model.formulation import ACYCLICITY
 from milpbn.network.structure import Structure
@@ -81,14 +81,7 @@ class Options:
     verbose: bool | None = None
 
     def __post_init__(self) -> None:
-        convert(
-            self,
-            {
-                **dict.fromkeys(("time_limit", "gap_rel", "gap_abs"), real_number),
-                **dict.fromkeys(("threads", "random_state", "subset"), whole_number),
-                **dict.fromkeys(("output", "trace", "certificate", "log"), path_option),
-            },
-        )
+        convert_fields(self)
         if self.start is not None and not isinstance(self.start, Structure):
             raise InputError(
                 f"start must be a Structure, got {type(self.start).__name__}; `Structure.from_mapping` makes one."

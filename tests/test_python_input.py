@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -11,7 +14,8 @@ import milpbn
 from milpbn.data import read_samples
 from milpbn.data.dataset import Dataset
 from milpbn.errors import InputError
-from milpbn.learners.registry import get_learner
+from milpbn.learners.base import Control
+from milpbn.learners.registry import LEARNERS, get_learner
 from milpbn.network.structure import Structure
 from milpbn.scores.rescore import rescore
 
@@ -179,3 +183,20 @@ def test_a_table_is_no_dataset(frame: pd.DataFrame) -> None:
         rescore(table, Structure.empty(("a", "b", "k")), milpbn.Score())
     with pytest.raises(InputError, match=r"table\.dataset\(\)"):
         get_learner("tan")().fit(table)
+
+
+@pytest.mark.parametrize("name", LEARNERS)
+def test_learners_say_which_option_has_the_wrong_type(name: str) -> None:
+    kind = get_learner(name)
+    for field in fields(kind):
+        with pytest.raises(InputError, match=rf"^{field.name} must be .*got \[1\]"):
+            kind(**{field.name: [1]})
+
+
+def test_learners_take_numbers_of_numpy_and_paths(tmp_path: Path) -> None:
+    learner = get_learner("differentiable-tan")(
+        k=np.int32(3), gamma=np.float32(2), checkpoint=tmp_path / "run.npz"
+    )
+    assert (type(learner.k), type(learner.gamma), type(learner.checkpoint)) == (int, float, str)
+    with pytest.raises(InputError, match="random_state must be a whole number, got '1'"):
+        Control(random_state="1")  # type: ignore[arg-type]

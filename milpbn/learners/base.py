@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
+from milpbn.checks import convert_fields
 from milpbn.data.dataset import Dataset
 from milpbn.errors import InputError
 from milpbn.network.classifier import Predictor
@@ -40,6 +41,9 @@ class Control:
     report: Callable[[str], None] = field(default=lambda line: None)
     interrupted: Callable[[], bool] = field(default=lambda: False)
     verbose: bool | None = None
+
+    def __post_init__(self) -> None:
+        convert_fields(self)
 
     def watch(self) -> Callable[[], bool]:
         """Start the clock; the answer says whether to stop."""
@@ -99,6 +103,9 @@ class Learner(ABC):
     reference: ClassVar[str]
     is_network: ClassVar[bool] = True
     needs: ClassVar[str] = ""
+
+    def __post_init__(self) -> None:
+        convert_fields(self)
 
     @abstractmethod
     def fit(self, data: Dataset, control: Control = Control()) -> Learned:

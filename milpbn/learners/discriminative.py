@@ -71,6 +71,7 @@ class DiscriminativeLearner(Learner):
     )
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if self.evaluation not in ("train", "cv"):
             raise InputError(f"evaluation must be 'train' or 'cv', got {self.evaluation!r}.")
         self.estimation  # noqa: B018  # checks its numbers
@@ -147,7 +148,7 @@ class MarginLearner(DiscriminativeLearner):
         if self.gamma != "cv":
             try:
                 gamma = float(self.gamma)
-            except ValueError:
+            except (TypeError, ValueError):
                 raise InputError(f"gamma must be a number of nats or cv, got {self.gamma!r}.") from None
             object.__setattr__(self, "gamma", gamma)
             Criterion(self.criterion, gamma)  # checks the number

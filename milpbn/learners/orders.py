@@ -115,6 +115,13 @@ class OrderSearch(Decomposable):
     )
     holdout: float = setting(0.0, "Share of the rows held out to choose max_parents; 0 does not choose.")
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not isinstance(self.order, str):
+            if not isinstance(self.order, Sequence) or not all(isinstance(name, str) for name in self.order):
+                raise InputError(f"order must be a word or the names of all variables, got {self.order!r}.")
+            object.__setattr__(self, "order", tuple(self.order))
+
     def search(self, data: Dataset, control: Control) -> Found:
         """Return the best structure; its score is in the details."""
         values: list[float] = []

@@ -100,6 +100,7 @@ class Svm(Learner):
     sigma: float | None = setting(None, "Width of the kernel; otherwise by validation.")
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         for name in ("cost", "sigma"):
             value = getattr(self, name)
             if value is not None and not SMALLEST <= value <= 1 / SMALLEST:

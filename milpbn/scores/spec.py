@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from milpbn.checks import convert, real_number, truth_value, whole_number
+from milpbn.checks import convert_fields
 from milpbn.errors import InputError
 
 #: Scores on the class margins of the samples: not decomposable, one or more rows per sample in the MILP. The
@@ -85,9 +85,7 @@ class Score:
     hybrid: float = 0.0
 
     def __post_init__(self) -> None:
-        numbers = ("smoothing", "equivalent_sample_size", "hybrid", "gamma", "p")
-        kinds = {"max_parents": whole_number, "class_parents": truth_value}
-        convert(self, {**dict.fromkeys(numbers, real_number), **kinds})
+        convert_fields(self)
         name = {"bic": "mdl"}.get(self.name, self.name)
         object.__setattr__(self, "name", name)
         if name not in SCORES:
