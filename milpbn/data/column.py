@@ -134,6 +134,14 @@ class Column:
         """Whether there are values and all of them are numbers (infinities included)."""
         return self.numbers.size > 0 and not bool(np.isnan(self.numbers).any())
 
+    def find_same_numbers(self) -> tuple[str, str] | None:
+        """Return the first two labels that are different texts and the same number, if there are any."""
+        first: dict[float, str] = {}
+        for number, label in zip(self.numbers.tolist(), self.labels, strict=True):
+            if first.setdefault(number, label) != label:
+                return first[number], label
+        return None
+
     @property
     def missing(self) -> NDArray[np.bool_]:
         """Which rows have no value, shape (M,)."""

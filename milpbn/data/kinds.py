@@ -87,7 +87,10 @@ def decide_kinds(
 def describe_kinds(
     columns: Mapping[str, Column], features: Sequence[str], kinds: Mapping[str, Kind]
 ) -> list[str]:
-    """Return sentences on the choice: continuous features, numeric nominal ones, and almost numeric ones."""
+    """Return sentences on the choice: continuous features, numeric nominal ones, and almost numeric ones.
+
+    What reads as one number is one state of a nominal column; of codes that differ in their zeros (01, 1) it is said.
+    """
     groups = {
         "Continuous, to be discretised": [f for f in features if kinds[f] == "continuous"],
         "Numeric, taken as nominal": [f for f in features if kinds[f] == "nominal" and columns[f].is_numeric],
@@ -106,6 +109,12 @@ def describe_kinds(
         ):
             value = columns[name].describe_first(texts)
             notes.append(f"Column {name!r} is nominal because of {value}; nearly all its values are numbers.")
+    for name, column in columns.items():
+        if kinds[name] == "nominal" and column.is_numeric and (same := column.find_same_numbers()):
+            notes.append(
+                f"Column {name!r} has {' and '.join(same)}, which are one number and one state; a letter in front "
+                "would keep them apart."
+            )
     return notes
 
 

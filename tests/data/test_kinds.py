@@ -117,3 +117,15 @@ def test_a_target_of_labels_that_are_nearly_all_distinct():
         read_table(names)
     assert read_table(names, nominal=["y"]).dataset().n_classes == 40
     assert read_table(names.assign(y=names["y"].str.replace(r"\d$", "", regex=True))).dataset().n_classes == 4
+
+
+def test_codes_that_differ_in_their_zeros_only_are_remarked_on():
+    frame = pd.DataFrame(
+        {"zip": ["01", "1", "2", "2"], "b": ["1", "2", "1", " 1"], "k": ["x", "y", "x", "y"]}
+    )
+    notes = [note for note in read_table(frame).notes if "one number and one state" in note]
+    assert len(notes) == 1
+    assert notes[0].startswith("Column 'zip' has 01 and 1, ")
+    classes = frame[["zip", "b"]].assign(k=["1", "01", "2", "2"])
+    assert any(note.startswith("Column 'k' has 1 and 01, ") for note in read_table(classes).notes)
+    assert not any("one number" in note for note in read_table(frame.assign(zip="z" + frame["zip"])).notes)
