@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import fields
 from pathlib import Path
 
@@ -200,3 +201,15 @@ def test_learners_take_numbers_of_numpy_and_paths(tmp_path: Path) -> None:
     assert (type(learner.k), type(learner.gamma), type(learner.checkpoint)) == (int, float, str)
     with pytest.raises(InputError, match="random_state must be a whole number, got '1'"):
         Control(random_state="1")  # type: ignore[arg-type]
+
+
+def test_a_column_coded_in_another_way_is_a_warning(frame: pd.DataFrame, data: Dataset) -> None:
+    classifier = get_learner("naive-bayes")().fit(data).predictor
+    with pytest.warns(
+        milpbn.errors.MilpbnWarning, match="No value of the column 'a' is one that training saw"
+    ):
+        classifier.predict(frame.assign(a=frame["a"] == 1))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        classifier.predict(frame.assign(a=np.where(frame["b"] == 0, 7, frame["a"])))
+        classifier.predict(frame.head(1).assign(a=7))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 
 from milpbn import __version__
 from milpbn.data.dataset import UNKNOWN, Dataset, Variable
-from milpbn.errors import InputError
+from milpbn.errors import InputError, MilpbnWarning
 from milpbn.network.checks import check_cpts, check_variables
 from milpbn.network.cpt import Cpt, class_log_joint, fit_cpts
 from milpbn.network.margins import log_posterior
@@ -67,6 +68,11 @@ def encode(source: Source, variables: tuple[Variable, ...]) -> Dataset:
     variables : tuple of Variable
         Features first, the class variable last.
 
+    Warns
+    -----
+    MilpbnWarning
+        If no value of a feature that a table has is one of the training data's: it may be coded otherwise.
+
     Raises
     ------
     InputError
@@ -75,7 +81,16 @@ def encode(source: Source, variables: tuple[Variable, ...]) -> Dataset:
     if not isinstance(source, Dataset):
         from milpbn.data import read_samples  # reading needs pandas, predicting on codes does not
 
-        return read_samples(source, variables)
+        data = read_samples(source, variables)
+        for name, count in unknown_values(data).items():
+            if count == len(data.y) > 1:  # one sample says little
+                warnings.warn(
+                    f"No value of the column {name!r} is one that training saw, and it counts for nothing; "
+                    "is it coded in another way?",
+                    MilpbnWarning,
+                    stacklevel=3,
+                )
+        return data
     if source.variables != variables:
         raise InputError(
             f"The data {source.name!r} has other columns or states than the classifier; "
