@@ -177,6 +177,16 @@ def test_maxima_and_deletions_against_enumeration(score, kind):
     assert kind == ANY or kept < 0.2 * 180 * candidates.n_sets
 
 
+def assert_coefficients(duals, problem):
+    """A unit of weight on one row of one sample makes that row's coefficients the gradient."""
+    assert problem.margins is not None
+    expected = problem.margins.alpha.reshape(duals.data.n_samples, duals.n_rows, -1)
+    for m, r in np.ndindex(*expected.shape[:2]):
+        weights = np.zeros(expected.shape[:2])
+        weights[m, r] = 1.0
+        np.testing.assert_allclose(duals._products(weights), expected[m, r], atol=1e-12)
+
+
 @pytest.mark.parametrize("score", SCORES, ids=lambda s: f"{s.name}-{s.max_parents}-{s.class_parents}")
 def test_coefficients_and_linear_terms_are_those_of_the_problem(score):
     for seed, rules in itertools.product(range(3), RULES):
@@ -184,10 +194,7 @@ def test_coefficients_and_linear_terms_are_those_of_the_problem(score):
         problem = build_problem(data, score, rules)
         duals = Duals(problem.data, problem.candidates, score, problem.rules)
         np.testing.assert_allclose(duals.linear, problem.linear, atol=1e-9)
-        assert problem.margins is not None
-        alpha = np.concatenate([part for _, part in duals._parts()], axis=1)
-        expected = problem.margins.alpha.reshape(-1, problem.margins.alpha.shape[2]).T
-        np.testing.assert_allclose(alpha, expected, atol=1e-12)
+        assert_coefficients(duals, problem)
         best = optimum(data, score, rules).objective
         assert duals.without_search() >= best
         # At a structure and no temperature the bound's weights touch the score there.
@@ -225,19 +232,17 @@ def test_terms_that_no_structure_has_cost_the_bound_without_search_nothing():
         assert duals.without_search() <= claimed + 1e-9 * max(1.0, abs(claimed))
 
 
-def test_slices_change_nothing(monkeypatch):
-    data = random_data(3, n_samples=50)
-    problem = build_problem(data, Score(p=0.9))
-    whole = Duals(problem.data, problem.candidates, problem.score, problem.rules)
-    monkeypatch.setattr("milpbn.bounds.verify_duals.SLICE_BYTES", 8000)
-    monkeypatch.setattr("milpbn.bounds.verify_duals.KEPT_BYTES", 0)
-    sliced = Duals(problem.data, problem.candidates, problem.score, problem.rules)
-    points = np.random.default_rng(0).random((5, len(whole.entries)))
-    temperatures = np.array([1e-6, 0.1, 1.0, 3.0, np.inf])
-    assert len(list(sliced._parts())) > 2
-    for a, b in zip(whole.at(points, temperatures), sliced.at(points, temperatures), strict=True):
-        np.testing.assert_allclose(a, b, rtol=1e-12)
-    assert whole.without_search() == pytest.approx(sliced.without_search())
+@pytest.mark.parametrize("name", ["sm", "sbm"])
+def test_parent_sets_with_more_joint_states_than_are_counted(name):
+    """Few samples and many states: joint states are numbered as they occur."""
+    data = random_data(3, n_features=4, max_states=12, n_samples=12)
+    score = Score(name=name, p=0.9, max_parents=3)
+    problem = build_problem(data, score)
+    duals = Duals(problem.data, problem.candidates, score, problem.rules)
+    assert len(duals._columns) > len(data.names)
+    assert_coefficients(duals, problem)
+    assert duals.without_search() == pytest.approx(trivial_bound(problem))
+
 
 
 @pytest.fixture(scope="module")
