@@ -19,28 +19,32 @@ class Frontier:
     """
 
     def __init__(self) -> None:
-        self._heap: list[tuple[float, int, Open]] = []
-        # The exact bounds, with those of parts that are gone until they come to the top.
+        # All heaps keep the numbers of parts that are gone until they come to the top.
+        self._next: list[tuple[float, int, int]] = []
         self._bounds: list[tuple[float, int]] = []
-        self._open: set[int] = set()
+        self._newest: list[int] = []
+        self._open: dict[int, Open] = {}
         self._top, self._step = math.inf, 0.0
         #: Bytes that the parts hold.
         self.nbytes = 0
 
     def __len__(self) -> int:
-        return len(self._heap)
+        return len(self._open)
 
     def push(self, opened: Open) -> None:
         """Add a part."""
-        heapq.heappush(self._heap, self._item(opened))
+        self._open[opened.number] = opened
+        heapq.heappush(self._next, self._item(opened))
         heapq.heappush(self._bounds, (-opened.bound, opened.number))
-        self._open.add(opened.number)
+        heapq.heappush(self._newest, -opened.number)
         self.nbytes += opened.nbytes
 
-    def pop(self) -> Open:
-        """Remove the part to split next and return it."""
-        opened = heapq.heappop(self._heap)[2]
-        self._open.remove(opened.number)
+    def pop(self, newest: bool = False) -> Open:
+        """Remove the part to split next and return it; or the newest one, which leaves the fewest open behind it."""
+        number = -1
+        while number not in self._open:
+            number = -heapq.heappop(self._newest) if newest else heapq.heappop(self._next)[2]
+        opened = self._open.pop(number)
         self.nbytes -= opened.nbytes
         return opened
 
@@ -55,12 +59,12 @@ class Frontier:
         step = ALIKE * max(0.0, bound - incumbent)
         if not 0.5 * self._step < step < 2 * self._step or abs(bound - self._top) > 0.5 * step:
             self._top, self._step = bound, step
-            self._heap = [self._item(opened) for _, _, opened in self._heap]
-            heapq.heapify(self._heap)
+            self._next = [self._item(opened) for opened in self._open.values()]
+            heapq.heapify(self._next)
 
-    def _item(self, opened: Open) -> tuple[float, int, Open]:
+    def _item(self, opened: Open) -> tuple[float, int, int]:
         """Return what the heap compares. The halves of a split have the numbers 2 k - 1, the inner one, and 2 k."""
         below = self._top - opened.bound
         level = math.floor(max(0.0, below) / self._step) if self._step > 0 else -opened.bound
         pair, outer = divmod(opened.number + 1, 2)
-        return level, 2 * -pair + outer, opened
+        return level, 2 * -pair + outer, opened.number

@@ -174,7 +174,7 @@ class Tree:
                                 self._lock.notify_all()
                                 return
                             continue
-                        mine = self._frontier.pop()
+                        mine = self._frontier.pop(newest=self._taken() > self.memory)
                     self._busy[worker] = mine.bound
                 if mine.bound <= self.target:
                     children: list[Open] = []

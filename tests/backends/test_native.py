@@ -310,3 +310,28 @@ def test_open_parts_count_what_proves_them(tmp_path) -> None:
         weights = None if proof is None else root.weights
         sizes.append(tree._open(0, part, root.point, root.multipliers, weights).nbytes)
     assert sizes[1] >= sizes[0] + root.weights.eta.nbytes
+
+
+def test_open_parts_stay_within_the_memory_they_may_take() -> None:
+    """Beyond it the newest part comes next, so that no dive leaves its siblings open for good."""
+    data = random_data([28, 0], n_features=7, n_samples=120, n_classes=3)
+    problem = build_problem(data, Score(p=0.6, class_parents=False))
+
+    def most_bytes(memory: float) -> tuple[int, int, int]:
+        tree = make_tree(problem, Structure.empty(data.names), {}, memory=memory)
+        held, largest, push = [0], [0], tree._frontier.push
+
+        def watch(opened) -> None:
+            push(opened)
+            held.append(tree._frontier.nbytes)
+            largest.append(opened.nbytes)
+
+        tree._frontier.push = watch
+        assert tree.run()
+        return max(held), max(largest), tree._numbers
+
+    free, _, parts = most_bytes(4e9)
+    assert parts > 300
+    # Beyond the limit are the siblings of one dive.
+    held, largest, _ = most_bytes(free / 8)
+    assert held <= free / 8 + 10 * largest < free / 2

@@ -244,7 +244,6 @@ def test_parent_sets_with_more_joint_states_than_are_counted(name):
     assert duals.without_search() == pytest.approx(trivial_bound(problem))
 
 
-
 @pytest.fixture(scope="module")
 def case(tmp_path_factory):
     """A proved result whose proof has decisions and deletions, with its header and arrays."""
