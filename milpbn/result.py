@@ -147,6 +147,8 @@ class Result:
         At every change; the incumbent never falls, the bound never rises.
     seed : int
         Random seed.
+    run : str
+        Random name of the run, which its certificate has too; empty where there was none.
     nodes : int or None
         Branch-and-bound nodes.
     detail : str
@@ -177,6 +179,7 @@ class Result:
     seconds: Seconds = field(default_factory=Seconds)
     trace: tuple[TracePoint, ...] = ()
     seed: int = 0
+    run: str = ""
     nodes: int | None = None
     detail: str = ""
     proved: Mapping[str, Any] | None = None
@@ -223,6 +226,7 @@ class Result:
             "seconds": {key: round(value, 6) for key, value in vars(self.seconds).items()},
             "trace": [[round(t, 6), _number(z), _number(b)] for t, z, b in self.trace],
             "seed": self.seed,
+            "run": self.run,
             "nodes": self.nodes,
             "proved": None if self.proved is None else dict(self.proved),
             "subset": None if self.subset is None else dict(self.subset),
@@ -271,6 +275,7 @@ class Result:
                 seconds=Seconds(**values["seconds"]),
                 trace=tuple((float(t), _finite(z), _finite(b)) for t, z, b in values["trace"]),
                 seed=values["seed"],
+                run=str(values.get("run", "")),
                 nodes=values.get("nodes"),
                 proved=values.get("proved"),
                 subset=values.get("subset"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import uuid
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -94,6 +95,7 @@ class Run:
             gap_abs=options.gap_abs,
         )
         self.summary = DataSummary.of(dataset)
+        self._name = uuid.uuid4().hex
         self.outcome = Outcome()
         self.times = {"coefficients": time.monotonic() - started, "model": 0.0}
         self._progress = Progress() if wants_progress(options.verbose) else None
@@ -335,6 +337,7 @@ class Run:
             seconds=Seconds(total=total, solve=total - sum(self.times.values()), **self.times),
             trace=tuple(trace),
             seed=self.options.random_state,
+            run=self._name,
             nodes=session.node_count,
             proved=arcs,
             detail=self._detail(),

@@ -16,8 +16,8 @@ from milpbn.options import Options
 from milpbn.progress import TraceFile
 from milpbn.result import Result, TracePoint
 
-#: Incumbent and bound reach the output file at least this often, in seconds.
-SAVE_EVERY = 15.0
+#: Incumbent and bound reach the output file at least this often, in seconds; at first much more often.
+SAVE_EVERY, SAVE_FIRST = 15.0, 0.5
 
 #: A result, and the arrays of its proof if there is one.
 Known = tuple[Result, dict[str, Any] | None]
@@ -46,7 +46,7 @@ class RunFiles:
                     f"The log {os.fspath(options.log)!r} cannot be written ({error.strerror})."
                 ) from None
         self._saved = time.monotonic()
-        self._save_every = SAVE_EVERY
+        self._save_every = min(SAVE_FIRST, SAVE_EVERY)
         self._warned = False
 
     def update(self, trace: Sequence[TracePoint], known: Callable[[], Known]) -> None:
@@ -61,7 +61,7 @@ class RunFiles:
             failures += self._save(*known())
             self._saved = time.monotonic()
             # A large certificate is written less often.
-            self._save_every = max(SAVE_EVERY, 20 * (self._saved - begun))
+            self._save_every = max(min(2 * self._save_every, SAVE_EVERY), 20 * (self._saved - begun))
         if failures and not self._warned:
             self._warned = True
             warnings.warn(f"{failures[0]} The search goes on.", MilpbnWarning, stacklevel=2)

@@ -8,6 +8,7 @@ tightness, because every point of the simplex gives a valid bound. What is left 
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import threading
@@ -25,7 +26,7 @@ from milpbn.errors import InputError
 from milpbn.result import Result
 
 #: Version of the file format.
-VERSION = 3
+VERSION = 4
 #: Bytes in a certificate for where a deletion, a leaf or a branch belongs, at most.
 PLACE_BYTES = 36
 #: Bytes of arrays with which a proof is full. The file compresses them to half of that, as measured; never to more.
@@ -132,6 +133,7 @@ def save_certificate(
     """
     text = np.frombuffer(json.dumps({"version": VERSION, **header}).encode(), dtype=np.uint8)
     everything: dict[str, Any] = {"header": text, **arrays}
+    everything["digest"] = _digest(everything)
     with atomic_path(path) as temporary, temporary.open("wb") as file:
         np.savez_compressed(file, **everything)
         file.flush()
@@ -144,8 +146,18 @@ def certificate_header(result: Result) -> dict[str, Any]:
     values = result.to_dict()
     return {
         key: values[key]
-        for key in ("data", "score", "constraints", "structure", "class", "objective", "bound")
+        for key in ("run", "data", "score", "constraints", "structure", "class", "objective", "bound")
     }
+
+
+def _digest(arrays: dict[str, NDArray[Any]]) -> NDArray[np.uint8]:
+    """Return a hash of all names, types, shapes and numbers."""
+    found = hashlib.sha256()
+    for name in sorted(arrays):
+        values = np.ascontiguousarray(arrays[name])
+        found.update(f"{name} {values.dtype.str} {values.shape};".encode())
+        found.update(values.tobytes())
+    return np.frombuffer(found.digest(), dtype=np.uint8)
 
 
 def load_proof(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
@@ -154,11 +166,13 @@ def load_proof(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, 
     Raises
     ------
     InputError
-        If the file cannot be read or is no certificate.
+        If the file cannot be read, is no certificate, or was changed after it was written.
     """
     try:
         with np.load(path, allow_pickle=False) as file:
             arrays = {name: file[name] for name in file.files}
+        digest = arrays.pop("digest", None)
+        unchanged = digest is not None and bool(np.array_equal(digest, _digest(arrays)))
         header = json.loads(arrays.pop("header").tobytes().decode())
     except FileNotFoundError:
         raise InputError(f"There is no certificate {str(path)!r}.") from None
@@ -168,4 +182,6 @@ def load_proof(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, 
         ) from None
     if not isinstance(header, dict) or header.get("version") != VERSION:
         raise InputError(f"{str(path)!r} is no certificate of version {VERSION}.")
+    if not unchanged:
+        raise InputError(f"The certificate {str(path)!r} was changed after it was written.")
     return header, arrays

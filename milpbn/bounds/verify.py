@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from milpbn.bounds.proof import load_proof
-from milpbn.bounds.verify_claim import Claim, check_same, read_claim, score_of_structure, tolerance
+from milpbn.bounds.verify_claim import Claim, check_run, check_same, read_claim, score_of_structure, tolerance
 from milpbn.bounds.verify_duals import Duals
 from milpbn.bounds.verify_maxima import heaviest, unproved
 from milpbn.bounds.verify_rows import Rows
@@ -117,7 +117,8 @@ def verify(
     header, arrays = load_proof(os.fspath(certificate))
     values = header if result is None else result.to_dict() if isinstance(result, Result) else result
     claim = read_claim(values, "The certificate" if result is None else "The result")
-    check_same(claim, read_claim(header, "The certificate"), data)
+    own = read_claim(header, "The certificate")
+    check_same(claim, own, data)
     rules, candidates = resolve(claim.constraints, data.names, claim.score)
     objective = score_of_structure(claim, candidates, rules, data)
     tree = _Tree(arrays, space_of(candidates), rules)
@@ -127,6 +128,7 @@ def verify(
     if claim.optimal and not is_optimal(objective, claim.bound):
         raise InputError("The result calls its structure optimal, which its bound does not prove.")
     _check_arcs(claim, candidates, tree)
+    check_run(claim, own)
     return Verification(
         objective,
         max(bound, objective),

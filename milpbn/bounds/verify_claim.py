@@ -10,6 +10,7 @@ import numpy as np
 from milpbn.data.dataset import Dataset
 from milpbn.errors import InputError
 from milpbn.network.structure import Structure
+from milpbn.result import Gap
 from milpbn.scores.candidates import Candidates, class_free_alike
 from milpbn.scores.constraints import Constraints, Rules
 from milpbn.scores.rescore import rescore
@@ -32,6 +33,9 @@ class Claim(NamedTuple):
     bound: float
     optimal: bool
     arcs: Mapping[str, list[tuple[str, str]]]
+    #: Name of the run; empty where a result does not say.
+    run: str
+    gap: Mapping[str, Any]
 
 
 def read_claim(values: Mapping[str, Any], what: str) -> Claim:
@@ -53,6 +57,8 @@ def read_claim(values: Mapping[str, Any], what: str) -> Claim:
                 key: [(str(j), str(i)) for j, i in (values.get("proved") or {}).get(key, ())]
                 for key in ("in", "out")
             },
+            str(values.get("run") or ""),
+            dict(values.get("gap") or {}),
         )
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise InputError(f"{what} does not say what it claims in the known form ({error}).") from None
@@ -79,6 +85,30 @@ def check_same(claim: Claim, header: Claim, data: Dataset) -> None:
     for key in ("score", "constraints"):
         if getattr(header, key).to_dict() != getattr(claim, key).to_dict():
             raise InputError(f"The certificate is for another choice of {key} than the result.")
+
+
+def check_run(claim: Claim, header: Claim) -> None:
+    """Refuse a result that is not of the certificate's run, or that says more than the certificate.
+
+    It may say less: a run that was killed may leave a certificate that is a moment newer.
+
+    Raises
+    ------
+    InputError
+        In a sentence.
+    """
+    if claim.run != header.run:
+        raise InputError("The certificate is of another run than the result.")
+    for what, more in (
+        (f"the bound {claim.bound!r}", claim.bound < header.bound),
+        (f"the score {claim.objective!r}", claim.objective > header.objective),
+    ):
+        if more:
+            raise InputError(f"The result claims {what}, and its certificate less.")
+    for key, value in vars(Gap.between(claim.objective, claim.bound)).items():
+        told = claim.gap.get(key, value)
+        if (told is None) != (value is None) or (value is not None and abs(told - value) > tolerance(value)):
+            raise InputError(f"The result's gap ({key}: {told!r}) is not that of its score and bound.")
 
 
 def score_of_structure(claim: Claim, candidates: Candidates, rules: Rules, data: Dataset) -> float:

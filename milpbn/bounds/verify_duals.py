@@ -151,8 +151,8 @@ class Duals:
         used = np.flatnonzero(point)
         add_scores(self._columns, self._tables, used, point[used], scores)
         own = np.take_along_axis(scores, data.y[:, None].astype(np.int64), axis=1)
-        margins = own if self.binary else own - np.take_along_axis(scores, self._others[data.y], axis=1)
         with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+            margins = own if self.binary else own - np.take_along_axis(scores, self._others[data.y], axis=1)
             low = np.minimum(margins.min(axis=1), self.cap)
             margins = (margins - low[:, None]) / -T
             weights = np.exp(margins)

@@ -505,6 +505,35 @@ def test_a_restricted_runs_proof_under_a_free_header_is_refused(tmp_path):
     refused(write(path, certificate_header(claim), arrays), claim, data, "certificate")
 
 
+def test_any_change_of_a_certificate_or_of_what_a_result_says_of_it_is_refused(case, tmp_path):
+    """Also one that would leave a proof: a weight a little different, a deletion left out, another run's."""
+    data, result, header, arrays = case
+    path = write(tmp_path / "c.npz", header, arrays)
+    assert verify(result, path, data)
+    with np.load(path) as file:
+        sealed = dict(file)
+    for name, values in sealed.items():
+        if values.size:
+            changed = values.copy()
+            changed.flat[-1] = not changed.flat[-1] if changed.dtype == bool else changed.flat[-1] * 1.001 + 1
+            np.savez(tmp_path / "changed.npz", **{**sealed, name: changed})
+            refused(tmp_path / "changed.npz", result, data, "certificate")
+        np.savez(tmp_path / "less.npz", **{key: a for key, a in sealed.items() if key != name})
+        refused(tmp_path / "less.npz", result, data, "certificate")
+    again = proved(data, result.score, tmp_path / "again.npz")
+    assert verify(again, tmp_path / "again.npz", data)
+    refused(tmp_path / "again.npz", result, data, "another run")
+    lower = np.nextafter(result.bound, -np.inf)
+    if lower >= result.objective:
+        refused(path, replace(result, bound=lower), data, "claims the bound")
+    values = result.to_dict()
+    values["gap"]["absolute"] += 1.0
+    refused(path, values, data, "The result's gap")
+    # A certificate that is a moment newer than its result, after a kill.
+    older = replace(result, bound=result.bound + 1.0, reason="feasible")
+    assert verify(older, path, data)
+
+
 def test_files_that_are_none(case, tmp_path):
     data, result, header, arrays = case
     path = write(tmp_path / "c.npz", header, arrays)

@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 from cli_common import run, toy_rows, write_csv
 
+from milpbn.bounds.proof import save_certificate
+
 
 @pytest.fixture(scope="module")
 def proof(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -76,6 +78,10 @@ def test_what_is_not_proved_is_refused(proof: Path, tmp_path: Path) -> None:
     arrays["eta"] = 0 * arrays["eta"]
     arrays["temperature"] = arrays["temperature"] + 50
     np.savez(tmp_path / "weak.npz", **arrays)
+    refused(verified(proof, certificate=tmp_path / "weak.npz"), "was changed after it was written")
+    header = json.loads(arrays.pop("header").tobytes())
+    arrays.pop("digest")
+    save_certificate(tmp_path / "weak.npz", header, arrays)
     refused(verified(proof, certificate=tmp_path / "weak.npz"), "proves")
 
 
