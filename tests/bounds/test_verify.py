@@ -419,7 +419,7 @@ def test_false_claims_are_refused(case, tmp_path):
     for key in header:
         if key not in ("version", "class"):
             short = {k: v for k, v in header.items() if k != key}
-            refused(path, short, data, "The result")
+            refused(path, short, data, "result")
             refused(write(tmp_path / "s.npz", short, arrays), result, data, "The certificate")
     cyclic = {"X1": ["X2"], "X2": ["X1"]}
     refused(path, {**header, "structure": cyclic}, data, "cycle")
