@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from milpbn.bounds.frank_wolfe import FIRST_TEMPERATURE, INFEASIBLE, PAUSED, take_steps
 from milpbn.bounds.inequalities import Inequalities, child_limits, node_of
 from milpbn.bounds.multipliers import best_multipliers
+from milpbn.bounds.optima import Optima
 from milpbn.bounds.oracle import RELAXED as RELAXED_ORACLE
 from milpbn.bounds.oracle import heaviest_structure, oracle_of
 from milpbn.bounds.point import (
@@ -107,6 +108,8 @@ class Root:
         n = self.model.oracle.n
         self.allowed = np.ones(problem.candidates.n_sets, dtype=bool)
         self.no_edges = np.zeros((n, n), dtype=np.int64)
+        #: The parts of a tree that is brought to its end.
+        self.optima: Optima | None = None
         self.point: Point = empty_point(self.model)
         self.parallel = threads > 1 and self.point.logits.shape[0] * len(self.model.tables.sizes) > LARGE
         self.bound = np.inf
@@ -284,26 +287,17 @@ class Root:
             bounded(self.bound)
 
     def proved_arcs(self) -> dict[str, list[list[str]]]:
-        """Return the arcs [parent, child] that every optimum has (``in``) or lacks (``out``), by the deletions.
+        """Return the arcs [parent, child] that every optimum has (``in``) or lacks (``out``).
 
-        An optimum scores at least as much as the incumbent that the deletions were made by. Arcs that no
-        candidate set has are left out.
+        They follow from the deletions, and once a tree has closed all parts from those that may hold an optimum. An
+        optimum scores at least as much as the incumbent that either was made by. Arcs that no candidate set has are
+        left out.
         """
-        candidates = self.problem.candidates
-        parent, child, entry = candidates.arcs
-        names, V = candidates.names, candidates.n_variables
-        left = np.bincount(candidates.variable[self.allowed], minlength=V)
-        having = np.zeros((V, V), dtype=np.int64)
-        kept = self.allowed[entry]
-        np.add.at(having, (parent[kept], child[kept]), 1)
-        possible = np.zeros((V, V), dtype=bool)
-        possible[parent, child] = True
-        inside = np.argwhere(possible & (having == left[None, :]))
-        outside = np.argwhere(possible & (having == 0))
-        return {
-            "in": [[names[j], names[i]] for j, i in inside.tolist()],
-            "out": [[names[j], names[i]] for j, i in outside.tolist()],
-        }
+        if self.optima is not None:
+            return self.optima.arcs()
+        whole = Optima(self.problem.candidates)
+        whole.add(self.allowed, np.inf, -np.inf)
+        return whole.arcs()
 
     def _weights(self) -> Weights:
         point = self.point

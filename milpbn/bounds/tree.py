@@ -13,6 +13,7 @@ from milpbn.bounds.frontier import Frontier
 from milpbn.bounds.incumbent import Incumbent, target_of
 from milpbn.bounds.inequalities import WORTH, lower, node_of
 from milpbn.bounds.kernels import HARD
+from milpbn.bounds.optima import Optima
 from milpbn.bounds.point import (
     BEST_TEMPERATURE,
     BEST_VERTICES,
@@ -28,6 +29,7 @@ from milpbn.bounds.point import (
     score_of,
 )
 from milpbn.bounds.proof import OVERHEAD, Proof
+from milpbn.bounds.reduction import deletion_threshold
 from milpbn.bounds.root import Root
 from milpbn.bounds.space import Open, Part, Weights
 from milpbn.bounds.tighten import deletable, tighten
@@ -97,6 +99,7 @@ class Tree:
         self._lock = threading.Condition(threading.RLock())
         self._numbers = 0
         self._closed = -np.inf
+        self._optima = Optima(root.problem.candidates)
         self.known = Incumbent(root, best, found, stopping, self._lock, random_state)
         self._failure: BaseException | None = None
 
@@ -123,6 +126,8 @@ class Tree:
             if root.bound > self.target:
                 self._closed, weights = self._only_structure(part, point)
                 self._leaf(0, weights)()
+            self._optima.add(part.allowed, self._closed, self.incumbent)
+            root.optima = self._optima
             self._tell()
             return True
         opened.bound = root.bound
@@ -138,8 +143,11 @@ class Tree:
             thread.join()
         if self._failure is not None:
             raise self._failure
+        finished = not self._frontier and not self._busy
+        if finished:
+            root.optima = self._optima
         self._tell()
-        return not self._frontier and not self._busy
+        return finished
 
     def bound(self) -> float:
         """Return the bound on all structures."""
@@ -178,8 +186,9 @@ class Tree:
                     self._busy[worker] = mine.bound
                 if mine.bound <= self.target:
                     children: list[Open] = []
-                    with self._lock:
-                        self._closed = max(self._closed, mine.bound)
+                    self._close(
+                        np.unpackbits(mine.allowed, count=len(self.model.linear)).astype(bool), mine.bound
+                    )
                     finished = True
                 else:
                     children, finished = self._split(mine, point)
@@ -268,19 +277,19 @@ class Tree:
             child = None
             # Read once: were it better by the time of the deletions, these could leave a variable nothing.
             incumbent = self.incumbent
+            if self.reduce and bound >= deletion_threshold(incumbent):
+                # Closed or not: what is left of a part that holds an optimum says which arcs all optima have.
+                gone = deletable(self.model, node, point, incumbent)
+                if len(gone):
+                    half.allowed[gone] = False
+                    notes.append(self._deletion(number, own, gone))
             if bound > target_of(incumbent):
-                if self.reduce:
-                    gone = deletable(self.model, node, point, incumbent)
-                    if len(gone):
-                        half.allowed[gone] = False
-                        notes.append(self._deletion(number, own, gone))
                 child = self._open(number, half, point, multipliers, weights)
                 if child is None:
                     bound, weights = self._only_structure(half, point)
             notes.append(self._leaf(number, weights))
             if child is None:
-                with self._lock:
-                    self._closed = max(self._closed, bound)
+                self._close(half.allowed, bound)
                 continue
             child.bound = bound
             results.append(child)
@@ -290,6 +299,12 @@ class Tree:
                 for note in notes:
                     note()
         return results, True
+
+    def _close(self, allowed: NDArray[np.bool_], bound: float) -> None:
+        """Take note of a part that needs no more splits."""
+        with self._lock:
+            self._closed = max(self._closed, bound)
+            self._optima.add(allowed, bound, self.incumbent)
 
     def _node(self, part: Part, multipliers: NDArray[np.float64]) -> Node:
         """Return a part as the steps take it, bounded with the multipliers."""

@@ -123,11 +123,11 @@ def verify(
     objective = score_of_structure(claim, candidates, rules, data)
     tree = _Tree(arrays, space_of(candidates), rules)
     duals = Duals(data.merged, candidates, claim.score, rules)
-    check = _Check(claim.bound, objective, tree.space, duals, partial(is_empty, candidates, rules))
+    check = _Check(claim, objective, tree.space, duals, candidates, partial(is_empty, candidates, rules))
     bound = check.run(tree)
     if claim.optimal and not is_optimal(objective, claim.bound):
         raise InputError("The result calls its structure optimal, which its bound does not prove.")
-    _check_arcs(claim, candidates, tree)
+    _check_arcs(claim, candidates, check)
     check_run(claim, own)
     return Verification(
         objective,
@@ -141,22 +141,17 @@ def verify(
     )
 
 
-def _check_arcs(claim: Claim, candidates: Candidates, tree: _Tree) -> None:
-    """Refuse arcs that are listed as part of every optimum, or of none, and that the root's deletions do not decide."""
-    left = np.ones(candidates.n_sets, dtype=bool)
-    for _, entries in tree.deletions.get(0, ()):
-        left[entries] = False
+def _check_arcs(claim: Claim, candidates: Candidates, check: _Check) -> None:
+    """Refuse arcs that are listed as part of every optimum, or of none, and that the parts left do not decide."""
     place = {name: i for i, name in enumerate(candidates.names)}
-    for key, decided in (("in", True), ("out", False)):
+    for key, undecided in (("in", check.lacking), ("out", check.having)):
         for parent, child in claim.arcs[key]:
             if parent not in place or child not in place:
                 raise InputError(
                     f"The result speaks of the arc {parent} -> {child}, which the data have not."
                 )
-            i = place[child]
-            block = range(candidates.offsets[i], candidates.offsets[i + 1])
-            if any((place[parent] in candidates.flat[p]) != decided for p in block if left[p]):
-                every = "every optimum has" if decided else "no optimum has"
+            if undecided[place[parent], place[child]]:
+                every = "every optimum has" if key == "in" else "no optimum has"
                 raise InputError(
                     f"The result says that {every} the arc {parent} -> {child}, which the certificate does not prove."
                 )
@@ -280,19 +275,29 @@ def _total(sizes: NDArray[np.int64]) -> int:
 
 
 class _Check:
-    """The bounds of a tree's leaves and deletions, computed in blocks."""
+    """The bounds of a tree's leaves and deletions, computed in blocks.
+
+    Attributes
+    ----------
+    having, lacking : bool arrays, shape (V, V)
+        By parent and child, arcs that a structure may have, and may lack, in a leaf whose bound reaches the incumbent.
+    """
 
     def __init__(
         self,
-        bound: float,
+        claim: Claim,
         objective: float,
         space: Space,
         duals: Duals,
+        candidates: Candidates,
         is_empty: Callable[[NDArray[np.bool_]], bool],
     ) -> None:
-        self.bound, self.objective, self.space, self.duals = bound, objective, space, duals
-        self.is_empty = is_empty
-        self.limit = bound + tolerance(bound)
+        self.bound, self.objective, self.space, self.duals = claim.bound, objective, space, duals
+        self.is_empty, self.optimal = is_empty, claim.optimal
+        self._arcs = candidates.arcs if any(claim.arcs.values()) else None
+        V = candidates.n_variables
+        self.having, self.lacking = np.zeros((2, V, V), dtype=bool)
+        self.limit = claim.bound + tolerance(claim.bound)
         self._left_by = lru_cache(maxsize=4096)(partial(left_by, space))
 
     @cached_property
@@ -327,6 +332,8 @@ class _Check:
             if split is None:
                 if tree.leaves:
                     yield _Job(node, mask, edges, tree.leaves[node], None)
+                else:
+                    self._note(mask)
                 continue
             kind, a, b, inside, outside = split
             stack.append((outside, mask & self._left_by(kind, a, b, False), edges))
@@ -357,7 +364,9 @@ class _Check:
             forced = np.zeros((V, V), dtype=np.int64)
             for a, b in job.edges:
                 forced[a + 1, b + 1] = forced[b + 1, a + 1] = 1
-            limit = (self.objective if job.deleted is not None else self.limit) - constant
+            # Of an optimum's proof it is asked too which leaves may hold an optimum.
+            exact = job.deleted is not None or self.optimal
+            limit = (self.objective if exact else self.limit) - constant
             arguments = (self.space, gradient, job.mask, forced, len(job.edges))
             if job.deleted is not None:
                 entry = unproved(*arguments, job.deleted, limit)
@@ -376,4 +385,17 @@ class _Check:
                     f"not {self.bound!r} as the result claims."
                 )
             largest = max(largest, bound)
+            if not bound < self.objective:
+                self._note(job.mask)
         return largest
+
+    def _note(self, mask: NDArray[np.bool_]) -> None:
+        """Take note of the arcs that structures of a part may have, and may lack."""
+        if self._arcs is None:
+            return
+        parent, child, entry = self._arcs
+        left = mask[entry]
+        counts = np.zeros(self.having.shape, dtype=np.int64)
+        np.add.at(counts, (parent[left], child[left]), 1)
+        self.having |= counts > 0
+        self.lacking |= counts < np.bincount(self.space.variable[mask], minlength=len(counts))
