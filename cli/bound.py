@@ -127,7 +127,7 @@ def describe(result: Result) -> str:
 
 def describe_memory(dataset: Dataset, score: Score, constraints: Constraints) -> str:
     """Return a forecast of the memory that solving takes, for people."""
-    from milpbn.memory import format_bytes
+    from milpbn.memory import format_bytes, peak_memory
     from milpbn.scores.conflicts import resolve
     from milpbn.scores.forecast import solver_bytes, tables_bytes, tensor_bytes
 
@@ -136,4 +136,6 @@ def describe_memory(dataset: Dataset, score: Score, constraints: Constraints) ->
     model = format_bytes(tensor_bytes(*problem) + solver_bytes(*problem))
     if score.name == "hard-margin":
         return f"memory     {model} as a MILP"
-    return f"memory     {format_bytes(tables_bytes(*problem))} with the backend native, {model} as a MILP"
+    tables, peak = format_bytes(tables_bytes(*problem)), peak_memory()
+    whole = "" if peak is None else f" (the whole process so far: {format_bytes(peak)})"
+    return f"memory     {tables} of tables with the backend native{whole}, {model} as a MILP"

@@ -38,6 +38,7 @@ def verify(result: str, data: str, certificate: str | None, table: TableOptions)
       milpbn verify result.json table.csv --certificate proof.npz
     """
     from milpbn.bounds.verify import verify as check
+    from milpbn.network.jsonable import parse_object, read_text
     from milpbn.result import Result
 
     own = Path(result).suffix.lower() == ".npz"
@@ -45,13 +46,17 @@ def verify(result: str, data: str, certificate: str | None, table: TableOptions)
         raise InputError("RESULT is a certificate itself; leave out --certificate, or give a result.json.")
     if not own and certificate is None:
         raise InputError("Give the certificate of the run: --certificate FILE.")
-    loaded = None if own else Result.load(result)
+    values = None
+    if not own:
+        Result.load(result)  # says in a sentence what is wrong with it
+        # As it is written: a `Result` computes the gap itself.
+        values = parse_object(read_text(result, "result"))
     dataset = table.read(data).dataset("train")
-    click.echo(describe(check(loaded, certificate or result, dataset)))
+    click.echo(describe(check(values, certificate or result, dataset), arcs=not own))
 
 
-def describe(proved: Verification) -> str:
-    """Return what was proved, for people."""
+def describe(proved: Verification, *, arcs: bool) -> str:
+    """Return what was proved, for people; the arcs are those that a result lists, and a certificate lists none."""
     from milpbn.progress import show_gap, show_number
 
     gap = proved.gap
@@ -63,7 +68,7 @@ def describe(proved: Verification) -> str:
             f"gap        {show_number(gap.absolute)} nats; {show_gap(gap.relative_to_bound)} of the bound",
             f"nodes      {proved.nodes}, of them {proved.leaves} leaves",
             f"deletions  {proved.deletions} parent sets",
-            f"arcs       {proved.arcs_in} in every optimum, {proved.arcs_out} in none",
+            *([f"arcs       {proved.arcs_in} in every optimum, {proved.arcs_out} in none"] if arcs else []),
             f"seconds    {proved.seconds:.2f}",
         ]
     )

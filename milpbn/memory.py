@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from contextlib import suppress
 from pathlib import Path
 
@@ -49,3 +50,13 @@ def require_memory(needed: int, what: str, remedy: str) -> None:
             f"{what} would need {format_bytes(needed)} of memory, and {format_bytes(available)} are available; "
             f"{remedy}."
         )
+
+
+def peak_memory() -> int | None:
+    """Return the most bytes that this process had in memory so far, or None where the system does not say."""
+    try:
+        import resource
+    except ImportError:
+        return None
+    # Kilobytes, but for macOS.
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)

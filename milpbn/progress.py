@@ -145,7 +145,8 @@ def closing_block(result: Result) -> str:
         f"backend    {result.backend.version}{_threads(result.backend.threads)}",
         f"status     {status}",
         f"incumbent  {show_number(result.objective)}",
-        f"bound      {show_number(result.bound)}  ({result.bound_source})",
+        f"bound      {show_number(result.bound)}"
+        + ("" if result.bound is None else f"  ({result.bound_source})"),
         f"gap        {show_number(gap.absolute)} nats; {show_gap(gap.relative_to_bound)} of the bound, "
         f"{show_gap(gap.relative_to_incumbent)} of the incumbent{within}",
     ]

@@ -139,3 +139,15 @@ def test_bound_obeys_constraints_and_refuses_what_solve_refuses(proof: Path, tmp
         (["--output", proof / "toy.csv"], "overwrite"),
     ):
         refused(run("bound", proof / "toy.csv", "-q", *arguments), words)
+
+
+def test_verify_reads_what_the_file_says(proof: Path, tmp_path: Path) -> None:
+    known = json.loads((proof / "result.json").read_text())
+    false = {**known["gap"], "relative_to_bound": 0.5}
+    refused(verified(proof, result=changed(proof, tmp_path / "r.json", gap=false)), "The result's gap")
+    refused(verified(proof, result=changed(proof, tmp_path / "r.json", run="other")), "another run")
+    assert "in every optimum" in verified(proof).stdout
+    alone = run("verify", proof / "proof.npz", proof / "toy.csv")
+    assert alone.exit_code == 0, alone.output
+    assert "verified" in alone.stdout
+    assert "in every optimum" not in alone.stdout
