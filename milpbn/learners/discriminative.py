@@ -93,15 +93,13 @@ class DiscriminativeLearner(Learner):
     def _search(self, score: ChangingScore, control: Control, stopping: Callable[[], bool]) -> Found:
         """Search from naive Bayes, which is where `score` is."""
 
-    def fit(self, data: Dataset, control: Control = Control()) -> Learned:  # frozen
+    def _fit(self, data: Dataset, control: Control) -> Learned:
         """Search for a structure, and fit its parameters to all the data."""
         stopping = control.watch()
         return self._learn(data, self._families(data, control), control, stopping)
 
     def _families(self, data: Dataset, control: Control) -> FamilyChanges:
         """Return what scores of changes are computed from: it depends on the data and the estimation alone."""
-        # Refuses unknown values, which the kernels would take for indices.
-        self.estimation.classifier(data, Structure.naive_bayes(data.names))
         merged = data.merged
         fold = _fold_numbers(merged, control.random_state) if self.evaluation == "cv" else None
         with threads_used(control.n_jobs):
@@ -157,17 +155,17 @@ class MarginLearner(DiscriminativeLearner):
     def _criterion(self) -> Criterion:
         return Criterion(self.criterion, float(self.gamma))
 
-    def fit(self, data: Dataset, control: Control = Control()) -> Learned:  # frozen
+    def _fit(self, data: Dataset, control: Control) -> Learned:
         """Choose gamma if it is to be chosen, by accuracy, the smaller one of equals; then search."""
         if self.gamma != "cv":
-            learned = super().fit(data, control)
+            learned = super()._fit(data, control)
             return replace(learned, details={"gamma": self.gamma, **learned.details})
         left = control.clock()
         rates = self._rates(data, control)
         gamma = max(rates, key=lambda g: (round(rates[g], 12), -g), default=gamma_from_p(DEFAULT_P))
         if not rates:
             control.report(f"there was no time to choose gamma; it is {gamma:g}")
-        learned = replace(self, gamma=gamma).fit(data, left())
+        learned = replace(self, gamma=gamma)._fit(data, left())
         chosen = {"gamma_rates": {str(g): rate for g, rate in rates.items()}}
         return replace(learned, details={**learned.details, **chosen})
 
@@ -177,7 +175,6 @@ class MarginLearner(DiscriminativeLearner):
         Under a time limit the folds count that all gammas were tried on, each for as long, if any search got anywhere;
         without such a fold the answer is empty.
         """
-        self.estimation.classifier(data, Structure.naive_bayes(data.names))  # refuses unknown values
         merged = data.merged
         folds = stratified_folds(merged.y, _n_folds(merged), control.random_state)
         limit = None if control.time_limit is None else SELECTION_SHARE * control.time_limit

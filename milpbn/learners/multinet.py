@@ -81,7 +81,7 @@ class MultinetLearner(ForestOptions, Learner):
 
     smoothing: float = setting(1.0, "Laplace constant of the parameters.")
 
-    def fit(self, data: Dataset, control: Control = Control()) -> Learned:  # frozen
+    def _fit(self, data: Dataset, control: Control) -> Learned:
         """Learn the networks; the structure is None, the details hold the edges of every class.
 
         Raises

@@ -106,7 +106,7 @@ class Svm(Learner):
             if value is not None and not SMALLEST <= value <= 1 / SMALLEST:
                 raise InputError(f"{name} must lie between {SMALLEST:g} and {1 / SMALLEST:g}, got {value}.")
 
-    def fit(self, data: Dataset, control: Control = Control()) -> Learned:
+    def _fit(self, data: Dataset, control: Control) -> Learned:
         """Choose the parameters and fit on all rows.
 
         Raises

@@ -20,6 +20,7 @@ import milpbn
 from milpbn.cli.app import app
 from milpbn.cli.learn import LearnGroup
 from milpbn.cli.learners import learner_options, option_name
+from milpbn.data import Dataset
 from milpbn.learners.base import Control, Learned, Learner, setting
 from milpbn.learners.registry import LEARNERS, get_learner
 from milpbn.network import load_classifier, read_structure
@@ -68,7 +69,7 @@ def test_options_take_the_types_of_the_fields() -> None:
         flag: bool = setting(True, "A flag.")
         word: str = setting("a", "A word.", choices=("a", "b"))
 
-        def fit(self, data: object, control: Control | None = None) -> Learned:
+        def _fit(self, data: Dataset, control: Control) -> Learned:
             raise NotImplementedError
 
     seen: dict[str, object] = {}

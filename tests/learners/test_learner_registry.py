@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
-from dataclasses import fields, is_dataclass
+from dataclasses import fields, is_dataclass, replace
+from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from running import random_data
 
+from milpbn.data import read_table
+from milpbn.data.dataset import UNKNOWN
 from milpbn.errors import InputError
 from milpbn.learners.base import Control, Learner
 from milpbn.learners.closed_form import ClosedForm
@@ -34,6 +38,24 @@ def test_learners_are_described(name: str) -> None:
 def test_unknown_names_are_refused() -> None:
     with pytest.raises(InputError, match="naive-bayes"):
         get_learner("naive bayes")
+
+
+@pytest.mark.parametrize("name", LEARNERS)
+def test_data_that_nothing_can_be_learnt_from_are_refused(name: str) -> None:
+    """In a sentence, before anything is computed; the codes of features and of classes are looked at alike."""
+    data = random_data(4, n_features=3, n_samples=30)
+    cases: list[tuple[Any, str]] = [
+        (read_table(pd.DataFrame({"a": [0, 1], "class": [0, 1]})), "A Dataset is needed, got a Table"),
+        (data.take(np.arange(0)), "have no rows"),
+        (replace(data, variables=data.variables[-1:], codes=data.codes[:, -1:]), "have no features"),
+    ]
+    for column in (1, -1):
+        codes = data.codes.copy()
+        codes[3, column] = UNKNOWN
+        cases.append((replace(data, codes=codes), f"Column '{data.names[column]}' of the training data"))
+    for bad, part in cases:
+        with pytest.raises(InputError, match=part):
+            get_learner(name)().fit(bad)
 
 
 @pytest.mark.parametrize("name", CLOSED_FORM)
