@@ -8,6 +8,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from dataclasses import dataclass, fields
 from pathlib import Path
 
@@ -252,6 +253,35 @@ def test_a_signal_keeps_what_there_is(shop: Path, tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert "stopped by: user" in done.stdout
     assert json.loads((tmp_path / "s.json").read_text())["details"]["changes"] == 1
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="POSIX signals")
+def test_ctrl_c_ends_a_fit_of_another_library(tmp_path: Path) -> None:
+    """A terminal sends the signal to all processes of the group, those that fit among them."""
+    rng = np.random.default_rng(0)
+    rows = rng.integers(0, 3, (8000, 40)).astype(str).tolist()
+    write_csv(tmp_path / "large.csv", rows, ",".join([*(f"x{i}" for i in range(39)), "class"]))
+    arguments = ["learn", "svm", str(tmp_path / "large.csv"), "--sigma", "1", "--cost", "32"]
+    code = f"import sys\nsys.argv = ['milpbn', *{arguments!r}]\nfrom milpbn.cli import main\nmain()"
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with subprocess.Popen(
+        [sys.executable, "-P", "-c", code], **pipes, text=True, start_new_session=True
+    ) as process:
+        try:
+            assert process.stderr is not None
+            while "fitting" not in process.stderr.readline():
+                assert process.poll() is None
+            time.sleep(1.0)
+            os.killpg(process.pid, signal.SIGINT)
+            begun = time.monotonic()
+            stdout, stderr = process.communicate(timeout=60)
+            assert time.monotonic() - begun < 10
+        finally:
+            if process.poll() is None:
+                os.killpg(process.pid, signal.SIGKILL)
+    assert process.returncode == 0, stderr
+    assert "stopped by: user" in stdout
+    assert "stopped_early True" in stdout
 
 
 GRADIENT = ("--epochs", "2", "--batch-size", "20", "-q")
