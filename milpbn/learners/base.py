@@ -25,7 +25,8 @@ class Control:
     random_state : int
         Seed of everything random.
     time_limit : float or None
-        Wall-clock seconds; a learner that runs out of them returns the best it has.
+        Wall-clock seconds; a learner that runs out of them returns the best it has, and says so in its details by
+        ``stopped_early``, or raises NoIncumbentError where there is nothing yet.
     n_jobs : int
         Threads that may be used.
     report : callable

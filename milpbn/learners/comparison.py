@@ -156,7 +156,7 @@ def compare(
             else:
                 learned = get_learner(name)(**own).fit(train, control)
                 predictor, structure, details = learned.predictor, learned.structure, dict(learned.details)
-                stopped = bool(details.get("stopped_early")) or details.get("stopped") == "early"
+                stopped = bool(details.get("stopped_early"))
         except Exception as error:
             note = str(error)
             if not isinstance(error, MilpbnError):

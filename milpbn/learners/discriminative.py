@@ -161,16 +161,19 @@ class MarginLearner(DiscriminativeLearner):
             learned = super()._fit(data, control)
             return replace(learned, details={"gamma": self.gamma, **learned.details})
         left = control.clock()
-        rates = self._rates(data, control)
+        rates, hurried = self._rates(data, control)
         gamma = max(rates, key=lambda g: (round(rates[g], 12), -g), default=gamma_from_p(DEFAULT_P))
         if not rates:
             control.report(f"there was no time to choose gamma; it is {gamma:g}")
         learned = replace(self, gamma=gamma)._fit(data, left())
-        chosen = {"gamma_rates": {str(g): rate for g, rate in rates.items()}}
+        chosen: dict[str, Any] = {"gamma_rates": {str(g): rate for g, rate in rates.items()}}
+        chosen["stopped_early"] = hurried or learned.details["stopped_early"]
         return replace(learned, details={**learned.details, **chosen})
 
-    def _rates(self, data: Dataset, control: Control) -> dict[float, float]:
+    def _rates(self, data: Dataset, control: Control) -> tuple[dict[float, float], bool]:
         """Return for every gamma of the grid the cross-validated share of samples classified correctly.
+
+        And whether time or the user ended any of the searches for that.
 
         Under a time limit the folds count that all gammas were tried on, each for as long, if any search got anywhere;
         without such a fold the answer is empty.
@@ -184,38 +187,43 @@ class MarginLearner(DiscriminativeLearner):
             trial = replace(selection, time_limit=limit / (len(GAMMA_GRID) * len(folds)))
         stopping = selection.watch()
         right = np.zeros(len(GAMMA_GRID))
-        tried = 0.0
+        tried, hurried = 0.0, False
         for train, held_out in folds:
             test = merged.take(held_out)
-            hits = self._hits(merged.take(train), test, trial, stopping)
-            if hits is None:
+            found = self._hits(merged.take(train), test, trial, stopping)
+            if found is None:
+                hurried = True
                 break
-            right += hits
+            right += found[0]
+            hurried = hurried or found[1]
             tried += float(test.weights.sum())
         rates = dict(zip(GAMMA_GRID, (right / tried).tolist(), strict=True)) if tried else {}
         for gamma, rate in rates.items():
             control.report(f"gamma = {gamma:g}: accuracy {100 * rate:.2f} % in cross-validation")
-        return rates
+        return rates, hurried
 
     def _hits(
         self, data: Dataset, test: Dataset, trial: Control, stopping: Callable[[], bool]
-    ) -> list[float] | None:
+    ) -> tuple[list[float], bool] | None:
         """Return for every gamma of the grid the weight of the test rows classified correctly, learnt from `data`.
 
+        And whether a search was stopped.
         None if there was no time for all, or for any search to get anywhere.
         """
         if stopping():
             return None
         families = self._families(data, trial)
-        hits, searched = [], False
+        hits, searched, hurried = [], False, False
         for gamma in GAMMA_GRID:
             if stopping():
                 return None
             learned = replace(self, gamma=gamma)._learn(data, families, trial, trial.watch())
             right = learned.predictor.predict(test) == np.array(learned.predictor.classes)[test.y]
             hits.append(float(test.weights[right].sum()))
-            searched = searched or learned.details["arcs"] > 0 or not learned.details["stopped_early"]
-        return hits if searched else None
+            stopped = learned.details["stopped_early"]
+            hurried = hurried or stopped
+            searched = searched or learned.details["arcs"] > 0 or not stopped
+        return (hits, hurried) if searched else None
 
 
 def _n_folds(data: Dataset) -> int:

@@ -74,8 +74,10 @@ def test_no_other_score_stands_in_for_the_first(split, monkeypatch):
 
 
 def test_early_stops_are_told(split):
-    rows = list(compare(*split, ("hill-climbing", "tan"), control=Control(time_limit=1e-9)))
-    assert [row.stopped_early for row in rows] == [True, False]
+    rows = list(
+        compare(*split, ("hill-climbing", "tan", "differentiable-tan"), control=Control(time_limit=1e-9))
+    )
+    assert [row.stopped_early for row in rows] == [True, False, True]
     assert "time limit" in rows[0].note
     assert rows[0].details["changes"] == 0
 
