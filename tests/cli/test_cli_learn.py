@@ -125,6 +125,7 @@ def test_structure_and_classifier_files(shop: Path, tmp_path: Path) -> None:
     assert document["gap"] is None
     assert f"training   {100 * document['accuracy']['training']:.2f} %" in done.stdout
     assert f"structure  {len(structure.arcs)} arcs" in done.stdout
+    assert "gap        unknown; --bound result.json, from milpbn solve" in done.stdout
     solved = run("solve", shop / "toy.csv", *QUICK, "--start", tmp_path / "s.json", "-q")
     assert solved.exit_code == 0, solved.output
 
@@ -158,6 +159,16 @@ def test_bounds_of_other_data_are_refused_before_learning(shop: Path, tmp_path: 
     assert done.exit_code == 2
     assert "other data" in done.stderr
     assert not (tmp_path / "s.json").exists()
+
+
+def test_the_bound_of_a_subset_is_refused_as_that(shop: Path, tmp_path: Path) -> None:
+    solved = run("solve", shop / "toy.csv", *QUICK, "-q", "--subset", "20", "--output", tmp_path / "sub.json")
+    assert solved.exit_code == 0, solved.output
+    done = run("learn", "tan", shop / "toy.csv", "--bound", tmp_path / "sub.json")
+    assert done.exit_code == 2
+    assert "representative samples" in done.stderr
+    assert "without --subset" in done.stderr
+    assert "longer" not in done.stderr
 
 
 @pytest.mark.parametrize("name", ["multinet", "svm"])
@@ -361,6 +372,10 @@ def test_a_pseudo_tan_is_kept_and_used(tmp_path: Path, monkeypatch: pytest.Monke
     described = run("info", "l.json")
     assert described.exit_code == 0
     assert "structure = pseudo-all" in described.output
+    assert json.loads((tmp_path / "l.json").read_text())["structure"] is None
+    started = run("solve", "toy.csv", "--start", "l.json", "-q")
+    assert started.exit_code == 2
+    assert "a pseudo-TAN with a cycle" in started.stderr
 
 
 def test_info_of_what_a_learner_wrote(tmp_path: Path) -> None:
