@@ -15,6 +15,9 @@ from milpbn.cli.types import COUNT, NAMES, NUMBER
 from milpbn.errors import InputError, NoIncumbentError
 from milpbn.learners.registry import get_learner
 
+#: Share of the rows to test on, where nothing else says which.
+TEST_SHARE = 0.3
+
 
 @option_group(
     "Run",
@@ -25,6 +28,7 @@ from milpbn.learners.registry import get_learner
         help="What to compare: scores, solved exactly, and learners (milpbn learn); by default "
         "sm,sbm,differentiable-tan,tan,naive-bayes. The first score is what gaps are stated for.",
     ),
+    option("--also", type=NAMES, help="What to compare beside these, such as svm,tan-omi-mm."),
     option(
         "--set",
         "settings",
@@ -35,9 +39,7 @@ from milpbn.learners.registry import get_learner
     option(
         "--test-share",
         type=NUMBER,
-        default=0.3,
-        show_default=True,
-        help="Share of the rows to test on, where the data have no split of their own; 0: none.",
+        help="Share of the rows to test on, where the data have no split of their own; default 0.3. 0: none.",
     ),
     option("--time-limit", type=NUMBER, metavar="SECONDS", help="For every learner; default 60."),
     option(*SEED, "seed", type=COUNT, default=0, show_default=True, help="Random seed."),
@@ -47,8 +49,9 @@ from milpbn.learners.registry import get_learner
 )
 def run_options(
     learners: tuple[str, ...] | None,
+    also: tuple[str, ...] | None,
     settings: tuple[str, ...],
-    test_share: float,
+    test_share: float | None,
     time_limit: float | None,
     seed: int,
     threads: int | None,
@@ -56,10 +59,11 @@ def run_options(
     quiet: bool,
 ) -> dict[str, Any]:
     """Gather the options of the run."""
-    if not 0 <= test_share < 1:
+    if test_share is not None and not 0 <= test_share < 1:
         raise InputError(f"--test-share must be at least 0 and less than 1, got {test_share}.")
     return {
         "learners": learners,
+        "also": also or (),
         "settings": settings,
         "test_share": test_share,
         "time_limit": 60.0 if time_limit is None else time_limit,
@@ -78,12 +82,14 @@ def run_options(
 def compare(data: str, table: TableOptions, score: ScoreOptions, run: dict[str, Any]) -> None:
     """Run exact searches and other learners on one split of DATA, and show accuracy, score, gap and time.
 
-    The scores of all structures, and their gaps, are those of the first score among the learners, with its
-    gamma, smoothing, max_parents and class parents.
+    The scores of all structures, and their gaps, are those of the first score among the learners whose search
+    has a bound, with its gamma, smoothing, max_parents and class parents. Options of the score are for all the
+    exact searches; gamma for those of sm and sbm.
 
     \b
     Example:
       milpbn compare table.csv --target class --time-limit 60
+      milpbn compare table.csv --also svm,tan-mm
       milpbn compare table.csv --learners sm,tan-omi-mm,svm --p 0.9
       milpbn compare table.csv --learners sm,tan --set tan.smoothing=0.1
     """
@@ -94,13 +100,13 @@ def compare(data: str, table: TableOptions, score: ScoreOptions, run: dict[str, 
     from milpbn import interrupts
     from milpbn.cli.solve import show_notes
     from milpbn.learners.base import Control
-    from milpbn.learners.comparison import DEFAULT, check_names, show
+    from milpbn.learners.comparison import DEFAULT, check_names, exact_scores, show
     from milpbn.learners.comparison import compare as run_all
     from milpbn.options import Options
     from milpbn.progress import show_gap
     from milpbn.scores.spec import MARGIN_SCORES
 
-    names = tuple(dict.fromkeys(run["learners"] or DEFAULT))
+    names = tuple(dict.fromkeys((*(run["learners"] or DEFAULT), *run["also"])))
     options = _settings(run["settings"])
     check_names(names, options)
     if score.given and not set(names) & set(MARGIN_SCORES):
@@ -108,6 +114,7 @@ def compare(data: str, table: TableOptions, score: ScoreOptions, run: dict[str, 
             f"Options of the score go with an exact search, and --learners names none of {', '.join(MARGIN_SCORES)}; "
             "leave them out."
         )
+    exact_scores(names, score.given)
     outputs, inputs = {"--output": run["output"]}, [data]
     for name, own in options.items():
         own_outputs, own_inputs = files_of(get_learner(name), own)
@@ -163,11 +170,17 @@ def _settings(words: tuple[str, ...]) -> dict[str, dict[str, Any]]:
     return {learner: read_options(get_learner(learner), own) for learner, own in pairs.items()}
 
 
-def _split(table: TableOptions, data: str, share: float, seed: int) -> tuple[Any, Any]:
+def _split(table: TableOptions, data: str, share: float | None, seed: int) -> tuple[Any, Any]:
     """Return training and test rows: the data's own split, or a random one, stratified by class."""
     from milpbn.data.folds import validation_split
 
     source = table.read(data)
+    if share is not None and source.test_indices.size:
+        raise InputError(
+            f"The data {data!r} have {source.test_indices.size} test rows of their own, so that --test-share has no "
+            "part in it; leave it out, or split all rows anew with --split all."
+        )
+    share = TEST_SHARE if share is None else share
     if source.test_indices.size or share == 0:
         train = source.dataset("train")
         test = source.encode(train.variables, "test") if source.test_indices.size else None
@@ -180,16 +193,17 @@ def _split(table: TableOptions, data: str, share: float, seed: int) -> tuple[Any
 def _write(path: str, train: Any, test: Any, rows: Any, score: ScoreOptions, run: dict[str, Any]) -> None:
     from milpbn import __version__
     from milpbn.atomic import atomic_write_text
+    from milpbn.learners.comparison import reference_row
     from milpbn.network.jsonable import dump_json, json_safe
     from milpbn.result import DataSummary
-    from milpbn.scores.spec import MARGIN_SCORES
 
+    reference = reference_row(rows)
     document = {
         "version": __version__,
         "data": vars(DataSummary.of(train)),
         "test_samples": 0 if test is None else test.n_samples,
         "score": dict(score.given),
-        "reference": next((row.name for row in rows if row.name in MARGIN_SCORES), None),
+        "reference": None if reference is None else reference.name,
         "time_limit": run["time_limit"],
         "seed": run["seed"],
         "rows": [row.to_dict() for row in rows],

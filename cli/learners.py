@@ -48,7 +48,7 @@ def read_options(learner: type[Any], words: Sequence[tuple[str, str]]) -> dict[s
     learner : type
         The learner's class.
     words : sequence of pairs of str
-        Names as on the command line, without the dashes, and values; of a flag yes or no.
+        Names as on the command line, without the dashes in front, or as in Python, and values; of a flag yes or no.
 
     Raises
     ------
@@ -63,7 +63,7 @@ def read_options(learner: type[Any], words: Sequence[tuple[str, str]]) -> dict[s
 
     flags = {name for p in gather.params if getattr(p, "is_flag", False) for name in p.opts}
     arguments = []
-    for name, value in words:
+    for name, value in ((name.rstrip("_").replace("_", "-"), value) for name, value in words):
         if f"--{name}" not in flags:
             arguments += [f"--{name}", value]
         elif value in ("yes", "no"):

@@ -104,7 +104,9 @@ def aicc_forest(
         )
         above, optimal = _by_milp(data, above, allowed, root, control, started, conditional=conditional)
     value = rescore(data, forest_structure(data, above, conditional=conditional), Score(name="aicc"))
-    return above, {"edges": int(np.count_nonzero(above >= 0)), "aicc": value, "optimal": optimal}
+    edges = int(np.count_nonzero(above >= 0))
+    # Nothing but a limit, or the user, ends the MILP without a proof.
+    return above, {"edges": edges, "aicc": value, "optimal": optimal, "stopped_early": not optimal}
 
 
 def search_prices(terms: EdgeTerms, base: int, curve: AiccCurve, root: int) -> Priced:

@@ -40,6 +40,11 @@ class Suboptimality:
 
 def check_bound(data: Dataset, result: Result, where: str) -> float:
     """Return the bound of a result of the same data; see `suboptimality`."""
+    if result.subset is not None:
+        raise InputError(
+            f"The result {where} is of a search over {result.subset['samples']} representative samples: its bound is "
+            "one on their score, not on that of all data; solve without --subset (subset)."
+        )
     if result.bound is None:
         raise InputError(f"The result {where} holds no bound; solve again, for longer.")
     if data.sha256 != result.data.sha256:

@@ -12,6 +12,7 @@ from milpbn.checks import convert_fields
 from milpbn.data.dataset import Dataset
 from milpbn.errors import InputError
 from milpbn.network.classifier import Predictor
+from milpbn.network.cpt import require_states
 from milpbn.network.structure import Structure
 
 
@@ -24,7 +25,8 @@ class Control:
     random_state : int
         Seed of everything random.
     time_limit : float or None
-        Wall-clock seconds; a learner that runs out of them returns the best it has.
+        Wall-clock seconds; a learner that runs out of them returns the best it has, and says so in its details by
+        ``stopped_early``, or raises NoIncumbentError where there is nothing yet.
     n_jobs : int
         Threads that may be used.
     report : callable
@@ -107,15 +109,35 @@ class Learner(ABC):
     def __post_init__(self) -> None:
         convert_fields(self)
 
-    @abstractmethod
-    def fit(self, data: Dataset, control: Control = Control()) -> Learned:
-        """Learn from training data without unknown values.
+    def fit(self, data: Dataset, control: Control = Control()) -> Learned:  # frozen
+        """Learn from training data.
+
+        Parameters
+        ----------
+        data : Dataset
+            At least one row and one feature; every value has a state.
+        control : Control
+            How to run.
 
         Raises
         ------
         InputError
             If the data or the options do not fit the method.
+        NoIncumbentError
+            If there was no time for anything that could be returned.
         """
+        require_states(data)
+        for count, what in ((data.n_samples, "rows"), (data.n_features, "features")):
+            if count == 0:
+                raise InputError(
+                    f"The training data {data.name!r} have no {what}; there is nothing to learn from."
+                )
+        self.check()
+        return self._fit(data, control)
+
+    @abstractmethod
+    def _fit(self, data: Dataset, control: Control) -> Learned:
+        """Learn from data that `fit` has looked at; see there."""
 
     def check(self) -> None:
         """Refuse options that the learner cannot run with, whatever the data.

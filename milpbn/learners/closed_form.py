@@ -36,8 +36,8 @@ class ClosedForm(Learner):
     def search(self, data: Dataset, control: Control) -> Found:
         """Return a structure over the data's variables, and details of the search (JSON values)."""
 
-    def fit(self, data: Dataset, control: Control = Control()) -> Learned:  # frozen
-        """Learn structure and parameters; see `Learner.fit`."""
+    def _fit(self, data: Dataset, control: Control) -> Learned:
+        """Learn structure and parameters."""
         check_data(data, self.smoothing)
         structure, details = self.search(data, control)
         options = {f.name: getattr(self, f.name) for f in fields(self)}

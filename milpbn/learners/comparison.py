@@ -19,6 +19,8 @@ from milpbn.scores.spec import MARGIN_SCORES, Score
 
 #: What is compared unless somebody names other learners.
 DEFAULT = ("sm", "sbm", "differentiable-tan", "tan", "naive-bayes")
+#: Attributes of `Score` that some scores only have, and which those are.
+OF_SOME = {"p": ("sm", "sbm"), "gamma": ("sm", "sbm")}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -98,6 +100,36 @@ def check_names(names: Sequence[str], options: Mapping[str, Mapping[str, Any]] |
         require_used(learner, own)
 
 
+def exact_scores(names: Sequence[str], attributes: Mapping[str, Any]) -> dict[str, Score]:
+    """Return the scores among some names, each with those of the attributes that it has.
+
+    Raises
+    ------
+    InputError
+        If an attribute is out of range, or none of the scores has it.
+    """
+    exact = [name for name in names if name in MARGIN_SCORES]
+    for key, those in OF_SOME.items():
+        if key in attributes and not set(those) & set(exact):
+            raise InputError(
+                f"{key} belongs to the scores {' and '.join(those)}, and neither is compared; leave it out."
+            )
+    return {
+        name: Score(
+            name=name,
+            **{key: value for key, value in attributes.items() if name in OF_SOME.get(key, MARGIN_SCORES)},
+        )
+        for name in exact
+    }
+
+
+def reference_row(rows: Sequence[Row]) -> Row | None:
+    """Return the row of the exact search that scores and gaps are of; None if none had a bound."""
+    return next(
+        (row for row in rows if row.name in MARGIN_SCORES and row.details.get("bound") is not None), None
+    )
+
+
 def compare(
     train: Dataset,
     test: Dataset | None,
@@ -109,8 +141,8 @@ def compare(
 ) -> Iterator[Row]:
     """Learn with one method after the other, and yield its figures as soon as they are there.
 
-    The first score among the names is the reference: its exact search comes first, and its bound is what the gaps
-    are to. There is no other one: if that search fails, there are no gaps.
+    The exact searches come first. The first of them that has a bound is the reference: all scores are its own, and
+    the gaps are to its bound (`reference_row` says which it was).
 
     Parameters
     ----------
@@ -121,7 +153,7 @@ def compare(
     names : sequence of str
         Scores, solved exactly, and learners.
     score : mapping, optional
-        Attributes of `Score` for the exact searches, but for its name.
+        Attributes of `Score` for the exact searches, but for its name; see `exact_scores`.
     options : mapping of mappings, optional
         By learner, its options where they are not to be its defaults.
     control : Control
@@ -136,8 +168,8 @@ def compare(
     for own in (options or {}).values():
         if own.get("smoothing") is not None:
             check_data(train, own["smoothing"])
-    exact = [name for name in names if name in MARGIN_SCORES]
-    reference: Result | None = None
+    exact = exact_scores(names, score or {})
+    reference: tuple[str, Result] | None = None
     for name in [*exact, *(name for name in names if name not in exact)]:
         if control.interrupted():
             return
@@ -146,17 +178,17 @@ def compare(
         own = (options or {}).get(name, {})
         try:
             if name in exact:
-                result = _solve(train, Score(**{**(score or {}), "name": name}), control)
-                if name == exact[0]:
-                    reference = result
-                predictor: Predictor | None = result.classifier
+                result = _solve(train, exact[name], control)
+                if reference is None and result.bound is not None:
+                    reference = name, result
+                predictor: Predictor | None = result.classifier  # None: nothing was found in time
                 structure, stopped = result.structure, False
                 values = result.to_dict()
                 details = {key: values[key] for key in ("score", "objective", "bound", "status")}
             else:
                 learned = get_learner(name)(**own).fit(train, control)
                 predictor, structure, details = learned.predictor, learned.structure, dict(learned.details)
-                stopped = bool(details.get("stopped_early")) or details.get("stopped") == "early"
+                stopped = bool(details.get("stopped_early"))
         except Exception as error:
             note = str(error)
             if not isinstance(error, MilpbnError):
@@ -165,13 +197,15 @@ def compare(
             continue
         seconds = time.monotonic() - begun
         if predictor is None:
-            yield Row(name=name, seconds=seconds, note="nothing was found in time", options=own)
+            yield Row(
+                name=name, seconds=seconds, note="nothing was found in time", options=own, details=details
+            )
             continue
         value, gap, notes = None, Gap(None, None, None), ["stopped by the time limit"] if stopped else []
         if structure is None:
             notes.append("no acyclic graph over the variables, so no score")
-        elif reference is not None and reference.bound is not None:
-            found = suboptimality(train, structure, reference, f"of {exact[0]}")
+        elif reference is not None:
+            found = suboptimality(train, structure, reference[1], f"of {reference[0]}")
             value, gap = found.score, found.gap or gap
             notes += [found.reason] if found.reason else []
         yield Row(
@@ -227,8 +261,13 @@ def show(rows: Sequence[Row], show_gap: Callable[[float | None], str]) -> str:
         )
         for line in lines
     ]
-    solved = next((row for row in rows if row.name in MARGIN_SCORES), None)
-    if solved is not None and solved.details.get("bound") is not None:
+    solved = reference_row(rows)
+    if solved is None:
+        why = "no exact search came to a bound"
+        if not any(row.name in MARGIN_SCORES for row in rows):
+            why = f"they need an exact search; name a score ({', '.join(MARGIN_SCORES)}) among the learners"
+        out.append(f"no score and no gap: {why}")
+    else:
         score = solved.details["score"]
         own = [
             f"{key} {score[key]:g}" for key in ("gamma", "max_parents", "smoothing") if score[key] is not None

@@ -94,7 +94,12 @@ def problem_of(data: Dataset, score: Score, control: Control) -> Problem:
         If there are too many candidate sets for the machine's memory.
     """
     deadline = None if control.time_limit is None else time.monotonic() + control.time_limit
-    return build_problem(data, score, for_milp=False, deadline=deadline)
+    control.report(
+        f"scoring the parent sets of {data.n_variables} variables, max_parents {score.max_parents}"
+    )
+    problem = build_problem(data, score, for_milp=False, deadline=deadline)
+    control.report(f"{problem.candidates.n_sets} parent sets are scored")
+    return problem
 
 
 def choose_max_parents(

@@ -93,15 +93,13 @@ class DiscriminativeLearner(Learner):
     def _search(self, score: ChangingScore, control: Control, stopping: Callable[[], bool]) -> Found:
         """Search from naive Bayes, which is where `score` is."""
 
-    def fit(self, data: Dataset, control: Control = Control()) -> Learned:  # frozen
+    def _fit(self, data: Dataset, control: Control) -> Learned:
         """Search for a structure, and fit its parameters to all the data."""
         stopping = control.watch()
         return self._learn(data, self._families(data, control), control, stopping)
 
     def _families(self, data: Dataset, control: Control) -> FamilyChanges:
         """Return what scores of changes are computed from: it depends on the data and the estimation alone."""
-        # Refuses unknown values, which the kernels would take for indices.
-        self.estimation.classifier(data, Structure.naive_bayes(data.names))
         merged = data.merged
         fold = _fold_numbers(merged, control.random_state) if self.evaluation == "cv" else None
         with threads_used(control.n_jobs):
@@ -157,27 +155,29 @@ class MarginLearner(DiscriminativeLearner):
     def _criterion(self) -> Criterion:
         return Criterion(self.criterion, float(self.gamma))
 
-    def fit(self, data: Dataset, control: Control = Control()) -> Learned:  # frozen
+    def _fit(self, data: Dataset, control: Control) -> Learned:
         """Choose gamma if it is to be chosen, by accuracy, the smaller one of equals; then search."""
         if self.gamma != "cv":
-            learned = super().fit(data, control)
+            learned = super()._fit(data, control)
             return replace(learned, details={"gamma": self.gamma, **learned.details})
         left = control.clock()
-        rates = self._rates(data, control)
+        rates, hurried = self._rates(data, control)
         gamma = max(rates, key=lambda g: (round(rates[g], 12), -g), default=gamma_from_p(DEFAULT_P))
         if not rates:
             control.report(f"there was no time to choose gamma; it is {gamma:g}")
-        learned = replace(self, gamma=gamma).fit(data, left())
-        chosen = {"gamma_rates": {str(g): rate for g, rate in rates.items()}}
+        learned = replace(self, gamma=gamma)._fit(data, left())
+        chosen: dict[str, Any] = {"gamma_rates": {str(g): rate for g, rate in rates.items()}}
+        chosen["stopped_early"] = hurried or learned.details["stopped_early"]
         return replace(learned, details={**learned.details, **chosen})
 
-    def _rates(self, data: Dataset, control: Control) -> dict[float, float]:
+    def _rates(self, data: Dataset, control: Control) -> tuple[dict[float, float], bool]:
         """Return for every gamma of the grid the cross-validated share of samples classified correctly.
+
+        And whether time or the user ended any of the searches for that.
 
         Under a time limit the folds count that all gammas were tried on, each for as long, if any search got anywhere;
         without such a fold the answer is empty.
         """
-        self.estimation.classifier(data, Structure.naive_bayes(data.names))  # refuses unknown values
         merged = data.merged
         folds = stratified_folds(merged.y, _n_folds(merged), control.random_state)
         limit = None if control.time_limit is None else SELECTION_SHARE * control.time_limit
@@ -187,38 +187,43 @@ class MarginLearner(DiscriminativeLearner):
             trial = replace(selection, time_limit=limit / (len(GAMMA_GRID) * len(folds)))
         stopping = selection.watch()
         right = np.zeros(len(GAMMA_GRID))
-        tried = 0.0
+        tried, hurried = 0.0, False
         for train, held_out in folds:
             test = merged.take(held_out)
-            hits = self._hits(merged.take(train), test, trial, stopping)
-            if hits is None:
+            found = self._hits(merged.take(train), test, trial, stopping)
+            if found is None:
+                hurried = True
                 break
-            right += hits
+            right += found[0]
+            hurried = hurried or found[1]
             tried += float(test.weights.sum())
         rates = dict(zip(GAMMA_GRID, (right / tried).tolist(), strict=True)) if tried else {}
         for gamma, rate in rates.items():
             control.report(f"gamma = {gamma:g}: accuracy {100 * rate:.2f} % in cross-validation")
-        return rates
+        return rates, hurried
 
     def _hits(
         self, data: Dataset, test: Dataset, trial: Control, stopping: Callable[[], bool]
-    ) -> list[float] | None:
+    ) -> tuple[list[float], bool] | None:
         """Return for every gamma of the grid the weight of the test rows classified correctly, learnt from `data`.
 
+        And whether a search was stopped.
         None if there was no time for all, or for any search to get anywhere.
         """
         if stopping():
             return None
         families = self._families(data, trial)
-        hits, searched = [], False
+        hits, searched, hurried = [], False, False
         for gamma in GAMMA_GRID:
             if stopping():
                 return None
             learned = replace(self, gamma=gamma)._learn(data, families, trial, trial.watch())
             right = learned.predictor.predict(test) == np.array(learned.predictor.classes)[test.y]
             hits.append(float(test.weights[right].sum()))
-            searched = searched or learned.details["arcs"] > 0 or not learned.details["stopped_early"]
-        return hits if searched else None
+            stopped = learned.details["stopped_early"]
+            hurried = hurried or stopped
+            searched = searched or learned.details["arcs"] > 0 or not stopped
+        return (hits, hurried) if searched else None
 
 
 def _n_folds(data: Dataset) -> int:

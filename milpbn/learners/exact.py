@@ -48,4 +48,5 @@ class Exact(Decomposable):
             "bound": result.bound,
             "optimal": result.optimal,
             "limit": result.limit,
+            "stopped_early": result.limit is not None,
         }

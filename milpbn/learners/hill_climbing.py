@@ -248,7 +248,7 @@ class HillClimbing(Decomposable):
             found, steps = climb(
                 climber, tabu=self.tabu, patience=self.patience, stopping=stopping, report=control.report
             )
-            stopped = stopping()
+            stopped = stopped or stopping()
             return found
 
         most, chosen = choose_max_parents(

@@ -81,7 +81,7 @@ class MultinetLearner(ForestOptions, Learner):
 
     smoothing: float = setting(1.0, "Laplace constant of the parameters.")
 
-    def fit(self, data: Dataset, control: Control = Control()) -> Learned:  # frozen
+    def _fit(self, data: Dataset, control: Control) -> Learned:
         """Learn the networks; the structure is None, the details hold the edges of every class.
 
         Raises
@@ -91,6 +91,7 @@ class MultinetLearner(ForestOptions, Learner):
         """
         check_data(data, self.smoothing)
         trees: list[Classifier] = []
+        stopped = False
         left = control.clock()
         for c in range(data.n_classes):
             own = data.take(np.flatnonzero(data.y == c))
@@ -101,7 +102,8 @@ class MultinetLearner(ForestOptions, Learner):
                 if now.time_limit is not None:
                     now = replace(now, time_limit=now.time_limit / (data.n_classes - c))
                 try:
-                    above, _ = self.grow(features, self.smoothing, now, conditional=False, root=0)
+                    above, own_details = self.grow(features, self.smoothing, now, conditional=False, root=0)
+                    stopped = stopped or own_details.get("stopped_early", False)
                 except InputError as error:
                     label = data.variables[-1].states[c]
                     raise InputError(f"The tree of the class {label!r} cannot be learnt: {error}") from None
@@ -112,4 +114,5 @@ class MultinetLearner(ForestOptions, Learner):
         with np.errstate(divide="ignore"):
             predictor = Multinet(tuple(trees), np.log(prior))
         edges = {label: len(n.structure.arcs) for label, n in zip(predictor.classes, trees, strict=True)}
-        return Learned(predictor=predictor, structure=None, details={"edges": edges})
+        details = {"edges": edges, "stopped_early": stopped}
+        return Learned(predictor=predictor, structure=None, details=details)

@@ -7,13 +7,14 @@ variables that come first (Silander & Myllymaki 2006).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from milpbn.bounds.orders import best_order_in_time
+from milpbn.bounds.orders import PORTION, best_order_in_time
 from milpbn.data.dataset import Dataset
 from milpbn.errors import InputError
 from milpbn.learners.base import Control, setting
@@ -26,6 +27,8 @@ from milpbn.scores.candidates import Candidates
 
 #: Orders that have a name; what else is given are the variables themselves.
 WORDS = ("information", "data", "random")
+#: Seconds between two reports of dynamic programming.
+REPORT_SECONDS = 5.0
 
 
 def best_for_order(
@@ -132,6 +135,7 @@ class OrderSearch(Decomposable):
             problem = problem_of(rows, self.additive_spec(max_parents), left())
             choice = best_for_order(problem.candidates, problem.linear, order)
             values.append(float(problem.linear[choice].sum()))
+            control.report(f"the best structure of the order: {values[-1]:.6f} nats")
             return problem.candidates.structure(choice)
 
         self.additive_spec()
@@ -169,9 +173,28 @@ class AllOrders(Decomposable):
         candidates = problem.candidates
         masks = np.array([sum(1 << j for j in s) for s in candidates.flat], dtype=np.int64)
         choice = np.empty(V, dtype=np.int64)
-        value = best_order_in_time(candidates.offsets, masks, problem.linear, choice, stopping)
+        value = best_order_in_time(
+            candidates.offsets, masks, problem.linear, choice, _told(stopping, V, control)
+        )
         if value is None:
             choice = best_for_order(candidates, problem.linear, find_order(data, "information"))
             value = float(problem.linear[choice].sum())
             return candidates.structure(choice), {"score": value, "optimal": False, "stopped_early": True}
+        control.report(f"the best structure of all orders: {value:.6f} nats")
         return candidates.structure(choice), {"score": value, "optimal": True, "stopped_early": False}
+
+
+def _told(stopping: Callable[[], bool], n_variables: int, control: Control) -> Callable[[], bool]:
+    """Return a question for `best_order_in_time` that reports, now and then, how many steps have begun."""
+    steps = n_variables + max(1, (1 << n_variables) // PORTION)
+    asked, last = 0, time.monotonic()
+
+    def ask() -> bool:
+        nonlocal asked, last
+        asked += 1
+        if time.monotonic() - last >= REPORT_SECONDS:
+            control.report(f"dynamic programming over the sets of variables: step {asked} of at most {steps}")
+            last = time.monotonic()
+        return stopping()
+
+    return ask

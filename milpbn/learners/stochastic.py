@@ -66,7 +66,7 @@ class Stochastic(Decomposable):
             found=tell,
         )
         assert best is not None  # nothing forbids the empty structure
-        return best, {"score": found[-1]}
+        return best, {"score": found[-1], "stopped_early": stopping()}
 
     def _starts(self, problem: Problem, random_state: int) -> Iterator[Structure]:
         # A stream of its own: the search draws from the seed itself.

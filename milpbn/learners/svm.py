@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 from sklearn.preprocessing import OneHotEncoder
@@ -18,6 +17,7 @@ from milpbn.clock import SELECTION_SHARE
 from milpbn.data.dataset import Dataset, Variable
 from milpbn.errors import InputError
 from milpbn.learners.base import Control, Learned, Learner, setting
+from milpbn.learners.workers import results, workers
 from milpbn.network.classifier import Source, encode
 from milpbn.selection import validation_parts
 
@@ -28,6 +28,8 @@ COSTS = tuple(2.0**k for k in range(-3, 6))
 MIDDLE = (1.0, 2.0)
 #: Beyond this and its inverse the kernel of any data is constant, or no more than the identity.
 SMALLEST = 1e-6
+#: Rows that are fitted to in a second or less, within this process.
+FEW = 1000
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,8 +108,8 @@ class Svm(Learner):
             if value is not None and not SMALLEST <= value <= 1 / SMALLEST:
                 raise InputError(f"{name} must lie between {SMALLEST:g} and {1 / SMALLEST:g}, got {value}.")
 
-    def fit(self, data: Dataset, control: Control = Control()) -> Learned:
-        """Choose the parameters and fit on all rows.
+    def _fit(self, data: Dataset, control: Control) -> Learned:
+        """Choose the parameters and fit on all rows, or where time or the user ends that, on a sample of them.
 
         Raises
         ------
@@ -116,6 +118,7 @@ class Svm(Learner):
         """
         if len(np.unique(data.y)) < 2:
             raise InputError(f"The data {data.name!r} has one class only; there is nothing to separate.")
+        stopping = control.watch()
         grid = list(
             product(
                 SIGMAS if self.sigma is None else (self.sigma,), COSTS if self.cost is None else (self.cost,)
@@ -123,19 +126,46 @@ class Svm(Learner):
         )
         # From the middle of the grid outwards: with little time only extreme machines would be known.
         grid.sort(key=lambda pair: abs(np.log2(pair[0] / MIDDLE[0])) + abs(np.log2(pair[1] / MIDDLE[1])))
-        chosen = grid[0]
+        sigma, cost = grid[0]
         details: dict[str, Any] = {}
         if len(grid) > 1:
-            chosen, details = _validate(data, grid, control)
-        sigma, cost = chosen
+            (sigma, cost), details = _validate(data, grid, control)
         control.report(f"fitting sigma = {sigma:g}, C = {cost:g} on {data.n_samples} rows")
-        predictor = fit_machine(data, sigma, cost)
-        vectors = int(predictor.machine.n_support_.sum())
+        predictor = None
+        if data.n_samples > FEW:
+            with workers(1, killable=True) as pool:
+                (predictor,) = results(pool, [(fit_machine, data, sigma, cost)], stopping) or (None,)
+        rows = data.n_samples
+        if predictor is None:
+            few = _few_rows(data, control.random_state)
+            rows = few.n_samples
+            if rows < data.n_samples:
+                control.report(f"there was no time for that; fitting on {rows} rows")
+            predictor = fit_machine(few, sigma, cost)
+        stopped = rows < data.n_samples or details.get("stopped_early", False)
         return Learned(
             predictor=predictor,
             structure=None,
-            details={"sigma": sigma, "cost": cost, "support_vectors": vectors, **details},
+            details={
+                "sigma": sigma,
+                "cost": cost,
+                "support_vectors": int(predictor.machine.n_support_.sum()),
+                **details,
+                "rows": rows,
+                "stopped_early": stopped,
+            },
         )
+
+
+def _few_rows(data: Dataset, random_state: int) -> Dataset:
+    """Return at most `FEW` rows, evenly spread over the classes, with one row of each class at least."""
+    if data.n_samples <= FEW:
+        return data
+    order = np.random.default_rng(random_state).permutation(data.n_samples)
+    by_class = order[np.argsort(data.y[order], kind="stable")]
+    _, first = np.unique(data.y[by_class], return_index=True)
+    even = np.linspace(0, data.n_samples - 1, max(0, FEW - len(first)), dtype=np.int64)
+    return data.take(np.sort(by_class[np.union1d(first, even)]))
 
 
 def _validate(
@@ -148,21 +178,19 @@ def _validate(
     if control.time_limit is not None:
         control = replace(control, time_limit=SELECTION_SHARE * control.time_limit)
     stopping = control.watch()
-    parts = validation_parts(data.y, control.random_state)
+    parts = [
+        (data.take(fit), data.take(held)) for fit, held in validation_parts(data.y, control.random_state)
+    ]
+    total = sum(float(held.weights.sum()) for _, held in parts)
     best, right = grid[0], -1.0
     tried = 0
-    with Parallel(n_jobs=control.n_jobs, prefer="threads") as workers:
+    with workers(min(control.n_jobs, len(parts)), killable=data.n_samples > FEW) as pool:
         for pair in grid:
-            if stopping():
-                break
-            scores: list[float] = workers(
-                delayed(_right)(data, np.asarray(fit), np.asarray(held), pair, stopping)
-                for fit, held in parts
-            )
-            if np.isnan(scores).any():
+            scores = results(pool, [(_right, fit, held, pair) for fit, held in parts], stopping)
+            if scores is None:
                 break
             tried += 1
-            share = sum(scores) / sum(float(data.weights[held].sum()) for _, held in parts)
+            share = sum(scores) / total
             if share > right:
                 best, right = pair, share
                 control.report(f"sigma = {pair[0]:g}, C = {pair[1]:g}: {100 * share:.2f} % on held-out rows")
@@ -170,18 +198,9 @@ def _validate(
     return best, {"validation_accuracy": accuracy, "tried": tried, "stopped_early": tried < len(grid)}
 
 
-def _right(
-    data: Dataset,
-    fit: NDArray[np.integer],
-    held: NDArray[np.integer],
-    pair: tuple[float, float],
-    stopping: Callable[[], bool],
-) -> float:
-    """Return the weight of the held-out rows that a machine classifies correctly; NaN if it was not tried."""
-    if stopping():
-        return float("nan")
-    part, rest = data.take(held), data.take(fit)
-    found: NDArray[np.integer] | int = rest.y[0]
-    if (rest.y != found).any():
-        found = fit_machine(rest, *pair).machine.predict(indicators(part))
-    return float(part.weights[found == part.y].sum())
+def _right(fit: Dataset, held: Dataset, pair: tuple[float, float]) -> float:
+    """Return the weight of the held-out rows that a machine classifies correctly."""
+    found: NDArray[np.integer] | int = fit.y[0]
+    if (fit.y != found).any():
+        found = fit_machine(fit, *pair).machine.predict(indicators(held))
+    return float(held.weights[found == held.y].sum())

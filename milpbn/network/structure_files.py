@@ -73,7 +73,8 @@ def read_parents(path: str | os.PathLike[str], names: Collection[str] | None = N
         document = parse_object(text)
         if document.get("structure") is None:
             raise InputError(
-                "It holds no structure under the key 'structure'; a multinet or a support vector machine has none."
+                "It holds no structure under the key 'structure'; a model that is no acyclic graph has none, "
+                "as a multinet, a pseudo-TAN with a cycle, or a support vector machine."
             )
         return parents_mapping(document["structure"])
     except InputError as error:

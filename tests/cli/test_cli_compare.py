@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
-from cli_common import run
+from cli_common import run, toy_rows, write_csv
+
+from milpbn.errors import InputError
 
 
 def test_compare(tmp_path: Path) -> None:
@@ -42,6 +46,65 @@ def test_compare_with_options_of_learners(tmp_path: Path) -> None:
     assert rows[2]["training"] < plain[2]
 
 
+def test_what_is_compared_beside_the_defaults(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("milpbn.learners.comparison.DEFAULT", ("sbm", "naive-bayes"))
+    output = tmp_path / "figures.json"
+    arguments = ["instance:corral", "-q", "--output", output]
+    done = run("compare", *arguments, "--also", "tan,naive-bayes,cll", "--p", "0.9", "--max-parents", "1")
+    assert done.exit_code == 0, done.output
+    figures = json.loads(output.read_text())
+    assert [row["name"] for row in figures["rows"]] == ["sbm", "cll", "naive-bayes", "tan"]
+    assert figures["reference"] == "sbm"
+    assert [row["note"] for row in figures["rows"][:2]] == ["", ""]
+    done = run("compare", *arguments, "--learners", "tan", "--also", "chow-liu")
+    figures = json.loads(output.read_text())
+    assert [row["name"] for row in figures["rows"]] == ["tan", "chow-liu"]
+    assert figures["reference"] is None
+    assert "no score and no gap" in done.output
+
+
+def test_the_reference_is_a_search_with_a_bound(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from milpbn.learners import comparison
+
+    original = comparison._solve
+
+    def fail(train: Any, score: Any, control: Any) -> Any:
+        if score.name == "sm":
+            raise InputError("not today")
+        return original(train, score, control)
+
+    monkeypatch.setattr(comparison, "_solve", fail)
+    output = tmp_path / "figures.json"
+    done = run("compare", "instance:corral", "--learners", "sm,sbm,tan", "-q", "--output", output)
+    assert json.loads(output.read_text())["reference"] == "sbm"
+    assert "score and gap in nats: sbm" in done.output
+
+
+def test_a_structure_from_a_file_by_either_name(tmp_path: Path) -> None:
+    arcs = tmp_path / "arcs.txt"
+    arcs.write_text("# none\n")
+    for name in ("structure-file", "structure_file"):
+        done = run(
+            "compare", "instance:corral", "--learners", "parameters", "-q",
+            "--set", f"parameters.{name}={arcs}", "--set", "parameters.lambda_=3", "--set", "parameters.epochs=1",
+        )  # fmt: skip
+        assert done.exit_code == 0, done.output
+
+
+def test_a_share_of_data_that_have_a_split(tmp_path: Path) -> None:
+    (tmp_path / "toy.csv.gz").write_bytes(
+        gzip.compress(write_csv(tmp_path / "toy.csv", toy_rows()).read_bytes())
+    )
+    (tmp_path / "catalog.json").write_text(json.dumps({"toy": {"train_rows": 30}}))
+    arguments = ["compare", "toy", "--data-dir", tmp_path, "--learners", "tan", "-q"]
+    assert "30 training rows, 10 test rows" in run(*arguments).output
+    for share in ("0.5", "0"):
+        done = run(*arguments, "--test-share", share)
+        assert done.exit_code == 2
+        assert "10 test rows of their own" in done.output
+    assert "20 training rows, 20 test rows" in run(*arguments, "--split", "all", "--test-share", "0.5").output
+
+
 def test_compare_without_test_rows() -> None:
     done = run("compare", "instance:corral", "--learners", "naive-bayes", "--test-share", "0", "-q")
     assert done.exit_code == 0
@@ -62,6 +125,9 @@ def test_compare_without_test_rows() -> None:
         (["--learners", "sm,svm", "--set", "tan.smoothing=1"], "options for 'tan'"),
         (["--set", "sm.p=1"], "no learner 'sm'"),
         (["--learners", "tan,svm", "--p", "0.9"], "Options of the score"),
+        (["--learners", "tan,cll", "--p", "0.9"], "p belongs to the scores sm and sbm"),
+        (["--max-parents", "0"], "max_parents"),
+        (["--also", "nothing"], "'nothing'"),
         (["--set", "tan.smoothing=-1"], "smoothing must be"),
         (["--learners", "sm,parameters"], "needs a structure"),
         (["--set", "tan.holdout=0.1"], "holdout of tan changes nothing with penalty none"),

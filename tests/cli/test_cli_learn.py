@@ -8,6 +8,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from dataclasses import dataclass, fields
 from pathlib import Path
 
@@ -20,6 +21,7 @@ import milpbn
 from milpbn.cli.app import app
 from milpbn.cli.learn import LearnGroup
 from milpbn.cli.learners import learner_options, option_name
+from milpbn.data import Dataset
 from milpbn.learners.base import Control, Learned, Learner, setting
 from milpbn.learners.registry import LEARNERS, get_learner
 from milpbn.network import load_classifier, read_structure
@@ -68,7 +70,7 @@ def test_options_take_the_types_of_the_fields() -> None:
         flag: bool = setting(True, "A flag.")
         word: str = setting("a", "A word.", choices=("a", "b"))
 
-        def fit(self, data: object, control: Control | None = None) -> Learned:
+        def _fit(self, data: Dataset, control: Control) -> Learned:
             raise NotImplementedError
 
     seen: dict[str, object] = {}
@@ -123,6 +125,7 @@ def test_structure_and_classifier_files(shop: Path, tmp_path: Path) -> None:
     assert document["gap"] is None
     assert f"training   {100 * document['accuracy']['training']:.2f} %" in done.stdout
     assert f"structure  {len(structure.arcs)} arcs" in done.stdout
+    assert "gap        unknown; --bound result.json, from milpbn solve" in done.stdout
     solved = run("solve", shop / "toy.csv", *QUICK, "--start", tmp_path / "s.json", "-q")
     assert solved.exit_code == 0, solved.output
 
@@ -156,6 +159,16 @@ def test_bounds_of_other_data_are_refused_before_learning(shop: Path, tmp_path: 
     assert done.exit_code == 2
     assert "other data" in done.stderr
     assert not (tmp_path / "s.json").exists()
+
+
+def test_the_bound_of_a_subset_is_refused_as_that(shop: Path, tmp_path: Path) -> None:
+    solved = run("solve", shop / "toy.csv", *QUICK, "-q", "--subset", "20", "--output", tmp_path / "sub.json")
+    assert solved.exit_code == 0, solved.output
+    done = run("learn", "tan", shop / "toy.csv", "--bound", tmp_path / "sub.json")
+    assert done.exit_code == 2
+    assert "representative samples" in done.stderr
+    assert "without --subset" in done.stderr
+    assert "longer" not in done.stderr
 
 
 @pytest.mark.parametrize("name", ["multinet", "svm"])
@@ -253,6 +266,35 @@ def test_a_signal_keeps_what_there_is(shop: Path, tmp_path: Path) -> None:
     assert json.loads((tmp_path / "s.json").read_text())["details"]["changes"] == 1
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="POSIX signals")
+def test_ctrl_c_ends_a_fit_of_another_library(tmp_path: Path) -> None:
+    """A terminal sends the signal to all processes of the group, those that fit among them."""
+    rng = np.random.default_rng(0)
+    rows = rng.integers(0, 3, (8000, 40)).astype(str).tolist()
+    write_csv(tmp_path / "large.csv", rows, ",".join([*(f"x{i}" for i in range(39)), "class"]))
+    arguments = ["learn", "svm", str(tmp_path / "large.csv"), "--sigma", "1", "--cost", "32"]
+    code = f"import sys\nsys.argv = ['milpbn', *{arguments!r}]\nfrom milpbn.cli import main\nmain()"
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with subprocess.Popen(
+        [sys.executable, "-P", "-c", code], **pipes, text=True, start_new_session=True
+    ) as process:
+        try:
+            assert process.stderr is not None
+            while "fitting" not in process.stderr.readline():
+                assert process.poll() is None
+            time.sleep(1.0)
+            os.killpg(process.pid, signal.SIGINT)
+            begun = time.monotonic()
+            stdout, stderr = process.communicate(timeout=60)
+            assert time.monotonic() - begun < 10
+        finally:
+            if process.poll() is None:
+                os.killpg(process.pid, signal.SIGKILL)
+    assert process.returncode == 0, stderr
+    assert "stopped by: user" in stdout
+    assert "stopped_early True" in stdout
+
+
 GRADIENT = ("--epochs", "2", "--batch-size", "20", "-q")
 
 
@@ -330,6 +372,10 @@ def test_a_pseudo_tan_is_kept_and_used(tmp_path: Path, monkeypatch: pytest.Monke
     described = run("info", "l.json")
     assert described.exit_code == 0
     assert "structure = pseudo-all" in described.output
+    assert json.loads((tmp_path / "l.json").read_text())["structure"] is None
+    started = run("solve", "toy.csv", "--start", "l.json", "-q")
+    assert started.exit_code == 2
+    assert "a pseudo-TAN with a cycle" in started.stderr
 
 
 def test_info_of_what_a_learner_wrote(tmp_path: Path) -> None:

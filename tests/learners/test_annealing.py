@@ -89,6 +89,16 @@ def test_the_temperature_decides_what_is_accepted() -> None:
     assert accepted[0] < accepted[1] < accepted[2]
 
 
+def test_it_cools_down(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Losses that the first temperature lets through are refused later: fewer of them, the colder it gets."""
+    data = random_data(20, n_features=6, n_samples=60)
+    accepted = []
+    for cooled in (1.0, 1e-3, 1e-6):
+        monkeypatch.setattr(annealing, "COOLED", cooled)
+        accepted.append(Annealing(steps=1000, gamma=2.0, temperature=30.0).fit(data).details["accepted"])
+    assert accepted[0] > 1.2 * accepted[1] > 1.2 * 1.2 * accepted[2] > 0
+
+
 def test_rounding_does_not_add_up(monkeypatch: pytest.MonkeyPatch) -> None:
     """Summing the log-joint anew changes no decision."""
     data = random_data(21, n_features=5, n_samples=60)

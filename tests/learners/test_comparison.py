@@ -8,8 +8,9 @@ from running import random_data
 
 from milpbn import Score, rescore, solve
 from milpbn.errors import InputError
+from milpbn.learners.appraisal import suboptimality
 from milpbn.learners.base import Control
-from milpbn.learners.comparison import compare, show
+from milpbn.learners.comparison import compare, exact_scores, reference_row, show
 from milpbn.learners.tan import tan_structure
 from milpbn.network.evaluation import accuracy
 
@@ -56,7 +57,7 @@ def test_options_of_learners(split):
         next(compare(train, test, ("tan",), options={"tan": {"k": 3}}))
 
 
-def test_no_other_score_stands_in_for_the_first(split, monkeypatch):
+def test_the_next_score_is_the_reference_if_the_first_fails(split, monkeypatch):
     from milpbn.learners import comparison
 
     solve_one = comparison._solve
@@ -67,15 +68,41 @@ def test_no_other_score_stands_in_for_the_first(split, monkeypatch):
         return solve_one(train, score, control)
 
     monkeypatch.setattr(comparison, "_solve", fail)
-    rows = {row.name: row for row in compare(*split, ("sm", "sbm", "tan"))}
+    listed = list(compare(*split, ("sm", "sbm", "tan")))
+    rows = {row.name: row for row in listed}
     assert rows["sm"].note == "not today"
-    assert rows["sbm"].details["bound"] is not None
-    assert [rows[name].gap for name in ("sbm", "tan")] == [None, None]
+    found = suboptimality(split[0], tan_structure(split[0]), solve(split[0], "sbm"), "sbm")
+    assert rows["tan"].score == pytest.approx(found.score)
+    assert rows["tan"].gap == pytest.approx(found.gap.absolute)
+    assert rows["sbm"].relative_gap <= 1e-6
+    assert reference_row(listed).name == "sbm"
+    assert "score and gap in nats: sbm, " in show(listed, str)
+    monkeypatch.setattr(comparison, "_solve", lambda *a: fail(a[0], Score(name="sm"), None))
+    failed = list(compare(*split, ("sm", "tan")))
+    assert reference_row(failed) is None
+    assert failed[1].gap is None
+    assert "no score and no gap: no exact search came to a bound" in show(failed, str)
+
+
+def test_gamma_is_for_the_scores_that_have_it(split):
+    assert exact_scores(("cll", "sm", "tan"), {"p": 0.9, "max_parents": 1}) == {
+        "cll": Score(name="cll", max_parents=1),
+        "sm": Score(name="sm", p=0.9, max_parents=1),
+    }
+    rows = list(compare(*split, ("cll", "sm"), score={"gamma": 1.0}))
+    assert [row.details["score"]["gamma"] for row in rows] == [None, 1.0]
+    for key in ("p", "gamma"):
+        with pytest.raises(InputError, match=f"^{key} belongs to the scores sm and sbm"):
+            next(compare(*split, ("cll", "tan"), score={key: 0.9}))
+    with pytest.raises(InputError, match="max_parents"):
+        next(compare(*split, ("sm", "tan"), score={"max_parents": 0}))
 
 
 def test_early_stops_are_told(split):
-    rows = list(compare(*split, ("hill-climbing", "tan"), control=Control(time_limit=1e-9)))
-    assert [row.stopped_early for row in rows] == [True, False]
+    rows = list(
+        compare(*split, ("hill-climbing", "tan", "differentiable-tan"), control=Control(time_limit=1e-9))
+    )
+    assert [row.stopped_early for row in rows] == [True, False, True]
     assert "time limit" in rows[0].note
     assert rows[0].details["changes"] == 0
 
@@ -84,6 +111,9 @@ def test_without_a_score_there_are_no_gaps(split):
     rows = list(compare(split[0], None, ("naive-bayes", "tan")))
     assert [row.gap for row in rows] == [None, None]
     assert [row.test for row in rows] == [None, None]
+    assert (
+        show(rows, str).splitlines()[-1].startswith("no score and no gap: they need an exact search; name a")
+    )
 
 
 def test_what_one_method_refuses_is_its_note(split):

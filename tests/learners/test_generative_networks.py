@@ -117,6 +117,20 @@ def test_dynamic_programming_stops_when_told_to(questions: int, monkeypatch) -> 
     assert stopped.details["score"] < best.details["score"]
 
 
+@pytest.mark.parametrize("learner", [AllOrders(), OrderSearch()])
+def test_searches_over_orders_tell_how_far_they_are(learner, monkeypatch) -> None:
+    monkeypatch.setattr("milpbn.learners.orders.REPORT_SECONDS", 0.0)
+    told: list[str] = []
+    learned = learner.fit(random_data(4, n_features=4, n_samples=60), Control(report=told.append))
+    assert told[0] == "scoring the parent sets of 5 variables, max_parents 2"
+    assert told[1].endswith(" parent sets are scored")
+    assert f"{learned.details['score']:.6f} nats" in told[-1]
+    if isinstance(learner, AllOrders):
+        steps = [line for line in told if "step" in line]
+        assert "step 1 of at most 6" in steps[0]
+        assert len(steps) in (5, 6)  # the class takes no part where it is nobody's child and nobody's parent
+
+
 def test_too_many_variables_for_dynamic_programming() -> None:
     data = random_data(5, n_features=50, n_samples=20)
     with pytest.raises(InputError, match="memory"):

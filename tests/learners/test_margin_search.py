@@ -188,3 +188,20 @@ def test_without_time_gamma_is_the_default() -> None:
     )
     assert learned.details["gamma"] == gamma_from_p(DEFAULT_P)
     assert learned.details["gamma_rates"] == {}
+    assert learned.details["stopped_early"]
+
+
+def test_a_choice_of_gamma_that_was_cut_short_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Even where the search with what was chosen had time enough."""
+    data = random_data(3, n_features=4, n_samples=60)
+    assert not GreedyMargin(gamma="cv").fit(data).details["stopped_early"]
+    original = discriminative.MarginLearner._hits
+    folds = iter(range(3))
+    monkeypatch.setattr(
+        discriminative.MarginLearner,
+        "_hits",
+        lambda *a: None if next(folds, None) is None else original(*a),
+    )
+    learned = GreedyMargin(gamma="cv").fit(data)
+    assert learned.details["gamma_rates"]
+    assert learned.details["stopped_early"]

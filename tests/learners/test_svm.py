@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import time
 from dataclasses import replace
 from itertools import product
 
@@ -11,9 +13,10 @@ from running import random_data
 from sklearn.svm import SVC
 
 from milpbn.data.dataset import UNKNOWN
-from milpbn.errors import InputError
+from milpbn.errors import InputError, SolverError
 from milpbn.learners.base import Control
-from milpbn.learners.svm import COSTS, SIGMAS, Svm, fit_machine, indicators
+from milpbn.learners.svm import COSTS, FEW, SIGMAS, Svm, fit_machine, indicators
+from milpbn.learners.workers import results, workers
 from milpbn.selection import validation_parts
 
 
@@ -76,13 +79,88 @@ def test_a_limit_leaves_the_middle_of_the_grid(data):
     def interrupted() -> bool:
         nonlocal asked
         asked += 1
-        return asked > 40
+        return asked > 10  # once for every pair, and again where one takes long
 
     learned = Svm().fit(data, Control(interrupted=interrupted))
     assert 0 < learned.details["tried"] < 20
     assert learned.details["stopped_early"]
     assert 0.2 < learned.details["sigma"] < 5
     assert 0.4 < learned.details["cost"] < 10
+
+
+@pytest.fixture(scope="module")
+def large():
+    """A fit to all of these rows takes half a minute, without a look at any clock."""
+    return random_data(4, n_features=40, n_samples=10_000)
+
+
+@pytest.mark.parametrize("learner", [Svm(sigma=1.0, cost=32.0), Svm()])
+def test_a_limit_holds_within_a_fit(large, learner):
+    begun = time.monotonic()
+    learned = learner.fit(large, Control(time_limit=1.0))
+    assert time.monotonic() - begun < 15
+    assert learned.details["rows"] <= FEW
+    assert learned.details["stopped_early"]
+    assert set(learned.predictor.machine.classes_) == set(large.y)
+
+
+def test_an_interrupt_holds_within_a_fit(large):
+    begun = time.monotonic()
+    told: list[str] = []
+    control = Control(interrupted=lambda: time.monotonic() > begun + 1.0, report=told.append)
+    learned = Svm(sigma=1.0, cost=32.0).fit(large, control)
+    assert time.monotonic() - begun < 15
+    assert learned.details["stopped_early"]
+    assert "no time" in told[-1]
+
+
+def test_a_sample_has_every_class(large):
+    y = np.zeros(large.n_samples, dtype=np.int32)
+    y[:3000] = 1
+    y[77] = 2
+    codes = np.column_stack([large.X, y]).astype(np.int32)
+    variables = (*large.variables[:-1], replace(large.variables[-1], states=("a", "b", "c")))
+    rare = replace(large, variables=variables, codes=codes)
+    learned = Svm(sigma=1.0, cost=1.0).fit(rare, Control(interrupted=lambda: True))
+    assert learned.details["rows"] <= FEW
+    assert list(learned.predictor.machine.classes_) == [0, 1, 2]
+    shares = learned.predictor.machine.n_support_ / learned.details["rows"]
+    assert shares[1] < 0.35
+
+
+def test_enough_time_fits_to_all_rows():
+    """In a process of its own, with the machine that this one would have fitted."""
+    data = random_data(5, n_features=4, n_samples=FEW + 1)
+    learned = Svm(sigma=1.0, cost=1.0).fit(data)
+    assert learned.details["rows"] == data.n_samples
+    assert not learned.details["stopped_early"]
+    here = fit_machine(data, 1.0, 1.0).machine.decision_function(indicators(data))
+    assert (learned.predictor.machine.decision_function(indicators(data)) == here).all()
+
+
+def test_validation_takes_half_of_the_time(data, monkeypatch):
+    """By a clock that goes on by a second a look."""
+    now = 0.0
+
+    def monotonic() -> float:
+        nonlocal now
+        now += 1.0
+        return now
+
+    told: list[float] = []
+    report = lambda line: told.append(now) if line.startswith("fitting") else None  # noqa: E731
+    monkeypatch.setattr("milpbn.learners.base.time.monotonic", monotonic)
+    learned = Svm().fit(data, Control(time_limit=60.0, report=report))
+    assert told == [pytest.approx(30.0, abs=4.0)]
+    assert learned.details["tried"] > 0
+
+
+def test_a_process_that_dies_is_a_sentence_or_a_stop():
+    with workers(1, killable=True) as pool, pytest.raises(SolverError, match="ended by itself"):
+        results(pool, [(os._exit, 1)], lambda: False)
+    asked = iter([False])
+    with workers(1, killable=True) as pool:
+        assert results(pool, [(os._exit, 1)], lambda: next(asked, time.sleep(1.0) or True)) is None
 
 
 def test_no_time_still_gives_a_machine(data):

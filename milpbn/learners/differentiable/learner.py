@@ -114,8 +114,8 @@ class DifferentiableTan(GradientLearner):
         """Return the settings of the training, checked."""
         return replace(super().training(), structure_rate=self.structure_rate)
 
-    def fit(self, data: Dataset, control: Control = Control()) -> Learned:  # frozen
-        """Learn structure and parameters; see `Learner.fit`."""
+    def _fit(self, data: Dataset, control: Control) -> Learned:
+        """Learn structure and parameters."""
         choices = candidate_choices(data, self.structure, self.k, self.ordering, self.selection)
         return self.learn(data, choices, control)
 
@@ -146,10 +146,9 @@ class Parameters(GradientLearner):
                 "The learner 'parameters' needs a structure; name its file with --structure-file (structure_file)."
             )
 
-    def fit(self, data: Dataset, control: Control = Control()) -> Learned:  # frozen
-        """Learn the parameters; see `Learner.fit`."""
-        self.check()
-        assert self.structure_file is not None
+    def _fit(self, data: Dataset, control: Control) -> Learned:
+        """Learn the parameters."""
+        assert self.structure_file is not None  # see `check`
         structure = read_structure(self.structure_file, data.names)
         return self.learn(data, fixed_choices(structure), control)
 

@@ -127,15 +127,15 @@ class Trained:
     history : list of [int, float, float or None]
         Epochs done, mean loss per sample under the sampled structures (nats), error on the held-out samples where it
         was measured.
-    stopped : str
-        ``epochs``, or ``early`` if the control said so.
+    stopped_early : bool
+        The control ended the run before its last epoch.
     """
 
     parents: tuple[tuple[int, ...], ...]
     cpts: tuple[Cpt, ...]
     phi: NDArray[np.float64]
     history: list[list[Any]]
-    stopped: str
+    stopped_early: bool
 
     @property
     def details(self) -> dict[str, Any]:
@@ -146,7 +146,7 @@ class Trained:
             "loss": self.history[-1][1] if self.history else None,
             "validation_error": errors[-1] if errors else None,
             "history": self.history,
-            "stopped": self.stopped,
+            "stopped_early": self.stopped_early,
         }
 
 
@@ -251,10 +251,10 @@ def train(
         save_checkpoint(checkpoint, run, state, history)
 
     runner = _Runner(fitted, held_out, layout, choices, training, state)
-    saved, stopped = time.monotonic(), "epochs"
+    saved, stopped_early = time.monotonic(), False
     for epoch in range(len(history), training.epochs):
         if stopping():
-            stopped = "early"
+            stopped_early = True
             break
         value = runner.epoch(epoch, seed)
         reporting = (epoch + 1) * REPORTS // training.epochs > epoch * REPORTS // training.epochs
@@ -274,7 +274,7 @@ def train(
         cpts=tables_to_cpts(data, layout, choices, state.theta, chosen),
         phi=state.phi,
         history=history,
-        stopped=stopped,
+        stopped_early=stopped_early,
     )
 
 

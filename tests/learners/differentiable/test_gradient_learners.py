@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import inspect
 from dataclasses import fields, replace
 from itertools import islice
+from typing import Any
 
 import numpy as np
 import pytest
@@ -18,7 +20,9 @@ from milpbn.learners.differentiable import (
     Training,
     make_loss,
     train,
+    training,
 )
+from milpbn.learners.differentiable.losses import Loss
 from milpbn.learners.differentiable.orderings import STRUCTURES, candidate_choices, choices_around
 from milpbn.learners.differentiable.presets import (
     LEARNING_RATES,
@@ -34,6 +38,8 @@ from milpbn.network.pseudo import PseudoClassifier
 from milpbn.network.structure import Structure, find_cycle
 from milpbn.network.structure_files import write_arcs
 
+#: Arguments of `train_epoch` that a schedule or an option decides.
+STEERED = ("loss", "batch_size", "tau", "rate", "structure_rate")
 QUICK = DifferentiableTan(epochs=3, batch_size=20, k=2, lambda_=5.0)
 GENERAL = ((), (0, 4), (0, 1, 4), (1,), (0,))
 
@@ -45,7 +51,7 @@ def test_every_structure(structure: str) -> None:
     learned = learner.fit(data, Control(random_state=3))
     assert learned.predictor.classes == data.variables[-1].states
     assert learned.predictor.predict(data).shape == (60,)
-    assert learned.details["stopped"] == "epochs"
+    assert not learned.details["stopped_early"]
     assert learned.details["validation_error"] is not None
     cpts = learned.predictor.cpts
     choices = candidate_choices(data, structure, 2)
@@ -256,3 +262,25 @@ def test_chow_liu_structure_of_letter_is_recovered(image_folds) -> None:
     found = train(train_rows, choices_around(tree), training).parents
     varying = [i for i in range(16) if train_rows.n_states[i] > 1]
     assert [found[i] for i in varying] == [tree.parents[i] for i in varying]
+
+
+def test_every_epoch_gets_the_options_and_the_schedules_of_r20(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Section 4.2: tau and Theta's rate fall geometrically, Phi's rate stays as it is."""
+    names = list(inspect.signature(training.train_epoch.py_func).parameters)
+    seen: list[dict[str, Any]] = []
+
+    def train_epoch(*values: Any) -> float:
+        seen.append({key: value for key, value in zip(names, values, strict=True) if key in STEERED})
+        return 0.0
+
+    monkeypatch.setattr(training, "train_epoch", train_epoch)
+    learner = DifferentiableTan(
+        epochs=5, batch_size=20, learning_rate=0.2, structure_rate=0.07, lambda_=7.0, gamma=1.5, eta=4.0
+    )
+    learner.fit(random_data(31, n_features=4, n_samples=60))
+    assert [epoch["tau"] for epoch in seen] == pytest.approx([10.0, 10**0.5, 1.0, 10**-0.5, 0.1])
+    rates = [0.2 * 10 ** (-3 * e / 5) for e in range(5)]
+    assert [epoch["rate"] for epoch in seen] == pytest.approx(rates)
+    assert [epoch["structure_rate"] for epoch in seen] == [0.07] * 5
+    assert [epoch["loss"] for epoch in seen] == [Loss(1.0, 7.0, 0.0, gamma=1.5, eta=4.0)] * 5
+    assert [epoch["batch_size"] for epoch in seen] == [20] * 5

@@ -170,11 +170,11 @@ def test_a_run_in_parts_is_the_run_in_one(tmp_path, dtype: str) -> None:
             interrupted=lambda begun=begun, stop=stop: next(calls) - begun > stop - len(parts) * 4
         )
         parts.append(train(data, TAN, training, control, path))
-    assert [part.stopped for part in parts] == ["early", "early"]
+    assert [part.stopped_early for part in parts] == [True, True]
     assert 0 < len(parts[0].history) < len(parts[1].history) < 12
     assert parts[1].history == whole.history[: len(parts[1].history)]
     last = train(data, TAN, training, checkpoint=path)
-    assert last.stopped == "epochs"
+    assert not last.stopped_early
     same(last, whole)
     same(train(data, TAN, training, checkpoint=path), whole)  # nothing left to do
 
@@ -229,7 +229,8 @@ def test_error_rate() -> None:
 def test_time_limit_gives_the_best_so_far() -> None:
     data = small(13)
     trained = train(data, TAN, Training(loss=HYB, epochs=10**7), Control(time_limit=0.2))
-    assert trained.stopped == "early"
+    assert trained.stopped_early
+    assert trained.details["stopped_early"]
     assert len(trained.history) < 10**7
     assert len(trained.cpts) == 5
 
