@@ -24,8 +24,8 @@ from milpbn.selection import validation_parts
 #: P12, section 6: all combinations of the kernel's width and the trade-off factor.
 SIGMAS = tuple(2.0**k for k in range(-5, 6))
 COSTS = tuple(2.0**k for k in range(-3, 6))
-#: Between the outermost of both, in powers of 2.
-MIDDLE = (1.0, 2.0)
+#: Between the outermost, in powers of 2.
+MIDDLE_COST = 2.0
 #: Beyond this and its inverse the kernel of any data is constant, or no more than the identity.
 SMALLEST = 1e-6
 #: Rows that are fitted to in a second or less, within this process.
@@ -124,8 +124,10 @@ class Svm(Learner):
                 SIGMAS if self.sigma is None else (self.sigma,), COSTS if self.cost is None else (self.cost,)
             )
         )
-        # From the middle of the grid outwards: with little time only extreme machines would be known.
-        grid.sort(key=lambda pair: abs(np.log2(pair[0] / MIDDLE[0])) + abs(np.log2(pair[1] / MIDDLE[1])))
+        # From the middle outwards: with little time only extreme machines would be known. Samples that differ in half
+        # of the features have a kernel of e^-2 there; a width that knows nothing of their number is the identity's.
+        middle = 0.5 * np.sqrt(data.n_features)
+        grid.sort(key=lambda pair: abs(np.log2(pair[0] / middle)) + abs(np.log2(pair[1] / MIDDLE_COST)))
         sigma, cost = grid[0]
         details: dict[str, Any] = {}
         if len(grid) > 1:

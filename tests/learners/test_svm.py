@@ -163,6 +163,15 @@ def test_a_process_that_dies_is_a_sentence_or_a_stop():
         assert results(pool, [(os._exit, 1)], lambda: next(asked, time.sleep(1.0) or True)) is None
 
 
+@pytest.mark.parametrize(
+    ("n_features", "sigmas"), [(4, {1.0}), (16, {2.0}), (36, {2.0, 4.0}), (100, {4.0, 8.0})]
+)
+def test_the_middle_of_the_widths_grows_with_the_features(n_features, sigmas):
+    wide = random_data(5, n_features=n_features, n_samples=30)
+    found = Svm().fit(wide, Control(time_limit=0.0)).details
+    assert (found["sigma"] in sigmas, found["cost"]) == (True, 2.0)
+
+
 def test_no_time_still_gives_a_machine(data):
     learned = Svm().fit(data, Control(time_limit=0.0))
     assert learned.details["tried"] == 0
