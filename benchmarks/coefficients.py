@@ -13,13 +13,13 @@ from __future__ import annotations
 import argparse
 import json
 import multiprocessing
-import resource
 import time
 from pathlib import Path
 
 import numpy as np
 
 from milpbn.data import Dataset, Variable, read_table
+from milpbn.memory import peak_memory
 from milpbn.scores.candidates import build_candidates
 from milpbn.scores.families import family_tables
 from milpbn.scores.forecast import tensor_bytes
@@ -47,10 +47,6 @@ def load(data_dir: str | None) -> Dataset:
     return read_table("letter", data_dir=data_dir).dataset("train")
 
 
-def peak_bytes() -> int:
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-
-
 def warm_up(data: Dataset, score: Score) -> None:
     """Load the compiled kernels, and start their threads."""
     small = data.take(np.arange(50))
@@ -61,12 +57,14 @@ def measure(kind: str, name: str, data_dir: str | None, queue: multiprocessing.Q
     data, score = load(data_dir), Score(name=name)
     candidates = build_candidates(data.names, score)
     warm_up(data, score)
-    before = peak_bytes()
+    before = peak_memory() or 0
     if kind == "milpbn":
         start = time.perf_counter()
         alpha = margin_rows(data, candidates, score).alpha
         seconds = time.perf_counter() - start
-        queue.put((seconds, peak_bytes() - before, alpha.nbytes, tensor_bytes(data, candidates, score)))
+        queue.put(
+            (seconds, (peak_memory() or 0) - before, alpha.nbytes, tensor_bytes(data, candidates, score))
+        )
     else:
         # The tables of SM for both scores: those of SBM have a row for every class, and leave the cache.
         tables = family_tables(data, candidates, 1.0, binary=False)

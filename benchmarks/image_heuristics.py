@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import resource
 import time
 from dataclasses import fields
 from pathlib import Path
@@ -29,6 +28,7 @@ from milpbn.learners.family_changes import Estimation
 from milpbn.learners.margin_search import GreedyLikelihood, GreedyMargin, GreedyRate
 from milpbn.learners.order_based import OrderLikelihood, OrderMargin, OrderRate
 from milpbn.learners.tan import tan_structure
+from milpbn.memory import peak_memory
 from milpbn.network import Classifier, Structure, evaluate
 
 SETTINGS: dict[str, dict[str, Any]] = {
@@ -109,7 +109,7 @@ def run(records: dict[str, Any], name: str, data: str, setting: str, options: ar
         "p11": None if printed is None else {"accuracy": printed[0], "deviation": printed[1]},
         "seconds": wall,
         "processor_seconds": processor,
-        "peak_bytes": 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss,
+        "peak_bytes": peak_memory(),
         **answer,
     }
     options.output.parent.mkdir(parents=True, exist_ok=True)

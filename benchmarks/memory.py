@@ -12,10 +12,10 @@ import argparse
 import json
 import multiprocessing
 import os
-import resource
 from pathlib import Path
 
 from milpbn.data import read_table
+from milpbn.memory import peak_memory
 from milpbn.scores.candidates import build_candidates
 from milpbn.scores.forecast import solver_bytes, tensor_bytes
 from milpbn.scores.spec import Score
@@ -23,10 +23,6 @@ from milpbn.solving import solve
 
 RESULTS = Path(__file__).resolve().parent.parent / "results"
 CASES = (("segment", "sm"), ("satimage", "sm"), ("letter", "sm"), ("letter", "sbm"))
-
-
-def peak_bytes() -> int:
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 
 
 def measure(name: str, score_name: str, data_dir: str, seconds: float, queue: multiprocessing.Queue) -> None:
@@ -37,9 +33,9 @@ def measure(name: str, score_name: str, data_dir: str, seconds: float, queue: mu
         tensor_bytes(data.merged, candidates, score),
         solver_bytes(data.merged, candidates, score),
     )
-    before = peak_bytes()
+    before = peak_memory() or 0
     result = solve(data, score, time_limit=seconds, verbose=False, backend="highs", root_bound=False)
-    queue.put((tensor, solver, peak_bytes() - before, result.detail))
+    queue.put((tensor, solver, (peak_memory() or 0) - before, result.detail))
     queue.close()
     queue.join_thread()
     os._exit(0)  # a solver that was left behind must not hold the process

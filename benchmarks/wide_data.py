@@ -13,7 +13,6 @@ from __future__ import annotations
 import argparse
 import json
 import multiprocessing
-import resource
 import time
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
@@ -24,6 +23,7 @@ from images import load
 from milpbn.atomic import atomic_write_text
 from milpbn.learners.base import Control
 from milpbn.learners.order_based import OrderMargin
+from milpbn.memory import peak_memory
 from milpbn.network.structure import Structure
 from milpbn.scores.rescore import rescore
 from milpbn.scores.spec import Score, gamma_from_p
@@ -32,17 +32,12 @@ from milpbn.solving import solve
 RESULTS = Path(__file__).resolve().parent.parent / "results" / "gaps"
 
 
-def peak_bytes() -> int:
-    """Return the largest resident set of this process so far."""
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-
-
 def measure(name: str, options: argparse.Namespace) -> dict[str, Any]:
     """Solve one data set and return what is to be kept."""
     train, _ = load(options.data_dir, name)
     score = Score(name="sm", p=options.p, class_parents=False)
     solve("tic-tac-toe", score, time_limit=120, verbose=False, threads=options.threads)  # kernels are loaded
-    read = peak_bytes()
+    read = peak_memory() or 0
     result = solve(
         train, score, time_limit=options.time_limit, verbose=False, threads=options.threads, backend="native"
     )
@@ -54,7 +49,7 @@ def measure(name: str, options: argparse.Namespace) -> dict[str, Any]:
         "gap": None if result.gap is None else result.gap.relative_to_bound,
         "nodes": result.nodes,
         "seconds": result.seconds.total,
-        "peak_bytes": peak_bytes(),
+        "peak_bytes": peak_memory(),
         "peak_bytes_before": read,
         "trace": result.trace,
     }

@@ -38,7 +38,6 @@ def verify(result: str, data: str, certificate: str | None, table: TableOptions)
       milpbn verify result.json table.csv --certificate proof.npz
     """
     from milpbn.bounds.verify import verify as check
-    from milpbn.network.jsonable import parse_object, read_text
     from milpbn.result import Result
 
     own = Path(result).suffix.lower() == ".npz"
@@ -48,9 +47,9 @@ def verify(result: str, data: str, certificate: str | None, table: TableOptions)
         raise InputError("Give the certificate of the run: --certificate FILE.")
     values = None
     if not own:
-        Result.load(result)  # says in a sentence what is wrong with it
-        # As it is written: a `Result` computes the gap itself.
-        values = parse_object(read_text(result, "result"))
+        # As it is written: a `Result` computes the gap itself, but says in a sentence what is wrong with the form.
+        values = Result.read(result)
+        Result.from_dict(values, f"The result {result!r}")
     dataset = table.read(data).dataset("train")
     click.echo(describe(check(values, certificate or result, dataset), arcs=not own))
 

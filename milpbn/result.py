@@ -301,12 +301,21 @@ class Result:
         InputError
             If the file cannot be read or is not a result.
         """
-        where = f"The result {str(path)!r}"
+        return cls.from_dict(cls.read(path), _where(path))
+
+    @staticmethod
+    def read(path: str | os.PathLike[str]) -> dict[str, Any]:
+        """Return the contents of a ``result.json`` as they are written.
+
+        Raises
+        ------
+        InputError
+            If the file cannot be read or is no JSON object.
+        """
         try:
-            values = parse_object(read_text(path, "result"))
+            return parse_object(read_text(path, "result"))
         except ValueError as error:
-            raise InputError(f"{where} cannot be used: {error}") from None
-        return cls.from_dict(values, where)
+            raise InputError(f"{_where(path)} cannot be used: {error}") from None
 
     def primal_dual_integral(self) -> float | None:
         """Return the integral of the gap relative to the bound over the run's seconds (0 is instant proof).
@@ -321,6 +330,10 @@ class Result:
             ratio = Gap.between(z, b).relative_to_bound
             last_t, last_gap = t, 1.0 if ratio is None else min(1.0, ratio)
         return total + last_gap * max(0.0, self.seconds.total - last_t)
+
+
+def _where(path: str | os.PathLike[str]) -> str:
+    return f"The result {str(path)!r}"
 
 
 def _number(value: float | None) -> float | None:

@@ -9,6 +9,8 @@ from milpbn.bounds.space import Open
 
 #: Bounds that differ by this share of the distance to the incumbent are alike: no better are they converged.
 ALIKE = 0.01
+#: Places in the two heaps beyond four per open part, after which they are made anew: parts that are gone hold them.
+GONE = 1000
 
 
 class Frontier:
@@ -19,11 +21,11 @@ class Frontier:
     """
 
     def __init__(self) -> None:
-        # All heaps keep the numbers of parts that are gone until they come to the top.
+        # By number, in the order in which they came.
+        self._open: dict[int, Open] = {}
+        # Heaps with the numbers of parts, also of those that are gone, until these come to the top or are too many.
         self._next: list[tuple[float, int, int]] = []
         self._bounds: list[tuple[float, int]] = []
-        self._newest: list[int] = []
-        self._open: dict[int, Open] = {}
         self._top, self._step = math.inf, 0.0
         #: Bytes that the parts hold.
         self.nbytes = 0
@@ -36,14 +38,15 @@ class Frontier:
         self._open[opened.number] = opened
         heapq.heappush(self._next, self._item(opened))
         heapq.heappush(self._bounds, (-opened.bound, opened.number))
-        heapq.heappush(self._newest, -opened.number)
+        if len(self._next) + len(self._bounds) > GONE + 4 * len(self._open):
+            self._rebuild()
         self.nbytes += opened.nbytes
 
     def pop(self, newest: bool = False) -> Open:
         """Remove the part to split next and return it; or the newest one, which leaves the fewest open behind it."""
-        number = -1
+        number = next(reversed(self._open)) if newest else heapq.heappop(self._next)[2]
         while number not in self._open:
-            number = -heapq.heappop(self._newest) if newest else heapq.heappop(self._next)[2]
+            number = heapq.heappop(self._next)[2]
         opened = self._open.pop(number)
         self.nbytes -= opened.nbytes
         return opened
@@ -59,8 +62,14 @@ class Frontier:
         step = ALIKE * max(0.0, bound - incumbent)
         if not 0.5 * self._step < step < 2 * self._step or abs(bound - self._top) > 0.5 * step:
             self._top, self._step = bound, step
-            self._next = [self._item(opened) for opened in self._open.values()]
-            heapq.heapify(self._next)
+            self._rebuild()
+
+    def _rebuild(self) -> None:
+        """Make the heaps anew, of the parts that are open."""
+        self._next = [self._item(opened) for opened in self._open.values()]
+        self._bounds = [(-opened.bound, opened.number) for opened in self._open.values()]
+        heapq.heapify(self._next)
+        heapq.heapify(self._bounds)
 
     def _item(self, opened: Open) -> tuple[float, int, int]:
         """Return what the heap compares. The halves of a split have the numbers 2 k - 1, the inner one, and 2 k."""
