@@ -8,6 +8,9 @@ the first of equals, is trained on all training rows, once per seed, and only th
 With `--race 6 12 24` the configurations are 20 random parent sets of Subset (R20, section 4.2: five orderings; here
 with four selections each), with gamma 30 and a learning rate of 0.03, which earlier searches chose most often: all are
 compared on 6 random splits, the better half of them on 12, the better half of those on 24.
+With `--recut DIR` besides (satimage; DIR is the folder of the catalog) held-out rows are treated as test rows were:
+values are cut by what the other training rows say. The 20 are then two parent sets for each ordering with two
+lambdas, from maximum-likelihood parameters. `--averaged-runs` concerns what has been chosen, not what is compared.
 With `--as "usps fold 1 subset K=8 epochs 100 splits 2"` there is no search: what it chose there is trained here.
 (The results' mnist is the fourth search's: `--output results/learners/images-differentiable-fourth-search.json`.)
 Errors go to results/learners/images-differentiable.json after every run; runs that are in it are not repeated.
@@ -24,11 +27,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from images import DISCRETISED, FOLDS, RESULTS, load
+from images import DISCRETISED, FOLDS, RESULTS, cut, load, satimage_values
 from joblib import Parallel, delayed
+from numpy.typing import NDArray
 
 from milpbn.atomic import atomic_write_text
 from milpbn.data.dataset import Dataset
+from milpbn.data.folds import validation_split
 from milpbn.learners.base import Control
 from milpbn.learners.differentiable import DifferentiableTan
 from milpbn.learners.differentiable.presets import BATCH_SIZES, ORDERINGS
@@ -119,6 +124,10 @@ def run(
     size = f" K={options.k}" if structure in ("subset", "heuristic", "pseudo-subset") else ""
     race = " ".join(map(str, options.race or ()))
     how = f"epochs {options.epochs} " + (f"race {race}" if race else f"splits {options.splits}")
+    if options.recut:
+        how += " recut"
+    if options.averaged_runs > 1:
+        how += f" mean of {options.averaged_runs}"
     if options.like:
         how = f"as {options.like}"
     sizes = (
@@ -130,6 +139,8 @@ def run(
         + (f"--as '{options.like}' " if options.like else "")
         + f"{sizes}--k {options.k} --epochs {options.epochs} "
         + (f"--race {race} " if race else f"--splits {options.splits} ")
+        + ("--recut DIR " if options.recut else "")
+        + (f"--averaged-runs {options.averaged_runs} " if options.averaged_runs > 1 else "")
         + f"--seeds {' '.join(map(str, options.seeds))}"
     )
     entry = results.runs.setdefault(
@@ -151,12 +162,17 @@ def run(
             epochs=options.epochs,
             batch_size=batch_size,
         )
-        searching = run_race if options.race else search
-        chosen = searching(results, key, train, structure, base, options)
+        if options.race:
+            values = satimage_values(folder, fold, options.recut) if options.recut else None
+            chosen = run_race(results, key, train, values, structure, base, options)
+        else:
+            chosen = search(results, key, train, structure, base, options)
     if entry["chosen"] != chosen:
         # Errors of what an earlier, shorter search chose are none of this one's.
         entry["chosen"], entry["test_errors"] = chosen, {}
-    learner = DifferentiableTan(**{**chosen["options"], "validation": 0.0})
+    learner = DifferentiableTan(
+        **{**chosen["options"], "validation": 0.0, "averaged_runs": options.averaged_runs}
+    )
     for seed in options.seeds:
         if str(seed) not in entry["test_errors"]:
             begun = time.perf_counter()
@@ -198,6 +214,7 @@ def run_race(
     results: Results,
     key: str,
     train: Dataset,
+    values: NDArray[np.float64] | None,
     structure: str,
     base: DifferentiableTan,
     options: argparse.Namespace,
@@ -207,17 +224,17 @@ def run_race(
     base = replace(base, structure=structure, k=options.k, learning_rate=3e-2, validation=HELD_OUT)
     if not entry["search"]:
         entry["search"] = [
-            {"options": options_of(replace(base, ordering=o, selection=s)), "validation_errors": []}
-            for o in range(ORDERINGS)
-            for s in range(MOST // ORDERINGS)
+            {"options": options_of(replace(base, **changes)), "validation_errors": []}
+            for changes in entrants(recut=values is not None)
         ]
     left = list(entry["search"])
     with Parallel(n_jobs=options.n_jobs) as parallel:
         for splits in options.race:
             for seed in range(splits):
                 new = [item for item in left if len(item["validation_errors"]) == seed]
+                parts = None if values is None or not new else recut(train, values, seed)
                 errors = parallel(
-                    delayed(validation_error)(DifferentiableTan(**item["options"]), train, seed)
+                    delayed(validation_error)(DifferentiableTan(**item["options"]), train, seed, parts)
                     for item in new
                 )
                 for item, found in zip(new, errors, strict=True):
@@ -232,7 +249,31 @@ def run_race(
     return dict(best)
 
 
-def validation_error(learner: DifferentiableTan, train: Dataset, seed: int) -> float:
+def entrants(recut: bool) -> list[dict[str, Any]]:
+    """Return what the configurations of a race differ by."""
+    if not recut:
+        return [{"ordering": o, "selection": s} for o in range(ORDERINGS) for s in range(MOST // ORDERINGS)]
+    return [
+        {"ordering": o, "selection": s, "lambda_": lambda_, "init": "ml"}
+        for o in range(ORDERINGS)
+        for s in range(MOST // ORDERINGS // 2)
+        for lambda_ in (10.0, 30.0)
+    ]
+
+
+def recut(train: Dataset, values: NDArray[np.float64], seed: int) -> tuple[Dataset, Dataset]:
+    """Return training and held-out rows of a random split, cut as the former say."""
+    fitted, held_out = validation_split(train.y, HELD_OUT, seed)
+    data = cut(train.name, values, train.y, fitted)
+    return data.take(fitted), data.take(held_out)
+
+
+def validation_error(
+    learner: DifferentiableTan, train: Dataset, seed: int, parts: tuple[Dataset, Dataset] | None = None
+) -> float:
+    """Return the error on held-out rows, %: those of the learner's own split, or given ones."""
+    if parts is not None:
+        return error(replace(learner, validation=0.0), *parts, seed)
     return 100 * float(learner.fit(train, Control(random_state=seed)).details["validation_error"])
 
 
@@ -251,10 +292,16 @@ def main() -> None:
     parser.add_argument(
         "--race", type=int, nargs="+", help="splits after which the better half of the parent sets goes on"
     )
+    parser.add_argument(
+        "--recut", metavar="DIR", help="folder of the catalog; a race cuts the values of held-out rows anew"
+    )
+    parser.add_argument("--averaged-runs", type=int, default=1, help="runs that the answer is the mean of")
     parser.add_argument("--n-jobs", type=int, default=1, help="processes of a race")
     parser.add_argument("--batch-sizes", type=int, nargs="+", default=SIZES, help="that a search tries")
     parser.add_argument("--output", type=Path, default=RESULTS / "images-differentiable.json")
     options = parser.parse_args()
+    if options.recut and (not options.race or options.data != ["satimage"]):
+        parser.error("--recut goes with --race and --data satimage.")
     options.output.parent.mkdir(parents=True, exist_ok=True)
     results = Results(options.output)
     for structure in options.structures:

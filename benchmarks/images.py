@@ -19,6 +19,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from milpbn.data import read_table
 from milpbn.data.dataset import Dataset, Variable
 from milpbn.data.mdlp import mdlp_cuts
 from milpbn.data.variables import interval_labels
@@ -54,6 +55,41 @@ def _archive(folder: Path, name: str, fold: int) -> tuple[Dataset, Dataset]:
     return train, test
 
 
+@cache
+def satimage_values(folder: Path, fold: int, data_dir: str | None) -> NDArray[np.float64]:
+    """Return the values that the states of a fold's training rows were cut from; float64, shape (M, N).
+
+    They are those of the catalog's satimage, in another order. As many of its values lie below a cut as rows, of
+    training and test together, have a lower state; and by its states a row is found again.
+    """
+    table = read_table("satimage", data_dir=data_dir)
+    values = table.frame[list(table.features)].to_numpy(dtype=np.float64)
+    train, test = load(folder, "satimage", fold)
+    codes = np.concatenate([train.codes, test.codes])[:, :-1]
+    found = np.empty(values.shape, dtype=np.int32)
+    for j, (own, states) in enumerate(zip(values.T, codes.T, strict=True)):
+        below = np.cumsum(np.bincount(states))[:-1]
+        found[:, j] = np.searchsorted(below, np.argsort(np.argsort(own, kind="stable")), side="right")
+    rows: dict[bytes, list[int]] = {}
+    for m, states in enumerate(found):
+        rows.setdefault(states.tobytes(), []).append(m)
+    at = [rows[states.tobytes()].pop() for states in codes]
+    return values[at[: train.n_samples]]
+
+
+def cut(name: str, values: NDArray[np.float64], y: NDArray[np.int32], fitted: NDArray[np.int64]) -> Dataset:
+    """Return all rows, cut by MDLP as the values and classes of some say."""
+    classes = tuple(map(str, range(int(y.max()) + 1)))
+    variables = []
+    codes = np.empty((len(y), values.shape[1] + 1), dtype=np.int32)
+    for j, own in enumerate(values.T):
+        cuts = tuple(mdlp_cuts(own[fitted], y[fitted], len(classes)).tolist())
+        variables.append(Variable(f"x{j + 1}", interval_labels(cuts), cuts))
+        codes[:, j] = np.searchsorted(cuts, own, side="left")
+    codes[:, -1] = y
+    return Dataset(name, (*variables, Variable("class", classes)), codes, np.ones(len(y)))
+
+
 def _mnist(folder: Path, name: str) -> tuple[Dataset, Dataset]:
     parts = ("train", "t10k")
     images = np.concatenate([_idx(folder / f"{part}-images-idx3-ubyte.gz") for part in parts]).astype(float)
@@ -67,18 +103,8 @@ def _mnist(folder: Path, name: str) -> tuple[Dataset, Dataset]:
     else:
         x = images.reshape(-1, 14, 2, 14, 2).mean(axis=(2, 4))
     x, y = x.reshape(len(y), -1)[rows], y[rows]
-    variables = []
-    codes = np.empty((len(y), x.shape[1] + 1), dtype=np.int32)
-    for j, pixel in enumerate(x.T):
-        cuts = tuple(mdlp_cuts(pixel[:n_train], y[:n_train], 10).tolist())
-        variables.append(Variable(f"x{j + 1}", interval_labels(cuts), cuts))
-        codes[:, j] = np.searchsorted(cuts, pixel, side="left")
-    variables.append(Variable("class", tuple(map(str, range(10)))))
-    codes[:, -1] = y
-    train, test = (
-        Dataset(name, tuple(variables), own, np.ones(len(own))) for own in (codes[:n_train], codes[n_train:])
-    )
-    return train, test
+    data = cut(name, x, y, np.arange(n_train))
+    return data.take(np.arange(n_train)), data.take(np.arange(n_train, len(y)))
 
 
 def _cubic(images: NDArray[np.float64], axis: int) -> NDArray[np.float64]:

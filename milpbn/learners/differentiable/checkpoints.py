@@ -6,14 +6,15 @@ import hashlib
 import json
 import os
 import zipfile
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from milpbn.atomic import atomic_path
 from milpbn.errors import InputError
-from milpbn.learners.differentiable.adam import State
 
 
 def fingerprint(description: Any) -> str:
@@ -21,7 +22,9 @@ def fingerprint(description: Any) -> str:
     return hashlib.sha256(json.dumps(description, sort_keys=True).encode()).hexdigest()
 
 
-def save_checkpoint(path: str | os.PathLike[str], run: str, state: State, history: list[list[Any]]) -> None:
+def save_checkpoint(
+    path: str | os.PathLike[str], run: str, state: Mapping[str, NDArray[Any]], history: list[list[Any]]
+) -> None:
     """Write a checkpoint atomically.
 
     Parameters
@@ -30,8 +33,8 @@ def save_checkpoint(path: str | os.PathLike[str], run: str, state: State, histor
         An ``.npz`` archive, whatever its name.
     run : str
         `fingerprint` of the run.
-    state : State
-        Parameters and moments.
+    state : mapping of arrays
+        All that training changes: parameters, moments, sums over finished runs.
     history : list
         One list of JSON values per finished epoch.
 
@@ -40,12 +43,15 @@ def save_checkpoint(path: str | os.PathLike[str], run: str, state: State, histor
     InputError
         If the file cannot be written.
     """
+    arrays: dict[str, Any] = {"run": np.array(run), "history": np.array(json.dumps(history)), **state}
     with atomic_path(path) as temporary, temporary.open("wb") as file:
-        np.savez(file, run=np.array(run), history=np.array(json.dumps(history)), **state._asdict())
+        np.savez(file, **arrays)
 
 
-def load_checkpoint(path: str | os.PathLike[str], run: str, state: State) -> list[list[Any]]:
-    """Read a checkpoint into `state` and return the history, empty where there is no file yet.
+def load_checkpoint(
+    path: str | os.PathLike[str], run: str, state: Mapping[str, NDArray[Any]]
+) -> list[list[Any]]:
+    """Read a checkpoint into the arrays of `state` and return the history, empty where there is no file yet.
 
     Raises
     ------
@@ -64,7 +70,7 @@ def load_checkpoint(path: str | os.PathLike[str], run: str, state: State) -> lis
                 raise InputError(
                     f"The checkpoint {str(path)!r} belongs to a run with other data or options; {advice}"
                 )
-            for name, array in state._asdict().items():
+            for name, array in state.items():
                 array[...] = archive[name]
             return json.loads(str(archive["history"]))
     except InputError:

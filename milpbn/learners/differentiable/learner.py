@@ -36,6 +36,7 @@ class GradientLearner(Learner):
     smoothing: float = setting(1.0, "Laplace constant of the init 'ml'.")
     dtype: str = setting("float32", "Precision of the parameters.", choices=("float32", "float64"))
     validation: float = setting(0.0, "Share of the samples held out to watch the error.")
+    averaged_runs: int = setting(1, "Runs from one start whose log-probabilities are averaged.")
     checkpoint: str | None = setting(None, "File to save the run to and to go on from.", file="output")
 
     def unused(self) -> Mapping[str, str]:
@@ -47,7 +48,7 @@ class GradientLearner(Learner):
             idle |= {"gamma": f"loss {self.loss}", "eta": f"loss {self.loss}"}
         if self.epochs == 0:
             trained = ("loss", "lambda_", "gamma", "eta", "batch_size", "learning_rate", "validation")
-            idle |= dict.fromkeys(trained, "epochs 0")
+            idle |= dict.fromkeys((*trained, "averaged_runs"), "epochs 0")
         return idle
 
     def training(self) -> Training:
@@ -67,6 +68,7 @@ class GradientLearner(Learner):
             smoothing=self.smoothing,
             dtype=self.dtype,
             validation=self.validation,
+            averaged_runs=self.averaged_runs,
         )
 
     def learn(self, data: Dataset, choices: Choices, control: Control) -> Learned:

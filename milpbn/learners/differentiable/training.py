@@ -67,6 +67,9 @@ class Training:
         ``float32`` or ``float64``.
     validation : float
         Share of the samples held out to watch the error; 0 for none.
+    averaged_runs : int
+        Runs of so many epochs, from the same initial tables, with other random numbers. The means of their
+        log-probabilities, normalised again, are the answer, and the most probable choices those of the mean of Phi.
 
     Raises
     ------
@@ -85,12 +88,14 @@ class Training:
     smoothing: float = 1.0
     dtype: str = "float32"
     validation: float = 0.0
+    averaged_runs: int = 1
 
     def __post_init__(self) -> None:
         if self.epochs < 0:
             raise InputError(f"epochs must be at least 0, got {self.epochs}.")
-        if self.batch_size < 1:
-            raise InputError(f"batch_size must be at least 1, got {self.batch_size}.")
+        for word in ("batch_size", "averaged_runs"):
+            if getattr(self, word) < 1:
+                raise InputError(f"{word} must be at least 1, got {getattr(self, word)}.")
         for word in ("learning_rate", "structure_rate", "smoothing"):
             value = getattr(self, word)
             if not 0 < value <= 10:
@@ -126,7 +131,11 @@ class Trained:
         Unnormalised log-probabilities of all choices, variable by variable.
     history : list of [int, float, float or None]
         Epochs done, mean loss per sample under the sampled structures (nats), error on the held-out samples where it
-        was measured.
+        was measured; of all runs, one after the other.
+    error : float or None
+        Error on the held-out samples in the end.
+    runs : int
+        Runs that the answer is the mean of; one that the control ended counts only where it is the first.
     stopped_early : bool
         The control ended the run before its last epoch.
     """
@@ -135,16 +144,18 @@ class Trained:
     cpts: tuple[Cpt, ...]
     phi: NDArray[np.float64]
     history: list[list[Any]]
+    error: float | None
+    runs: int
     stopped_early: bool
 
     @property
     def details(self) -> dict[str, Any]:
         """What `milpbn.learners.base.Learned.details` says of the run."""
-        errors = [error for _, _, error in self.history if error is not None]
         return {
             "epochs": len(self.history),
             "loss": self.history[-1][1] if self.history else None,
-            "validation_error": errors[-1] if errors else None,
+            "validation_error": self.error,
+            "averaged_runs": self.runs,
             "history": self.history,
             "stopped_early": self.stopped_early,
         }
@@ -241,39 +252,43 @@ def train(
     else:
         theta = uniform_tables(layout, np.random.default_rng([seed, 0]))
     state = initial_state(layout, theta, training.dtype)
+    runner = _Runner(fitted, held_out, layout, choices, training, theta, state, _no_sums(training, state))
     run = fingerprint(
         [data.sha256, [list(sets) for sets in choices], layout.strides.tolist(), asdict(training), seed]
     )
     history = []
     if checkpoint is not None:
-        history = load_checkpoint(checkpoint, run, state)
+        history = load_checkpoint(checkpoint, run, runner.arrays)
         # Now rather than after an hour it turns out that the file cannot be written.
-        save_checkpoint(checkpoint, run, state, history)
+        save_checkpoint(checkpoint, run, runner.arrays, history)
 
-    runner = _Runner(fitted, held_out, layout, choices, training, state)
+    total = training.averaged_runs * training.epochs
     saved, stopped_early = time.monotonic(), False
-    for epoch in range(len(history), training.epochs):
+    for epoch in range(len(history), total):
         if stopping():
             stopped_early = True
             break
         value = runner.epoch(epoch, seed)
-        reporting = (epoch + 1) * REPORTS // training.epochs > epoch * REPORTS // training.epochs
-        error = runner.held_out_error() if reporting else None
+        reporting = (epoch + 1) * REPORTS // total > epoch * REPORTS // total
+        error = runner.held_out_error(state.theta, state.phi) if reporting else None
         history.append([epoch + 1, value, error])
         if reporting:
             watched = "" if error is None else f"  validation error {100 * error:.2f} %"
-            control.report(f"epoch {epoch + 1} of {training.epochs}  loss {value:.6g}{watched}")
+            control.report(f"epoch {epoch + 1} of {total}  loss {value:.6g}{watched}")
         if checkpoint is not None and time.monotonic() - saved > CHECKPOINT_SECONDS:
-            save_checkpoint(checkpoint, run, state, history)
+            save_checkpoint(checkpoint, run, runner.arrays, history)
             saved = time.monotonic()
     if checkpoint is not None:
-        save_checkpoint(checkpoint, run, state, history)
-    chosen = most_probable(layout, state.phi)
+        save_checkpoint(checkpoint, run, runner.arrays, history)
+    tables, phi = runner.answer(len(history))
+    chosen = most_probable(layout, phi)
     return Trained(
         parents=tuple(sets[n] for sets, n in zip(choices, chosen, strict=True)),
-        cpts=tables_to_cpts(data, layout, choices, state.theta, chosen),
-        phi=state.phi,
+        cpts=tables_to_cpts(data, layout, choices, tables, chosen),
+        phi=phi,
         history=history,
+        error=runner.held_out_error(tables, phi) if history else None,
+        runs=max(1, runner.finished(len(history))),
         stopped_early=stopped_early,
     )
 
@@ -283,27 +298,47 @@ def most_probable(layout: Layout, phi: NDArray[np.float64]) -> list[int]:
     return [int(np.argmax(phi[a:b])) for a, b in zip(layout.first[:-1], layout.first[1:], strict=True)]
 
 
+def _no_sums(training: Training, state: State) -> dict[str, NDArray[np.float64]]:
+    """Return what the finished runs add up to before there is one; nothing where one run is all."""
+    if training.averaged_runs == 1:
+        return {}
+    return {"theta_sum": np.zeros(state.theta.shape), "phi_sum": np.zeros(state.phi.shape)}
+
+
 @dataclass(frozen=True, eq=False)
 class _Runner:
-    """One run's data and state."""
+    """Runs over the same data, one after the other: the state of the present one, and the sums of those before."""
 
     data: Dataset
     held_out: Dataset | None
     layout: Layout
     choices: Choices
     training: Training
+    theta: NDArray[np.float64]
     state: State
+    sums: dict[str, NDArray[np.float64]]
 
-    def epoch(self, epoch: int, seed: int) -> float:
-        """Train one epoch; its random numbers depend on nothing but the seed and its number."""
+    @property
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """All that changes, by name."""
+        return {**self.state._asdict(), **self.sums}
+
+    def epoch(self, done: int, seed: int) -> float:
+        """Train one epoch, after so many of all runs; its random numbers depend on nothing but the seed and that."""
         data, training = self.data, self.training
-        rng = np.random.default_rng([seed, 1 + epoch])
+        epoch = done % training.epochs
+        if done and epoch == 0:
+            for old, new in zip(
+                self.state, initial_state(self.layout, self.theta, training.dtype), strict=True
+            ):
+                old[...] = new
+        rng = np.random.default_rng([seed, 1 + done])
         batch_size = min(training.batch_size, data.n_samples)
         noise = np.zeros((math.ceil(data.n_samples / batch_size), self.layout.n_families))
         if self.layout.n_families >= len(self.layout.first):  # there is something to choose
             noise = rng.gumbel(size=noise.shape)
         order = rng.permutation(data.n_samples)
-        return train_epoch(
+        value = train_epoch(
             self.layout,
             self.state,
             training.loss,
@@ -317,14 +352,28 @@ class _Runner:
             training.structure_rate,
             make_work(self.layout, batch_size, data.n_classes, training.dtype),
         )
+        if self.sums and epoch == training.epochs - 1:
+            self.sums["theta_sum"] += self.state.theta
+            self.sums["phi_sum"] += self.state.phi
+        return value
 
-    def held_out_error(self) -> float | None:
+    def finished(self, done: int) -> int:
+        """Return how many runs have ended after so many epochs."""
+        return done // max(1, self.training.epochs)
+
+    def answer(self, done: int) -> tuple[NDArray[np.floating], NDArray[np.float64]]:
+        """Return Theta and Phi after so many epochs: the means over finished runs, or those of the only one."""
+        finished = self.finished(done)
+        if not self.sums or not finished:
+            return self.state.theta, self.state.phi
+        return self.sums["theta_sum"] / finished, self.sums["phi_sum"] / finished
+
+    def held_out_error(self, theta: NDArray[np.floating], phi: NDArray[np.float64]) -> float | None:
         """Return the error of the most probable structure on the held-out samples."""
         if self.held_out is None:
             return None
-        chosen = most_probable(self.layout, self.state.phi)
-        cpts = tables_to_cpts(self.data, self.layout, self.choices, self.state.theta, chosen)
-        return error_rate(self.held_out, cpts)
+        chosen = most_probable(self.layout, phi)
+        return error_rate(self.held_out, tables_to_cpts(self.data, self.layout, self.choices, theta, chosen))
 
 
 def error_rate(data: Dataset, cpts: Sequence[Cpt]) -> float:

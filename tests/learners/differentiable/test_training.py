@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -17,9 +18,16 @@ from milpbn.data.dataset import UNKNOWN, Dataset
 from milpbn.errors import InputError
 from milpbn.learners.base import Control
 from milpbn.learners.differentiable import train_parameters
-from milpbn.learners.differentiable.layout import build_layout, likelihood_tables
+from milpbn.learners.differentiable.adam import initial_state
+from milpbn.learners.differentiable.gradients import make_work
+from milpbn.learners.differentiable.layout import (
+    build_layout,
+    likelihood_tables,
+    tables_to_cpts,
+    uniform_tables,
+)
 from milpbn.learners.differentiable.losses import make_loss
-from milpbn.learners.differentiable.training import Training, error_rate, train
+from milpbn.learners.differentiable.training import Training, error_rate, most_probable, train, train_epoch
 from milpbn.network.classifier import Classifier
 from milpbn.network.cpt import fit_cpts
 from milpbn.network.structure import Structure
@@ -145,6 +153,72 @@ def test_seeds() -> None:
     data, training = small(6), Training(loss=HYB, epochs=5, batch_size=16)
     same(train(data, TAN, training), train(data, TAN, training, Control(random_state=0)))
     assert train(data, TAN, training).history != train(data, TAN, training, Control(random_state=1)).history
+
+
+@pytest.mark.parametrize("init", ["uniform", "ml"])
+def test_averaged_runs_start_alike_and_their_mean_is_the_answer(init: str) -> None:
+    data = small(7, n_samples=80)
+    training = Training(loss=HYB, epochs=6, batch_size=16, learning_rate=0.1, init=init, averaged_runs=3)
+    layout = build_layout(data, TAN)
+    theta, phi, values = [], [], []
+    for k in range(3):
+        start = (
+            likelihood_tables(layout, data, TAN, 1.0)
+            if init == "ml"
+            else uniform_tables(layout, np.random.default_rng([5, 0]))
+        )
+        state = initial_state(layout, start, "float32")
+        for epoch in range(6):
+            rng = np.random.default_rng([5, 1 + 6 * k + epoch])
+            noise = rng.gumbel(size=(5, layout.n_families))
+            order = rng.permutation(data.n_samples)
+            steps = (training.tau(epoch), training.rate(epoch), training.structure_rate)
+            work = make_work(layout, 16, data.n_classes, "float32")
+            values.append(
+                train_epoch(layout, state, HYB, data.codes, data.weights, order, 16, noise, *steps, work)
+            )
+        theta.append(state.theta.astype(np.float64))
+        phi.append(state.phi)
+    assert not np.allclose(theta[0], theta[1])
+    trained = train(data, TAN, training, Control(random_state=5))
+    assert [h[1] for h in trained.history] == values
+    assert trained.details["epochs"] == 18
+    assert trained.details["averaged_runs"] == 3
+    np.testing.assert_allclose(trained.phi, np.mean(phi, axis=0), rtol=1e-12)
+    chosen = most_probable(layout, np.mean(phi, axis=0))
+    expected = tables_to_cpts(data, layout, TAN, np.mean(theta, axis=0), chosen)
+    for ours, theirs in zip(trained.cpts, expected, strict=True):
+        assert ours.parents == theirs.parents
+        np.testing.assert_allclose(ours.table, theirs.table, rtol=1e-12)
+    single = train(data, TAN, replace(training, averaged_runs=1), Control(random_state=5))
+    assert single.history == trained.history[:6]
+
+
+def test_a_run_that_was_stopped_counts_only_where_it_is_the_first(tmp_path: Path) -> None:
+    data = small(8)
+    training = Training(
+        loss=HYB, epochs=4, batch_size=16, averaged_runs=3, learning_rate=0.1, validation=0.25
+    )
+    whole = train(data, TAN, training)
+
+    def stopping_after(epochs: int) -> Control:
+        asked = iter(range(epochs))
+        return Control(interrupted=lambda: next(asked, None) is None)
+
+    for epochs in (2, 4, 6, 11):
+        checkpoint = str(tmp_path / f"{epochs}.npz")
+        stopped = train(data, TAN, training, stopping_after(epochs), checkpoint)
+        assert stopped.stopped_early
+        assert stopped.history == whole.history[:epochs]
+        assert stopped.runs == max(1, epochs // 4)
+        if epochs == 6:
+            same(
+                stopped,
+                replace(train(data, TAN, replace(training, averaged_runs=1)), history=stopped.history),
+            )
+        again = train(data, TAN, training, checkpoint=checkpoint)
+        same(again, whole)
+        assert again.error == whole.error is not None
 
 
 def test_precisions_agree() -> None:
