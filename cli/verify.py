@@ -59,9 +59,14 @@ def describe(proved: Verification, *, arcs: bool) -> str:
     from milpbn.progress import show_gap, show_number
 
     gap = proved.gap
+    of = []
+    if proved.samples is not None:
+        arcs = False  # a subset says nothing of the optima over all rows
+        of = [f"subset     {proved.samples} samples stand for all in these numbers"]
     return "\n".join(
         [
             "verified   no structure within the options and constraints of the run exceeds the bound",
+            *of,
             f"incumbent  {show_number(proved.objective)}",
             f"bound      {show_number(proved.bound)}",
             f"gap        {show_number(gap.absolute)} nats; {show_gap(gap.relative_to_bound)} of the bound",

@@ -92,8 +92,6 @@ class Options:
             raise InputError(f"The number of threads must be at least 1, got {self.threads}.")
         if self.subset is not None and self.subset < 1:
             raise InputError(f"A subset must have at least 1 sample, got {self.subset}.")
-        if self.subset is not None and self.certificate is not None:
-            raise InputError("A certificate is of the whole data, not of a subset; leave one of them out.")
         if not 0 <= self.random_state < 2**31:
             raise InputError(f"The seed must lie between 0 and 2147483647, got {self.random_state}.")
         for word, gap in (("relative", self.gap_rel), ("absolute", self.gap_abs)):

@@ -79,7 +79,12 @@ class Run:
         self.reduced = problem
         #: Where the native backend goes on, and what it has proved so far.
         self.root: Root | None = None
-        self.proof: Proof | None = None if options.certificate is None else Proof()
+        self.proof: Proof | None = None
+        if options.certificate is not None:
+            counted = problem.sample_weights
+            self.proof = Proof(
+                sample_weights=None if counted is None else problem.data.merged_weights(counted)
+            )
         self.dataset = dataset
         self.options = options
         self.backend = backend

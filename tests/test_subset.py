@@ -103,5 +103,3 @@ def test_refusals(data, tmp_path):
         solve(data, "mdl", subset=10)
     with pytest.raises(InputError, match="at least 1"):
         solve(data, subset=0)
-    with pytest.raises(InputError, match="certificate"):
-        solve(data, subset=10, certificate=tmp_path / "c")

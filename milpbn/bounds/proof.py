@@ -45,6 +45,8 @@ class Proof:
     leaves: dict[int, Weights] = field(default_factory=dict)
     #: What the weights' multipliers belong to; rows may be added.
     rows: Inequalities = NO_ROWS
+    #: What the different rows count instead of their weights, of a subset that stands for all (`Dataset.merged`).
+    sample_weights: NDArray[np.float64] | None = None
     #: Bytes of all arrays.
     nbytes: int = 0
     #: Held while several notes have to become one.
@@ -89,7 +91,12 @@ class Proof:
         gone = [g for _, _, g in deletions]
         nothing = np.empty(0, dtype=np.int32)
         rows = self.rows
+        subset = {}
+        if self.sample_weights is not None:
+            counted = np.flatnonzero(self.sample_weights)
+            subset = {"subset_row": counted, "subset_weight": self.sample_weights[counted]}
         return {
+            **subset,
             "branches": np.array(branches, dtype=np.int32).reshape(-1, 6),
             "deletion_node": np.array([node for node, _, _ in deletions], dtype=np.int32),
             "deletion_size": np.array([len(g) for g in gone], dtype=np.int64),
@@ -142,11 +149,24 @@ def save_certificate(
 
 
 def certificate_header(result: Result) -> dict[str, Any]:
-    """Return what a certificate says it proves: the result's data, score, constraints, incumbent and bound."""
+    """Return what a certificate says it proves: the result's data, score, constraints, incumbent and bound.
+
+    Of a search over a subset of samples, the last two are in `milpbn.result.Result.subset`.
+    """
     values = result.to_dict()
     return {
         key: values[key]
-        for key in ("run", "data", "score", "constraints", "structure", "class", "objective", "bound")
+        for key in (
+            "run",
+            "data",
+            "score",
+            "constraints",
+            "structure",
+            "class",
+            "objective",
+            "bound",
+            "subset",
+        )
     }
 
 

@@ -27,7 +27,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from milpbn.bounds.proof import load_proof
-from milpbn.bounds.verify_claim import Claim, check_run, check_same, read_claim, score_of_structure, tolerance
+from milpbn.bounds.verify_claim import (
+    Claim,
+    check_run,
+    check_same,
+    counted_samples,
+    read_claim,
+    score_of_structure,
+    tolerance,
+)
 from milpbn.bounds.verify_duals import Duals
 from milpbn.bounds.verify_maxima import heaviest, unproved
 from milpbn.bounds.verify_rows import Rows
@@ -50,9 +58,11 @@ class Verification:
     Attributes
     ----------
     objective : float
-        Score of the structure, from the data.
+        Score of the structure, from the data; of a search over a subset of the samples, over that.
     bound : float
         No structure scores more than this.
+    samples : int or None
+        Samples of the subset; None without one.
     nodes, leaves : int
         Parts of the search space, and those that were not split.
     deletions : int
@@ -71,6 +81,7 @@ class Verification:
     arcs_in: int
     arcs_out: int
     seconds: float
+    samples: int | None = None
 
     @property
     def gap(self) -> Gap:
@@ -120,9 +131,11 @@ def verify(
     own = read_claim(header, "The certificate")
     check_same(claim, own, data)
     rules, candidates = resolve(claim.constraints, data.names, claim.score)
-    objective = score_of_structure(claim, candidates, rules, data)
+    merged = data.merged
+    weights = counted_samples(claim, arrays, merged)
+    objective = score_of_structure(claim, candidates, rules, merged, weights)
     tree = _Tree(arrays, space_of(candidates), rules)
-    duals = Duals(data.merged, candidates, claim.score, rules)
+    duals = Duals(merged, candidates, claim.score, rules, weights)
     check = _Check(claim, objective, tree.space, duals, candidates, partial(is_empty, candidates, rules))
     bound = check.run(tree)
     if claim.optimal and not is_optimal(objective, claim.bound):
@@ -138,6 +151,7 @@ def verify(
         len(claim.arcs["in"]),
         len(claim.arcs["out"]),
         time.monotonic() - began,
+        claim.samples,
     )
 
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from milpbn.data.dataset import Dataset
 from milpbn.errors import InputError
@@ -23,7 +24,7 @@ SCORES = ("sm", "sbm", "cll")
 
 
 class Claim(NamedTuple):
-    """What a result, or the header of a certificate, says of itself."""
+    """What a result, or the header of a certificate, says of itself; of a subset of samples, if that was searched."""
 
     sha256: str
     score: Score
@@ -36,29 +37,39 @@ class Claim(NamedTuple):
     #: Name of the run; empty where a result does not say.
     run: str
     gap: Mapping[str, Any]
+    #: Samples of a subset, and the score over all; None without one.
+    samples: int | None
+    whole: float | None
 
 
 def read_claim(values: Mapping[str, Any], what: str) -> Claim:
     """Read a claim, or say what it lacks."""
-    if values.get("objective") is None or values.get("structure") is None:
+    subset = values.get("subset")
+    numbers = values if subset is None else subset
+    if not isinstance(numbers, Mapping):
+        raise InputError(f"{what} does not say what it claims in the known form (subset is no mapping).")
+    if numbers.get("objective") is None or values.get("structure") is None:
         raise InputError(f"{what} holds no structure, so that there is nothing to verify.")
-    if values.get("bound") is None:
+    if numbers.get("bound") is None:
         raise InputError(f"{what} holds no bound, so that there is nothing to verify.")
     try:
+        reason = values.get("status", {}).get("reason")
         claim = Claim(
             str(values["data"]["sha256"]),
             Score.from_dict(values["score"]),
             Constraints.from_dict(values["constraints"]),
             {str(k): [str(j) for j in v] for k, v in values["structure"].items()},
-            float(values["objective"]),
-            float(values["bound"]),
-            values.get("status", {}).get("reason") == "optimal",
+            float(numbers["objective"]),
+            float(numbers["bound"]),
+            reason == "optimal" or bool(numbers.get("optimal")),
             {
                 key: [(str(j), str(i)) for j, i in (values.get("proved") or {}).get(key, ())]
                 for key in ("in", "out")
             },
             str(values.get("run") or ""),
-            dict(values.get("gap") or {}),
+            dict(numbers.get("gap") or {}),
+            None if subset is None else int(subset["samples"]),
+            None if subset is None else float(values["objective"]),
         )
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise InputError(f"{what} does not say what it claims in the known form ({error}).") from None
@@ -85,6 +96,8 @@ def check_same(claim: Claim, header: Claim, data: Dataset) -> None:
     for key in ("score", "constraints"):
         if getattr(header, key).to_dict() != getattr(claim, key).to_dict():
             raise InputError(f"The certificate is for another choice of {key} than the result.")
+    if header.samples != claim.samples:
+        raise InputError("The certificate is for another subset of the samples than the result.")
 
 
 def check_run(claim: Claim, header: Claim) -> None:
@@ -111,8 +124,51 @@ def check_run(claim: Claim, header: Claim) -> None:
             raise InputError(f"The result's gap ({key}: {told!r}) is not that of its score and bound.")
 
 
-def score_of_structure(claim: Claim, candidates: Candidates, rules: Rules, data: Dataset) -> float:
-    """Return the structure's score; refuse one that the bound does not speak of, or that scores otherwise."""
+def counted_samples(
+    claim: Claim, arrays: Mapping[str, NDArray[Any]], data: Dataset
+) -> NDArray[np.float64] | None:
+    """Return what the samples of merged data count, shape (M,), where a subset stands for all; else None.
+
+    Raises
+    ------
+    InputError
+        If the certificate's subset has not the weight of the data in every class, or more samples than claimed.
+    """
+    if claim.samples is None:
+        return None
+    nothing = np.empty(0, dtype=bool)
+    rows, weights = arrays.get("subset_row", nothing), arrays.get("subset_weight", nothing)
+    fits = (
+        rows.dtype.kind == "i"
+        and weights.dtype.kind == "f"
+        and rows.shape == weights.shape == np.unique(rows).shape
+        and bool(((rows >= 0) & (rows < data.n_samples)).all())
+        and bool((weights > 0).all())
+    )
+    if not fits:
+        raise InputError("The certificate is damaged: it does not say which samples stand for all.")
+    found = np.zeros(data.n_samples)
+    found[rows] = weights
+    own, whole = (np.bincount(data.y, w, data.n_classes) for w in (found, data.weights))
+    if len(rows) > claim.samples or not (np.abs(own - whole) <= TOLERANCE * np.maximum(1.0, whole)).all():
+        raise InputError(
+            f"The certificate's samples do not stand for all: they are more than {claim.samples}, or the weights of a "
+            "class do not add up to those of its rows."
+        )
+    return found
+
+
+def score_of_structure(
+    claim: Claim,
+    candidates: Candidates,
+    rules: Rules,
+    data: Dataset,
+    sample_weights: NDArray[np.float64] | None = None,
+) -> float:
+    """Return the structure's score; refuse one that the bound does not speak of, or that scores otherwise.
+
+    With `sample_weights`, shape (M,), it is the score over the subset, and the one over all rows is checked, too.
+    """
     structure = Structure.from_mapping(data.names, claim.structure)
     alike = class_free_alike(claim.score, rules)
     if candidates.choice(structure, class_free_alike=alike) is None:
@@ -124,9 +180,13 @@ def score_of_structure(claim: Claim, candidates: Candidates, rules: Rules, data:
         raise InputError(
             f"The structure gives {data.names[crowded]!r} more children than the constraints allow."
         )
-    value = float(rescore(data, structure, claim.score, rules))
-    if not abs(value - claim.objective) <= tolerance(value):
-        raise InputError(f"The structure scores {value!r}, not {claim.objective!r} as the result claims.")
+    value = float(rescore(data, structure, claim.score, rules, sample_weights))
+    claimed = [(value, claim.objective)]
+    if claim.whole is not None:
+        claimed.append((float(rescore(data, structure, claim.score, rules)), claim.whole))
+    for found, told in claimed:
+        if not abs(found - told) <= tolerance(found):
+            raise InputError(f"The structure scores {found!r}, not {told!r} as the result claims.")
     if claim.bound < claim.objective:
         raise InputError(
             f"The claimed bound {claim.bound!r} is below the score {claim.objective!r} of the structure."

@@ -68,6 +68,8 @@ class Duals:
         ``sm``, ``sbm`` or ``cll``.
     rules : Rules
         Read for the arc weights only.
+    sample_weights : float64 array, shape (M,), optional
+        What the samples' margins count instead of their weights. The parameters are those of the data.
 
     Attributes
     ----------
@@ -81,8 +83,18 @@ class Duals:
         which is twice the weight; the four sums of at most M weights that a coefficient is made of.
     """
 
-    def __init__(self, data: Dataset, candidates: Candidates, score: Score, rules: Rules) -> None:
-        self.data = data
+    def __init__(
+        self,
+        data: Dataset,
+        candidates: Candidates,
+        score: Score,
+        rules: Rules,
+        sample_weights: NDArray[np.float64] | None = None,
+    ) -> None:
+        weights = data.weights if sample_weights is None else sample_weights
+        rows = np.flatnonzero(weights)
+        self._y, self._w = data.y[rows], weights[rows]
+        self._n_classes = data.n_classes
         self.smooth = score.name == "cll"
         self.reach = REACH_LIKELY if self.smooth else REACH
         self.binary = score.name == "sbm"
@@ -95,7 +107,8 @@ class Duals:
         )
         self.column = np.full(candidates.n_sets, -1)
         self.column[self.entries] = np.arange(len(self.entries))
-        self._columns, self._tables = _tables(data, candidates, self.entries, score.smoothing, self.binary)
+        columns, self._tables = _tables(data, candidates, self.entries, score.smoothing, self.binary)
+        self._columns = np.ascontiguousarray(columns[:, rows])
         self.n_rows = 1 if self.binary else data.n_classes - 1
         every = np.arange(data.n_classes)
         #: The competing classes of each class, ascending.
@@ -109,7 +122,7 @@ class Duals:
         self._idle = (counts < np.diff(candidates.offsets))[owner[self._blocks]]
         self._starts = candidates.offsets[:-1]
         M, R = data.n_samples, self.n_rows
-        total = float(data.weights.sum())
+        total = float(self._w.sum())
         entries = float(np.maximum.reduceat(largest, self._blocks).sum())
         coefficients = _EPS * (4 * M + 64) * (c + 1)
         self.per_weight = _EPS * (M * data.n_classes + R + 64) * entries + coefficients
@@ -146,13 +159,13 @@ class Duals:
 
     def _weights(self, point: NDArray[np.float64], T: float) -> tuple[float, NDArray[np.float64]]:
         """Return the constant of the bound and the samples' dual weights times theirs, shape (M, R)."""
-        data, constant = self.data, self.slack
-        scores = np.zeros((data.n_samples, data.n_classes))
+        y, constant = self._y, self.slack
+        scores = np.zeros((len(y), self._n_classes))
         used = np.flatnonzero(point)
         add_scores(self._columns, self._tables, used, point[used], scores)
-        own = np.take_along_axis(scores, data.y[:, None].astype(np.int64), axis=1)
+        own = np.take_along_axis(scores, y[:, None].astype(np.int64), axis=1)
         with np.errstate(over="ignore", under="ignore", invalid="ignore"):
-            margins = own if self.binary else own - np.take_along_axis(scores, self._others[data.y], axis=1)
+            margins = own if self.binary else own - np.take_along_axis(scores, self._others[y], axis=1)
             low = np.minimum(margins.min(axis=1), self.cap)
             margins = (margins - low[:, None]) / -T
             weights = np.exp(margins)
@@ -160,22 +173,21 @@ class Duals:
             away = (low - self.cap) / T
             zero = np.where(away > -self.reach, np.exp(away), 0.0)
             total = weights.sum(axis=1) + zero
-            constant += float((self.cap * zero / total) @ data.weights)
+            constant += float((self.cap * zero / total) @ self._w)
             if self.smooth:
                 # sum lambda log lambda, with log lambda = -away / T - log total.
                 spread = np.where(weights > 0, margins * weights, 0.0).sum(axis=1)
                 spread += np.where(zero > 0, away * zero, 0.0)
-                constant += float((spread / total - np.log(total)) @ data.weights)
-            weights *= (data.weights / total)[:, None]
+                constant += float((spread / total - np.log(total)) @ self._w)
+            weights *= (self._w / total)[:, None]
         return constant + self.per_weight * float(weights.sum()), weights
 
     def _products(self, weights: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return sum_m w_m lambda_m alpha_m of all entries, shape (K,)."""
-        data = self.data
         # Most samples are far beyond gamma.
         rows = np.flatnonzero(weights.any(axis=1))
-        y, few = data.y[rows], weights[rows]
-        signed = np.zeros((len(rows), data.n_classes))
+        y, few = self._y[rows], weights[rows]
+        signed = np.zeros((len(rows), self._n_classes))
         if not self.binary:
             np.put_along_axis(signed, self._others[y], -few, axis=1)
         signed[np.arange(len(rows)), y] = few.sum(axis=1)
@@ -187,16 +199,15 @@ class Duals:
         """Return the bound in which every row of every sample chooses each variable's parent set for itself."""
         terms = np.maximum.reduceat(self.linear, self._starts)
         total, size = float(terms.sum()), float(np.abs(terms).sum())
-        margins = np.zeros((self.data.n_samples, self.n_rows))
+        margins = np.zeros((len(self._y), self.n_rows))
         ends = np.append(self._blocks[1:], len(self.entries))
-        competing = self._others if not self.binary else np.empty((self.data.n_classes, 0), dtype=np.int64)
+        competing = self._others if not self.binary else np.empty((self._n_classes, 0), dtype=np.int64)
         for first, end, idle in zip(self._blocks, ends, self._idle, strict=True):
-            add_best(self._columns, self._tables, first, end, idle, self.data.y, competing, margins)
+            add_best(self._columns, self._tables, first, end, idle, self._y, competing, margins)
         least = np.minimum(margins.min(axis=1), self.cap)
-        w = self.data.weights
-        total, size = total + float(w @ least), size + float(w @ np.abs(least))
+        total, size = total + float(self._w @ least), size + float(self._w @ np.abs(least))
         # Terms that no variable chooses, of forbidding weights for instance, take no part in any of these sums.
-        return total + self._row_slack + _EPS * (self.data.n_samples + 64) * size
+        return total + self._row_slack + _EPS * (len(self._y) + 64) * size
 
 
 class Tables(NamedTuple):

@@ -131,9 +131,19 @@ class Dataset:
         Rows come in lexicographic order of their codes. Every score of the project is a weighted sum
         over samples, so that merging changes no score.
         """
+        unique, _ = self._different
+        return replace(self, codes=unique, weights=self.merged_weights(self.weights))
+
+    def merged_weights(self, weights: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return what weights of the rows, shape (M,), sum up to for every row of `merged`; float64 array."""
+        unique, inverse = self._different
+        return np.bincount(inverse, weights=weights, minlength=len(unique)).astype(np.float64)
+
+    @cached_property
+    def _different(self) -> tuple[NDArray[np.int32], NDArray[np.intp]]:
+        """The different rows in lexicographic order, and which of them each row is."""
         unique, inverse = np.unique(self.codes, axis=0, return_inverse=True)
-        weights = np.bincount(inverse.ravel(), weights=self.weights, minlength=len(unique)).astype(np.float64)
-        return replace(self, codes=unique, weights=weights)
+        return unique, inverse.ravel()
 
     def take(self, rows: NDArray[np.integer] | Sequence[int]) -> Dataset:
         """Return the given rows, with the same variables."""

@@ -180,7 +180,7 @@ def test_maxima_and_deletions_against_enumeration(score, kind):
 def assert_coefficients(duals, problem):
     """A unit of weight on one row of one sample makes that row's coefficients the gradient."""
     assert problem.margins is not None
-    expected = problem.margins.alpha.reshape(duals.data.n_samples, duals.n_rows, -1)
+    expected = problem.margins.alpha.reshape(problem.data.n_samples, duals.n_rows, -1)
     for m, r in np.ndindex(*expected.shape[:2]):
         weights = np.zeros(expected.shape[:2])
         weights[m, r] = 1.0
@@ -417,7 +417,7 @@ def test_false_claims_are_refused(case, tmp_path):
     refused(path, replace(result, constraints=RULES[1]), data, "choice of constraints")
     refused(path, result, random_data(5, n_features=5, n_samples=40), "other data than these")
     for key in header:
-        if key not in ("version", "class"):
+        if key not in ("version", "class", "subset"):
             short = {k: v for k, v in header.items() if k != key}
             refused(path, short, data, "result")
             refused(write(tmp_path / "s.npz", short, arrays), result, data, "The certificate")

@@ -52,6 +52,21 @@ def test_a_certificate_is_verified_without_its_result(proof: Path) -> None:
     refused(verified(proof, result=proof / "proof.npz"), "leave out --certificate")
 
 
+def test_the_bound_of_a_subset_is_verified_as_that(proof: Path, tmp_path: Path) -> None:
+    files = ["--output", tmp_path / "r.json", "--certificate", tmp_path / "c.npz"]
+    done = run("solve", proof / "toy.csv", "--subset", 20, "--threads", 1, *files)
+    assert done.exit_code == 0, done.output
+    subset = json.loads((tmp_path / "r.json").read_text())["subset"]
+    done = verified(proof, result=tmp_path / "r.json", certificate=tmp_path / "c.npz")
+    assert done.exit_code == 0, done.output
+    assert f"subset     {subset['samples']} samples stand for all" in done.stdout
+    assert f"incumbent  {subset['objective']:.6f}\n" in done.stdout
+    assert "arcs" not in done.stdout
+    alone = run("verify", tmp_path / "c.npz", proof / "toy.csv")
+    assert alone.stdout.splitlines()[:5] == done.stdout.splitlines()[:5]
+    refused(verified(proof, certificate=tmp_path / "c.npz"), "other")
+
+
 def refused(done, words: str) -> None:
     assert done.exit_code == 2
     assert done.stdout == ""
