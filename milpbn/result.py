@@ -156,10 +156,10 @@ class Result:
     proved : mapping or None
         Arcs that every optimum has (``in``) or lacks (``out``), as pairs of names, among the candidate sets.
     subset : mapping or None
-        Of a search over representative samples only: their number (``samples``), and the ``objective``, ``bound``
-        and ``gap`` of the sum over them, and whether it is proved that no structure has a better one
-        (``optimal``). The result's own objective is that of all data, it has no bound, and the trace is the
-        subset's.
+        Of a search over representative samples only: the number of different ones (``samples``), and the
+        ``objective``, ``bound`` and ``gap`` of the sum over them, and whether it is proved that no structure has a
+        better one (``optimal``). The result's own objective is that of all data, it has no bound, and the trace is
+        the subset's.
     selection : mapping or None
         How p and max_parents were chosen (`milpbn.selection.Selection.to_dict`).
     classifier : Classifier or None

@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from threadpoolctl import threadpool_limits
 
 from milpbn import interrupts
@@ -79,12 +80,11 @@ class Run:
         self.reduced = problem
         #: Where the native backend goes on, and what it has proved so far.
         self.root: Root | None = None
-        self.proof: Proof | None = None
-        if options.certificate is not None:
-            counted = problem.sample_weights
-            self.proof = Proof(
-                sample_weights=None if counted is None else problem.data.merged_weights(counted)
-            )
+        #: What the different samples count where a subset stands for all.
+        self.counted = (
+            None if problem.sample_weights is None else problem.data.merged_weights(problem.sample_weights)
+        )
+        self.proof = None if options.certificate is None else Proof(sample_weights=self.counted)
         self.dataset = dataset
         self.options = options
         self.backend = backend
@@ -347,16 +347,16 @@ class Run:
             proved=arcs,
             detail=self._detail(),
         )
-        if self.problem.sample_weights is not None:
+        if self.counted is not None:
             result = self._of_all_data(result)
         return replace(result, classifier=fit_classifier(self.dataset, result)) if final else result
 
     def _of_all_data(self, result: Result) -> Result:
         """Return a subset's result with the score over all data, and the numbers of the subset apart."""
         problem = self.problem
-        assert problem.margins is not None
+        assert self.counted is not None
         subset = {
-            "samples": problem.margins.n_samples,
+            "samples": int(np.count_nonzero(self.counted)),
             "objective": result.objective,
             "bound": result.bound,
             "gap": vars(result.gap),

@@ -132,7 +132,7 @@ def counted_samples(
     Raises
     ------
     InputError
-        If the certificate's subset has not the weight of the data in every class, or more samples than claimed.
+        If the certificate's subset has not the weight of the data in every class, or another size than claimed.
     """
     if claim.samples is None:
         return None
@@ -150,10 +150,10 @@ def counted_samples(
     found = np.zeros(data.n_samples)
     found[rows] = weights
     own, whole = (np.bincount(data.y, w, data.n_classes) for w in (found, data.weights))
-    if len(rows) > claim.samples or not (np.abs(own - whole) <= TOLERANCE * np.maximum(1.0, whole)).all():
+    if len(rows) != claim.samples or not (np.abs(own - whole) <= TOLERANCE * np.maximum(1.0, whole)).all():
         raise InputError(
-            f"The certificate's samples do not stand for all: they are more than {claim.samples}, or the weights of a "
-            "class do not add up to those of its rows."
+            f"The certificate's samples do not stand for all: they are not {claim.samples}, or the weights of a class "
+            "do not add up to those of its rows."
         )
     return found
 

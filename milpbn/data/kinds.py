@@ -15,6 +15,8 @@ KINDS: tuple[Kind, ...] = get_args(Kind)
 
 #: Columns of integers with at most this many distinct values are nominal.
 MAX_NOMINAL_INTEGERS = 10
+#: Rows from which on it is said of a nominal column that no two have the same value, and of a target nearly so.
+MANY = 20
 
 
 def detect_kind(column: Column) -> Kind:
@@ -89,7 +91,8 @@ def describe_kinds(
 ) -> list[str]:
     """Return sentences on the choice: continuous features, numeric nominal ones, and almost numeric ones.
 
-    What reads as one number is one state of a nominal column; of codes that differ in their zeros (01, 1) it is said.
+    What reads as one number is one state of a nominal column; of codes that differ in their zeros (01, 1) it is said,
+    as it is of columns that look like identifiers.
     """
     groups = {
         "Continuous, to be discretised": [f for f in features if kinds[f] == "continuous"],
@@ -109,6 +112,12 @@ def describe_kinds(
         ):
             value = columns[name].describe_first(texts)
             notes.append(f"Column {name!r} is nominal because of {value}; nearly all its values are numbers.")
+        present = np.count_nonzero(~columns[name].missing)
+        if kinds[name] == "nominal" and len(set(columns[name].labels)) == present > MANY:
+            notes.append(
+                f"Column {name!r} has another value in each of its {present} rows, which says nothing of other rows; "
+                "an identifier is better left out of the table."
+            )
     for name, column in columns.items():
         if kinds[name] == "nominal" and column.is_numeric and (same := column.find_same_numbers()):
             notes.append(
@@ -127,7 +136,7 @@ def _check_class(column: Column, where: str) -> None:
     if column.declared is not None:
         return
     present = int(np.count_nonzero(column.codes >= 0))
-    nearly_all = max(20, present // 2)
+    nearly_all = max(MANY, present // 2)
     if column.is_numeric:
         distinct = np.unique(column.numbers).size
         most = nearly_all if _all_integers(column) else MAX_NOMINAL_INTEGERS

@@ -129,3 +129,14 @@ def test_codes_that_differ_in_their_zeros_only_are_remarked_on():
     classes = frame[["zip", "b"]].assign(k=["1", "01", "2", "2"])
     assert any(note.startswith("Column 'k' has 1 and 01, ") for note in read_table(classes).notes)
     assert not any("one number" in note for note in read_table(frame.assign(zip="z" + frame["zip"])).notes)
+
+
+def test_identifiers_are_remarked_on():
+    frame = pd.DataFrame({"id": [f"r{i}" for i in range(30)], "a": ["x", "y"] * 15, "k": ["p", "q"] * 15})
+    frame.loc[3, "id"] = None
+    notes = [note for note in read_table(frame).notes if "identifier" in note]
+    assert len(notes) == 1
+    assert notes[0].startswith("Column 'id' has another value in each of its 29 rows")
+    assert not any("identifier" in note for note in read_table(frame.head(20)).notes)
+    frame.loc[4, "id"] = "r5"
+    assert not any("identifier" in note for note in read_table(frame).notes)
