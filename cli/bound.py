@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from milpbn.cli.options import (
+    SUBSET,
     ScoreOptions,
     TableOptions,
     constraint_options,
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     option("--time-limit", type=NUMBER, metavar="SECONDS", help="For everything, reading included."),
     option(*THREADS, "threads", type=COUNT, help="By default all cores."),
     option(*SEED, "random_state", type=COUNT, help="Random seed; default 0."),
+    SUBSET,
     option("--output", metavar="FILE", help="result.json."),
     option("--certificate", metavar="FILE", help="What proves the bound, for milpbn verify (sm, sbm, cll)."),
     option("-q", "--quiet", is_flag=True, help="No notes and no progress on stderr."),
@@ -39,6 +41,7 @@ def bound_options(
     time_limit: float | None,
     threads: int | None,
     random_state: int | None,
+    subset: int | None,
     output: str | None,
     certificate: str | None,
     quiet: bool,
@@ -49,6 +52,7 @@ def bound_options(
             "time_limit": time_limit,
             "threads": threads,
             "random_state": random_state,
+            "subset": subset,
             "output": output,
             "certificate": certificate,
             "verbose": not quiet,
@@ -112,12 +116,19 @@ def describe(result: Result) -> str:
     """Return incumbent, bound, gap and proved arcs, for people."""
     from milpbn.progress import show_gap, show_number
 
-    gap, data = result.gap, result.data
+    data, subset = result.data, result.subset
     lines = [
-        f"data       {data.name}: {data.samples} samples, {data.features} features, {data.classes} classes",
-        f"incumbent  {show_number(result.objective)}",
-        f"bound      {show_number(result.bound)}",
-        f"gap        {show_number(gap.absolute)} nats; {show_gap(gap.relative_to_bound)} of the bound",
+        f"data       {data.name}: {data.samples} samples, {data.features} features, {data.classes} classes"
+    ]
+    if subset is None:
+        objective, bound, gap = result.objective, result.bound, vars(result.gap)
+    else:
+        objective, bound, gap = (subset[key] for key in ("objective", "bound", "gap"))
+        lines.append(f"subset     {subset['samples']} samples stand for all in these numbers")
+    lines += [
+        f"incumbent  {show_number(objective)}",
+        f"bound      {show_number(bound)}",
+        f"gap        {show_number(gap['absolute'])} nats; {show_gap(gap['relative_to_bound'])} of the bound",
     ]
     if result.proved is not None:
         inside, outside = (len(result.proved[key]) for key in ("in", "out"))

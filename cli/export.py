@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from milpbn.cli.options import (
+    SUBSET,
     ScoreOptions,
     TableOptions,
     constraint_options,
@@ -31,9 +32,16 @@ if TYPE_CHECKING:
     option(
         "--reduced", is_flag=True, help="Leave out parent sets that no structure better than the start has."
     ),
+    SUBSET,
     option("--time-limit", type=NUMBER, metavar="SECONDS", help="Written into the command lines."),
     option(*THREADS, "threads", type=COUNT, help="Written into the command lines."),
-    option(*SEED, "random_state", type=COUNT, default=0, help="Seed of the search for the start."),
+    option(
+        *SEED,
+        "random_state",
+        type=COUNT,
+        default=0,
+        help="Seed of the subset, and of the search for the start.",
+    ),
     option("-q", "--quiet", is_flag=True, help="No notes on stderr."),
 )
 def model_options(
@@ -41,6 +49,7 @@ def model_options(
     start: str | None,
     no_merge: bool,
     reduced: bool,
+    subset: int | None,
     time_limit: float | None,
     threads: int | None,
     random_state: int,
@@ -52,6 +61,7 @@ def model_options(
         "start": start,
         "merge": not no_merge,
         "reduced": reduced,
+        "subset": subset,
         "time_limit": time_limit,
         "threads": threads,
         "random_state": random_state,

@@ -281,6 +281,12 @@ def _once(name: str, base: Mapping[Any, Any], given: Iterable[tuple[Any, Any]]) 
     return result
 
 
+#: Of all verbs that maximise over a subset of the samples.
+SUBSET = option(
+    "--subset", type=COUNT, help="Let so many weighted samples stand for all; the bound is then theirs."
+)
+
+
 @option_group(
     "Search",
     "search",
@@ -313,9 +319,7 @@ def _once(name: str, base: Mapping[Any, Any], given: Iterable[tuple[Any, Any]]) 
     option("--no-root-bound", is_flag=True, help="Leave all bounds to the MILP solver."),
     option("--no-reduce", is_flag=True, help="Give the solver all parent sets."),
     option("--no-merge", is_flag=True, help="Do not merge identical samples."),
-    option(
-        "--subset", type=COUNT, help="Let so many weighted samples stand for all; the bound is then theirs."
-    ),
+    SUBSET,
     option(
         "--solver-option", type=SETTING, multiple=True, help="One of the solver's own parameters; repeatable."
     ),

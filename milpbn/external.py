@@ -27,7 +27,7 @@ from milpbn.model.solution_files import Solution, read_solution
 from milpbn.model.start_files import write_starts
 from milpbn.network.structure import Structure
 from milpbn.result import BackendInfo, DataSummary, Result, Seconds, is_optimal
-from milpbn.run import fit_classifier
+from milpbn.run import fit_classifier, of_all_data
 from milpbn.scores.constraints import Constraints
 from milpbn.scores.problem import Problem, build_problem
 from milpbn.scores.spec import Score
@@ -81,6 +81,7 @@ def export_model(
     start: Structure | None = None,
     merge: bool = True,
     reduced: bool = False,
+    subset: int | None = None,
     time_limit: float | None = None,
     threads: int | None = None,
     random_state: int = 0,
@@ -105,10 +106,12 @@ def export_model(
     reduced : bool
         Leave out the parent sets that no structure better than the start has (`milpbn.bounds`): a smaller model
         with the same optimum, for the scores that the project bounds itself.
+    subset : int, optional
+        Sum the margins over so many representative samples only: a smaller model, whose bound is the subset's.
     time_limit, threads : float, int, optional
         Written into the command lines.
     random_state : int
-        Seed of the search for the start.
+        Seed of the choice of a subset, and of the search for the start.
     request : DataRequest, optional
         How to read the data again, kept in the sidecar; without it `import_solution` has to be told.
 
@@ -135,7 +138,9 @@ def export_model(
             "The score cll is not piecewise linear, so that a model in a file could only be a relaxation of it; "
             "maximise it with milpbn solve."
         )
-    problem = build_problem(dataset, spec, rules, merge=merge)
+    problem = build_problem(dataset, spec, rules, merge=merge, subset=subset, random_state=random_state)
+    counted = problem.sample_weights
+    samples = None if counted is None else {int(m): float(counted[m]) for m in np.flatnonzero(counted)}
     end = time.monotonic() + START_SECONDS
     best = first_incumbent(problem, start, random_state=random_state, stopping=lambda: time.monotonic() > end)
     assert best is not None  # constraints without a feasible structure were refused
@@ -143,7 +148,7 @@ def export_model(
     if reduced:
         problem, best, kept = _reduced(problem, best)
     formulation = formulate(problem, reduce=reduced)
-    mark = fingerprint(dataset.sha256, spec, rules, formulation.acyclicity, merge, kept)
+    mark = fingerprint(dataset.sha256, spec, rules, formulation.acyclicity, merge, kept, samples)
     milp = _with_mark(formulation.milp, mark)
     x = np.append(formulation.vector(best), 1.0)
 
@@ -168,6 +173,7 @@ def export_model(
         merge=merge,
         sign=1.0 if is_lp else float(MPS_OBJECTIVE_SIGN),
         constant=milp.constant,
+        subset=samples,
     )
     sidecar.save(sidecar_path)
     starts = write_starts(milp, x, target)
@@ -269,7 +275,7 @@ def import_solution(
     Returns
     -------
     Result
-        Its bound is the solver's where there is one, else the trivial one.
+        Its bound is the solver's where there is one, else the trivial one; of a subset both are in `subset`.
 
     Raises
     ------
@@ -283,7 +289,7 @@ def import_solution(
     parsed = read_solution(path)
     structure = sidecar.structure(parsed.values, where)
     dataset = _exported_data(sidecar, data)
-    problem = build_problem(dataset, sidecar.score, sidecar.constraints, merge=sidecar.merge, for_milp=False)
+    problem = _exported_problem(sidecar, dataset)
     if not problem.obeys(structure):
         raise InputError(f"{where} breaks a constraint of its model.")
     objective = problem.rescore(structure)
@@ -307,6 +313,7 @@ def import_solution(
         trace=((seconds, objective, best),),
         detail=parsed.status,
     )
+    result = of_all_data(problem, result)
     return replace(result, classifier=fit_classifier(dataset, result))
 
 
@@ -359,6 +366,25 @@ def _exported_data(sidecar: Sidecar, data: Any) -> Dataset:
             "hashes differ); give the data, rows and options of the export."
         )
     return dataset
+
+
+def _exported_problem(sidecar: Sidecar, dataset: Dataset) -> Problem:
+    """Return the problem that the model is of."""
+    counted = None
+    if sidecar.subset is not None:
+        counted = np.zeros((dataset.merged if sidecar.merge else dataset).n_samples)
+        rows = list(sidecar.subset)
+        if not all(0 <= row < len(counted) for row in rows):
+            raise InputError(f"The sidecar of {sidecar.model!r} speaks of samples that there are none of.")
+        counted[rows] = list(sidecar.subset.values())
+    return build_problem(
+        dataset,
+        sidecar.score,
+        sidecar.constraints,
+        merge=sidecar.merge,
+        for_milp=False,
+        sample_weights=counted,
+    )
 
 
 def _check_objective(parsed: Solution, sidecar: Sidecar, objective: float, where: str) -> None:

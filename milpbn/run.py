@@ -80,11 +80,7 @@ class Run:
         self.reduced = problem
         #: Where the native backend goes on, and what it has proved so far.
         self.root: Root | None = None
-        #: What the different samples count where a subset stands for all.
-        self.counted = (
-            None if problem.sample_weights is None else problem.data.merged_weights(problem.sample_weights)
-        )
-        self.proof = None if options.certificate is None else Proof(sample_weights=self.counted)
+        self.proof = None if options.certificate is None else Proof(sample_weights=problem.subset_weights)
         self.dataset = dataset
         self.options = options
         self.backend = backend
@@ -347,32 +343,33 @@ class Run:
             proved=arcs,
             detail=self._detail(),
         )
-        if self.counted is not None:
-            result = self._of_all_data(result)
+        result = of_all_data(self.problem, result)
         return replace(result, classifier=fit_classifier(self.dataset, result)) if final else result
-
-    def _of_all_data(self, result: Result) -> Result:
-        """Return a subset's result with the score over all data, and the numbers of the subset apart."""
-        problem = self.problem
-        assert self.counted is not None
-        subset = {
-            "samples": int(np.count_nonzero(self.counted)),
-            "objective": result.objective,
-            "bound": result.bound,
-            "gap": vars(result.gap),
-            "optimal": result.optimal,
-        }
-        objective = None
-        if result.structure is not None:
-            objective = rescore(problem.data, result.structure, problem.score, problem.rules)
-        reason = "feasible" if result.optimal else result.reason
-        return replace(result, reason=reason, objective=objective, bound=None, proved=None, subset=subset)
 
     def _detail(self) -> str:
         """Return the solver's own status where it ended by itself, or what went wrong."""
         if self.session.error is not None:
             return str(self.session.error)
         return self.outcome.detail if self.session.stopped is None else ""
+
+
+def of_all_data(problem: Problem, result: Result) -> Result:
+    """Return a subset's result with the score over all data, and the subset's numbers apart; others as they are."""
+    counted = problem.subset_weights
+    if counted is None:
+        return result
+    subset = {
+        "samples": int(np.count_nonzero(counted)),
+        "objective": result.objective,
+        "bound": result.bound,
+        "gap": vars(result.gap),
+        "optimal": result.optimal,
+    }
+    objective = None
+    if result.structure is not None:
+        objective = rescore(problem.data, result.structure, problem.score, problem.rules)
+    reason = "feasible" if result.optimal else result.reason
+    return replace(result, reason=reason, objective=objective, bound=None, proved=None, subset=subset)
 
 
 def fit_classifier(dataset: Dataset, result: Result) -> Classifier | None:

@@ -72,6 +72,58 @@ def test_round_trip_through_a_real_solver(tmp_path, solver, suffix):
     assert unproved.bound > OPTIMUM
 
 
+@pytest.mark.parametrize("merge", [True, False])
+@pytest.mark.parametrize("reduced", [True, False])
+def test_round_trip_of_a_subset(tmp_path, merge, reduced):
+    """The solver's numbers are the subset's, as a search over it here has them; the score is that of all rows."""
+    best = milpbn.solve("corral", SCORE, subset=40, merge=merge, verbose=False)
+    assert best.subset["optimal"]
+    export = export_model("corral", SCORE, path=tmp_path / "m.mps", subset=40, merge=merge, reduced=reduced)
+    by_highs(export, tmp_path / "m.highs.sol")
+    value = best.subset["objective"]
+    result = import_solution(tmp_path / "m.highs.sol", bound=-value)
+    assert result.subset["samples"] == best.subset["samples"]
+    assert result.subset["objective"] == pytest.approx(value, abs=1e-6)
+    assert result.subset["optimal"]
+    assert result.bound is None
+    assert result.objective == pytest.approx(
+        milpbn.rescore(milpbn.read_table("corral").dataset(), result.structure, SCORE)
+    )
+    # Without a bound the trivial one of the subset is claimed, and one below the score over it is refused.
+    assert import_solution(tmp_path / "m.highs.sol").subset["bound"] >= value - 1e-9
+    with pytest.raises(InputError, match="lies below the score"):
+        import_solution(tmp_path / "m.highs.sol", bound=-value + 1)
+
+
+def test_a_subset_is_a_problem_of_its_own(tmp_path):
+    marks = {
+        export_model("corral", SCORE, path=tmp_path / f"m{k}.lp", **options)
+        .model.read_text()
+        .split("id_")[1][:16]
+        for k, options in enumerate([{}, {"subset": 40}, {"subset": 41}, {"subset": 40, "random_state": 1}])
+    }
+    assert len(marks) == 4
+    with pytest.raises(InputError, match="mdl"):
+        export_model("corral", "mdl", path=tmp_path / "g.lp", subset=40)
+
+
+def test_a_sidecar_with_other_samples_is_refused(tmp_path):
+    export = export_model("corral", SCORE, path=tmp_path / "m.lp", subset=40)
+    by_highs(export, tmp_path / "m.highs.sol")
+    sidecar = json.loads(export.sidecar.read_text())
+    pairs = sidecar["subset"]
+    for changed, words in (
+        ([[10**6, 1.0], *pairs], "samples that there are none of"),
+        ([[-1, 1.0], *pairs], "samples that there are none of"),
+        ([[pairs[0][0], 2 * pairs[0][1]], *pairs[1:]], "belongs to other data or options"),
+        ([["x", 1.0]], "cannot be used"),
+        (5, "cannot be used"),
+    ):
+        export.sidecar.write_text(json.dumps({**sidecar, "subset": changed}))
+        with pytest.raises(InputError, match=words):
+            import_solution(tmp_path / "m.highs.sol")
+
+
 @pytest.fixture
 def exported(tmp_path):
     return export_model("corral", SCORE, path=tmp_path / "m.lp")

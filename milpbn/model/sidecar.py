@@ -45,6 +45,8 @@ class Sidecar:
         How to read the data again (`milpbn.data.request.DataRequest`), if it came from a file or by name.
     merge : bool
         Whether identical samples were merged.
+    subset : mapping of int to float, or None
+        What the samples of a subset that stands for all count, by their row among the (merged) samples.
     sign, constant : float
         The score is sign * (objective of the file) + constant.
     """
@@ -60,6 +62,7 @@ class Sidecar:
     merge: bool
     sign: float
     constant: float
+    subset: Mapping[int, float] | None = None
 
     def structure(self, values: Mapping[str, float], where: str) -> Structure:
         """Rebuild the structure from column values; columns that are missing are zero.
@@ -106,6 +109,7 @@ class Sidecar:
             "data": dict(self.data),
             "request": self.request,
             "merge": self.merge,
+            "subset": None if self.subset is None else [list(pair) for pair in self.subset.items()],
             "sign": self.sign,
             "constant": self.constant,
         }
@@ -137,6 +141,9 @@ class Sidecar:
                 merge=bool(values["merge"]),
                 sign=float(values["sign"]),
                 constant=float(values["constant"]),
+                subset=None
+                if values.get("subset") is None
+                else {int(row): float(weight) for row, weight in values["subset"]},
             )
         except KeyError as error:
             raise InputError(f"{where} cannot be used: it lacks the key {error.args[0]!r}.") from None
@@ -151,13 +158,17 @@ def fingerprint(
     acyclicity: str,
     merge: bool,
     kept: list[int] | None = None,
+    subset: Mapping[int, float] | None = None,
 ) -> str:
     """Return a column name that two models share only if they are the same problem.
 
-    `kept` are the entries of eta that a reduced model holds; None means all.
+    `kept` are the entries of eta that a reduced model holds, and `subset` what the samples count that stand for all;
+    None means all.
     """
     described = [data_sha256, score.to_dict(), constraints.to_dict(), acyclicity, merge]
     if kept is not None:
         described.append(kept)
+    if subset is not None:
+        described.append({"subset": sorted(subset.items())})
     digest = hashlib.sha256(json.dumps(described, sort_keys=True).encode()).hexdigest()
     return f"id_{digest[:16]}"

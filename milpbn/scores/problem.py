@@ -74,6 +74,11 @@ class Problem:
             column[self.margins.columns] = np.arange(len(self.margins.columns))
         return column
 
+    @cached_property
+    def subset_weights(self) -> NDArray[np.float64] | None:
+        """What the different samples (`Dataset.merged`) count where a subset stands for all; None without one."""
+        return None if self.sample_weights is None else self.data.merged_weights(self.sample_weights)
+
     def with_gamma(self, gamma: float) -> Problem:
         """Return the same problem for another desired log-margin; the coefficients are shared."""
         assert self.margins is not None
@@ -161,6 +166,7 @@ def build_problem(
     deadline: float | None = None,
     subset: int | None = None,
     random_state: int = 0,
+    sample_weights: NDArray[np.float64] | None = None,
 ) -> Problem:
     """Build candidate sets and coefficients.
 
@@ -182,6 +188,8 @@ def build_problem(
         Sum the margins over so many representative samples (`representative_weights`) instead of all.
     random_state : int
         Seed of their choice.
+    sample_weights : float64 array, shape (M,), optional
+        What the margins of the (merged) samples count, of a subset that was chosen before.
 
     Returns
     -------
@@ -204,7 +212,6 @@ def build_problem(
             f"constraints must be Constraints, got a {type(constraints).__name__}; "
             "`Constraints.from_dict` reads a mapping."
         )
-    sample_weights = None
     if subset is not None:
         if not score.is_margin or score.name == "hard-margin":
             raise InputError(

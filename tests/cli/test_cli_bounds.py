@@ -135,6 +135,25 @@ def test_bound_of_every_score(proof: Path, score: str) -> None:
     assert ("native" in done.stdout) == (score in ("cll", "sbm"))
 
 
+def test_bound_of_a_subset(proof: Path, tmp_path: Path) -> None:
+    files = ["--output", tmp_path / "r.json", "--certificate", tmp_path / "c.npz"]
+    done = run("bound", proof / "toy.csv", "--subset", 20, "-q", "--threads", 1, *files)
+    assert done.exit_code == 0, done.output
+    subset = json.loads((tmp_path / "r.json").read_text())["subset"]
+    assert f"subset     {subset['samples']} samples stand for all" in done.stdout
+    assert f"bound      {subset['bound']:.6f}\n" in done.stdout
+    done = verified(proof, result=tmp_path / "r.json", certificate=tmp_path / "c.npz")
+    assert f"bound      {subset['bound']:.6f}\n" in done.stdout
+    refused(run("bound", proof / "toy.csv", "-q", "--subset", 0), "at least 1")
+    refused(run("bound", proof / "toy.csv", "-q", "--subset", 20, "--score", "mdl"), "not for mdl")
+    refused(
+        run("export", proof / "toy.csv", "-q", "--subset", 0, "--output", tmp_path / "m.lp"), "at least 1"
+    )
+    done = run("export", proof / "toy.csv", "-q", "--subset", 20, "--output", tmp_path / "m.lp")
+    assert done.exit_code == 0, done.output
+    assert len(json.loads((tmp_path / "m.json").read_text())["subset"]) == subset["samples"]
+
+
 def test_bound_obeys_constraints_and_refuses_what_solve_refuses(proof: Path, tmp_path: Path) -> None:
     free = run("bound", proof / "toy.csv", "--p", 0.9, "-q").stdout
     bare = run(
