@@ -19,9 +19,12 @@ from milpbn.backends.base import (
     unknown_option,
 )
 from milpbn.backends.guard import GuardedEvents
-from milpbn.errors import SolverError
+from milpbn.errors import InputError, SolverError
 from milpbn.model.milp import Milp
 
+#: Versions that return wrong optima: of some models, and with a start that presolve makes smaller, where 1.16.0
+#: forgets the objective's offset and calls any start optimal.
+BROKEN = ("1.14.0", "1.16.0")
 #: HiGHS keeps one task scheduler per process: one run at a time, and a reset when the thread count changes.
 _scheduler_lock = threading.Lock()
 #: Loose integrality would let fractional parent sets add up to a bound above the optimum.
@@ -37,10 +40,18 @@ class HighsBackend(Backend):
     capabilities = Capabilities()
 
     def version(self) -> str:
-        """Return HiGHS's version."""
+        """Return HiGHS's version.
+
+        Raises
+        ------
+        InputError
+            If it is one of `BROKEN`.
+        """
         import highspy
 
-        return f"HiGHS {highspy.Highs().version()}"
+        version = highspy.Highs().version()
+        refuse_broken(version)
+        return f"HiGHS {version}"
 
     def solve(
         self, milp: Milp, start: NDArray[np.float64] | None, settings: Settings, events: Events
@@ -55,6 +66,15 @@ class HighsBackend(Backend):
             finally:
                 # Threads that wait in the scheduler would end the process with an error at its exit.
                 highspy.Highs.resetGlobalScheduler(True)
+
+
+def refuse_broken(version: str) -> None:
+    """Raise an InputError for a version of HiGHS in `BROKEN`."""
+    if version in BROKEN:
+        sound = ",".join(f"!={number}" for number in BROKEN)
+        raise InputError(
+            f"HiGHS {version} returns wrong optima; install another version: pip install 'highspy{sound}'."
+        )
 
 
 def _run(

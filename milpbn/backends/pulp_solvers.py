@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import importlib.metadata
 import inspect
 import math
 import time
@@ -16,6 +17,7 @@ from numpy.typing import NDArray
 from milpbn.backends import cbc, scip
 from milpbn.backends.base import Capabilities, Events, Outcome, Settings, parse_number, unknown_option
 from milpbn.backends.child import ChildBackend
+from milpbn.backends.highs import refuse_broken
 from milpbn.backends.repair import polish
 from milpbn.errors import InputError, SolverError
 from milpbn.model.milp import Milp
@@ -120,10 +122,19 @@ class PulpBackend(ChildBackend):
         self.name = f"pulp:{solver}"  # type: ignore[misc]
 
     def version(self) -> str:
-        """Return the name of the variant that is used and PuLP's version."""
+        """Return the name of the variant that is used and PuLP's version.
+
+        Raises
+        ------
+        InputError
+            If there is none on this machine, or its version is known to be broken.
+        """
         import pulp
 
-        return f"{self._available()} through PuLP {pulp.__version__}"
+        variant = self._available()
+        if _PACKAGES.get(variant) == "highspy":
+            refuse_broken(importlib.metadata.version("highspy"))
+        return f"{variant} through PuLP {pulp.__version__}"
 
     def solve_here(
         self, milp: Milp, start: NDArray[np.float64] | None, settings: Settings, events: Events

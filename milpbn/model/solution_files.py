@@ -30,7 +30,7 @@ class Solution:
         Objective value in the file's sense and without the model's constant, None if the file has none. For
         a solution of an .mps file see :data:`milpbn.model.mps_file.MPS_OBJECTIVE_SIGN`.
     bound : float or None
-        The solver's bound, in the same sense; of the five only CPLEX has room for one.
+        The solver's bound, in the same sense; of the five CPLEX has room for one, and HiGHS since 1.16.
     status : str
         The solver's status word for word, empty if the file has none.
     limit : str or None
@@ -289,7 +289,10 @@ def _read_scip(lines: _Lines) -> Solution:
 
 
 def _read_highs_raw(lines: _Lines) -> Solution:
-    """Read styles 0 (raw) and 4 (sparse, a negative column count): sections by ``#`` headings."""
+    """Read styles 0 (raw) and 4 (sparse, a negative column count): sections by ``#`` headings.
+
+    From version 1.16 on the bound of an optimum follows its objective, and the count of style 4 the word ``sparse``.
+    """
     text = [line.strip() for line in lines.lines]
     status = next((line for line in text[text.index("Model status") + 1 :] if line), "")
     if "# Primal solution values" not in text:
@@ -297,16 +300,18 @@ def _read_highs_raw(lines: _Lines) -> Solution:
     primal = text.index("# Primal solution values") + 1
     if primal >= len(text) or text[primal] != "Feasible":
         lines.no_solution(status)
-    objective = None
+    objective = bound = None
     for i, line in enumerate(text[primal:], start=primal):
         if line.startswith("Objective "):
             objective = _float(line.split()[1])
+        elif line.startswith("Objective_bound "):
+            bound = _float(line.split()[1])
         elif line.startswith("# Columns "):
-            count = re.fullmatch(r"# Columns (-?\d+)", line)
+            count = re.fullmatch(r"# Columns (-?\d+)( sparse)?", line)
             if count is None:
                 lines.fail(i + 1, f"{line!r} does not give a number of columns")
             return Solution(
-                "highs", _highs_columns(lines, i + 1, abs(int(count[1]))), objective, None, status
+                "highs", _highs_columns(lines, i + 1, abs(int(count[1]))), objective, bound, status
             )
     lines.fail(len(text), "the heading '# Columns' is missing; the file may be cut off")
 
@@ -327,8 +332,9 @@ def _highs_columns(lines: _Lines, start: int, count: int) -> dict[str, float]:
 def _read_highs_pretty(lines: _Lines) -> Solution:
     """Read style 1, a table; a value ends under the end of the heading ``Primal`` and has 6 digits."""
     text = "\n".join(lines.lines)
-    status, objective = (
-        re.search(rf"^{key}: *(.*)$", text, re.M) for key in ("Model status", "Objective value")
+    status, objective, bound = (
+        re.search(rf"^{key}: *(.*)$", text, re.M)
+        for key in ("Model status", "Objective value", "Objective bound")
     )
     heading = lines.lines[1] if len(lines.lines) > 1 else ""
     if status is None or objective is None or "Primal" not in heading or "Name" not in heading:
@@ -344,7 +350,8 @@ def _read_highs_pretty(lines: _Lines) -> Solution:
         if not cell:
             lines.no_solution(status[1])
         lines.add(values, number, line[heading.index("Name") :].strip(), cell)
-    return Solution("highs", values, _float(objective[1]), None, status[1])
+    stated = None if bound is None else _float(bound[1])
+    return Solution("highs", values, _float(objective[1]), stated, status[1])
 
 
 # -- CBC --------------------------------------------------------------------------------------------------

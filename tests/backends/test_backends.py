@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.metadata
 import tempfile
 import time
 from dataclasses import replace
@@ -23,6 +24,7 @@ from backend_cases import (
     stop_after,
 )
 
+from milpbn.backends import highs
 from milpbn.backends.base import Settings
 from milpbn.errors import InputError
 from milpbn.model.formulation import Formulation
@@ -186,3 +188,17 @@ def test_two_threads(name: str) -> None:
     recorder = Recorder(milp)
     assert backend.solve(milp, None, Settings(threads=2), recorder).finished
     recorder.check(optimum(milp))
+
+
+@pytest.mark.parametrize("name", ["highs", "pulp:highs"])
+def test_versions_of_highs_that_return_wrong_optima_are_refused(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    backend = installed(name)
+    version = importlib.metadata.version("highspy")
+    assert "HiGHS" in backend.version()
+    monkeypatch.setattr(highs, "BROKEN", ("1.0.0", version))
+    with pytest.raises(
+        InputError, match=f"HiGHS {version} returns wrong optima.*'highspy!=1.0.0,!={version}'"
+    ):
+        backend.version()

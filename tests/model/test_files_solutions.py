@@ -125,6 +125,30 @@ def test_cplex_bound(tmp_path):
     assert read_text(tmp_path, CPLEX.replace("MIPNodes=", 'bestBound="130.5" MIPNodes=')).bound == 130.5
 
 
+def test_highs_bound_of_version_1_16(tmp_path):
+    """An optimum's bound and gap are new in the raw and sparse styles, as is the word after the sparse count."""
+    raw = HIGHS.replace("Time limit reached", "Optimal").replace(
+        "Objective 122.5\n", "Objective 122.5\nObjective_bound 122.6\nMIP_rel_gap 0\n"
+    )
+    head, _, rest = raw.partition("# Columns 2\nx1 40\nx2 -10.5\n")
+    assert rest
+    sparse = head + "# Columns -2 sparse\nx1 40 1\nx2 -10.5 4\n" + rest
+    for text in (raw, sparse):
+        solution = read_text(tmp_path, text)
+        assert (solution.format, solution.objective, solution.bound) == ("highs", 122.5, 122.6)
+        assert solution.values == {"x1": 40.0, "x2": -10.5}
+    assert read_text(tmp_path, raw.replace("122.6", "inf")).bound is None
+    with pytest.raises(InputError, match="line 9: '# Columns 2 dense'"):
+        read_text(tmp_path, raw.replace("# Columns 2", "# Columns 2 dense"))
+    table = (
+        "Columns\n    Index Status        Lower        Upper       Primal         Dual  Type        Name\n"
+        "        0                   0           50           40               Integer     x1\nRows\n\n"
+        "Model status: Optimal\n\nObjective value: 122.5\nObjective bound: 122.6\nMIP rel gap: 0%\n"
+    )
+    solution = read_text(tmp_path, table)
+    assert (solution.values, solution.objective, solution.bound) == ({"x1": 40.0}, 122.5, 122.6)
+
+
 def test_gurobi_without_comments(tmp_path):
     solution = read_text(tmp_path, "x1 40\nx2 -10.5\n")
     assert (solution.format, solution.objective, solution.values["x2"]) == ("gurobi", None, -10.5)
