@@ -114,22 +114,16 @@ def bound(
 
 def describe(result: Result) -> str:
     """Return incumbent, bound, gap and proved arcs, for people."""
-    from milpbn.progress import show_gap, show_number
+    from milpbn.progress import number_lines
 
     data, subset = result.data, result.subset
     lines = [
         f"data       {data.name}: {data.samples} samples, {data.features} features, {data.classes} classes"
     ]
     if subset is None:
-        objective, bound, gap = result.objective, result.bound, vars(result.gap)
+        lines += number_lines(result.objective, result.bound)
     else:
-        objective, bound, gap = (subset[key] for key in ("objective", "bound", "gap"))
-        lines.append(f"subset     {subset['samples']} samples stand for all in these numbers")
-    lines += [
-        f"incumbent  {show_number(objective)}",
-        f"bound      {show_number(bound)}",
-        f"gap        {show_number(gap['absolute'])} nats; {show_gap(gap['relative_to_bound'])} of the bound",
-    ]
+        lines += number_lines(subset["objective"], subset["bound"], subset["samples"])
     if result.proved is not None:
         inside, outside = (len(result.proved[key]) for key in ("in", "out"))
         lines.append(f"arcs       {inside} in every optimum, {outside} in none")

@@ -56,23 +56,17 @@ def verify(result: str, data: str, certificate: str | None, table: TableOptions)
 
 def describe(proved: Verification, *, arcs: bool) -> str:
     """Return what was proved, for people; the arcs are those that a result lists, and a certificate lists none."""
-    from milpbn.progress import show_gap, show_number
+    from milpbn.progress import number_lines
 
-    gap = proved.gap
-    of = []
-    if proved.samples is not None:
-        arcs = False  # a subset says nothing of the optima over all rows
-        of = [f"subset     {proved.samples} samples stand for all in these numbers"]
+    # A subset says nothing of the optima over all rows.
+    shown = arcs and proved.samples is None
     return "\n".join(
         [
             "verified   no structure within the options and constraints of the run exceeds the bound",
-            *of,
-            f"incumbent  {show_number(proved.objective)}",
-            f"bound      {show_number(proved.bound)}",
-            f"gap        {show_number(gap.absolute)} nats; {show_gap(gap.relative_to_bound)} of the bound",
+            *number_lines(proved.objective, proved.bound, proved.samples),
             f"nodes      {proved.nodes}, of them {proved.leaves} leaves",
             f"deletions  {proved.deletions} parent sets",
-            *([f"arcs       {proved.arcs_in} in every optimum, {proved.arcs_out} in none"] if arcs else []),
+            *([f"arcs       {proved.arcs_in} in every optimum, {proved.arcs_out} in none"] if shown else []),
             f"seconds    {proved.seconds:.2f}",
         ]
     )

@@ -26,6 +26,7 @@ from milpbn.model.sidecar import Sidecar, fingerprint
 from milpbn.model.solution_files import Solution, read_solution
 from milpbn.model.start_files import write_starts
 from milpbn.network.structure import Structure
+from milpbn.options import Options
 from milpbn.result import BackendInfo, DataSummary, Result, Seconds, is_optimal
 from milpbn.run import fit_classifier, of_all_data
 from milpbn.scores.constraints import Constraints
@@ -124,6 +125,9 @@ def export_model(
     InputError
         If the path has another suffix, cannot be written, or the data or options are unusable.
     """
+    checked = Options(
+        merge=merge, subset=subset, time_limit=time_limit, threads=threads, random_state=random_state
+    )
     target = Path(path)
     stem = _stem(target)
     if isinstance(data, str) and request is None:
@@ -138,17 +142,21 @@ def export_model(
             "The score cll is not piecewise linear, so that a model in a file could only be a relaxation of it; "
             "maximise it with milpbn solve."
         )
-    problem = build_problem(dataset, spec, rules, merge=merge, subset=subset, random_state=random_state)
+    problem = build_problem(
+        dataset, spec, rules, merge=checked.merge, subset=checked.subset, random_state=checked.random_state
+    )
     counted = problem.sample_weights
     samples = None if counted is None else {int(m): float(counted[m]) for m in np.flatnonzero(counted)}
     end = time.monotonic() + START_SECONDS
-    best = first_incumbent(problem, start, random_state=random_state, stopping=lambda: time.monotonic() > end)
+    best = first_incumbent(
+        problem, start, random_state=checked.random_state, stopping=lambda: time.monotonic() > end
+    )
     assert best is not None  # constraints without a feasible structure were refused
     kept = None
     if reduced:
         problem, best, kept = _reduced(problem, best)
     formulation = formulate(problem, reduce=reduced)
-    mark = fingerprint(dataset.sha256, spec, rules, formulation.acyclicity, merge, kept, samples)
+    mark = fingerprint(dataset.sha256, spec, rules, formulation.acyclicity, checked.merge, kept, samples)
     milp = _with_mark(formulation.milp, mark)
     x = np.append(formulation.vector(best), 1.0)
 
@@ -170,7 +178,7 @@ def export_model(
         constraints=rules,
         data=vars(DataSummary.of(dataset)),
         request=None if request is None else request.to_dict(),
-        merge=merge,
+        merge=checked.merge,
         sign=1.0 if is_lp else float(MPS_OBJECTIVE_SIGN),
         constant=milp.constant,
         subset=samples,
@@ -181,7 +189,7 @@ def export_model(
         model=target,
         sidecar=sidecar_path,
         starts=starts,
-        commands=solver_commands(target, starts, stem, time_limit, threads),
+        commands=solver_commands(target, starts, stem, checked.time_limit, checked.threads),
         columns=milp.n_columns,
         rows=milp.n_rows,
         nonzeros=int(milp.A.nnz),

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from typing import IO
 
 from milpbn.errors import InputError
-from milpbn.result import Result, TracePoint
+from milpbn.result import Gap, Result, TracePoint
 
 #: A progress line appears at every change, and at least every so many seconds.
 HEARTBEAT = 5.0
@@ -116,6 +116,18 @@ class TraceFile:
 
 def _threads(count: int | None) -> str:
     return "" if count is None else f", {count} thread{'' if count == 1 else 's'}"
+
+
+def number_lines(objective: float | None, bound: float | None, samples: int | None = None) -> list[str]:
+    """Return incumbent, bound and gap, a line each, and before them the size of the subset whose numbers they are."""
+    gap = Gap.between(objective, bound)
+    subset = [] if samples is None else [f"subset     {samples} samples stand for all in these numbers"]
+    return [
+        *subset,
+        f"incumbent  {show_number(objective)}",
+        f"bound      {show_number(bound)}",
+        f"gap        {show_number(gap.absolute)} nats; {show_gap(gap.relative_to_bound)} of the bound",
+    ]
 
 
 def closing_block(result: Result) -> str:

@@ -107,6 +107,23 @@ def test_a_subset_is_a_problem_of_its_own(tmp_path):
         export_model("corral", "mdl", path=tmp_path / "g.lp", subset=40)
 
 
+@pytest.mark.parametrize(
+    ("option", "words"),
+    [
+        ({"subset": 2.5}, "subset must be a whole number"),
+        ({"subset": 0}, "at least 1 sample"),
+        ({"time_limit": -1.0}, "time limit"),
+        ({"threads": 0}, "threads"),
+        ({"random_state": -1}, "seed"),
+    ],
+    ids=str,
+)
+def test_options_are_checked_before_anything_is_written(tmp_path, option, words):
+    with pytest.raises(InputError, match=words):
+        export_model("corral", SCORE, path=tmp_path / "m.lp", **option)
+    assert not list(tmp_path.iterdir())
+
+
 def test_a_sidecar_with_other_samples_is_refused(tmp_path):
     export = export_model("corral", SCORE, path=tmp_path / "m.lp", subset=40)
     by_highs(export, tmp_path / "m.highs.sol")
