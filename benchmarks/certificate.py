@@ -8,40 +8,33 @@ Writes results/certificates.json.
 
 from __future__ import annotations
 
-import argparse
 import json
 import tempfile
 import time
 from pathlib import Path
 
-from images import load
+from common import RESULTS, command, parse, parser, read_results, training_rows, write_results
+from images import FOLDS, load
 
-from milpbn.atomic import atomic_write_text
-from milpbn.bounds.verify import verify
-from milpbn.data import read_table
-from milpbn.scores.spec import Score
-from milpbn.solving import solve
-
-RESULTS = Path(__file__).resolve().parent.parent / "results"
+from milpbn.certificate.verify.check import verify
+from milpbn.problem.scores.spec import Score
+from milpbn.solving.api import solve
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("data", nargs="+")
-    parser.add_argument("--data-dir", required=True, help="catalog folder")
-    parser.add_argument("--p", type=float, default=0.9)
-    parser.add_argument("--time-limit", type=float, default=600.0, metavar="SECONDS")
-    parser.add_argument("--threads", type=int, default=1)
-    parser.add_argument("--output", type=Path, default=RESULTS / "certificates.json")
-    options = parser.parse_args()
+    made = parser(
+        __doc__, data=("segment",), output=RESULTS / "certificates.json", time_limit=600.0, threads=1
+    )
+    made.add_argument("--p", type=float, default=0.9)
+    options = parse(made)
     score = Score(name="sm", p=options.p, class_parents=False)
-    kept = json.loads(options.output.read_text()) if options.output.exists() else {}
+    kept = read_results(options.output)
     for name in ["tic-tac-toe", *options.data]:  # the first loads the kernels
         embedded = name not in options.data
-        if name in ("usps", "mnist"):
-            data, _ = load(Path(options.data_dir), name)
+        if name in ("usps", *(image for image in FOLDS if image.startswith("mnist"))):
+            data, _ = load(options.data_dir, name)
         else:
-            data = read_table(name, data_dir=None if embedded else options.data_dir).dataset("train")
+            data = training_rows(name, None if embedded else options.data_dir)
         with tempfile.TemporaryDirectory() as folder:
             certificate = Path(folder, "certificate.npz")
             result = solve(
@@ -61,8 +54,7 @@ def main() -> None:
         if embedded:
             continue
         kept[f"{name} p {options.p:g}"] = {
-            "command": f"python benchmarks/certificate.py {name} --data-dir DIR --p {options.p:g} "
-            f"--time-limit {options.time_limit:g} --threads {options.threads}",
+            "command": command(options, name),
             "reason": result.reason,
             "gap": verified.gap.relative_to_bound,
             "nodes": verified.nodes,
@@ -72,7 +64,7 @@ def main() -> None:
             "solve_seconds": result.seconds.total,
             "verify_seconds": seconds,
         }
-        atomic_write_text(options.output, json.dumps(kept, indent=1) + "\n")
+        write_results(options.output, kept)
         print(json.dumps(kept[f"{name} p {options.p:g}"]), flush=True)
 
 

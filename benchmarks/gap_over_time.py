@@ -30,26 +30,25 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from common import RESULTS, command, parse, parser, training_rows
 from gap_report import FIRST_MOMENT, REFERENCE, Case, Record, draw, gap_text, read, runs_in, table
 
 from milpbn import __version__
-from milpbn.atomic import atomic_write_text
-from milpbn.backends.registry import get_backend
-from milpbn.data import Dataset, read_table
+from milpbn.claims.result import Result, TracePoint
 from milpbn.data.catalog import catalog_names, find_data_dir
 from milpbn.errors import InputError, MilpbnError
-from milpbn.learners.first_incumbent import first_incumbent
-from milpbn.memory import available_memory, format_bytes
+from milpbn.heuristics.starts import first_incumbent
 from milpbn.network.structure import Structure
-from milpbn.options import Options
-from milpbn.result import Result, TracePoint
-from milpbn.run import Run
-from milpbn.scores.constraints import Constraints
-from milpbn.scores.problem import build_problem
-from milpbn.scores.rescore import rescore
-from milpbn.solving import solve
+from milpbn.problem.problem import build_problem
+from milpbn.problem.rescore import rescore
+from milpbn.solving.api import solve
+from milpbn.solving.engines.registry import get_engine
+from milpbn.solving.job import Job
+from milpbn.solving.options import Options
+from milpbn.solving.run import run
+from milpbn.util.atomic import atomic_write_text
+from milpbn.util.memory import available_memory, format_bytes
 
-RESULTS = Path(__file__).resolve().parent.parent / "results" / "gaps"
 CHECKPOINTS = (5.0, 15.0, 60.0, 300.0, 3600.0)
 #: The search for the common first structure ends after so many seconds.
 START_SECONDS = 60.0
@@ -59,13 +58,9 @@ MOMENTS = 180
 OWN_OPTIONS: dict[str, dict[str, Any]] = {"native": {}, "highs": {"root_bound": False, "reduce": False}}
 
 
-def load(name: str, data_dir: str | None) -> Dataset:
-    return read_table(name, data_dir=data_dir).dataset("train")
-
-
-def find_start(case: Case, data_dir: str | None) -> Record:
+def find_start(case: Case, data_dir: Path | None) -> Record:
     """Return the first structure of all runs, with its score and the seconds that it took."""
-    problem = build_problem(load(case.data, data_dir), case.spec, for_milp=False)
+    problem = build_problem(training_rows(case.data, data_dir), case.spec, for_milp=False)
     begun = time.monotonic()
     structure = first_incumbent(problem, stopping=lambda: time.monotonic() > begun + START_SECONDS)
     assert structure is not None
@@ -75,20 +70,20 @@ def find_start(case: Case, data_dir: str | None) -> Record:
 
 
 def search(
-    case: Case, backend_name: str, start: Record, limit: float, threads: int, data_dir: str | None
+    case: Case, backend_name: str, start: Record, limit: float, threads: int, data_dir: Path | None
 ) -> Record:
     """Run one backend; return what goes into its file."""
     own = {**OWN_OPTIONS[backend_name], "backend": backend_name, "threads": threads, "verbose": False}
     solve("instance:corral", case.spec, time_limit=30, **own)  # loads kernels and libraries
-    data = load(case.data, data_dir)
-    backend = get_backend(backend_name)
+    data = training_rows(case.data, data_dir)
+    engine = get_engine(backend_name)
     begun = time.monotonic()
     problem = build_problem(data, case.spec, for_milp=backend_name != "native")
     started = time.monotonic()
     structure = Structure.from_mapping(data.names, start["structure"])
     options = Options(start=structure, time_limit=limit, **own)
-    run = Run(problem, data, options, backend, backend.version(), Constraints(), started)
-    return {"coefficient_seconds": round(started - begun, 3), **describe(run.result())}
+    result = run(Job(problem, data, options, engine, engine.version(), started))
+    return {"coefficient_seconds": round(started - begun, 3), **describe(result)}
 
 
 def describe(result: Result) -> Record:
@@ -188,7 +183,7 @@ def measure(case: Case, options: argparse.Namespace, folder: Path) -> None:
         if "trace" in answer:
             answer["trace"] = thinned(answer["trace"], [*options.checkpoints, REFERENCE])
         head = {
-            "command": command(),
+            "command": command(options, case.data),
             "milpbn": __version__,
             "machine": machine(),
             "case": asdict(case),
@@ -203,39 +198,24 @@ def measure(case: Case, options: argparse.Namespace, folder: Path) -> None:
         print(f"{case.data} p={case.p} {case.setting}, {name}: {told}", flush=True)
 
 
-def command() -> str:
-    """Return the command line, without this machine's folders."""
-    words: list[str] = []
-    for word in sys.argv[1:]:
-        words.append("DIR" if words and words[-1] in ("--data-dir", "--output-dir") else word)
-    return " ".join(["python benchmarks/gap_over_time.py", *words])
-
-
-def parse() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("data", nargs="*", help="data sets; by default the whole catalog")
-    parser.add_argument("--p", type=float, nargs="+", default=[0.9, 0.99], help="not with --score cll")
-    parser.add_argument("--score", choices=["sm", "sbm", "cll"], default="sm")
-    parser.add_argument("--max-parents", type=int, default=2)
-    parser.add_argument("--class-parents", action="store_true")
-    parser.add_argument("--time-limit", type=float, default=3600.0, metavar="SECONDS")
-    parser.add_argument(
+def read_options() -> argparse.Namespace:
+    made = parser(__doc__, output=RESULTS / "gaps", time_limit=3600.0, threads=Options().n_threads)
+    made.add_argument("--p", type=float, nargs="+", default=[0.9, 0.99], help="not with --score cll")
+    made.add_argument("--score", choices=["sm", "sbm", "cll"], default="sm")
+    made.add_argument("--max-parents", type=int, default=2)
+    made.add_argument("--class-parents", action="store_true")
+    made.add_argument(
         "--highs-time-limit", type=float, default=REFERENCE, metavar="SECONDS", help="0: no HiGHS"
     )
-    parser.add_argument("--threads", type=int, default=Options().n_threads)
-    parser.add_argument("--checkpoints", type=float, nargs="+", default=list(CHECKPOINTS), metavar="SECONDS")
-    parser.add_argument(
-        "--data-dir", metavar="DIR", help="catalog folder; by default the variable MILPBN_DATA"
-    )
-    parser.add_argument("--output-dir", type=Path, default=RESULTS, metavar="DIR")
-    parser.add_argument("--resume", action="store_true", help="leave out the runs whose files are there")
-    parser.add_argument("--report", action="store_true", help="run nothing; table and picture from the files")
-    return parser.parse_args()
+    made.add_argument("--checkpoints", type=float, nargs="+", default=list(CHECKPOINTS), metavar="SECONDS")
+    made.add_argument("--resume", action="store_true", help="leave out the runs whose files are there")
+    made.add_argument("--report", action="store_true", help="run nothing; table and picture from the files")
+    return parse(made)
 
 
 def main() -> None:
-    options = parse()
-    folder = options.output_dir / "runs"
+    options = read_options()
+    folder = options.output / "runs"
     if not options.report:
         catalog = find_data_dir(options.data_dir)
         names = options.data or ([] if catalog is None else catalog_names(catalog))
@@ -249,8 +229,8 @@ def main() -> None:
     runs = runs_in(folder)
     if not runs:
         raise InputError("There are no runs to report.")
-    atomic_write_text(options.output_dir / "table.md", table(runs, options.checkpoints))
-    draw(runs, options.output_dir / "gap_over_time.png")
+    atomic_write_text(options.output / "table.md", table(runs, options.checkpoints))
+    draw(runs, options.output / "gap_over_time.png")
 
 
 if __name__ == "__main__":

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from milpbn.atomic import atomic_path
+from milpbn.claims.result import Gap, TracePoint, is_optimal
 from milpbn.errors import InputError
-from milpbn.result import Gap, TracePoint, is_optimal
-from milpbn.scores.spec import Score
+from milpbn.problem.scores.spec import Score
+from milpbn.util.atomic import atomic_path
 
 #: HiGHS's gap after so many seconds is what the native engine is timed to.
 REFERENCE = 300.0

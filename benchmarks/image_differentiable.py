@@ -1,6 +1,6 @@
 """Test errors of differentiable TAN and of hybrid parameters on R20's discretised image data.
 
-    python benchmarks/image_differentiable.py --data-dir DIR [--data letter usps] [--structures chow-liu subset]
+    python benchmarks/image_differentiable.py [letter usps] --data-dir DIR [--structures chow-liu subset]
 
 For every data set, fold and structure, at most 20 configurations (see `next_configuration`) are trained on four fifths
 of the training rows, with the other fifth to count errors on, for some random splits. The one with the fewest errors,
@@ -12,8 +12,9 @@ With `--recut DIR` besides (satimage; DIR is the folder of the catalog) held-out
 values are cut by what the other training rows say. The 20 are then two parent sets for each ordering with two
 lambdas, from maximum-likelihood parameters. `--averaged-runs` concerns what has been chosen, not what is compared.
 With `--as "usps fold 1 subset K=8 epochs 100 splits 2"` there is no search: what it chose there is trained here.
-(The results' mnist is the fourth search's: `--output results/learners/images-differentiable-fourth-search.json`.)
-Errors go to results/learners/images-differentiable.json after every run; runs that are in it are not repeated.
+(The mnist of the results is the fourth search's: `--output results/learners/images-differentiable-fourth-search.json`.)
+Errors go to results/learners/images-differentiable.json after every run; runs that are in it are not repeated. The
+files of finished searches there hold the number of configurations and what was chosen, not all that was compared.
 """
 
 from __future__ import annotations
@@ -27,11 +28,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from images import DISCRETISED, FOLDS, RESULTS, cut, load, satimage_values
+from common import RESULTS, command, parse, parser, read_results, write_results
+from images import DISCRETISED, FOLDS, cut, load, satimage_values
 from joblib import Parallel, delayed
 from numpy.typing import NDArray
 
-from milpbn.atomic import atomic_write_text
 from milpbn.data.dataset import Dataset
 from milpbn.data.folds import validation_split
 from milpbn.learners.base import Control
@@ -109,11 +110,11 @@ class Results:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self.runs: dict[str, Any] = json.loads(path.read_text()) if path.exists() else {}
+        self.runs = read_results(path)
 
     def keep(self) -> None:
         """Write all runs so far."""
-        atomic_write_text(self.path, json.dumps(self.runs, indent=1) + "\n")
+        write_results(self.path, self.runs)
 
 
 def run(
@@ -130,24 +131,14 @@ def run(
         how += f" mean of {options.averaged_runs}"
     if options.like:
         how = f"as {options.like}"
-    sizes = (
-        f"--batch-sizes {' '.join(map(str, options.batch_sizes))} " if options.batch_sizes != SIZES else ""
-    )
     key = f"{name} fold {fold} {structure}{size} {how}"
-    command = (
-        f"python benchmarks/image_differentiable.py --data-dir DIR --data {name} --structures {structure} "
-        + (f"--as '{options.like}' " if options.like else "")
-        + f"{sizes}--k {options.k} --epochs {options.epochs} "
-        + (f"--race {race} " if race else f"--splits {options.splits} ")
-        + ("--recut DIR " if options.recut else "")
-        + (f"--averaged-runs {options.averaged_runs} " if options.averaged_runs > 1 else "")
-        + f"--seeds {' '.join(map(str, options.seeds))}"
-    )
     entry = results.runs.setdefault(
-        key, {"command": command, "search": [], "chosen": None, "test_errors": {}}
+        key, {"command": command(options, name), "search": [], "chosen": None, "test_errors": {}}
     )
     batch_size = BATCH_SIZES[name.split("-")[0]]
-    if options.like:
+    if "search" not in entry:  # a finished one, without its log
+        chosen = entry["chosen"]
+    elif options.like:
         like = results.runs[options.like]["chosen"]
         # Another data set has a batch size of its own.
         own = options.like.split()[0] == name
@@ -228,7 +219,7 @@ def run_race(
             for changes in entrants(recut=values is not None)
         ]
     left = list(entry["search"])
-    with Parallel(n_jobs=options.n_jobs) as parallel:
+    with Parallel(n_jobs=options.threads) as parallel:
         for splits in options.race:
             for seed in range(splits):
                 new = [item for item in left if len(item["validation_errors"]) == seed]
@@ -278,31 +269,26 @@ def validation_error(
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--data-dir", type=Path, required=True, help="folder of *-discretised.npz")
-    parser.add_argument("--data", nargs="+", choices=FOLDS, default=DISCRETISED)
-    parser.add_argument("--structures", nargs="+", choices=STRUCTURES, default=["chow-liu", "subset"])
-    parser.add_argument("--k", type=int, default=8, help="candidate parents")
-    parser.add_argument(
-        "--as", dest="like", metavar="KEY", help="run whose choice is taken, without a search"
+    made = parser(
+        __doc__, data=DISCRETISED, output=RESULTS / "learners" / "images-differentiable.json", threads=1
     )
-    parser.add_argument("--seeds", type=int, nargs="+", default=[0])
-    parser.add_argument("--epochs", type=int, default=100)
-    parser.add_argument("--splits", type=int, default=5, help="random splits of the search")
-    parser.add_argument(
+    made.add_argument("--structures", nargs="+", choices=STRUCTURES, default=["chow-liu", "subset"])
+    made.add_argument("--k", type=int, default=8, help="candidate parents")
+    made.add_argument("--as", dest="like", metavar="KEY", help="run whose choice is taken, without a search")
+    made.add_argument("--seeds", type=int, nargs="+", default=[0])
+    made.add_argument("--epochs", type=int, default=100)
+    made.add_argument("--splits", type=int, default=5, help="random splits of the search")
+    made.add_argument(
         "--race", type=int, nargs="+", help="splits after which the better half of the parent sets goes on"
     )
-    parser.add_argument(
+    made.add_argument(
         "--recut", metavar="DIR", help="folder of the catalog; a race cuts the values of held-out rows anew"
     )
-    parser.add_argument("--averaged-runs", type=int, default=1, help="runs that the answer is the mean of")
-    parser.add_argument("--n-jobs", type=int, default=1, help="processes of a race")
-    parser.add_argument("--batch-sizes", type=int, nargs="+", default=SIZES, help="that a search tries")
-    parser.add_argument("--output", type=Path, default=RESULTS / "images-differentiable.json")
-    options = parser.parse_args()
+    made.add_argument("--averaged-runs", type=int, default=1, help="runs that the answer is the mean of")
+    made.add_argument("--batch-sizes", type=int, nargs="+", default=SIZES, help="that a search tries")
+    options = parse(made, list(FOLDS))
     if options.recut and (not options.race or options.data != ["satimage"]):
-        parser.error("--recut goes with --race and --data satimage.")
-    options.output.parent.mkdir(parents=True, exist_ok=True)
+        made.error("--recut goes with --race, and with satimage alone.")
     results = Results(options.output)
     for structure in options.structures:
         for name in options.data:

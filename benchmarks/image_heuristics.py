@@ -1,6 +1,6 @@
 """Test accuracy of the discriminative heuristics on handwritten digits, beside table 1 of P11.
 
-    python benchmarks/image_heuristics.py --data-dir DIR [--data usps mnist-subsampled] [--learners tan-omi-mm ...]
+    python benchmarks/image_heuristics.py [usps mnist-subsampled] --data-dir DIR [--learners tan-omi-mm ...]
 
 DIR holds what `images.py` says. Two settings: `paper` (scores by 5-fold cross-validation, zero probabilities replaced
 by 1e-5) and `laplace` (scores on the training rows, smoothing 1).
@@ -11,25 +11,24 @@ Every run is written at once to results/learners/images-discriminative.json; run
 from __future__ import annotations
 
 import argparse
-import json
+import math
 import time
 from dataclasses import fields
-from pathlib import Path
 from typing import Any
 
-from images import RESULTS, load
+from common import RESULTS, command, parse, parser, read_results, write_results
+from images import load
 
-from milpbn.atomic import atomic_write_text
 from milpbn.data.dataset import Dataset
-from milpbn.learners.annealing import Annealing
+from milpbn.heuristics.trees import tan_structure
 from milpbn.learners.base import Control
-from milpbn.learners.discriminative import DiscriminativeLearner, MarginLearner
-from milpbn.learners.family_changes import Estimation
-from milpbn.learners.margin_search import GreedyLikelihood, GreedyMargin, GreedyRate
-from milpbn.learners.order_based import OrderLikelihood, OrderMargin, OrderRate
-from milpbn.learners.tan import tan_structure
-from milpbn.memory import peak_memory
+from milpbn.learners.discriminative.annealing import Annealing
+from milpbn.learners.discriminative.family_changes import Estimation
+from milpbn.learners.discriminative.learner import DiscriminativeLearner, MarginLearner
+from milpbn.learners.discriminative.margin_search import GreedyLikelihood, GreedyMargin, GreedyRate
+from milpbn.learners.generative.order_based import OrderLikelihood, OrderMargin, OrderRate
 from milpbn.network import Classifier, Structure, evaluate
+from milpbn.util.memory import peak_memory
 
 SETTINGS: dict[str, dict[str, Any]] = {
     "paper": {"evaluation": "cv", "zero_probability": 1e-5},
@@ -93,7 +92,7 @@ def run(records: dict[str, Any], name: str, data: str, setting: str, options: ar
     chooser = records.get(f"{data} {setting} {OrderMargin.name}", {"details": {"gamma": "cv"}})
     gamma = options.gamma if options.gamma is not None else chooser["details"]["gamma"]
     train, test = load(options.data_dir, data)
-    control = Control(n_jobs=options.jobs, time_limit=options.time_limit)
+    control = Control(n_jobs=options.threads, time_limit=options.time_limit)
     wall, processor = time.perf_counter(), time.process_time()
     answer = learn(train, name, setting, gamma, control)
     wall, processor = time.perf_counter() - wall, time.process_time() - processor
@@ -101,10 +100,7 @@ def run(records: dict[str, Any], name: str, data: str, setting: str, options: ar
     accuracy = 100 * evaluate(classifier, test).accuracy
     printed = PAPER[data].get(name)
     records[key] = {
-        "command": f"python benchmarks/image_heuristics.py --data-dir DIR --data {data} --settings {setting} "
-        f"--learners {name} --jobs {options.jobs}"
-        + ("" if options.gamma is None else f" --gamma {options.gamma:g}")
-        + ("" if options.time_limit is None else f" --time-limit {options.time_limit:g}"),
+        "command": command(options, data),
         "test_accuracy": accuracy,
         "p11": None if printed is None else {"accuracy": printed[0], "deviation": printed[1]},
         "seconds": wall,
@@ -112,28 +108,29 @@ def run(records: dict[str, Any], name: str, data: str, setting: str, options: ar
         "peak_bytes": peak_memory(),
         **answer,
     }
-    options.output.parent.mkdir(parents=True, exist_ok=True)
-    atomic_write_text(options.output, json.dumps(records, indent=1) + "\n")
+    write_results(options.output, records)
     beside = "" if printed is None else f", P11 {printed[0]:.2f} +- {printed[1]:.2f}"
     print(f"{key}: {accuracy:.2f} %{beside}, {wall:.1f} s, {processor:.1f} s of processor", flush=True)
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--data-dir", type=Path, required=True, metavar="DIR")
-    parser.add_argument("--data", nargs="+", choices=tuple(PAPER), default=list(PAPER))
-    parser.add_argument("--settings", nargs="+", choices=tuple(SETTINGS), default=list(SETTINGS))
-    parser.add_argument("--learners", nargs="+", default=[*FIXED, *SEARCHES], choices=(*FIXED, *SEARCHES))
-    parser.add_argument("--gamma", type=float, help="desired log-margin in nats, instead of its choice")
-    parser.add_argument("--jobs", type=int, default=1)
-    parser.add_argument("--time-limit", type=float, metavar="SECONDS", help="of each run")
-    parser.add_argument("--output", type=Path, default=RESULTS / "images-discriminative.json", metavar="FILE")
-    options = parser.parse_args()
-    records = json.loads(options.output.read_text()) if options.output.exists() else {}
+    made = parser(
+        __doc__,
+        data=list(PAPER),
+        output=RESULTS / "learners" / "images-discriminative.json",
+        time_limit=math.inf,
+        threads=1,
+    )
+    made.add_argument("--settings", nargs="+", choices=tuple(SETTINGS), default=list(SETTINGS))
+    made.add_argument("--learners", nargs="+", default=[*FIXED, *SEARCHES], choices=(*FIXED, *SEARCHES))
+    made.add_argument("--gamma", type=float, help="desired log-margin in nats, instead of its choice")
+    options = parse(made, list(PAPER))
+    options.time_limit = None if options.time_limit == math.inf else options.time_limit
+    records = read_results(options.output)
     warm_up = load(options.data_dir, options.data[0])[0].take(range(100))
     for name in options.learners:  # loads the kernels
         for setting in options.settings:
-            learn(warm_up, name, setting, 1.0, Control(n_jobs=options.jobs))
+            learn(warm_up, name, setting, 1.0, Control(n_jobs=options.threads))
     for data in options.data:
         for setting in options.settings:
             for name in options.learners:

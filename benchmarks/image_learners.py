@@ -1,6 +1,6 @@
 """Test errors of the generative learners on the discretised image data of Roth & Pernkopf (2020).
 
-    python benchmarks/image_learners.py --data-dir DIR [--data letter mnist-cubic]
+    python benchmarks/image_learners.py [letter mnist-cubic] --data-dir DIR
 
 DIR holds what `images.py` says. Parameters are closed-form, smoothing 1; no option is chosen on the test rows. The
 published columns are naive Bayes ML and Chow-Liu ML of their Table 1. Data sets are added to
@@ -9,20 +9,19 @@ results/learners/images-generative.json.
 
 from __future__ import annotations
 
-import argparse
 import json
 import time
 from pathlib import Path
 
 import numpy as np
-from images import FOLDS, RESULTS, load
+from common import RESULTS, parse, parser, read_results, write_results
+from images import FOLDS, load
 
-from milpbn.atomic import atomic_write_text
 from milpbn.learners.base import Learner
-from milpbn.learners.chow_liu import ChowLiu
-from milpbn.learners.multinet import MultinetLearner
-from milpbn.learners.naive_bayes import NaiveBayes
-from milpbn.learners.tan import Tan
+from milpbn.learners.generative.chow_liu import ChowLiu
+from milpbn.learners.generative.multinet import MultinetLearner
+from milpbn.learners.generative.naive_bayes import NaiveBayes
+from milpbn.learners.generative.tan import Tan
 from milpbn.network.evaluation import accuracy
 
 #: Published test errors in percent.
@@ -66,20 +65,15 @@ def measure(folder: Path, name: str, published: dict[str, float]) -> dict[str, o
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--data-dir", type=Path, required=True, help="folder of the .npz files")
-    parser.add_argument("--data", nargs="+", choices=FOLDS, default=list(FOLDS))
-    parser.add_argument("--output", type=Path, default=RESULTS / "images-generative.json")
-    options = parser.parse_args()
+    made = parser(__doc__, data=list(FOLDS), output=RESULTS / "learners" / "images-generative.json")
+    options = parse(made, list(FOLDS))
     document = {"command": "python benchmarks/image_learners.py --data-dir DIR", "results": {}}
-    if options.output.exists():
-        document["results"] = json.loads(options.output.read_text(encoding="utf-8"))["results"]
-    options.output.parent.mkdir(parents=True, exist_ok=True)
+    document |= read_results(options.output)
     for name in options.data:
         found = measure(options.data_dir, name, PUBLISHED[name.split("-")[0]])
         document["results"][name] = found
         print(name, json.dumps(found, indent=1), flush=True)
-        atomic_write_text(options.output, json.dumps(document, indent=1) + "\n")
+        write_results(options.output, document)
 
 
 if __name__ == "__main__":

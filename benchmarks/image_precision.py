@@ -1,6 +1,6 @@
 """Accuracy over bits per parameter on handwritten digits: figure 2 of P11.
 
-    python benchmarks/image_precision.py --data-dir DIR [--data usps mnist-subsampled]
+    python benchmarks/image_precision.py [usps mnist-subsampled] --data-dir DIR
 
 DIR holds what `images.py` says. Classifiers are learnt as P11 did it (the `paper` setting of `image_heuristics.py`, and
 gamma as it was chosen there); their parameters have 12 integer bits, and 64 bits in all at the most. Writes
@@ -9,38 +9,32 @@ results/learners/precision-NAME.json and .png.
 
 from __future__ import annotations
 
-import argparse
 import json
-from pathlib import Path
 from typing import Any
 
+from common import RESULTS, command, parse, parser, read_results
 from image_heuristics import learn
-from images import FOLDS, RESULTS, load
+from images import FOLDS, load
 
-from milpbn.atomic import atomic_write_text
 from milpbn.learners.base import Control
 from milpbn.network import Classifier, evaluate
 from milpbn.network.fixed_point import accuracy_by_width
 from milpbn.plotting import save_widths
+from milpbn.util.atomic import atomic_write_text
 
 #: P11's format is Q12.52.
 INTEGER_BITS, BITS = 12, 64
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--data-dir", type=Path, required=True, metavar="DIR")
-    parser.add_argument("--data", nargs="+", choices=FOLDS, default=["usps", "mnist-subsampled"])
-    parser.add_argument("--learners", nargs="+", default=["naive-bayes", "tan-cmi", "tan-omi-mm"])
-    parser.add_argument("--output-dir", type=Path, default=RESULTS, metavar="DIR")
-    options = parser.parse_args()
-    chosen = json.loads((RESULTS / "images-discriminative.json").read_text())
+    made = parser(__doc__, data=("usps", "mnist-subsampled"), output=RESULTS / "learners")
+    made.add_argument("--learners", nargs="+", default=["naive-bayes", "tan-cmi", "tan-omi-mm"])
+    options = parse(made, list(FOLDS))
+    chosen = read_results(RESULTS / "learners" / "images-discriminative.json")
     for data in options.data:
         train, test = load(options.data_dir, data)
         gamma = chosen[f"{data} paper tan-omi-mm"]["details"]["gamma"]
-        document: dict[str, Any] = {
-            "command": f"python benchmarks/image_precision.py --data-dir DIR --data {data}"
-        }
+        document: dict[str, Any] = {"command": command(options, data)}
         for name in options.learners:
             classifier: Classifier = learn(train, name, "paper", gamma, Control())["classifier"]
             double = evaluate(classifier, test).accuracy
@@ -50,10 +44,10 @@ def main() -> None:
             print(
                 f"{data} {name}: {100 * double:.2f} %, within half a point from {enough} bits on", flush=True
             )
-        atomic_write_text(options.output_dir / f"precision-{data}.json", json.dumps(document) + "\n")
+        atomic_write_text(options.output / f"precision-{data}.json", json.dumps(document) + "\n")
         last = document[options.learners[-1]]
         title = f"{data}, {options.learners[-1]}: {INTEGER_BITS} integer bits"
-        save_widths(last["widths"], last["double"], title, options.output_dir / f"precision-{data}.png")
+        save_widths(last["widths"], last["double"], title, options.output / f"precision-{data}.png")
 
 
 if __name__ == "__main__":

@@ -24,8 +24,6 @@ from milpbn.data.dataset import Dataset, Variable
 from milpbn.data.mdlp import mdlp_cuts
 from milpbn.data.variables import interval_labels
 
-#: Where scripts about learners write.
-RESULTS = Path(__file__).resolve().parent.parent / "results" / "learners"
 #: Folds of every data set.
 FOLDS = {"letter": 1, "satimage": 5, "usps": 1, "mnist": 1, "mnist-subsampled": 1, "mnist-cubic": 1}
 #: Those that R20's authors discretised themselves.

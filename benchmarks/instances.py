@@ -1,6 +1,6 @@
 """Find the optima of the embedded instances, and write them where users read them.
 
-    python benchmarks/instances.py [--seconds 120] [--only NAME ...]
+    python benchmarks/instances.py [NAME ...] [--time-limit 120]
 
 Solves every instance with the default options at p = 0.9 and 0.99 (the command is kept with each number),
 updates instances/optima.json, and fills the last column of instances/README.md.
@@ -8,16 +8,16 @@ updates instances/optima.json, and fills the last column of instances/README.md.
 
 from __future__ import annotations
 
-import argparse
 import json
 import re
-from pathlib import Path
+
+from common import RESULTS, parse, parser, write_results
 
 import milpbn
 from milpbn import instances
 
-ROOT = Path(__file__).resolve().parent.parent
-OPTIMA, README = ROOT / "instances" / "optima.json", ROOT / "instances" / "README.md"
+FOLDER = RESULTS.parent / "instances"
+OPTIMA, README = FOLDER / "optima.json", FOLDER / "README.md"
 
 
 def solve(name: str, p: float, seconds: float, backend: str) -> dict[str, object]:
@@ -57,20 +57,18 @@ def show(entries: list[dict[str, object]]) -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--seconds", type=float, default=120)
-    parser.add_argument("--only", nargs="*")
-    parser.add_argument("--backend", default="auto")
-    options = parser.parse_args()
+    made = parser(__doc__, data=instances.names(), time_limit=120.0)
+    made.add_argument("--backend", default="auto")
+    options = parse(made, instances.names())
     optima = json.loads(OPTIMA.read_text())
-    for name in options.only or instances.names():
+    for name in options.data:
         entries = {entry["p"]: entry for entry in optima.get(name, [])}
         for p in (0.9, 0.99):
-            found = solve(name, p, options.seconds, options.backend)
+            found = solve(name, p, options.time_limit, options.backend)
             if better(found, entries.get(p)):
                 entries[p] = found
         optima[name] = [entries[p] for p in sorted(entries)]
-        OPTIMA.write_text(json.dumps(optima, indent=1) + "\n")
+        write_results(OPTIMA, optima)
     text = README.read_text()
     for name, entries in optima.items():
         pattern = rf"(?m)^(\| {re.escape(name)} \|.*\|) [^|]*\|$"

@@ -1,6 +1,6 @@
 """The native engine on images: usps (256 features) and mnist at 14 x 14 (196 features, 60,000 rows).
 
-    python benchmarks/wide_data.py --data-dir DIR [--data usps mnist] [--time-limit 600] [--threads 2]
+    python benchmarks/wide_data.py [usps mnist] --data-dir DIR [--time-limit 600] [--threads 2]
 
 DIR as for image_heuristics.py. SM at p = .99, max_parents 2, no class parents. Beside incumbent, bound, gap and peak
 memory stand the same score of naive Bayes, with --heuristic of TAN-OMI-MM with the same gamma on the training rows
@@ -11,25 +11,19 @@ results/gaps/wide.json after every data set.
 from __future__ import annotations
 
 import argparse
-import json
-import multiprocessing
 import time
-from concurrent.futures import ProcessPoolExecutor
-from pathlib import Path
 from typing import Any
 
-from images import load
+from common import RESULTS, alone, command, parse, parser, read_results, write_results
+from images import FOLDS, load
 
-from milpbn.atomic import atomic_write_text
 from milpbn.learners.base import Control
-from milpbn.learners.order_based import OrderMargin
-from milpbn.memory import peak_memory
+from milpbn.learners.generative.order_based import OrderMargin
 from milpbn.network.structure import Structure
-from milpbn.scores.rescore import rescore
-from milpbn.scores.spec import Score, gamma_from_p
-from milpbn.solving import solve
-
-RESULTS = Path(__file__).resolve().parent.parent / "results" / "gaps"
+from milpbn.problem.rescore import rescore
+from milpbn.problem.scores.spec import Score, gamma_from_p
+from milpbn.solving.api import solve
+from milpbn.util.memory import peak_memory
 
 
 def measure(name: str, options: argparse.Namespace) -> dict[str, Any]:
@@ -55,12 +49,6 @@ def measure(name: str, options: argparse.Namespace) -> dict[str, Any]:
     }
 
 
-def alone(name: str, options: argparse.Namespace) -> dict[str, Any]:
-    """Run `measure` in a process of its own."""
-    with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool:
-        return pool.submit(measure, name, options).result()
-
-
 def references(name: str, options: argparse.Namespace) -> dict[str, Any]:
     """Return the scores to compare with."""
     train, _ = load(options.data_dir, name)
@@ -81,30 +69,19 @@ def references(name: str, options: argparse.Namespace) -> dict[str, Any]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--data-dir", type=Path, required=True)
-    parser.add_argument(
-        "--data", nargs="+", choices=("usps", "mnist", "mnist-subsampled"), default=["usps", "mnist"]
+    made = parser(
+        __doc__, data=("usps", "mnist"), output=RESULTS / "gaps" / "wide.json", time_limit=600.0, threads=2
     )
-    parser.add_argument("--p", type=float, default=0.99)
-    parser.add_argument("--time-limit", type=float, default=600.0, metavar="SECONDS")
-    parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--heuristic", action="store_true", help="learn TAN-OMI-MM, too")
-    parser.add_argument("--output", type=Path, default=RESULTS / "wide.json")
-    options = parser.parse_args()
-    kept = json.loads(options.output.read_text()) if options.output.exists() else {}
+    made.add_argument("--p", type=float, default=0.99)
+    made.add_argument("--heuristic", action="store_true", help="learn TAN-OMI-MM, too")
+    options = parse(made, list(FOLDS))
+    kept = read_results(options.output)
     for name in options.data:
-        run = alone(name, options)
+        run = alone(measure, name, options)
         known = references(name, options)
         run["naive_bayes_gap"] = 1 - known["naive_bayes"] / known["trivial_bound"]
-        kept[name] = {
-            "command": f"python benchmarks/wide_data.py --data-dir DIR --data {name} --p {options.p:g} "
-            f"--time-limit {options.time_limit:g} --threads {options.threads}"
-            f"{' --heuristic' if options.heuristic else ''}",
-            **known,
-            **run,
-        }
-        atomic_write_text(options.output, json.dumps(kept, indent=1) + "\n")
+        kept[name] = {"command": command(options, name), **known, **run}
+        write_results(options.output, kept)
         print(name, {key: value for key, value in kept[name].items() if key != "trace"}, flush=True)
 
 

@@ -1,7 +1,7 @@
-"""The command line: a thin layer over the Python API, one module a verb.
+"""The command line: a thin layer over the Python API, one module per verb.
 
-Modules here import NumPy and everything that needs it inside the functions that do the work, so that help
-appears at once.
+Modules here import NumPy, and everything that needs it, only inside the functions that do the work, so that
+``--help`` appears at once.
 """
 
 from __future__ import annotations
@@ -13,20 +13,22 @@ import time
 import warnings
 from typing import NoReturn
 
-from milpbn import interrupts
-from milpbn.errors import MilpbnWarning
+from milpbn.errors import BoundWarning, DataWarning, MilpbnWarning
+from milpbn.util import interrupts
+from milpbn.util.progress_line import LINE
 
-#: Seconds that a solver which was told to stop gets to remove its files before the process ends.
-FAREWELL = 0.5
+#: Seconds that a solver gets, after it was told to stop, to remove its files before the process ends.
+SHUTDOWN_GRACE = 0.5
 
 
 def main() -> NoReturn:
     """Run ``milpbn`` on the arguments of this process and end the process with its exit code.
 
-    The time limit counts from here. SIGTERM does what Ctrl-C does: the best structure so far is kept.
+    The time limit counts from this call. SIGTERM does the same as Ctrl-C: the best structure so far is kept.
     """
     started = time.monotonic()
     interrupts.install()
+    interrupts.guard()
     try:
         from milpbn.cli.app import app
         from milpbn.cli.streams import flush_streams, prepare_streams
@@ -34,8 +36,10 @@ def main() -> NoReturn:
         os._exit(130)
     prepare_streams()
     if not sys.warnoptions:
-        warnings.simplefilter("ignore")  # other libraries' remarks are not for the user
+        warnings.simplefilter("ignore")  # the user can do nothing about warnings of other libraries
         warnings.simplefilter("always", MilpbnWarning)
+        for category in (DataWarning, BoundWarning):  # the verbs print the same sentences as notes
+            warnings.simplefilter("ignore", category)
         warnings.showwarning = _show_warning
     code = app.run(obj=started)
     flush_streams()
@@ -43,15 +47,17 @@ def main() -> NoReturn:
 
 
 def _show_warning(message: Warning | str, *_: object, **__: object) -> None:
-    print(f"Warning: {message}", file=sys.stderr, flush=True)
+    LINE.keep(f"Warning: {message}")
 
 
 def _end(code: int) -> NoReturn:
-    """End the process, also when a solver that does not listen still runs in a thread."""
-    last = time.monotonic() + FAREWELL
-    for thread in threading.enumerate():
-        if thread is not threading.current_thread():
-            thread.join(max(0.0, last - time.monotonic()))
-    if threading.active_count() > 1:
-        os._exit(code)  # an ordinary exit would pull the interpreter away from under the solver
+    """End the process, even if a solver that ignores requests to stop still runs in a thread."""
+    deadline = time.monotonic() + SHUTDOWN_GRACE
+    others = [
+        t for t in threading.enumerate() if t is not threading.current_thread() and t.name != interrupts.GUARD
+    ]
+    for thread in others:
+        thread.join(max(0.0, deadline - time.monotonic()))
+    if any(thread.is_alive() for thread in others):
+        os._exit(code)  # an ordinary exit would destroy the interpreter while the solver still uses it
     sys.exit(code)

@@ -1,4 +1,4 @@
-"""The command ``milpbn``: its verbs, and what becomes of their errors."""
+"""The command ``milpbn``: its verbs, and the one place that turns their errors into exit codes."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import click
 from milpbn.cli.backends import backends
 from milpbn.cli.bound import bound
 from milpbn.cli.compare import compare
+from milpbn.cli.compile import compile_
 from milpbn.cli.evaluate import evaluate
 from milpbn.cli.export import export
 from milpbn.cli.import_ import import_
@@ -53,14 +54,14 @@ class App(click.Group):
         try:
             return super().main(arguments, standalone_mode=False, **extra) or 0
         except SystemExit:
-            return 0  # click's answer to a reader of stdout that has seen enough, such as `head`
+            return 0  # click exits like this when the reader of stdout, such as `head`, closes the pipe
         except (Exception, KeyboardInterrupt) as error:
             return report(error, debug="--debug" in arguments)
 
 
 def _show_version(context: click.Context, parameter: click.Parameter, value: bool) -> None:
     if value:
-        from milpbn import __version__
+        from milpbn.version import __version__
 
         click.echo(f"milpbn {__version__}")
         context.exit()
@@ -85,9 +86,9 @@ def app(context: click.Context) -> int | None:
       milpbn solve table.csv --target class --time-limit 60 --classifier classifier.json
       milpbn evaluate classifier.json test.csv
 
-    Each verb explains itself: milpbn VERB --help. Exit codes: 0 a classifier was found (whatever its gap),
-    2 unusable options or data, 3 nothing found within the limits, 4 the solver failed, 130 interrupted with
-    nothing to keep.
+    For the options of a verb: milpbn VERB --help. Exit codes: 0 a classifier was found (with any gap),
+    2 unusable options or data, 3 no structure was found within the limits, 4 the solver failed, 130 interrupted
+    before a structure was found.
     """
     if context.invoked_subcommand is None:
         click.echo(context.get_help())
@@ -110,5 +111,6 @@ for _verb in (
     compare,
     instances,
     backends,
+    compile_,
 ):
     app.add_command(_verb)

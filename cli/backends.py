@@ -1,4 +1,4 @@
-"""``milpbn backends``: which solvers there are."""
+"""``milpbn backends``: the list of solvers, and which of them are installed."""
 
 from __future__ import annotations
 
@@ -9,21 +9,33 @@ from milpbn.cli.sections import verb
 
 @verb(short_help="List the solvers.")
 def backends() -> None:
-    """List the solvers that can be used here, with versions, and those that are missing.
+    """List the solvers that are installed, with their versions, and those that are not.
 
     \b
     Example:
       milpbn backends
       milpbn solve corral --backend cbc
     """
-    from milpbn.backends.registry import backend_names, get_backend
     from milpbn.errors import InputError
+    from milpbn.solving.engines.registry import engine_names, get_engine
 
     missing = []
-    for name in backend_names():
+    for name in engine_names():
+        engine = get_engine(name)
         try:
-            click.echo(f"{name:<18} {get_backend(name).version()}")
+            version = engine.version()
         except InputError:
             missing.append(name)
+            continue
+        can = engine.capabilities
+        words = {
+            f"for {', '.join(can.scores)}": not can.milp,
+            "certificates": can.certificate,
+            "rows in its tree": can.lazy_rows,
+            "no warm start": not can.warm_start,
+            "bound at its end only": not can.bound_stream,
+        }
+        remarks = "; ".join(word for word, holds in words.items() if holds)
+        click.echo(f"{name:<18} {version}{f' ({remarks})' if remarks else ''}")
     if missing:
         click.echo(f"Not found (name one as --backend to learn what it needs): {', '.join(missing)}.")

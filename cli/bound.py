@@ -1,14 +1,15 @@
-"""``milpbn bound``: how good the best structure can be, in seconds, and how large the problem is."""
+"""``milpbn bound``: an upper bound on the best score within seconds, and the size of the problem."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from milpbn.cli.options import (
     SUBSET,
     ScoreOptions,
+    SearchOptions,
     TableOptions,
     constraint_options,
     score_options,
@@ -20,10 +21,10 @@ from milpbn.cli.types import COUNT, NUMBER
 from milpbn.errors import InputError
 
 if TYPE_CHECKING:
+    from milpbn.claims.result import Result
     from milpbn.data import Dataset
-    from milpbn.result import Result
-    from milpbn.scores.constraints import Constraints
-    from milpbn.scores.spec import Score
+    from milpbn.problem.constraints import Constraints
+    from milpbn.problem.scores.spec import Score
 
 
 @option_group(
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
     option(*SEED, "random_state", type=COUNT, help="Random seed; default 0."),
     SUBSET,
     option("--output", metavar="FILE", help="result.json."),
-    option("--certificate", metavar="FILE", help="What proves the bound, for milpbn verify (sm, sbm, cll)."),
+    option("--certificate", metavar="FILE", help="The proof of the bound, for milpbn verify."),
     option("-q", "--quiet", is_flag=True, help="No notes and no progress on stderr."),
 )
 def bound_options(
@@ -45,22 +46,20 @@ def bound_options(
     output: str | None,
     certificate: str | None,
     quiet: bool,
-) -> dict[str, Any]:
-    """Gather attributes of `milpbn.options.Options`, given ones only."""
-    return given(
-        {
-            "time_limit": time_limit,
-            "threads": threads,
-            "random_state": random_state,
-            "subset": subset,
-            "output": output,
-            "certificate": certificate,
-            "verbose": not quiet,
-        }
+) -> SearchOptions:
+    """Gather the options of the bound."""
+    from milpbn.problem.subset import Subset
+    from milpbn.solving.options import Options
+
+    Subset.of(subset)  # refuses an impossible size before the table is read
+    known = given({"time_limit": time_limit, "threads": threads, "random_state": random_state})
+    options = Options(
+        **known, output=output, certificate=certificate, verbose=not quiet, backend="auto", root_only=True
     )
+    return SearchOptions(options, None, subset)
 
 
-@verb(short_help="Bound what any structure could reach, in seconds.")
+@verb(short_help="Bound the score of every structure, within seconds.")
 @click.argument("data", required=False)
 @table_options
 @score_options
@@ -73,39 +72,37 @@ def bound(
     table: TableOptions,
     score: ScoreOptions,
     constraints: Constraints,
-    search: dict[str, Any],
+    search: SearchOptions,
 ) -> int:
-    """Bound what any structure could reach, without a solver and without branching.
+    """Bound the score of every structure, without a solver and without branching.
 
-    Also says how good a structure the local search finds, which arcs every optimum has or lacks by now, and how
-    much memory solving would take. DATA is as for solve.
+    Also shows the score that local search reaches, how many arcs are proved to be in every optimum or in none, and
+    how much memory milpbn solve would take. DATA is as for milpbn solve.
 
     \b
     Example:
       milpbn bound table.csv --target class --p 0.9
     """
-    check_outputs({"--output": search.get("output"), "--certificate": search.get("certificate")}, [data])
+    options = search.options
+    check_outputs({"--output": options.output, "--certificate": options.certificate}, [data])
     if score.chooses:
         raise InputError("A bound is for one gamma and one max_parents; cv is for milpbn solve.")
     spec = score.score()
 
-    from milpbn.backends.native import SCORES
-    from milpbn.backends.registry import automatic
     from milpbn.cli.report import exit_code
-    from milpbn.cli.solve import show_notes
+    from milpbn.cli.solve import read, show_notes, show_stages
     from milpbn.instances import DEFAULT
-    from milpbn.options import Options
-    from milpbn.solving import solve
+    from milpbn.problem.scores.registry import score_names
+    from milpbn.solving.api import maximise
 
-    backend = automatic("auto", spec)
-    if backend != "native" and "certificate" in search:
-        raise InputError(f"A certificate comes with the scores {', '.join(SCORES)}, not with {spec.name}.")
-    options = {**search, "backend": backend, "root_only": True}
-    Options(**options)  # refuses what it can before the table is read
-    dataset = table.read(data or f"instance:{DEFAULT}").dataset("train")
-    if search["verbose"]:
+    if options.certificate is not None and not spec.kind.certified:
+        those = ", ".join(score_names(lambda kind: kind.certified))
+        raise InputError(f"A certificate comes with the scores {those}, not with {spec.name}.")
+    show_stages(started, quiet=not options.verbose)
+    _, dataset = read(table, data or f"instance:{DEFAULT}", started, options.time_limit)
+    if options.verbose:
         show_notes(dataset)
-    result = solve(dataset, spec, constraints=constraints, started=started, **options)
+    result = maximise(dataset, spec, options, constraints=constraints, subset=search.subset, started=started)
     click.echo(describe(result))
     if spec.is_margin:
         click.echo(describe_memory(dataset, spec, constraints))
@@ -113,33 +110,30 @@ def bound(
 
 
 def describe(result: Result) -> str:
-    """Return incumbent, bound, gap and proved arcs, for people."""
-    from milpbn.progress import number_lines
+    """Return incumbent, bound, gap and proved arcs as lines of text."""
+    from milpbn.solving.progress import number_lines
 
     data, subset = result.data, result.subset
     lines = [
         f"data       {data.name}: {data.samples} samples, {data.features} features, {data.classes} classes"
     ]
-    if subset is None:
-        lines += number_lines(result.objective, result.bound)
-    else:
-        lines += number_lines(subset["objective"], subset["bound"], subset["samples"])
-    if result.proved is not None:
-        inside, outside = (len(result.proved[key]) for key in ("in", "out"))
-        lines.append(f"arcs       {inside} in every optimum, {outside} in none")
+    searched = result.searched
+    lines += number_lines(searched.objective, searched.bound, None if subset is None else subset.samples)
+    if (proved := result.proved) is not None:
+        lines.append(f"arcs       {len(proved.inside)} in every optimum, {len(proved.outside)} in none")
     return "\n".join([*lines, f"seconds    {result.seconds.total:.2f}"])
 
 
 def describe_memory(dataset: Dataset, score: Score, constraints: Constraints) -> str:
-    """Return a forecast of the memory that solving takes, for people."""
-    from milpbn.memory import format_bytes, peak_memory
-    from milpbn.scores.conflicts import resolve
-    from milpbn.scores.forecast import solver_bytes, tables_bytes, tensor_bytes
+    """Return a forecast of the memory that solving takes, as a line of text."""
+    from milpbn.problem.conflicts import resolve
+    from milpbn.problem.forecast import solver_bytes, tables_bytes, tensor_bytes
+    from milpbn.util.memory import format_bytes, peak_memory
 
     _, candidates = resolve(constraints, dataset.names, score)
     problem = (dataset.merged, candidates, score)
     model = format_bytes(tensor_bytes(*problem) + solver_bytes(*problem))
-    if score.name == "hard-margin":
+    if not score.kind.sums_samples:
         return f"memory     {model} as a MILP"
     tables, peak = format_bytes(tables_bytes(*problem)), peak_memory()
     whole = "" if peak is None else f" (the whole process so far: {format_bytes(peak)})"

@@ -1,4 +1,4 @@
-"""``milpbn evaluate``: how well a classifier does on samples whose class is known."""
+"""``milpbn evaluate``: accuracy and other figures of a classifier on samples whose class is known."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ if TYPE_CHECKING:
 
 
 def row_options(command: Verb) -> Verb:
-    """Give a verb the options of `read_rows`: which rows of the data count, with which weights."""
+    """Add the options of `read_rows` to a verb: which rows of the data count, and with which weights."""
     for add in reversed(
         (
             click.option(
                 "--split",
                 type=click.Choice(["all", "train", "test"]),
-                help="Rows of a catalog's split; by default the test rows where there is a split, else all.",
+                help="Rows of the catalog's split; by default the test rows, or all rows where there is no split.",
             ),
             click.option("--weights", metavar="NAME", help="Column of sample weights."),
             click.option(
@@ -36,7 +36,7 @@ def row_options(command: Verb) -> Verb:
     return command
 
 
-@verb(short_help="Count how often a classifier is right.")
+@verb(short_help="Measure a classifier's accuracy.")
 @click.argument("classifier")
 @click.argument("data")
 @row_options
@@ -51,10 +51,10 @@ def evaluate(
     as_json: bool,
     quiet: bool,
 ) -> None:
-    """Count how often a classifier is right on DATA, with a 95 % interval, and where it errs.
+    """Measure the accuracy of a classifier on DATA, with a 95 % interval, and show which classes it confuses.
 
-    Every row with a known class counts: what is missing or was never seen in training contributes nothing
-    to the class scores, and is reported.
+    Every row with a known class counts. Values that are missing, or that training never saw, contribute nothing
+    to the class scores; their number is reported.
 
     \b
     Example:
@@ -78,30 +78,30 @@ def evaluate(
 def read_rows(
     classifier: TableClassifier, data: str, split: str | None, weights: str | None, data_dir: str | None
 ) -> tuple[Dataset, str]:
-    """Return the chosen rows, encoded, and which they are."""
+    """Return the chosen rows, encoded, and their name: ``all``, ``train`` or ``test``."""
     from milpbn.data import read_samples
     from milpbn.data.sources import load_source
 
     loaded = load_source(data, data_dir)
-    border = None if loaded.entry is None else loaded.entry.train_rows
-    if border is None and split in ("train", "test"):
+    train_rows = None if loaded.entry is None else loaded.entry.train_rows
+    if train_rows is None and split in ("train", "test"):
         raise InputError(
             f"The data {data!r} have no split into training and test rows; leave out --split {split}."
         )
-    rows = split or ("all" if border is None else "test")
-    frame = {"all": loaded.frame, "train": loaded.frame[:border], "test": loaded.frame[border:]}[rows]
+    rows = split or ("all" if train_rows is None else "test")
+    frame = {"all": loaded.frame, "train": loaded.frame[:train_rows], "test": loaded.frame[train_rows:]}[rows]
     return read_samples(frame, classifier.variables, weights=weights, name=loaded.name), rows
 
 
 def _gamma(classifier: TableClassifier) -> float | None:
-    """Return the gamma that the classifier was learnt with, as far as its file says."""
+    """Return the gamma that the classifier was learnt with, or None if its file does not say."""
     score = getattr(classifier, "provenance", {}).get("score")
     gamma = score.get("gamma") if isinstance(score, dict) else None
     return float(gamma) if isinstance(gamma, int | float) and gamma > 0 else None
 
 
 def describe(figures: Evaluation, rows: str) -> str:
-    """Return the figures for people."""
+    """Return the figures as lines of text."""
     low, high = figures.interval
     weight = "" if figures.weight == figures.samples else f", total weight {figures.weight:g}"
     lines = [

@@ -1,8 +1,9 @@
-"""``milpbn export``: the model for a solver that runs elsewhere."""
+"""``milpbn export``: the MILP as a file, for a solver that milpbn does not run itself."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import click
 
@@ -20,7 +21,22 @@ from milpbn.cli.types import COUNT, NUMBER
 from milpbn.errors import InputError
 
 if TYPE_CHECKING:
-    from milpbn.scores.constraints import Constraints
+    from milpbn.problem.constraints import Constraints
+
+
+@dataclass(frozen=True)
+class ModelOptions:
+    """The options of the model and its files."""
+
+    output: str
+    start: str | None
+    merge: bool
+    reduced: bool
+    subset: int | None
+    time_limit: float | None
+    threads: int | None
+    random_state: int
+    quiet: bool
 
 
 @option_group(
@@ -30,7 +46,9 @@ if TYPE_CHECKING:
     option("--start", metavar="FILE", help="Structure to start from: arc list, result or classifier file."),
     option("--no-merge", is_flag=True, help="Do not merge identical samples."),
     option(
-        "--reduced", is_flag=True, help="Leave out parent sets that no structure better than the start has."
+        "--reduced",
+        is_flag=True,
+        help="Leave out parent sets that are proved to be in no structure better than the start.",
     ),
     SUBSET,
     option("--time-limit", type=NUMBER, metavar="SECONDS", help="Written into the command lines."),
@@ -54,19 +72,16 @@ def model_options(
     threads: int | None,
     random_state: int,
     quiet: bool,
-) -> dict[str, Any]:
+) -> ModelOptions:
     """Gather the options of the model."""
-    return {
-        "output": output,
-        "start": start,
-        "merge": not no_merge,
-        "reduced": reduced,
-        "subset": subset,
-        "time_limit": time_limit,
-        "threads": threads,
-        "random_state": random_state,
-        "quiet": quiet,
-    }
+    from milpbn.problem.subset import Subset
+    from milpbn.solving.options import Options
+
+    Subset.of(subset)  # this line and the next refuse impossible numbers before the table is read
+    Options(time_limit=time_limit, threads=threads, random_state=random_state)
+    return ModelOptions(
+        output, start, not no_merge, reduced, subset, time_limit, threads, random_state, quiet
+    )
 
 
 @verb(short_help="Write the model for another solver.")
@@ -80,12 +95,12 @@ def export(
     table: TableOptions,
     score: ScoreOptions,
     constraints: Constraints,
-    model: dict[str, Any],
+    model: ModelOptions,
 ) -> None:
     """Write the MILP for another solver, and print the command lines that solve it.
 
-    Beside the model come a sidecar (.json), which says what its columns mean, and start files for CPLEX,
-    Gurobi, SCIP, HiGHS and CBC. DATA is as for solve.
+    Two kinds of files are written beside the model: a sidecar (.json), which says what its columns mean, and start
+    files for CPLEX, Gurobi, SCIP, HiGHS and CBC. DATA is as for milpbn solve.
 
     \b
     Example:
@@ -95,33 +110,32 @@ def export(
     """
     if score.chooses:
         raise InputError("A model holds one gamma and one max_parents; cv is for milpbn solve.")
-    output, quiet = model.pop("output"), model.pop("quiet")
-    check_outputs({"--output": output}, [data, model["start"]])
+    check_outputs({"--output": model.output}, [data, model.start])
     checked_score = score.score()
 
-    from milpbn.cli.solve import show_notes
-    from milpbn.external import export_model
+    from milpbn.cli.solve import show_notes, show_stages
     from milpbn.instances import DEFAULT
     from milpbn.network import read_structure
-    from milpbn.options import Options
-
-    Options(
-        **{key: value for key, value in model.items() if key not in ("start", "reduced")}
-    )  # checks the numbers
+    from milpbn.solving.external import export_model
 
     source = data or f"instance:{DEFAULT}"
+    show_stages(None, quiet=model.quiet)
     dataset = table.read(source).dataset("train")
-    if not quiet:
+    if not model.quiet:
         show_notes(dataset)
-    if model["start"] is not None:
-        model["start"] = read_structure(model["start"], dataset.names)
     written = export_model(
         dataset,
         checked_score,
-        path=output,
+        path=model.output,
         constraints=constraints,
+        start=None if model.start is None else read_structure(model.start, dataset.names),
+        merge=model.merge,
+        reduced=model.reduced,
+        subset=model.subset,
+        time_limit=model.time_limit,
+        threads=model.threads,
+        random_state=model.random_state,
         request=table.request(source),
-        **model,
     )
     click.echo(
         f"model    {written.model}: {written.rows} rows, {written.columns} columns, "

@@ -1,30 +1,30 @@
-"""What a proved bound says of another structure, in words."""
+"""The gap between a proved bound and the score of another structure, as lines of text."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from milpbn.claims.result import Result
     from milpbn.learners.appraisal import Suboptimality
-    from milpbn.result import Result
-    from milpbn.scores.spec import Score
+    from milpbn.problem.scores.spec import Score
 
 
 def describe_gap(found: Suboptimality, result: Result, width: int = 7) -> list[str]:
-    """Return the lines on score, bound and gap, and on the structure of the result itself.
+    """Return lines with score, bound and gap of a structure, and the score of the result's own structure.
 
-    Their labels take `width` characters.
+    The labels are padded to `width` characters.
     """
-    from milpbn.progress import show_gap
+    from milpbn.solving.progress import show_gap
 
     lines = [
         f"{'score':{width}}{found.score:.6f} nats  ({describe_score(result.score)})",
-        f"{'bound':{width}}{found.bound:.6f} nats  ({result.bound_source})",
+        f"{'bound':{width}}{found.bound:.6f} nats  (the result says {result.bound_source})",
     ]
     if found.gap is None:
         return [
             *lines,
-            f"{'gap':{width}}not stated: {found.reason}, so that the bound does not speak of this structure.",
+            f"{'gap':{width}}not stated: {found.reason}, so the bound does not hold for this structure.",
         ]
     lines.append(
         f"{'gap':{width}}{found.gap.absolute:.6f} nats; {show_gap(found.gap.relative_to_bound)} of the bound"

@@ -1,4 +1,4 @@
-"""``milpbn import``: the solution of an exported model becomes a result."""
+"""``milpbn import``: makes a result of another solver's solution of an exported model."""
 
 from __future__ import annotations
 
@@ -11,9 +11,13 @@ from milpbn.cli.types import NUMBER
 
 @verb("import", short_help="Bring another solver's solution back.")
 @click.argument("solution")
-@click.option("--model", metavar="FILE", help="The exported model, if its sidecar has another stem.")
+@click.option(
+    "--model", metavar="FILE", help="The exported model, if its name does not begin like the solution's."
+)
 @click.option("--data", metavar="DATA", help="The training data, if they moved since the export.")
-@click.option("--bound", type=NUMBER, help="The solver's bound as it prints it, if the file has none.")
+@click.option(
+    "--bound", type=NUMBER, help="The bound that the solver printed, if the solution file has none."
+)
 @click.option("--output", metavar="FILE", help="result.json.")
 @click.option("--classifier", metavar="FILE", help="The classifier as JSON.")
 def import_(
@@ -26,16 +30,16 @@ def import_(
 ) -> int:
     """Read the solution file of CPLEX, Gurobi, SCIP, HiGHS or CBC for an exported model.
 
-    The structure is rebuilt, checked, and scored from the data; a solution of other data or options is
-    refused.
+    The structure is rebuilt, checked, and scored from the data. A solution that belongs to other data or options
+    is refused.
 
     \b
     Example:
       milpbn import model.gurobi.sol --bound 5341.6 --output result.json --classifier classifier.json
     """
     from milpbn.cli.solve import show_result
-    from milpbn.external import import_solution, model_files
     from milpbn.network import save_classifier
+    from milpbn.solving.external import import_solution, model_files
 
     read = [solution, model, data, *map(str, model_files(solution, model))]
     check_outputs({"--output": output, "--classifier": classifier}, read)
@@ -45,4 +49,6 @@ def import_(
         result.save(output)
     if classifier is not None and result.classifier is not None:
         save_classifier(result.classifier, classifier)
+    for note in result.notes:
+        click.echo(note, err=True)
     return show_result(result)

@@ -1,4 +1,4 @@
-"""``milpbn info``: what a file holds."""
+"""``milpbn info``: shows the contents of a file."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ if TYPE_CHECKING:
     from milpbn.network import TableClassifier
 
 
-@verb(short_help="Show what a file holds.")
+@verb(short_help="Show the contents of a file.")
 @click.argument("file")
 @table_options
 def info(file: str, table: TableOptions) -> None:
-    """Show what FILE is: a classifier, a result, what a learner wrote, the sidecar of a model, or a table.
+    """Show the contents of FILE: a classifier, a result, a learner's output, the sidecar of a model, or a table.
 
-    A table may also be a catalog name or an embedded instance.
+    FILE may also be a catalog name or an embedded instance.
 
     \b
     Examples:
@@ -42,10 +42,10 @@ def _is_object(path: str) -> bool:
 
 def _describe_document(path: str) -> str:
     from milpbn.errors import InputError
-    from milpbn.model.sidecar import FORMAT as SIDECAR
-    from milpbn.network.files import FORMAT as CLASSIFIER
-    from milpbn.network.jsonable import parse_object, read_text
+    from milpbn.milp.files.sidecar import FORMAT as SIDECAR
+    from milpbn.network.formats.classifier_files import FORMAT as CLASSIFIER
     from milpbn.network.pseudo import FORMAT as PSEUDO_CLASSIFIER
+    from milpbn.util.jsonable import parse_object, read_text
 
     try:
         document = parse_object(read_text(path, "file"))
@@ -56,10 +56,10 @@ def _describe_document(path: str) -> str:
     if document.get("format") == SIDECAR:
         return _describe_sidecar(path)
     if "status" in document and "structure" in document:
-        from milpbn.progress import closing_block
-        from milpbn.result import Result
+        from milpbn.claims.result import Result
+        from milpbn.solving.progress import closing_block
 
-        return closing_block(Result.load(path))
+        return closing_block(Result.load(path), read=True)
     if isinstance(document.get("learner"), dict) and "structure" in document:
         return _describe_learned(path, document)
     raise InputError(
@@ -69,9 +69,15 @@ def _describe_document(path: str) -> str:
 
 def _describe_learned(path: str, document: Mapping[str, Any]) -> str:
     """Describe what ``milpbn learn --output`` wrote."""
+    from milpbn.errors import InputError
+    from milpbn.network.formats.classifier_files import parents_mapping
+    from milpbn.util.jsonable import finite_number, shorten
+
     learner = dict(document["learner"])
     name = learner.pop("name", "(unknown)")
-    given = "".join(f", {key} = {value}" for key, value in learner.items())
+    given = "".join(
+        f", {key} = {value if isinstance(value, str) else shorten(value)}" for key, value in learner.items()
+    )
     data = document.get("data")
     lines = [
         f"learnt    {path}",
@@ -79,14 +85,18 @@ def _describe_learned(path: str, document: Mapping[str, Any]) -> str:
         f"data      {data.get('name', '(unknown)') if isinstance(data, dict) else '(unknown)'}",
     ]
     shares = document.get("accuracy")
-    for rows, share in (shares if isinstance(shares, dict) else {}).items():
-        if isinstance(share, int | float):
+    for rows, value in (shares if isinstance(shares, dict) else {}).items():
+        share = finite_number(value)
+        if share is not None and 0 <= share <= 1:
             lines.append(f"accuracy  {100 * share:.2f} % of {rows} rows")
-    parents = document["structure"]
-    if not isinstance(parents, dict):
+    if not isinstance(document["structure"], dict):
         return "\n".join([*lines, "structure (no acyclic graph over the variables)"])
+    try:
+        parents = parents_mapping(document["structure"])
+    except InputError as error:
+        raise InputError(f"The file {path!r} is unusable: {error}") from None
     lines.append("structure")
-    lines += [f"  {child}: {', '.join(map(str, own)) or '(none)'}" for child, own in parents.items()]
+    lines += [f"  {child}: {', '.join(members) or '(none)'}" for child, members in parents.items()]
     return "\n".join(lines)
 
 
@@ -109,11 +119,24 @@ def _describe_classifier(path: str) -> str:
         f"learnt by   milpbn {source.get('milpbn', '(unknown version)')}, smoothing {classifier.smoothing:g}",
         f"data        {data.get('name', '(unknown)')}: {data.get('samples', 'unknown number of')} samples",
     ]
-    for key in ("objective", "bound", "status"):
-        if source.get(key) is not None:
-            lines.append(f"{key:<12}{source[key]}")
+    lines += _describe_provenance(source)
     lines.append("variables")
     return "\n".join(lines + _describe_variables(classifier))
+
+
+def _describe_provenance(source: Mapping[str, Any]) -> list[str]:
+    """Return what a classifier's file says about the run it comes from. The file holds no proof of it."""
+    from milpbn.util.jsonable import finite_number
+
+    objective, bound = (finite_number(source.get(key)) for key in ("objective", "bound"))
+    if objective is not None and bound is not None and bound < objective:
+        return ["provenance  (contradicts itself: its bound is below its objective)"]
+    lines = []
+    for key, value in (("objective", objective), ("bound", bound)):
+        if value is not None:
+            lines.append(f"{key:<12}{value}  (as the file says)")
+    status = source.get("status")
+    return [*lines, f"{'status':<12}{status}  (as the file says)"] if isinstance(status, str) else lines
 
 
 def _describe_variables(classifier: TableClassifier) -> list[str]:
@@ -131,7 +154,7 @@ def _describe_variables(classifier: TableClassifier) -> list[str]:
 
 
 def _describe_sidecar(path: str) -> str:
-    from milpbn.model.sidecar import Sidecar
+    from milpbn.milp.files.sidecar import Sidecar
 
     sidecar = Sidecar.load(Path(path))
     score = sidecar.score
@@ -169,5 +192,5 @@ def _describe_table(source: str, table: TableOptions) -> str:
     return "\n".join(lines)
 
 
-def _shorten(states: tuple[str, ...], most: int = 8) -> str:
-    return ", ".join(states[:most]) + (", ..." if len(states) > most else "")
+def _shorten(states: tuple[str, ...], shown: int = 8) -> str:
+    return ", ".join(states[:shown]) + (", ..." if len(states) > shown else "")

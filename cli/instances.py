@@ -1,4 +1,4 @@
-"""``milpbn instances``: the problems that ship with milpbn."""
+"""``milpbn instances``: the problems that are part of the package."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ import click
 from milpbn.cli.sections import verb
 
 
-@verb(short_help="List the problems that ship with milpbn.")
+@verb(short_help="List the embedded problems.")
 @click.argument("name", required=False)
 def instances(name: str | None) -> None:
-    """List the embedded problems with what is known of their optima, or tell all about one.
+    """List the embedded problems with their known optima, or describe one of them in full.
 
     \b
     Example:

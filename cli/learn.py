@@ -1,4 +1,4 @@
-"""``milpbn learn``: the learners that exact structures are compared with, each a verb of its own."""
+"""``milpbn learn``: the learners that exact structures are compared with, one subcommand per learner."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from milpbn.cli.sections import SEED, THREADS, option, option_group, verb
 from milpbn.cli.types import COUNT, NUMBER
 from milpbn.errors import InputError
 from milpbn.learners.registry import LEARNERS, get_learner
+from milpbn.util.progress_line import LINE
 
 if TYPE_CHECKING:
-    from milpbn.data import Dataset
-    from milpbn.learners.appraisal import Suboptimality
-    from milpbn.learners.base import Learned, Learner
-    from milpbn.result import Result
+    from milpbn.claims.result import Result
+    from milpbn.learners.appraisal import Appraisal
+    from milpbn.learners.base import Learner
 
 
 @dataclass(frozen=True)
 class RunOptions:
-    """How to run a learner, and where its answer goes."""
+    """How to run a learner, and where to write what it learns."""
 
     seed: int
     time_limit: float | None
@@ -44,10 +44,14 @@ class RunOptions:
     option(*SEED, "seed", type=COUNT, default=0, show_default=True, help="Random seed."),
     option("--time-limit", type=NUMBER, metavar="SECONDS", help="For everything, reading included."),
     option(*THREADS, "threads", type=COUNT, help="By default all cores."),
-    option("--bound", metavar="RESULT", help="result.json of the same data: state the gap to its bound."),
+    option(
+        "--bound", metavar="RESULT", help="A result.json of the same data, to state the gap to its bound."
+    ),
     option("--classifier", metavar="FILE", help="The classifier as JSON, for predict and evaluate."),
     option(
-        "--output", metavar="FILE", help="Structure and figures as JSON; solve --start and score read it."
+        "--output",
+        metavar="FILE",
+        help="Structure and figures as JSON, for milpbn solve --start and milpbn score.",
     ),
     option("-q", "--quiet", is_flag=True, help="No notes and no progress on stderr."),
 )
@@ -65,7 +69,7 @@ def run_options(
 
 
 class LearnGroup(click.Group):
-    """A command for every registered learner, made when it is asked for."""
+    """A group with one command per registered learner; a command is built when it is called."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the learners' names in the registry's order."""
@@ -86,8 +90,8 @@ class LearnGroup(click.Group):
 def learn(context: click.Context) -> None:
     """Learn with another method, and state how far its structure is from the optimum.
 
-    NAME is one of the learners below, each with options of its own: milpbn learn NAME --help. DATA is what milpbn
-    solve reads. Training rows train, the test rows of a split are counted apart.
+    NAME is one of the learners below. For the options of a learner: milpbn learn NAME --help. DATA is as for milpbn
+    solve. Where the data have a split, the training rows train, and accuracy is also measured on the test rows.
 
     \b
     Example:
@@ -131,143 +135,95 @@ def _learn(
     run: RunOptions,
 ) -> None:
     """Read, learn, write and report."""
-    own_outputs, own_inputs = files_of(learner, options)
+    learner_outputs, learner_inputs = files_of(learner, options)
     check_outputs(
-        {"--output": run.output, "--classifier": run.classifier, **own_outputs},
-        [data, run.bound, *own_inputs],
+        {"--output": run.output, "--classifier": run.classifier, **learner_outputs},
+        [data, run.bound, *learner_inputs],
     )
     if run.classifier is not None and not learner.is_network:
         raise InputError(
-            f"The model of {learner.name} is no Bayesian network over the variables, and a classifier file holds "
+            f"The model of {learner.name} is not a Bayesian network over the variables, and a classifier file can hold "
             "nothing else; leave --classifier out."
         )
 
-    from milpbn import interrupts
-    from milpbn.cli.solve import show_notes
-    from milpbn.learners.appraisal import check_bound, suboptimality
+    from milpbn.claims.result import Result
+    from milpbn.cli.solve import read, show_notes, show_stages, telling
+    from milpbn.learners.appraisal import appraise, check_bound
     from milpbn.learners.base import Control, require_used
     from milpbn.network import Classifier, PseudoClassifier, save_classifier
-    from milpbn.network.evaluation import accuracy
-    from milpbn.options import Options
-    from milpbn.result import Result
+    from milpbn.solving.options import Options
+    from milpbn.util import interrupts
+    from milpbn.util.atomic import atomic_write_text
+    from milpbn.util.jsonable import dump_json
 
     limits = Options(time_limit=run.time_limit, threads=run.threads, random_state=run.seed)
     result = None if run.bound is None else Result.load(run.bound)
-    method = learner(**options)
-    require_used(method, options)
-    source = table.read(data)
-    dataset = source.dataset("train")
+    require_used(learner(**options), options)  # refuses options without effect before the table is read
+    show_stages(started, quiet=run.quiet)
+    source, train = read(table, data, started, run.time_limit)
+    test = source.encode(train.variables, "test") if source.test_indices.size else None
     if result is not None:
-        check_bound(dataset, result, repr(run.bound))
+        check_bound(train, result, repr(run.bound))
     if not run.quiet:
-        show_notes(dataset)
-
-    def report(line: str) -> None:
-        if not run.quiet:
-            click.echo(f"{time.monotonic() - started:8.1f}s  {line}", err=True)
-
+        show_notes(train)
     left = None if run.time_limit is None else max(1e-3, started + run.time_limit - time.monotonic())
-    begun = time.monotonic()
-    with interrupts.deferred():
-        learned = method.fit(
-            dataset,
-            Control(
-                random_state=limits.random_state,
-                time_limit=left,
-                n_jobs=limits.n_threads,
-                report=report,
-                interrupted=interrupts.requested,
-                verbose=False if run.quiet else None,
-            ),
-        )
-        stopped = interrupts.requested()
-    seconds = {"total": time.monotonic() - started, "learn": time.monotonic() - begun}
-    test = source.encode(dataset.variables, "test") if source.test_indices.size else None
-    shares = {"training": accuracy(learned.predictor, dataset)}
-    if test is not None:
-        shares["test"] = accuracy(learned.predictor, test)
-    gap = None
-    if result is not None and learned.structure is not None:
-        gap = suboptimality(dataset, learned.structure, result, repr(run.bound))
-    document = _document(learner.name, options, dataset, learned, shares, gap, seconds, run.seed)
+    found = appraise(
+        learner,
+        train,
+        test,
+        options=options,
+        result=result,
+        where=repr(run.bound),
+        control=Control(
+            random_state=limits.random_state,
+            time_limit=left,
+            n_jobs=limits.n_threads,
+            report=telling(started, quiet=run.quiet),
+            interrupted=interrupts.requested,
+            verbose=False if run.quiet else None,
+        ),
+        started=started,
+    )
     if run.output is not None:
-        from milpbn.atomic import atomic_write_text
-        from milpbn.network.jsonable import dump_json, json_safe
-
-        atomic_write_text(run.output, dump_json(json_safe(document)))
-    click.echo("\n".join(_closing_block(learned, document, dataset, test, result, gap, stopped)))
+        atomic_write_text(run.output, dump_json(found.to_dict()))
+    LINE.end()
+    click.echo("\n".join(_closing_block(found, result)))
     if run.classifier is not None:
-        assert isinstance(learned.predictor, Classifier | PseudoClassifier)
-        save_classifier(learned.predictor, run.classifier)
+        assert isinstance(found.learned.predictor, Classifier | PseudoClassifier)
+        save_classifier(found.learned.predictor, run.classifier)
 
 
-def _document(
-    name: str,
-    options: Mapping[str, Any],
-    dataset: Dataset,
-    learned: Learned,
-    shares: Mapping[str, float],
-    gap: Suboptimality | None,
-    seconds: Mapping[str, float],
-    seed: int,
-) -> dict[str, Any]:
-    """Return the contents of the output file, in the terms of ``result.json`` where it has them."""
-    from milpbn import __version__
-    from milpbn.result import DataSummary
-
-    structure = learned.structure
-    return {
-        "version": __version__,
-        "learner": {"name": name, **options},
-        "data": vars(DataSummary.of(dataset)),
-        "structure": None if structure is None else structure.to_mapping(),
-        "class": dataset.names[-1],
-        "accuracy": {"training": shares["training"], "test": shares.get("test")},
-        "objective": None if gap is None else gap.score,
-        "bound": None if gap is None else gap.bound,
-        "gap": None if gap is None or gap.gap is None else vars(gap.gap),
-        "details": dict(learned.details),
-        "seconds": dict(seconds),
-        "seed": seed,
-    }
-
-
-def _closing_block(
-    learned: Learned,
-    document: Mapping[str, Any],
-    dataset: Dataset,
-    test: Dataset | None,
-    result: Result | None,
-    gap: Suboptimality | None,
-    stopped: bool,
-) -> list[str]:
+def _closing_block(found: Appraisal, result: Result | None) -> list[str]:
     """Return the closing block, line by line."""
-    said = "".join(f", {key} {value}" for key, value in document["learner"].items() if key != "name")
+    options = "".join(f", {key} {value}" for key, value in found.options.items())
+    data = found.data
     lines = [
-        f"data       {dataset.name}: {dataset.n_samples} samples, {dataset.n_features} features, "
-        f"{dataset.n_classes} classes",
-        f"learner    {document['learner']['name']}{said}{'  (stopped by: user)' if stopped else ''}",
+        f"data       {data.name}: {data.samples} samples, {data.features} features, {data.classes} classes",
+        f"learner    {found.learner}{options}{'  (stopped by: user)' if found.interrupted else ''}",
     ]
-    small = {k: v for k, v in learned.details.items() if isinstance(v, str | int | float | bool)}
+    small = {k: v for k, v in found.learned.details.items() if isinstance(v, str | int | float | bool)}
     if small:
         lines.append("details    " + ", ".join(f"{k} {_short(v)}" for k, v in small.items()))
-    structure = learned.structure
-    arcs = "none: the model is no acyclic graph over the variables"
+    structure = found.learned.structure
+    arcs = "none: the model is not an acyclic graph over the variables"
     lines.append(f"structure  {arcs if structure is None else f'{len(structure.arcs)} arcs'}")
-    lines.append(f"training   {100 * document['accuracy']['training']:.2f} % accuracy")
-    if test is not None:
-        lines.append(
-            f"test       {100 * document['accuracy']['test']:.2f} % accuracy  ({test.n_samples} samples)"
-        )
-    seconds = document["seconds"]
-    lines.append(f"seconds    {seconds['total']:.2f}, of them {seconds['learn']:.2f} to learn")
-    if result is not None and gap is not None:
-        lines += describe_gap(gap, result, 11)
+    lines.append(f"training   {_percent(found.training)}")
+    if found.test_samples:
+        lines.append(f"test       {_percent(found.test)}  ({found.test_samples} samples)")
+    lines.append(f"seconds    {found.seconds:.2f}, of them {found.learning_seconds:.2f} to learn")
+    if result is not None and found.suboptimality is not None:
+        lines += describe_gap(found.suboptimality, result, 11)
     elif result is not None:
-        lines.append("gap        not stated: without such a graph there is nothing to score.")
+        lines.append("gap        not stated: only an acyclic graph over the variables has a score.")
     elif structure is not None:
-        lines.append("gap        unknown; --bound result.json, from milpbn solve on the same data, states it")
+        lines.append(
+            "gap        unknown; to state it, add --bound with a result.json of milpbn solve on the same data"
+        )
     return lines
+
+
+def _percent(share: float | None) -> str:
+    return "accuracy not counted: time limit reached" if share is None else f"{100 * share:.2f} % accuracy"
 
 
 def _short(value: Any) -> str:

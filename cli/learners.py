@@ -1,4 +1,4 @@
-"""Options of a learner on the command line, made of the fields of its dataclass."""
+"""Options of a learner on the command line, built from the fields of its dataclass."""
 
 from __future__ import annotations
 
@@ -10,50 +10,51 @@ from typing import Any
 
 import click
 
-from milpbn.checks import union_members
 from milpbn.cli.sections import Verb, given, option, option_group, verb
 from milpbn.cli.types import COUNT, NAMES, NUMBER, Parsed, parse_count, parse_name, parse_number, split
 from milpbn.errors import InputError
+from milpbn.util.validation import union_members
 
-#: How a value of a type is written; of a tuple, how its members are.
+#: The function that parses a value of each type, or a member of a tuple of that type.
 _PARSERS: dict[Any, Callable[[str], Any]] = {int: parse_count, float: parse_number, str: str}
 
 
 def learner_options(learner: type[Any]) -> Callable[[Verb], Verb]:
-    """Return a decorator that gives a verb the options of a learner, as its argument ``options``.
+    """Return a decorator that adds the options of a learner to a verb, as its argument ``options``.
 
-    The argument is a mapping from field to value with what was given, so that the learner's own defaults hold for
-    the rest. A field's type decides how its option is read: of a union the first member that takes the text (plain
-    text last), a tuple as values with commas between them, a bool as a pair of flags, ``choices`` in its metadata as
-    one of these words.
+    The argument maps fields to the values that were given; all other fields keep the learner's defaults. The type of
+    a field decides how its option is parsed. A union takes the first of its members that can parse the text, with
+    plain text tried last. A tuple is written with commas between its values. A bool becomes a pair of flags. A field
+    with ``choices`` in its metadata takes one of these words.
     """
     hints = typing.get_type_hints(learner)
-    own = [f for f in fields(learner) if f.init]
+    options = [f for f in fields(learner) if f.init]
 
     def gather(**values: Any) -> dict[str, Any]:
         return given(values)
 
     kind = inspect.Parameter.KEYWORD_ONLY
     gather.__signature__ = inspect.Signature(  # type: ignore[attr-defined]  # click's values by name
-        [inspect.Parameter(f.name, kind) for f in own]
+        [inspect.Parameter(f.name, kind) for f in options]
     )
-    return option_group("Learner", "options", *(_option(f, hints[f.name]) for f in own))(gather)
+    return option_group("Learner", "options", *(_option(f, hints[f.name]) for f in options))(gather)
 
 
 def read_options(learner: type[Any], words: Sequence[tuple[str, str]]) -> dict[str, Any]:
-    """Return a learner's options from their names and values in text, read as `learner_options` reads them.
+    """Return a learner's options from pairs of name and value, parsed as `learner_options` parses them.
 
     Parameters
     ----------
     learner : type
         The learner's class.
     words : sequence of pairs of str
-        Names as on the command line, without the dashes in front, or as in Python, and values; of a flag yes or no.
+        Names and values. A name is written as on the command line without its leading dashes, or as in Python. The
+        value of a flag is yes or no.
 
     Raises
     ------
     InputError
-        Naming the option that there is not, or the value that does not fit.
+        If the learner has no such option, or its value cannot be parsed; the sentence names the option.
     """
 
     @verb(add_help_option=False)
@@ -87,7 +88,7 @@ def files_of(learner: type[Any], options: Mapping[str, Any]) -> tuple[dict[str, 
 
 
 def option_name(field: str) -> str:
-    """Return the long option of a field; a trailing underscore keeps Python's words apart and is dropped."""
+    """Return the long option of a field, without the underscore that ends names which are Python keywords."""
     return "--" + field.rstrip("_").replace("_", "-")
 
 
@@ -108,7 +109,7 @@ def _option(field: Field[Any], annotation: Any) -> Callable[[str], Callable[[Ver
 
 
 def _type(members: list[Any]) -> click.ParamType | None:
-    """Return how an option of one of some types is read; text as it is, and only if nothing else takes it."""
+    """Return the parameter type for a union of types; plain text is tried last."""
     members = sorted(members, key=lambda member: member is str)
     plain: dict[Any, click.ParamType | None] = {int: COUNT, float: NUMBER, str: None, tuple[str, ...]: NAMES}
     if members[0] in plain and (len(members) == 1 or members[0] == tuple[str, ...]):
@@ -127,13 +128,13 @@ def _type(members: list[Any]) -> click.ParamType | None:
 
 
 def _word(member: Any) -> str:
-    """Return what stands for a value of a type in the help."""
+    """Return the placeholder for a value of a type in the help."""
     inner = typing.get_args(member)
     return f"{_word(inner[0])},..." if inner else {int: "integer", float: "number", str: "word"}[member]
 
 
 def _parse(text: str, member: Any) -> Any:
-    """Return a value of a type; a tuple's members stand between commas."""
+    """Return a value of a type; the members of a tuple are separated by commas."""
     if typing.get_origin(member) is tuple:
         return tuple(_PARSERS[typing.get_args(member)[0]](parse_name(piece)) for piece in split(text, ","))
     return _PARSERS[member](text)

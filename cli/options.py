@@ -1,4 +1,4 @@
-"""The options that verbs share: of the table, of the score, of the constraints, of the search."""
+"""The options that several verbs share: those of the table, the score, the constraints and the search."""
 
 from __future__ import annotations
 
@@ -25,12 +25,14 @@ from milpbn.cli.types import (
     TIERS,
 )
 from milpbn.errors import InputError
+from milpbn.problem.scores.registry import list_names
 
 if TYPE_CHECKING:
     from milpbn.data import Table
     from milpbn.data.request import DataRequest
-    from milpbn.scores.constraints import Constraints
-    from milpbn.scores.spec import Score
+    from milpbn.problem.constraints import Constraints
+    from milpbn.problem.scores.spec import Score
+    from milpbn.solving.options import Options
 
 
 @dataclass(frozen=True)
@@ -41,7 +43,7 @@ class TableOptions:
     settings: Mapping[str, Any] = field(default_factory=dict)
 
     def read(self, source: str) -> Table:
-        """Return the table; with the rows ``all`` it has no split any more."""
+        """Return the table; its split is dropped where ``rows`` is ``all``."""
         from dataclasses import replace
 
         from milpbn.data import read_table
@@ -50,7 +52,7 @@ class TableOptions:
         return replace(table, train_rows=None) if self.rows == "all" else table
 
     def request(self, source: str) -> DataRequest:
-        """Return the same in writing, for the sidecar of an exported model."""
+        """Return source and options as a record, for the sidecar of an exported model."""
         from milpbn.data.request import DataRequest
 
         return DataRequest(source, self.rows, self.settings)
@@ -61,27 +63,27 @@ class TableOptions:
     "table",
     option("--target", metavar="NAME", help="Class column; by default the last one."),
     option("--continuous", type=NAMES, multiple=True, help="Columns to discretise (MDL criterion)."),
-    option("--nominal", type=NAMES, multiple=True, help="Columns to take as they are."),
+    option("--nominal", type=NAMES, multiple=True, help="Columns whose values are states as they stand."),
     option(
         "--missing",
         type=click.Choice(["drop", "state", "error"]),
-        help="Rows with missing values: drop them (the default), give missing values a state, or refuse.",
+        help="Missing values: drop their rows (the default), make them a state of their own, or refuse the data.",
     ),
-    option("--weights", metavar="NAME", help="Column of sample weights, which is no feature."),
-    option("--class-weights", type=CLASS_WEIGHTS, help="Factors on the weights by class."),
+    option("--weights", metavar="NAME", help="Column of sample weights, not used as a feature."),
+    option("--class-weights", type=CLASS_WEIGHTS, help="Factor on the sample weights of each class."),
     option("--data-dir", metavar="DIR", help="Folder of the catalog; by default the variable MILPBN_DATA."),
     option(
         "--states",
         type=click.Choice(["seen", "declared"]),
         default="seen",
-        help="States of nominal columns: those in training rows, or all that ARFF or Parquet declares.",
+        help="States of nominal columns: those seen in training rows, or all that an ARFF or Parquet file declares.",
     ),
     option(
         "--split",
         type=click.Choice(["train", "all"]),
         default="train",
         show_default=True,
-        help="Which rows train where the catalog splits the data.",
+        help="Which rows to train on, where the catalog splits the data.",
     ),
 )
 def table_options(
@@ -95,8 +97,8 @@ def table_options(
     states: str,
     split: str,
 ) -> TableOptions:
-    """Gather the options of the table; those at their defaults are left out."""
-    given = {
+    """Gather the options of the table; options at their defaults are left out."""
+    settings = {
         "target": target,
         "continuous": [name for names in continuous for name in names],
         "nominal": [name for names in nominal for name in names],
@@ -106,13 +108,13 @@ def table_options(
         "data_dir": None if data_dir is None else os.path.abspath(data_dir),
         "states": None if states == "seen" else states,
     }
-    # A name that is empty, such as a shell variable's, is a wrong name.
-    return TableOptions(split, {key: value for key, value in given.items() if value or value == ""})
+    # An empty name, for instance from an unset shell variable, is passed on so that it is refused.
+    return TableOptions(split, {key: value for key, value in settings.items() if value or value == ""})
 
 
 @dataclass(frozen=True)
 class ScoreOptions:
-    """What was said about the score: attributes of `milpbn.Score`, and which of them validation chooses."""
+    """The options of the score: attributes of `milpbn.Score`, and which of them validation chooses."""
 
     given: Mapping[str, Any]
     choose_p: bool = False
@@ -120,12 +122,12 @@ class ScoreOptions:
 
     @property
     def chooses(self) -> bool:
-        """Whether validation chooses anything."""
+        """Whether validation chooses p or max_parents."""
         return self.choose_p or self.choose_max_parents
 
     def score(self) -> Score:
         """Return the score, checked."""
-        from milpbn.scores.spec import Score
+        from milpbn.problem.scores.spec import Score
 
         return Score(**self.given)
 
@@ -137,33 +139,37 @@ class ScoreOptions:
         "--score",
         "name",
         metavar="NAME",
-        help="sm (the default), sbm, hard-margin, cll, ll, mdl or bic, aic, aicc, bdeu.",
+        help=f"{list_names()}; default sm.",
     ),
-    option("--p", type=NUMBER_OR_CV, help="gamma = log(p / (1 - p)); default 0.99. cv: by validation."),
+    option(
+        "--p", type=NUMBER_OR_CV, help="gamma = log(p / (1 - p)); default 0.99. cv: choose p by validation."
+    ),
     option("--gamma", type=NUMBER, help="Desired log-margin in nats, instead of --p."),
     option(
         "--max-parents",
         type=COUNT_OR_CV,
-        help="Most parents of a variable, the class among them; default 2. cv: choose 1 or 2 by validation.",
+        help="Maximum number of parents of a variable, the class included; default 2. cv: choose 1 or 2 by validation.",
     ),
     option(
         "--class-parents/--no-class-parents",
         default=None,
-        help="The class may have feature parents (the default), or not.",
+        help="Allow the class to have feature parents (the default), or not.",
     ),
     option("--smoothing", type=NUMBER, help="Laplace constant of the parameters; default 1."),
     option(
         "--parent-sets",
         type=click.Choice(["paper", "all"]),
-        help="Of generative scores: the margin's candidate sets (the default), or all.",
+        help="For generative scores: the candidate parent sets of the margin scores (the default), or all sets.",
     ),
     option("--ess", "equivalent_sample_size", type=NUMBER, help="Equivalent sample size of bdeu; default 1."),
     option(
         "--penalty",
         metavar="bic|aic|NATS",
-        help="Subtract from a margin score or cll per free parameter.",
+        help="Penalty per free parameter, subtracted from a margin score or cll.",
     ),
-    option("--hybrid", type=NUMBER, help="Add so many times the log-likelihood to a margin score or cll."),
+    option(
+        "--hybrid", type=NUMBER, help="Factor on the log-likelihood, which is added to a margin score or cll."
+    ),
 )
 def score_options(
     name: str | None,
@@ -177,9 +183,9 @@ def score_options(
     penalty: str | None,
     hybrid: float | None,
 ) -> ScoreOptions:
-    """Gather what was said about the score."""
+    """Gather the options of the score."""
     if p == "cv" and gamma is not None:
-        raise InputError("--p cv chooses gamma, so that --gamma has no part in it; leave one of them out.")
+        raise InputError("--p cv chooses gamma itself; leave out --p or --gamma.")
     known = given(
         {
             "name": name,
@@ -198,16 +204,18 @@ def score_options(
 
 
 @option_group(
-    "Constraints (names that hold commas stand in double quotes)",
+    "Constraints (put names that contain commas in double quotes)",
     "constraints",
-    option("--require", type=ARC, multiple=True, help="An arc that must be there."),
-    option("--forbid", type=ARC, multiple=True, help="An arc that must not be there."),
-    option("--tiers", type=TIERS, help="No arc leads from a later tier to an earlier one."),
+    option("--require", type=ARC, multiple=True, help="An arc that the structure must have."),
+    option("--forbid", type=ARC, multiple=True, help="An arc that the structure must not have."),
+    option(
+        "--tiers", type=TIERS, help="Tiers of variables; no arc leads from a later tier to an earlier one."
+    ),
     option(
         "--max-children",
         type=CHILD_LIMIT,
         multiple=True,
-        help="Most children: of every feature, or of one variable.",
+        help="Maximum number of children, of every feature or of one variable.",
     ),
     option("--fix", type=FAMILY, multiple=True, help="Exact parents of a variable; NAME= for none."),
     option("--allow", type=FAMILY, multiple=True, help="The only possible parents of a variable."),
@@ -215,7 +223,7 @@ def score_options(
         "--arc-weight",
         type=ARC_WEIGHT,
         multiple=True,
-        help="Nats added to structures with an arc.",
+        help="Nats added to the score of structures that have an arc.",
     ),
     option(
         "--constraints",
@@ -235,7 +243,7 @@ def constraint_options(
     constraints_file: str | None,
 ) -> Constraints:
     """Gather the constraints of the options and of the file."""
-    from milpbn.scores.constraints import Constraints
+    from milpbn.problem.constraints import Constraints
 
     base = Constraints() if constraints_file is None else read_constraints(constraints_file)
     if tiers and base.tiers:
@@ -257,10 +265,10 @@ def read_constraints(path: str) -> Constraints:
     Raises
     ------
     InputError
-        If the file cannot be read or is no such JSON.
+        If the file cannot be read or does not have this form.
     """
-    from milpbn.network.jsonable import parse_object, read_text
-    from milpbn.scores.constraints import Constraints
+    from milpbn.problem.constraints import Constraints
+    from milpbn.util.jsonable import parse_object, read_text
 
     text = read_text(path, "file of constraints")
     try:
@@ -276,14 +284,35 @@ def _once(name: str, base: Mapping[Any, Any], given: Iterable[tuple[Any, Any]]) 
     for key, value in given:
         if key in result:
             shown = " -> ".join(key) if isinstance(key, tuple) else key
-            raise InputError(f"{name} speaks of {shown!r} twice; keep one of them.")
+            raise InputError(f"{name} is given twice for {shown!r}; keep one of them.")
         result[key] = value
     return result
 
 
-#: Of all verbs that maximise over a subset of the samples.
+@dataclass(frozen=True)
+class SearchOptions:
+    """The options of the search.
+
+    Attributes
+    ----------
+    options : Options
+        How to search. Its start structure and its files are set later, by the verb.
+    start : str or None
+        File with the structure to start from.
+    subset : int or None
+        Number of representative samples that the search uses instead of all.
+    """
+
+    options: Options
+    start: str | None
+    subset: int | None
+
+
+#: Shared by all verbs that can maximise over a subset of the samples.
 SUBSET = option(
-    "--subset", type=COUNT, help="Let so many weighted samples stand for all; the bound is then theirs."
+    "--subset",
+    type=COUNT,
+    help="Search over this many weighted, representative samples; the bound then holds for their score only.",
 )
 
 
@@ -293,13 +322,13 @@ SUBSET = option(
     option(
         "--backend",
         metavar="NAME",
-        help="auto (the default: native for sm, sbm and cll, else highs), native, highs, cbc, cpsat, scip or "
-        "pulp:NAME.",
+        help="native, highs, cbc, cpsat, scip, pulp:NAME, or auto (the default): native for the scores it can bound, "
+        "highs for all others.",
     ),
     option(
         "--acyclicity",
         metavar="order|cluster",
-        help="Order rows (the default) or cutting planes, for MILP solvers.",
+        help="How MILP solvers exclude cycles: order rows (the default), or cluster rows as cutting planes.",
     ),
     option("--time-limit", type=NUMBER, metavar="SECONDS", help="For everything, reading included."),
     option(
@@ -314,10 +343,16 @@ SUBSET = option(
     option(*SEED, "random_state", type=COUNT, help="Random seed; default 0."),
     option("--start", metavar="FILE", help="Structure to start from: arc list, result or classifier file."),
     option(
-        "--no-warm-start", is_flag=True, help="Do not hand the heuristics' best structure to the MILP solver."
+        "--no-warm-start",
+        is_flag=True,
+        help="Do not start the MILP solver from the heuristics' best structure.",
     ),
-    option("--no-root-bound", is_flag=True, help="Leave all bounds to the MILP solver."),
-    option("--no-reduce", is_flag=True, help="Give the solver all parent sets."),
+    option("--no-root-bound", is_flag=True, help="Do not compute a root bound before the MILP solver runs."),
+    option(
+        "--no-reduce",
+        is_flag=True,
+        help="Give the MILP solver all parent sets, also those that the root bound excludes.",
+    ),
     option("--no-merge", is_flag=True, help="Do not merge identical samples."),
     SUBSET,
     option(
@@ -339,9 +374,13 @@ def search_options(
     no_merge: bool,
     subset: int | None,
     solver_option: tuple[tuple[str, str], ...],
-) -> dict[str, Any]:
-    """Gather attributes of `milpbn.options.Options`, given ones only; ``start`` is still a path."""
-    return given(
+) -> SearchOptions:
+    """Gather the options of the search."""
+    from milpbn.problem.subset import Subset
+    from milpbn.solving.options import Options
+
+    Subset.of(subset)  # refuses an impossible size before the table is read
+    known = given(
         {
             "backend": backend,
             "acyclicity": acyclicity,
@@ -350,12 +389,14 @@ def search_options(
             "gap_abs": gap_abs,
             "threads": threads,
             "random_state": random_state,
-            "start": start,
-            "warm_start": False if no_warm_start else None,
-            "root_bound": False if no_root_bound else None,
-            "reduce": False if no_reduce else None,
-            "merge": False if no_merge else None,
-            "subset": subset,
-            "solver_options": _once("--solver-option", {}, solver_option) or None,
         }
     )
+    options = Options(
+        **known,
+        warm_start=not no_warm_start,
+        root_bound=not no_root_bound,
+        reduce=not no_reduce,
+        merge=not no_merge,
+        solver_options=_once("--solver-option", {}, solver_option),
+    )
+    return SearchOptions(options, start, subset)

@@ -1,4 +1,4 @@
-"""The files a verb will write, checked before the work begins."""
+"""Checks of the files that a verb will write, before its work begins."""
 
 from __future__ import annotations
 
@@ -9,12 +9,14 @@ from pathlib import Path
 
 import click
 
-from milpbn.atomic import check_writable
 from milpbn.errors import InputError
+from milpbn.util.atomic import check_writable
 
 
 def check_outputs(
-    outputs: Mapping[str, str | None], inputs: Iterable[str | None] = (), streams: Iterable[str] = ()
+    outputs: Mapping[str, str | os.PathLike[str] | None],
+    inputs: Iterable[str | None] = (),
+    streams: Iterable[str] = (),
 ) -> None:
     """Check that every output can be written, and that none replaces an input or another output.
 
@@ -23,16 +25,17 @@ def check_outputs(
     outputs : mapping from option to path or None
         Files to write, by the option that names them.
     inputs : iterable of path or None
-        Files that the verb reads beside that of --constraints; what is no file (a catalog name) does not matter.
+        Files that the verb reads, besides the file of ``--constraints``. Names that are no files, such as catalog
+        names, are ignored.
     streams : iterable of str
-        Options whose files grow line by line, so that a device such as ``/dev/stderr`` will do.
+        Options whose files are written line by line, so that a device such as ``/dev/stderr`` is allowed.
 
     Raises
     ------
     InputError
-        Naming the option.
+        If an output is refused; the sentence names its option.
     """
-    # Its text is gone once its constraints are read.
+    # Verbs receive the parsed constraints only; click's context still knows the path of their file.
     context = click.get_current_context(silent=True)
     if context is not None:
         inputs = [*inputs, context.params.get("constraints_file")]
@@ -52,7 +55,7 @@ def check_outputs(
 
 @contextmanager
 def dropped_when_refused(*paths: str | None) -> Iterator[None]:
-    """Remove the files that the block began if it ends in an `InputError`: then nothing was done."""
+    """Remove the files that the block created if it ends in an `InputError`, since they hold nothing of use."""
     new = [Path(path) for path in paths if path is not None and not Path(path).exists()]
     try:
         yield
@@ -63,7 +66,7 @@ def dropped_when_refused(*paths: str | None) -> Iterator[None]:
         raise
 
 
-def _check_stream(path: str) -> None:
+def _check_stream(path: str | os.PathLike[str]) -> None:
     target = Path(path)
     if target.is_dir():
         raise InputError(f"Cannot write {path!r}, which is a folder; name a file.")

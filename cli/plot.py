@@ -1,4 +1,4 @@
-"""``milpbn plot``: a picture of a result."""
+"""``milpbn plot``: draws a picture of a result."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def plot(result: str, output: str) -> None:
     """
     check_outputs({"--output": output}, [result])
 
+    from milpbn.claims.result import Result
     from milpbn.plotting import save_picture
-    from milpbn.result import Result
 
     save_picture(Result.load(result), output)

@@ -1,4 +1,4 @@
-"""``milpbn precision``: how few bits per parameter a classifier can do with."""
+"""``milpbn precision``: accuracy of a classifier whose parameters have few bits."""
 
 from __future__ import annotations
 
@@ -12,11 +12,17 @@ from milpbn.cli.sections import verb
 from milpbn.cli.types import COUNT
 
 
-@verb(short_help="Count how often a classifier is right with few bits per parameter.")
+@verb(short_help="Measure a classifier's accuracy with few bits per parameter.")
 @click.argument("classifier")
 @click.argument("data")
-@click.option("--integer-bits", type=COUNT, help="By default as many as the parameters -log theta need.")
-@click.option("--bits", type=COUNT, default=24, show_default=True, help="Width of the widest format.")
+@click.option("--integer-bits", type=COUNT, help="Integer bits; by default as many as the parameters need.")
+@click.option(
+    "--bits",
+    type=COUNT,
+    default=24,
+    show_default=True,
+    help="Integer and fraction bits of the widest format.",
+)
 @row_options
 @click.option("--plot", "picture", metavar="FILE", help="Draw accuracy over bits: .png, .svg or .pdf.")
 @click.option("--json", "as_json", is_flag=True, help="Print the figures as one JSON object.")
@@ -31,10 +37,10 @@ def precision(
     picture: str | None,
     as_json: bool,
 ) -> None:
-    """Store the parameters of CLASSIFIER as fixed-point numbers, and count how often it is right on DATA.
+    """Round the parameters of CLASSIFIER to fixed-point numbers, and measure its accuracy on DATA.
 
-    A parameter is -log theta, cut to a number of integer and fraction bits; the widths are tried from the widest
-    down to 1 bit, the lowest bits going first (Pernkopf, Wohlmayr & Mücke 2011, section 5).
+    A parameter -log theta is cut to a number of integer and fraction bits. Widths are tried from --bits down to 1
+    bit, by dropping the lowest bit each time (Pernkopf, Wohlmayr and Mücke 2011, section 5).
 
     \b
     Example:
@@ -50,18 +56,18 @@ def precision(
         check_picture(picture)
     loaded = load_classifier(classifier)
     samples, rows = read_rows(loaded, data, split, weights, data_dir)
-    whole = enough_integer_bits(loaded) if integer_bits is None else integer_bits
-    figures = accuracy_by_width(loaded, samples, whole, bits)
+    integer_bits = enough_integer_bits(loaded) if integer_bits is None else integer_bits
+    figures = accuracy_by_width(loaded, samples, integer_bits, bits)
     double = evaluate(loaded, samples).accuracy
     if picture is not None:
-        save_widths(figures, double, f"{samples.name}: {whole} integer bits", picture)
+        save_widths(figures, double, f"{samples.name}: {integer_bits} integer bits", picture)
     if as_json:
         listed = [{"bits": width, "accuracy": share} for width, share in figures]
-        document = {"rows": rows, "integer_bits": whole, "double": double, "widths": listed}
+        document = {"rows": rows, "integer_bits": integer_bits, "double": double, "widths": listed}
         click.echo(json.dumps(document, allow_nan=False))
         return
-    click.echo(f"{samples.name}: {samples.n_samples} samples ({rows} rows); {whole} integer bits")
+    click.echo(f"{samples.name}: {samples.n_samples} samples ({rows} rows); {integer_bits} integer bits")
     click.echo(f"{'bits':>6}  {'fraction':>8}  accuracy")
     click.echo(f"{'double':>6}  {'':>8}  {100 * double:.2f} %")
     for width, share in figures:
-        click.echo(f"{width:>6}  {width - whole:>8}  {100 * share:.2f} %")
+        click.echo(f"{width:>6}  {width - integer_bits:>8}  {100 * share:.2f} %")

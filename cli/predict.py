@@ -1,4 +1,4 @@
-"""``milpbn predict``: classes and probabilities of new samples."""
+"""``milpbn predict``: predicts classes and class probabilities of new samples."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ def predict(
     data_dir: str | None,
     quiet: bool,
 ) -> None:
-    """Predict the class of every row of DATA, in its order.
+    """Predict the class of every row of DATA, in the order of the rows.
 
-    Columns are found by name; the class column may be absent. Values that training never saw contribute
-    nothing, and their number is reported.
+    Columns are found by name; the class column may be absent. Values that training never saw contribute nothing
+    to the class scores; their number is reported.
 
     \b
     Example:
@@ -45,9 +45,9 @@ def predict(
     """
     check_outputs({"--output": output}, [classifier, data])
 
-    from milpbn.atomic import atomic_write_text
     from milpbn.data import read_samples
     from milpbn.network import load_any_classifier
+    from milpbn.util.atomic import atomic_write_text
 
     loaded = load_any_classifier(classifier)
     samples = read_samples(data, loaded.variables, data_dir=data_dir)
@@ -57,13 +57,13 @@ def predict(
     text = io.StringIO(newline="")
     csv.writer(text, lineterminator="\n").writerows(_rows(loaded, samples, proba, joint))
     if output is None:
-        click.echo(text.getvalue(), nl=False)
+        click.echo(text.getvalue(), nl=False, color=True)  # color=True keeps escape sequences inside labels
     else:
         atomic_write_text(output, text.getvalue())
 
 
 def _rows(classifier: TableClassifier, samples: Dataset, proba: bool, joint: bool) -> Iterator[list[object]]:
-    """Yield the header and one row per sample: the class, then what was asked for, class by class."""
+    """Yield the header and one row per sample: the predicted class, then a column per class and requested figure."""
     import numpy as np
 
     from milpbn.network import log_posterior

@@ -1,4 +1,4 @@
-"""Exit codes, and the one sentence that an error becomes."""
+"""Exit codes, and the one sentence that is printed for an error."""
 
 from __future__ import annotations
 
@@ -8,14 +8,17 @@ from typing import TYPE_CHECKING
 
 import click
 
-from milpbn import interrupts
 from milpbn.errors import MilpbnError
+from milpbn.util import interrupts
+from milpbn.util.progress_line import LINE
 
 if TYPE_CHECKING:
-    from milpbn.result import Result
+    from milpbn.claims.result import Result
 
-#: Unusable options or data; nothing found within the limits; the solver (or milpbn) failed; interrupted.
+#: Exit codes: unusable options or data; no structure within the limits; the solver (or milpbn) failed; interrupted.
 USAGE, NOTHING, FAILED, INTERRUPTED = 2, 3, 4, 130
+#: Maximum length of a sentence in characters; names from a file can have any length.
+MAX_SENTENCE = 2000
 
 
 def report(error: BaseException, *, debug: bool = False) -> int:
@@ -24,27 +27,42 @@ def report(error: BaseException, *, debug: bool = False) -> int:
     Parameters
     ----------
     error : BaseException
-        Whatever ended a verb.
+        The exception that ended the verb.
     debug : bool
         Print the traceback first.
     """
+    with contextlib.suppress(OSError):
+        LINE.end()
     if debug:
         traceback.print_exception(error)
     code, sentence = explain(error)
-    sentence = " ".join(sentence.split())
+    sentence = presentable(sentence)
     end = "" if sentence.endswith((".", "?", "!")) else "."
-    with contextlib.suppress(OSError):  # nobody may be listening any more
+    with contextlib.suppress(OSError):  # stderr may be closed
         click.echo(f"Error: {sentence}{end}", err=True)
     return code
+
+
+def presentable(sentence: str) -> str:
+    """Return a sentence on one line, safe to print whatever names it contains.
+
+    Control characters and other characters that a terminal cannot show are escaped. The middle of a sentence of more
+    than `MAX_SENTENCE` characters is left out.
+    """
+    line = " ".join(sentence.split())
+    shown = "".join(c if c.isprintable() else repr(c)[1:-1] for c in line)
+    if len(shown) <= MAX_SENTENCE:
+        return shown
+    return f"{shown[: MAX_SENTENCE // 2]} [...] {shown[-MAX_SENTENCE // 2 :]}"
 
 
 def explain(error: BaseException) -> tuple[int, str]:
     """Return the exit code and the sentence of an error."""
     if isinstance(error, MilpbnError):
         return error.exit_code, str(error)
-    # An interrupt in the middle of compiling a kernel comes out as some error of the compiler.
-    known = isinstance(error, click.ClickException | MemoryError | OSError)
-    if isinstance(error, click.Abort | KeyboardInterrupt) or (interrupts.raised() and not known):
+    # Ctrl-C while a kernel is compiled can surface as an error of the compiler.
+    explained = isinstance(error, click.ClickException | MemoryError | OSError)
+    if isinstance(error, click.Abort | KeyboardInterrupt) or (interrupts.raised() and not explained):
         return INTERRUPTED, "Interrupted before there was anything to keep."
     if isinstance(error, click.ClickException):
         return USAGE, error.format_message()
@@ -54,17 +72,17 @@ def explain(error: BaseException) -> tuple[int, str]:
             "fewer features or rows."
         )
     if isinstance(error, OSError) and error.strerror:
-        culprit = "A file" if error.filename is None else f"The file {str(error.filename)!r}"
-        return USAGE, f"{culprit} cannot be read or written ({error.strerror}); choose another one."
+        file = "A file" if error.filename is None else f"The file {str(error.filename)!r}"
+        return USAGE, f"{file} cannot be read or written ({error.strerror}); choose another one."
     described = f"{type(error).__name__}: {error}".rstrip(".")
     return FAILED, (
-        f"milpbn failed unexpectedly ({described}); please report this with what milpbn --debug shows of the "
-        "same command."
+        f"milpbn failed unexpectedly ({described}); please run the same command with milpbn --debug, and report "
+        "what it shows."
     )
 
 
 def exit_code(result: Result) -> int:
-    """Return the exit code of a run: 0 with any structure, else why there is none."""
+    """Return the exit code of a run: 0 with a structure; without one, the code says why."""
     if result.structure is not None:
         return 0
     if result.limit == "user":
@@ -73,12 +91,12 @@ def exit_code(result: Result) -> int:
 
 
 def no_structure(result: Result) -> str:
-    """Return the sentence on a run without a structure."""
+    """Return the sentence that explains why a run has no structure."""
     if result.limit == "user":
         return "Interrupted before a structure was found."
     if result.reason == "infeasible":
         return "No structure obeys the constraints; relax them."
     if result.reason == "error":
-        return f"{result.backend.version} failed ({result.detail or 'without a word'})."
+        return f"{result.backend.version} failed ({result.detail or 'without a message'})."
     limit = result.limit or "time"
     return f"No structure was found within the {limit} limit; raise it, or reduce --max-parents."

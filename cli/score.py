@@ -12,8 +12,8 @@ from milpbn.cli.sections import verb
 from milpbn.errors import InputError
 
 if TYPE_CHECKING:
-    from milpbn.result import Result
-    from milpbn.scores.spec import Score
+    from milpbn.claims.result import Result
+    from milpbn.problem.scores.spec import Score
 
 
 @verb(short_help="Score a network of your own, and state its gap.")
@@ -27,8 +27,8 @@ def score(
 ) -> None:
     """Score a network of your own, and state its gap.
 
-    STRUCTURE is an arc list (PARENT -> CHILD on every line), a result or a classifier file. With --bound the
-    score and its options are those of the result, which must be of the same data.
+    STRUCTURE is an arc list (PARENT -> CHILD on every line), a result or a classifier file. With --bound, the
+    score and its options are taken from the result, which must belong to the same data.
 
     \b
     Example:
@@ -38,10 +38,10 @@ def score(
     if score.chooses:
         raise InputError("A structure is scored for one gamma and one max_parents; cv is for milpbn solve.")
 
+    from milpbn.claims.result import Result
     from milpbn.learners.appraisal import suboptimality
     from milpbn.network import read_structure
-    from milpbn.result import Result
-    from milpbn.scores.rescore import rescore
+    from milpbn.problem.rescore import rescore
 
     result = None if bound_file is None else Result.load(bound_file)
     spec = score.score() if result is None else _same_score(result, score, str(bound_file))
@@ -56,14 +56,14 @@ def score(
 
 
 def _same_score(result: Result, options: ScoreOptions, path: str) -> Score:
-    """Return the result's score, if the options given say nothing else."""
-    from milpbn.scores.spec import Score
+    """Return the result's score, or refuse options that contradict it."""
+    from milpbn.problem.scores.spec import Score
 
     known = result.score.to_dict()
     if "p" in options.given:
         known.pop("gamma")
-    said = Score(**{**known, **options.given})
-    for key, value in said.to_dict().items():
+    requested = Score(**{**known, **options.given})
+    for key, value in requested.to_dict().items():
         if value != getattr(result.score, key):
             raise InputError(
                 f"The bound in {path!r} is for {key} = {getattr(result.score, key)}, not {value}; leave the "

@@ -1,4 +1,4 @@
-"""Groups of options: each a section of the help, and one argument of the verbs that use it."""
+"""Groups of options. A group is a section of the help, and one argument of the verbs that use it."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class SectionedCommand(click.Command):
                 formatter.write_dl(records)
 
 
-#: Names of two options of several verbs: those of solvers, and scikit-learn's.
+#: Names of two options that several verbs have: the usual name of solvers, then that of scikit-learn.
 SEED, THREADS = ("--seed", "--random-state"), ("--threads", "--n-jobs")
 
 #: Decorates a verb.
@@ -43,7 +43,7 @@ verb = functools.partial(click.command, cls=SectionedCommand)
 
 
 def option(*names: str, **settings: Any) -> Callable[[str], Callable[[Verb], Verb]]:
-    """Return an option that still waits for its section."""
+    """Return a function from a section of the help to the decorator that adds the option to it."""
     return lambda section: click.option(*names, cls=SectionedOption, section=section, **settings)
 
 
@@ -62,9 +62,9 @@ def option_group(
     section : str
         Heading in the help.
     argument : str
-        Name of the verb's argument that gets what the decorated function returns.
+        Name of the verb's argument that receives the decorated function's return value.
     *options
-        From `option`; their names are the parameters of the decorated function.
+        Return values of `option`; their names are the parameters of the decorated function.
     """
 
     def make(build: Callable[..., Any]) -> Callable[[Verb], Verb]:
@@ -73,8 +73,8 @@ def option_group(
         def decorate(command: Verb) -> Verb:
             @functools.wraps(command)
             def with_group(*args: Any, **values: Any) -> Any:
-                own = {key: values.pop(key) for key in keys}
-                return command(*args, **{argument: build(**own)}, **values)
+                group = {key: values.pop(key) for key in keys}
+                return command(*args, **{argument: build(**group)}, **values)
 
             decorated: Verb = with_group
             for add in reversed(options):

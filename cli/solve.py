@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import click
 
 from milpbn.cli.options import (
     ScoreOptions,
+    SearchOptions,
     TableOptions,
     constraint_options,
     score_options,
@@ -18,17 +21,18 @@ from milpbn.cli.options import (
 from milpbn.cli.outputs import check_outputs, dropped_when_refused
 from milpbn.cli.report import exit_code, no_structure
 from milpbn.cli.sections import option, option_group, verb
-from milpbn.errors import NotSavedError
+from milpbn.util.progress_line import LINE
 
 if TYPE_CHECKING:
+    from milpbn.claims.result import NotSavedError, Result
     from milpbn.data import Dataset, Table
-    from milpbn.result import Result
-    from milpbn.scores.constraints import Constraints
+    from milpbn.problem.constraints import Constraints
+    from milpbn.solving.options import Options
 
 
 @dataclass(frozen=True)
 class Files:
-    """Where the answer goes, and how much is told on the way."""
+    """Where the result is written, and how much is printed meanwhile."""
 
     output: str | None
     classifier: str | None
@@ -45,7 +49,7 @@ class Files:
     option("--output", metavar="FILE", help="result.json, kept up to date while the search runs."),
     option("--classifier", metavar="FILE", help="The classifier as JSON, for predict and evaluate."),
     option(
-        "--certificate", metavar="FILE", help="What proves the bound, for milpbn verify (native backend)."
+        "--certificate", metavar="FILE", help="The proof of the bound, for milpbn verify (native backend)."
     ),
     option("--trace", metavar="FILE", help="Incumbent and bound at every change, as JSON lines."),
     option("--log", metavar="FILE", help="The MILP solver's own log."),
@@ -65,7 +69,7 @@ def file_options(
     return Files(output, classifier, certificate, trace, log, quiet, verbose)
 
 
-@verb(short_help="Find the best structure, and bound what any could reach.")
+@verb(short_help="Find the best structure, and bound the score of every structure.")
 @click.argument("data", required=False)
 @table_options
 @score_options
@@ -79,20 +83,20 @@ def solve(
     table: TableOptions,
     score: ScoreOptions,
     constraints: Constraints,
-    search: dict[str, Any],
+    search: SearchOptions,
     files: Files,
 ) -> int:
-    """Find the structure with the best score, and bound what any structure could reach.
+    """Find the structure with the best score, and bound the score of every structure.
 
-    DATA is a CSV, TSV, ARFF or Parquet file (also .gz), a name of the catalog (--data-dir) or of an embedded
-    instance (milpbn instances); without it, a default instance is solved.
+    DATA is a CSV, TSV, ARFF or Parquet file (also .gz), or the name of a catalog entry (--data-dir) or of an
+    embedded instance (milpbn instances). Without DATA, the default instance is solved.
 
     \b
     Examples:
       milpbn solve --score sm --time-limit 60
       milpbn solve table.csv --target class --p 0.9 --output result.json --classifier classifier.json
 
-    Ctrl-C stops and keeps the best structure so far.
+    Ctrl-C stops the search and keeps the best structure so far.
     """
     outputs = {
         "--output": files.output,
@@ -101,37 +105,37 @@ def solve(
         "--trace": files.trace,
         "--log": files.log,
     }
-    check_outputs(outputs, [data, search.get("start")], streams=["--trace", "--log"])
+    check_outputs(outputs, [data, search.start], streams=["--trace", "--log"])
     spec = score.score()
 
+    from milpbn.claims.result import NotSavedError
     from milpbn.instances import DEFAULT
     from milpbn.network import read_structure, save_classifier
-    from milpbn.options import Options
-    from milpbn.solving import solve as find_structure
+    from milpbn.solving.api import maximise
 
-    Options(**{**search, "start": None})  # refuses what it can before the table is read
-
-    source = table.read(data or f"instance:{DEFAULT}")
-    dataset = source.dataset("train")
+    options = replace(
+        search.options,
+        output=files.output,
+        certificate=files.certificate,
+        trace=files.trace,
+        log=files.log,
+        verbose=not files.quiet,
+    )
+    show_stages(started, quiet=files.quiet)
+    source, dataset = read(table, data or f"instance:{DEFAULT}", started, options.time_limit)
     if not files.quiet:
         show_notes(dataset, variables=files.verbose)
-    options = {
-        **search,
-        "output": files.output,
-        "certificate": files.certificate,
-        "trace": files.trace,
-        "log": files.log,
-        "verbose": not files.quiet,
-    }
-    if search.get("start") is not None:
-        options["start"] = read_structure(search["start"], dataset.names)
+    if search.start is not None:
+        options = replace(options, start=read_structure(search.start, dataset.names))
     unsaved: NotSavedError | None = None
     try:
         with dropped_when_refused(files.trace, files.log):
             if score.chooses:
-                result = _choose_and_solve(source, score, constraints, started, options)
+                result = _choose_and_solve(source, score, constraints, started, options, search.subset)
             else:
-                result = find_structure(dataset, spec, constraints=constraints, started=started, **options)
+                result = maximise(
+                    dataset, spec, options, constraints=constraints, subset=search.subset, started=started
+                )
     except NotSavedError as error:
         unsaved, result = error, error.result
     if files.classifier is not None and result.classifier is not None:
@@ -147,36 +151,65 @@ def _choose_and_solve(
     score: ScoreOptions,
     constraints: Constraints,
     started: float | None,
-    options: dict[str, Any],
+    options: Options,
+    subset: int | None,
 ) -> Result:
     """Let validation choose p, max_parents or both, then solve."""
-    from milpbn.scores.spec import P_GRID
-    from milpbn.selection import MAX_PARENTS_GRID, solve_selected
+    from milpbn.problem.scores.spec import P_GRID
+    from milpbn.solving.selection import MAX_PARENTS_GRID, Grid, maximise_selected
 
     spec = score.score()
-    return solve_selected(
-        source,
-        spec,
-        p_values=P_GRID if score.choose_p else None,
-        max_parents_values=MAX_PARENTS_GRID if score.choose_max_parents else (spec.max_parents,),
-        constraints=constraints,
-        started=started,
-        **options,
+    grid = Grid(
+        P_GRID if score.choose_p else None,
+        MAX_PARENTS_GRID if score.choose_max_parents else (spec.max_parents,),
     )
+    return maximise_selected(source, spec, options, grid, constraints, subset=subset, started=started)
+
+
+def read(
+    table: TableOptions, source: str, started: float | None, time_limit: float | None
+) -> tuple[Table, Dataset]:
+    """Return a table and its training rows, within a time limit that counts from `started`."""
+    from milpbn.util.clock import before
+
+    def work() -> tuple[Table, Dataset]:
+        found = table.read(source)
+        return found, found.dataset("train")
+
+    began = time.monotonic() if started is None else started
+    return before(None if time_limit is None else began + time_limit, work, "the data were read")
+
+
+def show_stages(started: float | None, *, quiet: bool) -> None:
+    """Show the current stage on the line of progress until the verb ends, whenever nothing else is shown."""
+    from milpbn.util import stages
+
+    click.get_current_context().with_resource(stages.shown(started, wanted=not quiet))
+
+
+def telling(started: float | None, *, quiet: bool) -> Callable[[str], None]:
+    """Return a function that shows a line of progress with the seconds since `started`, or nothing if `quiet`."""
+    began = time.monotonic() if started is None else started
+
+    def tell(line: str) -> None:
+        if not quiet:
+            LINE.show(f"{time.monotonic() - began:8.1f}s  {line}")
+
+    return tell
 
 
 def show_notes(dataset: Dataset, *, variables: bool = False) -> None:
-    """Print on stderr what reading decided, and on request the variables with their states."""
+    """Print on stderr the decisions made while reading, and with `variables` the states of every variable."""
     for note in dataset.notes:
-        click.echo(note, err=True)
+        LINE.keep(note)
     if variables:
         for variable in dataset.variables:
-            click.echo(f"{variable.name}: {', '.join(variable.states)}", err=True)
+            LINE.keep(f"{variable.name}: {', '.join(variable.states)}")
 
 
 def show_result(result: Result) -> int:
-    """Print the closing block, on stderr a sentence if there is no structure, and return the exit code."""
-    from milpbn.progress import closing_block
+    """Print the closing block, and on stderr an error if there is no structure; return the exit code."""
+    from milpbn.solving.progress import closing_block
 
     click.echo(closing_block(result))
     if result.structure is None:

@@ -1,4 +1,4 @@
-"""Standard streams that outlive their readers: a run must not be lost because nobody watches it."""
+"""Standard streams whose readers may go away: a closed pipe must not end a run."""
 
 from __future__ import annotations
 
@@ -8,40 +8,40 @@ import sys
 from typing import Any, TextIO, cast
 
 
-class Patient:
-    """A text stream that falls silent when its reader has gone, in place of raising `BrokenPipeError`."""
+class PipeSafeStream:
+    """A text stream that discards everything once its reader has gone, instead of raising `BrokenPipeError`."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
 
     def write(self, text: str) -> int:
-        """Write, or pretend to."""
+        """Write the text, or discard it, and return its length."""
         try:
             return self._stream.write(text)
         except BrokenPipeError:
-            self._stream = _nowhere()
+            self._stream = _null_stream()
             return len(text)
 
     def flush(self) -> None:
-        """Flush, or pretend to."""
+        """Flush, unless the reader has gone."""
         try:
             self._stream.flush()
         except BrokenPipeError:
-            self._stream = _nowhere()
+            self._stream = _null_stream()
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._stream, name)
 
 
 def prepare_streams() -> None:
-    """Make stdout take any label, and stderr survive its reader; a closed stream leads nowhere."""
+    """Make stdout accept any label and stderr survive a closed pipe; replace streams that are closed already."""
     if sys.stdout is None:
-        sys.stdout = _nowhere()
+        sys.stdout = _null_stream()
     if sys.stderr is None:
-        sys.stderr = _nowhere()
+        sys.stderr = _null_stream()
     with contextlib.suppress(AttributeError):
         sys.stdout.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
-    sys.stderr = cast(TextIO, Patient(sys.stderr))
+    sys.stderr = cast(TextIO, PipeSafeStream(sys.stderr))
 
 
 def flush_streams() -> None:
@@ -51,5 +51,5 @@ def flush_streams() -> None:
             stream.flush()
 
 
-def _nowhere() -> TextIO:
+def _null_stream() -> TextIO:
     return open(os.devnull, "w", encoding="utf-8")

@@ -1,7 +1,7 @@
 """Values on the command line: finite numbers, names in CSV-style quotes, arcs, tiers, assignments.
 
-Names are separated by commas. A name that holds a separator (or begins or ends with a space) stands in
-double quotes, as in CSV files: ``--require '"income, yearly",class'``; a quote inside is doubled.
+Names are separated by commas. A name that contains a separator, or begins or ends with a space, is written in
+double quotes as in CSV files: ``--require '"income, yearly",class'``. A quote inside such a name is doubled.
 """
 
 from __future__ import annotations
@@ -17,14 +17,15 @@ T = TypeVar("T")
 
 
 class Parsed(click.ParamType, Generic[T]):
-    """A type whose values a function parses; the function's ValueError completes click's sentence.
+    """A parameter type that parses its values with a function.
 
     Parameters
     ----------
     name : str
         Shown in the help, in capitals.
     parse : callable
-        From the text to the value.
+        Takes the text and returns the value. The text of its ValueError continues a sentence that begins with the
+        text of the option: ``'x' is not an integer``.
     """
 
     def __init__(self, name: str, parse: Callable[[str], T]) -> None:
@@ -61,7 +62,7 @@ def parse_count(text: str) -> int:
 
 
 def split(text: str, separator: str) -> list[str]:
-    """Split at the separators that stand outside double quotes; the quotes stay."""
+    """Split at the separators outside double quotes; the quotes are kept."""
     pieces, quoted = [""], False
     for character in text:
         if character == '"':
@@ -84,7 +85,7 @@ def parse_name(piece: str) -> str:
         return text
     inside = re.fullmatch(r'"((?:[^"]|"")+)"', text)
     if inside is None:
-        raise ValueError("has quotes that do not stand around a whole name (double a quote inside a name)")
+        raise ValueError("has quotes that do not enclose a whole name (double a quote inside a name)")
     return inside[1].replace('""', '"')
 
 
@@ -97,9 +98,7 @@ def parse_arc(text: str) -> tuple[str, str]:
     """Return the parent and the child of ``PARENT,CHILD``."""
     names = parse_names(text)
     if len(names) != 2:
-        raise ValueError(
-            "is no arc, which is written PARENT,CHILD with names that hold commas in double quotes"
-        )
+        raise ValueError("is not an arc; write PARENT,CHILD, with names that contain commas in double quotes")
     return names[0], names[1]
 
 
@@ -107,7 +106,7 @@ def parse_arc_weight(text: str) -> tuple[tuple[str, str], float]:
     """Return the arc and the weight of ``PARENT,CHILD=NATS``."""
     *arc, weight = split(text, "=")
     if not arc:
-        raise ValueError("has no weight, which is written PARENT,CHILD=NATS")
+        raise ValueError("has no weight; write PARENT,CHILD=NATS")
     return parse_arc("=".join(arc)), parse_number(weight)
 
 
@@ -126,7 +125,7 @@ def parse_family(text: str) -> tuple[str, tuple[str, ...]]:
 
 
 def parse_limit(text: str) -> tuple[str, int]:
-    """Return the name and the number of ``NAME=N``; a number alone speaks of every feature, ``*``."""
+    """Return the name and the number of ``NAME=N``; a number alone holds for every feature, named ``*``."""
     *names, count = split(text, "=")
     return parse_name("=".join(names)) if names else "*", parse_count(count)
 
@@ -142,7 +141,7 @@ def parse_class_weights(text: str) -> dict[str, float] | str:
             raise ValueError("has no equals sign; write LABEL=WEIGHT,LABEL=WEIGHT or balanced")
         name = parse_name("=".join(label))
         if name in weights:
-            raise ValueError(f"weighs the label {name!r} twice")
+            raise ValueError(f"gives the label {name!r} two weights")
         weights[name] = parse_number(weight)
     return weights
 

@@ -1,9 +1,12 @@
-"""``milpbn verify``: whether a certificate proves what a result claims."""
+"""``milpbn verify``: checks that a certificate proves the claims of a result."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
+from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -12,7 +15,14 @@ from milpbn.cli.sections import verb
 from milpbn.errors import InputError
 
 if TYPE_CHECKING:
-    from milpbn.bounds.verify import Verification
+    from milpbn.certificate.verify.check import Verification
+    from milpbn.data.dataset import Dataset
+
+#: What a result states and no certificate can prove. The verb names it, and prints none of its values.
+UNCHECKED = (
+    "not checked: how, when and by which program it was found (version, backend, seed, seconds, times of the trace, "
+    "nodes and limit of the search, how the score was selected), and the names of data and run"
+)
 
 
 @verb(short_help="Check the proof of a result's bound.")
@@ -21,52 +31,101 @@ if TYPE_CHECKING:
 @click.option(
     "--certificate",
     metavar="FILE",
-    help="What milpbn solve --certificate wrote in the same run; not with a certificate as RESULT.",
+    help="The file that milpbn solve --certificate wrote in the same run; not needed if RESULT is that file.",
+)
+@click.option(
+    "--exact",
+    is_flag=True,
+    help="Check it a second time, in exact arithmetic: up to 12 features; needs milpbn[exact].",
 )
 @table_options
-def verify(result: str, data: str, certificate: str | None, table: TableOptions) -> None:
+def verify(result: str, data: str, certificate: str | None, exact: bool, table: TableOptions) -> None:
     """Check that a certificate proves the bound of RESULT, a result.json, on DATA.
 
-    Everything is computed anew from the data, by other code than the search's: the score of the structure, a bound
-    for every part of the search space, whether the structure is optimal, and the arcs that every optimum has or
-    lacks. RESULT may be the certificate itself, which holds structure and bound, too. Give the table's options as
-    in the run. The exit code is 0 if all of it holds, and 2, with a sentence on what does not, if not.
+    Everything is computed again from the data, by code that the search does not use: the score of the structure, a
+    bound for every leaf of the search tree, whether the structure is optimal, and the arcs that are in every optimum
+    or in none. The rest of RESULT, for instance its trace, must not contradict this. What only the run itself can
+    know, such as its seconds, is not checked. RESULT may also be the certificate, which holds structure and bound
+    itself. Give the same options of the table as in the run. The exit code is 0 if every claim holds; else it is 2,
+    and a sentence says which claim does not.
+
+    With --exact, a second and much smaller program checks everything again in exact arithmetic. It rounds logarithms
+    only, always to the safe side. It takes minutes where the first check takes a second.
 
     \b
     Example:
       milpbn solve table.csv --output result.json --certificate proof.npz
       milpbn verify result.json table.csv --certificate proof.npz
     """
-    from milpbn.bounds.verify import verify as check
-    from milpbn.result import Result
+    from milpbn.certificate.verify.check import verify as check
+    from milpbn.claims.result import Result
 
-    own = Path(result).suffix.lower() == ".npz"
-    if own and certificate is not None:
+    is_certificate = Path(result).suffix.lower() == ".npz"
+    if is_certificate and certificate is not None:
         raise InputError("RESULT is a certificate itself; leave out --certificate, or give a result.json.")
-    if not own and certificate is None:
+    if not is_certificate and certificate is None:
         raise InputError("Give the certificate of the run: --certificate FILE.")
     values = None
-    if not own:
-        # As it is written: a `Result` computes the gap itself, but says in a sentence what is wrong with the form.
+    if not is_certificate:
+        # The verifier gets the values as they are written, since a `Result` computes the gap anew. Building one
+        # here only refuses a malformed file, in a sentence.
         values = Result.read(result)
         Result.from_dict(values, f"The result {result!r}")
     dataset = table.read(data).dataset("train")
-    click.echo(describe(check(values, certificate or result, dataset), arcs=not own))
+    click.echo(describe(check(values, certificate or result, dataset), arcs=not is_certificate))
+    if exact:
+        click.echo(check_exactly(values, certificate or result, dataset))
 
 
 def describe(proved: Verification, *, arcs: bool) -> str:
-    """Return what was proved, for people; the arcs are those that a result lists, and a certificate lists none."""
-    from milpbn.progress import number_lines
+    """Return what was proved as lines of text; `arcs` is false for a certificate alone, which lists no arcs."""
+    from milpbn.solving.progress import number_lines
 
-    # A subset says nothing of the optima over all rows.
-    shown = arcs and proved.samples is None
+    # A search over a subset proves nothing about the optima over all rows.
+    show_arcs = arcs and proved.samples is None
     return "\n".join(
         [
             "verified   no structure within the options and constraints of the run exceeds the bound",
             *number_lines(proved.objective, proved.bound, proved.samples),
             f"nodes      {proved.nodes}, of them {proved.leaves} leaves",
-            f"deletions  {proved.deletions} parent sets",
-            *([f"arcs       {proved.arcs_in} in every optimum, {proved.arcs_out} in none"] if shown else []),
+            f"fixed      {proved.deletions} parent sets excluded by reduced costs",
+            *(
+                [f"arcs       {proved.arcs_in} in every optimum, {proved.arcs_out} in none"]
+                if show_arcs
+                else []
+            ),
             f"seconds    {proved.seconds:.2f}",
+            UNCHECKED,
+        ]
+    )
+
+
+def check_exactly(values: Mapping[str, Any] | None, certificate: str, data: Dataset) -> str:
+    """Return what the exact checker proved, as lines of text.
+
+    Raises
+    ------
+    InputError
+        If it refuses a claim, or is not installed.
+    """
+    try:
+        from milpbn.certificate.exact import NotProvedError, check
+    except ImportError:
+        raise InputError(
+            "--exact needs the package mpmath; install it with pip install 'milpbn[exact]'."
+        ) from None
+    try:
+        (low, high), bound = check(values, certificate, data)
+    except NotProvedError as error:
+        raise InputError(f"The exact check: {error}") from None
+
+    def digits(x: Fraction, rounding: str) -> str:
+        return str(Context(25, rounding).divide(Decimal(x.numerator), Decimal(x.denominator)))
+
+    return "\n".join(
+        [
+            "exact      the same holds in exact arithmetic: no structure exceeds",
+            f"           {digits(bound, ROUND_CEILING)}, and the incumbent's score lies between",
+            f"           {digits(low, ROUND_FLOOR)} and {digits(high, ROUND_CEILING)}",
         ]
     )

@@ -1,4 +1,4 @@
-"""Problems that ship with milpbn, each with what is known of its optimum.
+"""Problems that ship with milpbn, with their known optima or bounds.
 
 >>> from milpbn import instances
 >>> instances.load("corral").shape
@@ -19,20 +19,20 @@ from milpbn.errors import InputError
 
 from . import generate, scikit
 
-#: The instance that ``milpbn solve`` takes when no data is named.
+#: The instance that ``milpbn solve`` uses if no data are named.
 DEFAULT = "tic-tac-toe"
 
 
 @dataclass(frozen=True)
 class Instance:
-    """Where a problem comes from and how to make it.
+    """The origin of a problem, and a function that makes its data.
 
     Attributes
     ----------
     source : str
-        The reference that defines it.
+        The publication that defines it.
     definition : str
-        One sentence that says what the rows are.
+        One sentence about the rows.
     build : callable
         Returns the data frame, the class in the last column.
     """
@@ -67,7 +67,7 @@ _INSTANCES = {
     ),
     "tic-tac-toe": Instance(
         "Aha, Incremental constructive induction, ML 1991",
-        "all boards at the end of a game that x began; positive if x has won",
+        "all boards on which a game ends that x began; positive if x has won",
         generate.tic_tac_toe,
     ),
     "balance-scale": Instance(
@@ -125,7 +125,7 @@ def load(name: str) -> pd.DataFrame:
     -------
     pandas.DataFrame
         The class is the last column, named ``class``; nominal values are str, continuous ones float.
-        Every call makes the same rows in the same order.
+        Every call returns the same rows in the same order.
 
     Raises
     ------
@@ -136,7 +136,7 @@ def load(name: str) -> pd.DataFrame:
 
 
 def describe(name: str) -> dict[str, Any]:
-    """Return what is known of an instance.
+    """Return a description of an instance and its known optima.
 
     Parameters
     ----------

@@ -1,7 +1,7 @@
-"""Problems made from their published definitions, the same rows on every machine.
+"""Problems that are generated from their published definitions, with the same rows on every machine.
 
-Most sets are exhaustive (every combination of the features' values); the two noisy ones are seeded samples
-built on the raw uniform stream of PCG64 alone, because NumPy promises no fixed stream for its other
+Most sets are exhaustive: they hold every combination of the features' values. The two noisy sets are seeded
+samples, made only from the uniform stream of PCG64, because NumPy does not guarantee fixed streams of other
 distributions. Each generator returns a data frame whose last column is ``class``.
 """
 
@@ -41,7 +41,7 @@ LED_SEGMENTS = (
     "1111011",
 )
 
-#: The two base waves that each class of the waveform problem mixes.
+#: The two base waves that are mixed in each class of the waveform problem.
 WAVE_PAIRS = ((0, 1), (0, 2), (1, 2))
 
 LED_ROWS, LED_NOISE, LED_SEED = 1000, 0.1, 1984
@@ -51,8 +51,8 @@ WAVEFORM_ROWS, WAVEFORM_SEED = 300, 1984
 def corral() -> pd.DataFrame:
     """Return corral (John, Kohavi & Pfleger 1994): 128 rows, 6 binary features.
 
-    The class is (A0 and A1) or (B0 and B1); `Irrelevant` is free and `Correlated` agrees with the class in
-    three of the four rows that each combination of the other five features gets.
+    The class is (A0 and A1) or (B0 and B1). `Irrelevant` is independent of it. Each combination of the five
+    features other than `Correlated` has four rows, and `Correlated` agrees with the class in three of them.
     """
     rows = []
     for a0, a1, b0, b1, irrelevant in product((0, 1), repeat=5):
@@ -83,22 +83,22 @@ def monks_2() -> pd.DataFrame:
 def monks_3() -> pd.DataFrame:
     """Return MONK-3 (Thrun et al. 1991), all 432 robots, without noise.
 
-    The class is 1 for a green jacket (3) and a sword (1), or a jacket that is not blue (4) and a body that is
-    not an octagon (3). The original 5 % of wrong labels belong to a training sample, not to the full set.
+    The class is 1 for a green jacket (3) and a sword (1), or for a jacket that is not blue (4) and a body that
+    is not an octagon (3). The 5 % of wrong labels in the original are in its training sample only.
     """
     return _monks(lambda a: (a[4] == 3 and a[3] == 1) or (a[4] != 4 and a[1] != 3))
 
 
 def tic_tac_toe() -> pd.DataFrame:
-    """Return the tic-tac-toe endgames (Aha 1991): all 958 boards on which a game ends, x moving first.
+    """Return the tic-tac-toe endgames (Aha 1991): all 958 boards on which a game ends that x began.
 
-    Nine squares with states x, o and b (blank); the class is ``positive`` if x has three in a line.
+    The nine squares have the states x, o and b (blank). The class is ``positive`` if x has three in a line.
     """
     rows = []
     for board in product("xob", repeat=9):
         moves_ahead = board.count("x") - board.count("o")
         x_wins, o_wins = _has_line(board, "x"), _has_line(board, "o")
-        # The winner moved last, and nobody moves after a win.
+        # The winner made the last move.
         x_ends = x_wins and not o_wins and moves_ahead == 1
         o_ends = o_wins and not x_wins and moves_ahead == 0
         draw = not x_wins and not o_wins and "b" not in board and moves_ahead == 1
@@ -108,7 +108,7 @@ def tic_tac_toe() -> pd.DataFrame:
 
 
 def balance_scale() -> pd.DataFrame:
-    """Return balance-scale (Siegler 1976): all 625 settings of a scale; it tips to L or R or stays at B."""
+    """Return balance-scale (Siegler 1976): all 625 settings of a scale; it tips to L or R, or balances (B)."""
     names = ("left-weight", "left-distance", "right-weight", "right-distance")
     rows = []
     for left_weight, left_distance, right_weight, right_distance in product(range(1, 6), repeat=4):
@@ -121,7 +121,7 @@ def balance_scale() -> pd.DataFrame:
 def led_7() -> pd.DataFrame:
     """Return a sample of LED-7 (Breiman et al. 1984): 1000 digits on a faulty seven-segment display.
 
-    Digits are equally likely and each segment is inverted with probability 0.1, independently.
+    Digits are equally probable. Each segment is inverted independently with probability 0.1.
     """
     uniform = _uniform(LED_SEED, (LED_ROWS, 8))
     digits = (uniform[:, 0] * 10).astype(int)
@@ -140,7 +140,7 @@ def waveform_21() -> pd.DataFrame:
     uniform = _uniform(WAVEFORM_SEED, (WAVEFORM_ROWS, 23))
     classes = (uniform[:, 0] * 3).astype(int)
     mix = uniform[:, 1:2]
-    noise = ndtri(uniform[:, 2:])  # inversion: one uniform a value, whatever NumPy's normal generator does
+    noise = ndtri(uniform[:, 2:])  # inversion, because NumPy's normal generator may change
     waves = base_waves()
     first, second = np.array(WAVE_PAIRS)[classes].T
     values = np.round(mix * waves[first] + (1 - mix) * waves[second] + noise, 2) + 0.0  # no negative zeros
@@ -166,7 +166,7 @@ def _has_line(board: Sequence[str], player: str) -> bool:
 
 
 def _uniform(seed: int, shape: tuple[int, int]) -> NDArray[np.float64]:
-    """Return uniforms on [0, 1): the top 53 bits of PCG64's output, a stream NumPy keeps fixed."""
+    """Return uniform numbers on [0, 1): the top 53 bits of PCG64's output, a stream that NumPy keeps fixed."""
     return np.random.Generator(np.random.PCG64(seed)).random(shape)
 
 

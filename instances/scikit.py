@@ -1,4 +1,4 @@
-"""The classic sets that scikit-learn ships, in the form of the generated ones."""
+"""The classic data sets that scikit-learn ships, in the form of the generated ones."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def digits() -> pd.DataFrame:
 
 
 def _frame(bunch: dict) -> pd.DataFrame:
-    """Return a bunch of scikit-learn as floats with a last column ``class`` of labels."""
+    """Return a scikit-learn data set as a frame of floats whose last column ``class`` holds the labels."""
     labels = [str(bunch["target_names"][code]) for code in bunch["target"]]
     frame = pd.DataFrame(bunch["data"], columns=list(bunch["feature_names"]), dtype=float)
     return frame.assign(**{"class": labels})

@@ -1,6 +1,6 @@
 """milpbn: exact maximum-margin structure learning of Bayesian network classifiers.
 
-The command line (`milpbn --help`) is a thin layer over these names.
+The command line (`milpbn --help`) is a thin layer over the functions here.
 """
 
 from __future__ import annotations
@@ -8,49 +8,55 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-__version__ = "0.1.0"
+from milpbn.version import __version__
 
 if TYPE_CHECKING:
+    from milpbn.claims.result import Result
     from milpbn.data import Dataset, Table, Variable, read_table
-    from milpbn.errors import InputError, MilpbnError, SolverError
-    from milpbn.external import export_model, import_solution
+    from milpbn.errors import BoundWarning, DataWarning, InputError, MilpbnError, MilpbnWarning, SolverError
     from milpbn.network import Classifier, Structure, evaluate
-    from milpbn.result import Result
-    from milpbn.scores.constraints import Constraints
-    from milpbn.scores.rescore import rescore
-    from milpbn.scores.spec import Score
-    from milpbn.selection import select, solve_selected
-    from milpbn.solving import solve
+    from milpbn.problem.constraints import Constraints
+    from milpbn.problem.rescore import rescore
+    from milpbn.problem.scores.spec import Score
+    from milpbn.solving.api import solve
+    from milpbn.solving.external import export_model, import_solution
+    from milpbn.solving.selection import select, solve_selected
 
-# Imported at first use: NumPy, pandas and numba take a second that `milpbn --help` does not need.
+# Imported at first use: NumPy, pandas and numba take a second to import, and `milpbn --help` does not need them.
 _HOME = {
+    "BoundWarning": "errors",
     "Classifier": "network",
-    "Constraints": "scores.constraints",
+    "Constraints": "problem.constraints",
+    "DataWarning": "errors",
     "Dataset": "data",
     "InputError": "errors",
     "MilpbnError": "errors",
-    "Result": "result",
-    "Score": "scores.spec",
+    "MilpbnWarning": "errors",
+    "Result": "claims.result",
+    "Score": "problem.scores.spec",
     "SolverError": "errors",
     "Structure": "network",
     "Table": "data",
     "Variable": "data",
     "evaluate": "network",
-    "export_model": "external",
-    "import_solution": "external",
+    "export_model": "solving.external",
+    "import_solution": "solving.external",
     "read_table": "data",
-    "rescore": "scores.rescore",
-    "select": "selection",
-    "solve": "solving",
-    "solve_selected": "selection",
+    "rescore": "problem.rescore",
+    "select": "solving.selection",
+    "solve": "solving.api",
+    "solve_selected": "solving.selection",
 }
 
 __all__ = [
+    "BoundWarning",
     "Classifier",
     "Constraints",
+    "DataWarning",
     "Dataset",
     "InputError",
     "MilpbnError",
+    "MilpbnWarning",
     "Result",
     "Score",
     "SolverError",
@@ -67,6 +73,11 @@ __all__ = [
     "solve",
     "solve_selected",
 ]
+
+
+def __dir__() -> list[str]:
+    """List all public names, including those that have not been imported yet."""
+    return sorted({*globals(), *__all__})
 
 
 def __getattr__(name: str) -> Any:

@@ -1,41 +1,45 @@
-"""Errors that carry a sentence for the user.
+"""Errors and warnings whose text is a full sentence for the user.
 
-The command line prints the sentence and exits with the class's ``exit_code``;
-nothing in milpbn shows a user a traceback on purpose.
+The command line prints the sentence and exits with the class's ``exit_code``. It shows no traceback for
+these errors.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from milpbn.result import Result
+import sys
+import warnings
 
 
 class MilpbnError(Exception):
-    """Base of all errors milpbn raises on purpose; its text is a full sentence."""
+    """Base of all errors that milpbn raises on purpose; the text is a full sentence."""
 
     exit_code = 2
 
 
 class InputError(MilpbnError, ValueError):
-    """A file, column, row or option is unusable; the text says which one and what to do."""
+    """A file, column, row or option is unusable; the text names it and says what to do."""
 
     exit_code = 2
 
 
 class MilpbnWarning(UserWarning):
-    """Something went wrong that does not end the work; its text is a full sentence."""
+    """A problem that does not stop the work; the text is a full sentence."""
 
 
-class NotSavedError(MilpbnError):
-    """A file could not be written at the end of a search; `result` holds what was found."""
+class DataWarning(MilpbnWarning):
+    """Rows with missing values were dropped; the text gives their number."""
 
-    exit_code = 2
 
-    def __init__(self, text: str, result: Result) -> None:
-        super().__init__(text)
-        self.result = result
+class BoundWarning(MilpbnWarning):
+    """A result's bound differs from what the solver's status suggests; the text says which bound is used."""
+
+
+def warn(text: str, category: type[MilpbnWarning]) -> None:
+    """Issue a warning that points at the nearest calling line outside this package."""
+    frame, level = sys._getframe(1), 2
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "milpbn":
+        frame, level = frame.f_back, level + 1
+    warnings.warn(text, category, stacklevel=level)
 
 
 class NoIncumbentError(MilpbnError):
@@ -45,6 +49,6 @@ class NoIncumbentError(MilpbnError):
 
 
 class SolverError(MilpbnError, RuntimeError):
-    """A solver failed or returned something that does not survive re-scoring."""
+    """A solver failed, or its result contradicts the score that the data give its structure."""
 
     exit_code = 4

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from milpbn.atomic import atomic_path
+from milpbn.claims.result import Result
 from milpbn.errors import InputError
 from milpbn.network.structure import Structure
-from milpbn.progress import show_gap
-from milpbn.result import Result
+from milpbn.solving.progress import show_gap
+from milpbn.util.atomic import atomic_path
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -114,7 +114,8 @@ def plot_structure(structure: Structure, axes: Axes | None = None) -> Axes:
     for i, name in enumerate(structure.names):
         axes.text(
             *place[i],
-            name.replace("-", "-\n") if len(name) > 14 else name,
+            _printable(name).replace("-", "-\n") if len(name) > 14 else _printable(name),
+            parse_math=False,
             ha="center",
             va="center",
             fontsize=7,
@@ -158,12 +159,12 @@ def plot_trace(result: Result, axes: Axes | None = None) -> Axes:
     proved = (
         "proved optimal" if result.optimal else f"gap {show_gap(result.gap.relative_to_bound)} of the bound"
     )
-    axes.set_title(f"{result.data.name}: {proved}")
+    axes.set_title(f"{_printable(result.data.name)}: {proved}", parse_math=False)
     return _finished(axes)
 
 
 def plot_widths(figures: Sequence[tuple[int, float]], double: float, axes: Axes | None = None) -> Axes:
-    """Draw accuracy over bits per parameter, beside that of double precision (figure 2 of P11).
+    """Draw accuracy over bits per parameter, beside that of double precision (figure 2 of Pernkopf et al. 2011).
 
     Parameters
     ----------
@@ -224,7 +225,7 @@ def save_widths(
     figure, axes = _pyplot().subplots(figsize=(6, 4))
     with _saved(figure, path):
         plot_widths(figures, double, axes)
-        axes.set_title(title)
+        axes.set_title(_printable(title), parse_math=False)
 
 
 def check_picture(path: str | os.PathLike[str]) -> None:
@@ -232,6 +233,11 @@ def check_picture(path: str | os.PathLike[str]) -> None:
     if Path(path).suffix.lower() not in SUFFIXES:
         raise InputError(f"A picture file ends in {', '.join(SUFFIXES)}; {os.fspath(path)!r} does not.")
     _pyplot()
+
+
+def _printable(name: str) -> str:
+    """Return a name without what a picture's file cannot hold or fonts do not have: line breaks, control characters."""
+    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in name)
 
 
 @contextmanager

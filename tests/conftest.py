@@ -8,10 +8,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from quick import QUICK
 
 from milpbn.data.catalog import find_data_dir
 from milpbn.data.dataset import Dataset, Variable
 
+pytest_plugins = ["exact_checks"]
+
+TESTS = Path(__file__).parent
 SHARED = Path(__file__).parents[1] / ".." / "shared" / "data"
 
 
@@ -23,14 +27,48 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         metavar="N",
         help="number of random problems that every solver has to agree with enumeration on (default: 225)",
     )
+    parser.addoption(
+        "--fuzz",
+        type=float,
+        default=12.0,
+        metavar="SECONDS",
+        help="seconds of hostile input for all readers together (default: 12)",
+    )
+    campaign = parser.getgroup("campaign", "random problems against exact arithmetic (tests/campaign)")
+    campaign.addoption(
+        "--campaign",
+        type=float,
+        metavar="SECONDS",
+        help="run fresh random cases and forgeries for so long, on all workers together, instead of some 25 s",
+    )
+    campaign.addoption(
+        "--campaign-seed", type=int, metavar="N", help="begin with this seed, as a run printed it"
+    )
+    campaign.addoption(
+        "--campaign-aim",
+        default="mixed",
+        choices=("mixed", "all", "weights", "constraints", "extremes"),
+        help="aim of the cases",
+    )
+    campaign.addoption("--campaign-report", type=Path, metavar="FILE", help="add the figures to a JSON file")
+    campaign.addoption(
+        "--campaign-failures",
+        type=Path,
+        metavar="DIR",
+        help="write failures here, shrunk, a folder each; by default into pytest's temporary folder",
+    )
     parser.addoption("--slow", action="store_true", help="run the tests that take minutes, too")
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "quick: one of the files that take a minute together")
     config.addinivalue_line("markers", "slow: takes more than 20 seconds; runs with --slow only")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    for item in items:
+        if str(item.path.relative_to(TESTS).with_suffix("")) in QUICK:
+            item.add_marker("quick")
     if config.getoption("--slow"):
         return
     for item in items:

@@ -1,11 +1,11 @@
-"""Enumeration of every structure of a tiny problem: slow, plain Python, and independent of milpbn's scores.
+"""Enumeration of every structure of a tiny problem, in slow, plain Python that is independent of milpbn's scores.
 
-Works from the definitions: count, estimate, multiply, compare. Nothing is merged, pruned or vectorised, and
-nothing is imported from `milpbn.scores` or `milpbn.model`. The numbers (9), (20), (21) are the equations of
-Peharz & Pernkopf (2012), P12.
+The code follows the definitions: it counts, estimates, multiplies and compares. It merges, prunes and vectorises
+nothing, and imports nothing from `milpbn.problem` or `milpbn.milp`. Numbers in parentheses, such as (9), are the
+equations of Peharz and Pernkopf (2012), P12.
 
-A structure is a tuple of parent tuples, one for each variable, ascending indices, the class variable last;
-it equals `Structure.parents`.
+A structure is a tuple with the parents of each variable as a tuple of ascending indices, the class variable last, like
+`Structure.parents`.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from functools import cache, lru_cache
 from itertools import combinations
 from math import exp, inf, lgamma, log, prod
+from typing import NamedTuple
 
 import numpy as np
 
@@ -25,9 +26,46 @@ Parents = tuple[int, ...]
 StructureParents = tuple[Parents, ...]
 Row = tuple[int, ...]
 
-MARGIN_SCORES = ("sm", "sbm", "hard-margin", "cll")
-GENERATIVE_SCORES = ("ll", "mdl", "aic", "aicc", "bdeu")
-SCORES = MARGIN_SCORES + GENERATIVE_SCORES
+
+class MarginScore(NamedTuple):
+    """A score on margins.
+
+    `value` returns a sample's term, given its log-joint with the true class, its log-joints with the competing classes,
+    and gamma. With `binary`, the class is re-read as {c, not c}. With `smallest`, the score is the smallest term, not
+    the sum.
+    """
+
+    value: Callable[[float, list[float], float], float]
+    binary: bool = False
+    smallest: bool = False
+
+
+MARGIN_SCORES = {
+    "sm": MarginScore(lambda true, rivals, gamma: min(gamma, true - max(rivals))),
+    "sbm": MarginScore(lambda true, rivals, gamma: min(gamma, true - max(rivals)), binary=True),
+    "hard-margin": MarginScore(lambda true, rivals, gamma: true - max(rivals), smallest=True),
+    "cll": MarginScore(lambda true, rivals, gamma: -log(1.0 + sum(exp(rival - true) for rival in rivals))),
+}
+#: Scores as functions of log-likelihood, number of parameters and sum of the weights.
+PENALISED_SCORES: dict[str, Callable[[float, int, float], float]] = {
+    "ll": lambda fit, k, m: fit,
+    "mdl": lambda fit, k, m: fit - k / 2 * log(m),
+    "aic": lambda fit, k, m: fit - k,
+    "aicc": lambda fit, k, m: fit - k - k * (k + 1) / (m - k - 1) if k < m - 1 else -inf,
+}
+#: Terms of scores that are sums over families. A term is a function of the family's counts, with one row for each
+#: parent configuration that occurs, of the number of all configurations, and of the equivalent sample size.
+#: Configurations that do not occur add 0.
+FAMILY_SCORES: dict[str, Callable[[list[list[float]], int, float], float]] = {
+    "bdeu": lambda rows, q, ess: sum(
+        lgamma(ess / q)
+        - lgamma(ess / q + sum(row))
+        + sum(lgamma(ess / (q * len(row)) + n) - lgamma(ess / (q * len(row))) for n in row)
+        for row in rows
+    ),
+}
+GENERATIVE_SCORES = (*PENALISED_SCORES, *FAMILY_SCORES)
+SCORES = (*MARGIN_SCORES, *GENERATIVE_SCORES)
 
 
 @dataclass(frozen=True)
@@ -74,11 +112,11 @@ def enumerate_best(
     smoothing, ess, penalty, hybrid
         See `score_structure`.
     allowed : callable, optional
-        User constraints: structures for which it returns False are left out.
+        User constraints: structures for which it returns False are not allowed.
     candidates : sequence of sequences of parent sets, optional
-        The parent sets to choose from, one sequence for each variable, instead of `candidate_sets`.
+        Candidate parent sets of each variable, instead of those of `candidate_sets`.
     bonus : callable
-        What a structure gets on top of its score, such as the prior weights of its arcs.
+        Returns a term that is added to a structure's score, such as the weights of its arcs.
     """
     if parent_sets == "all" and score not in GENERATIVE_SCORES:
         raise ValueError("all parent sets are for generative scores")
@@ -108,8 +146,8 @@ def score_structure(
 ) -> float:
     """Return the score of one structure, in nats.
 
-    With theta the smoothed parameters (n + a) / (n_h + a sp), M the sum of the weights w, LL the unsmoothed
-    log-likelihood and k the number of free parameters:
+    theta are the smoothed parameters (n + a) / (n_h + a sp), M is the sum of the weights w, LL the unsmoothed
+    log-likelihood, and k the number of free parameters:
 
     - sm: sum of w min(gamma, log P(c_m, z_m) - max over c != c_m of log P(c, z_m)), P12 (9);
     - sbm: the same with the class re-read as {c_m, not c_m} for each sample, P12 (21);
@@ -118,7 +156,7 @@ def score_structure(
     - ll: LL; mdl: LL - k/2 log M; aic: LL - k; aicc: LL - k - k (k + 1) / (M - k - 1), -inf if k >= M - 1;
     - bdeu: log marginal likelihood under Dirichlet priors with alpha = ess / (sp q).
 
-    The first four get - penalty k + hybrid LL on top.
+    To the first four, - penalty k + hybrid LL is added.
     """
     normal = tuple(tuple(sorted(p)) for p in parents)
     return _Problem(data, score, gamma, smoothing, ess, penalty, hybrid).score(normal)
@@ -127,10 +165,10 @@ def score_structure(
 def candidate_sets(
     n_variables: int, max_parents: int, class_parents: bool = True, parent_sets: str = "paper"
 ) -> list[list[Parents]]:
-    """Return the parent sets each variable may choose from.
+    """Return the candidate parent sets of each variable.
 
-    "paper": a feature takes {} or a set with the class in it; "all": any set of other variables. The size is
-    at most max_parents, the class counted. The class variable takes sets of features, or only {}.
+    With "paper", a feature has {} or a set with the class; with "all", any set of other variables. A set has at
+    most max_parents variables, including the class. The class variable has sets of features, or only {}.
     """
     class_index = n_variables - 1
     result = []
@@ -162,13 +200,13 @@ def random_dataset(
 ) -> Dataset:
     """Return a tiny random problem whose variables depend on each other.
 
-    Features have 2 to max_states states. A value is usually a random function of the class and the feature
-    before, sometimes noise. Every state of every variable occurs; weights are 1, or real in [0.25, 3].
+    Features have 2 to max_states states. A value is usually a random function of the class and of the previous
+    feature, and sometimes noise. Every state of every variable occurs. Weights are 1, or real in [0.25, 3].
 
     Raises
     ------
     ValueError
-        If n_samples is smaller than some number of states, or max_states < 2.
+        If n_samples is smaller than a variable's number of states, or max_states < 2.
     """
     states = [int(rng.integers(2, max_states + 1)) for _ in range(n_features)] + [n_classes]
     if n_samples < max(states):
@@ -180,7 +218,7 @@ def random_dataset(
         function = rng.integers(0, states[i], (n_classes, max(states)))
         noise = rng.integers(0, states[i], n_samples)
         codes[:, i] = np.where(rng.random(n_samples) < 0.3, noise, function[codes[:, -1], before])
-    for i, n_states in enumerate(states):  # plant the states that chance left out, one in a row of its own
+    for i, n_states in enumerate(states):  # write each state into one row if some state does not occur
         rows = rng.permutation(n_samples)[:n_states]
         if len(np.unique(codes[:, i])) < n_states:
             codes[rows, i] = np.arange(n_states)
@@ -208,8 +246,8 @@ def _extend(candidates: Sequence[Sequence[Parents]], chosen: StructureParents) -
 
 
 def _is_acyclic(parents: StructureParents) -> bool:
-    """Strip variables without remaining parents until none is left; the rest of a cycle never goes."""
-    remaining = set(range(len(parents)))  # variables beyond these have no parents yet
+    """Return whether repeatedly removing variables without remaining parents removes all variables."""
+    remaining = set(range(len(parents)))  # later variables have no parents yet
     while remaining:
         sources = {i for i in remaining if not remaining.intersection(parents[i])}
         if not sources:
@@ -231,7 +269,7 @@ class _Problem:
         penalty: float,
         hybrid: float,
     ) -> None:
-        if score not in SCORES:
+        if score not in (*MARGIN_SCORES, *PENALISED_SCORES, *FAMILY_SCORES):
             raise ValueError(f"unknown score {score!r}")
         if score in ("sm", "sbm") and gamma is None:
             raise ValueError(f"{score} needs gamma")
@@ -245,10 +283,10 @@ class _Problem:
         if any(code < 0 for row in self.rows for code in row):
             raise ValueError("training data has no unknown values")
         self.total = sum(self.weights)
-        # Families recur in many structures.
+        # Many structures share a family.
         self.rival_terms = cache(self._rival_terms)
         self.log_likelihood_term = cache(self._log_likelihood_term)
-        self.bdeu_term = cache(self._bdeu_term)
+        self.family_term = cache(self._family_term)
 
     def score(self, parents: StructureParents) -> float:
         if self.score_name in MARGIN_SCORES:
@@ -261,35 +299,26 @@ class _Problem:
         return self._generative_score(parents)
 
     def _generative_score(self, parents: StructureParents) -> float:
-        if self.score_name == "bdeu":
-            return sum(self.bdeu_term(i, p) for i, p in enumerate(parents))
-        fit, k, m = self._log_likelihood(parents), self._n_parameters(parents), self.total
-        if self.score_name == "ll":
-            return fit
-        if self.score_name == "mdl":
-            return fit - k / 2 * log(m)
-        if self.score_name == "aic":
-            return fit - k
-        return fit - k - k * (k + 1) / (m - k - 1) if k < m - 1 else -inf
+        if self.score_name in FAMILY_SCORES:
+            return sum(self.family_term(i, p) for i, p in enumerate(parents))
+        value = PENALISED_SCORES[self.score_name]
+        return value(self._log_likelihood(parents), self._n_parameters(parents), self.total)
 
     def _margin_score(self, parents: StructureParents) -> float:
+        score = MARGIN_SCORES[self.score_name]
+        gamma = inf if self.gamma is None else self.gamma
         terms = [self.rival_terms(i, p) for i, p in enumerate(parents)]
-        value, smallest = 0.0, inf
+        total, smallest = 0.0, inf
         for weight, *per_variable in zip(self.weights, *terms, strict=True):
             true, *rivals = map(sum, zip(*per_variable, strict=True))  # joint log-probabilities of a sample
-            margin = true - max(rivals)
-            if self.score_name == "cll":
-                value -= weight * log(1.0 + sum(exp(rival - true) for rival in rivals))
-            elif self.score_name == "hard-margin":
-                smallest = min(smallest, margin) if weight > 0 else smallest
-            else:
-                assert self.gamma is not None
-                value += weight * min(self.gamma, margin)
-        return smallest if self.score_name == "hard-margin" else value
+            value = score.value(true, rivals, gamma)
+            total += weight * value
+            smallest = min(smallest, value) if weight > 0 else smallest
+        return smallest if score.smallest else total
 
     def _rival_terms(self, i: int, parents: Parents) -> list[tuple[float, ...]]:
-        """Return a variable's log theta for each sample: first with the true class, then with each rival."""
-        if self.score_name != "sbm":
+        """Return a variable's log theta for each sample: with the true class, then with each competing class."""
+        if not MARGIN_SCORES[self.score_name].binary:
             log_theta = self._smoothed(self.rows, self.n_states, i, parents)
             classes = range(self.n_states[-1])
             return [
@@ -309,7 +338,7 @@ class _Problem:
     def _smoothed(
         self, rows: list[Row], n_states: list[int], i: int, parents: Parents
     ) -> Callable[[Row], float]:
-        """Return row -> log theta of the row's state of variable i given its parents' states."""
+        """Return a function from a row to log theta of variable i's state given its parents' states."""
         family, configuration = self._counts(rows, i, parents)
         a = self.smoothing
 
@@ -322,7 +351,7 @@ class _Problem:
     def _counts(
         self, rows: list[Row], i: int, parents: Parents
     ) -> tuple[dict[tuple[int, Row], float], dict[Row, float]]:
-        """Return the weights n(x_i, h) and n(h) of states and parent configurations; 0 where none occurs."""
+        """Return the weights n(x_i, h) of states and n(h) of parent configurations; 0 if they do not occur."""
         family: dict[tuple[int, Row], float] = defaultdict(float)
         configuration: dict[Row, float] = defaultdict(float)
         for row, weight in zip(rows, self.weights, strict=True):
@@ -338,13 +367,11 @@ class _Problem:
         family, configuration = self._counts(self.rows, i, parents)
         return sum(n * log(n / configuration[h]) for (_, h), n in family.items() if n > 0)
 
-    def _bdeu_term(self, i: int, parents: Parents) -> float:
+    def _family_term(self, i: int, parents: Parents) -> float:
         family, configuration = self._counts(self.rows, i, parents)
+        rows = [[family[j, h] for j in range(self.n_states[i])] for h in configuration]
         q = prod(self.n_states[p] for p in parents)
-        # Configurations and states that do not occur contribute lgamma(alpha) - lgamma(alpha) = 0.
-        alpha_h, alpha = self.ess / q, self.ess / (q * self.n_states[i])
-        value = sum(lgamma(alpha_h) - lgamma(alpha_h + n) for n in configuration.values())
-        return value + sum(lgamma(alpha + n) - lgamma(alpha) for n in family.values())
+        return FAMILY_SCORES[self.score_name](rows, q, self.ess)
 
     def _n_parameters(self, parents: StructureParents) -> int:
         return sum(

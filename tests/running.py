@@ -4,31 +4,34 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
 import oracle
 import pytest
 
-from milpbn.backends.base import Backend, Outcome, Settings
-from milpbn.backends.registry import get_backend
-from milpbn.backends.rounds import solve_formulation
+from milpbn.claims.reasons import BoundSource
 from milpbn.data.dataset import Dataset, Variable
+from milpbn.engine.tuning import TUNING, Tuning
 from milpbn.errors import InputError
-from milpbn.model.formulation import formulate
 from milpbn.network.structure import Structure
-from milpbn.scores.candidates import Candidates
-from milpbn.scores.constraints import Constraints
-from milpbn.scores.problem import Problem
-from milpbn.scores.spec import Score
-from milpbn.session import Session
+from milpbn.problem.candidates import Candidates
+from milpbn.problem.constraints import Constraints
+from milpbn.problem.problem import Problem
+from milpbn.problem.scores.spec import Score
+from milpbn.solvers.base import Outcome, Settings, Solver
+from milpbn.solvers.registry import find_solver
+from milpbn.solving.engines.base import Start
+from milpbn.solving.engines.milp import MilpEngine
+from milpbn.solving.state import Session
 
 FORMULATIONS = ("order", "cluster")
 
 
 def _installed(name: str) -> bool:
     try:
-        get_backend(name).version()
+        find_solver(name).version()
     except InputError:
         return False
     return True
@@ -38,10 +41,10 @@ def _installed(name: str) -> bool:
 BACKENDS = tuple(name for name in ("highs", "cbc", "cpsat", "scip", "pulp:HiGHS") if _installed(name))
 
 
-def require_backend(name: str) -> Backend:
+def require_backend(name: str) -> Solver:
     if name not in BACKENDS:
         pytest.skip(f"{name} is not installed")
-    return get_backend(name)
+    return find_solver(name)
 
 
 def dataset(rows, n_states=None, weights=None) -> Dataset:
@@ -68,6 +71,11 @@ MARGINS = (
 )
 
 
+def oracle_tuning(**values) -> Tuning:
+    """The engine's search parameters, with other ones for the oracle."""
+    return replace(TUNING, oracle=replace(TUNING.oracle, **values))
+
+
 def random_data(seed, n_features=3, n_classes=3, max_states=3, n_samples=16, weights=False) -> Dataset:
     rng = np.random.default_rng(seed)
     return oracle.random_dataset(rng, n_features, n_classes, max_states, n_samples, weights)
@@ -83,8 +91,9 @@ def run(
 ) -> tuple[Session, Outcome]:
     """Solve with the solver alone: no heuristics, and no bound but the solver's."""
     session = Session(problem, started=time.monotonic())
-    session.formulation = formulate(problem, acyclicity, reduce=reduce)
-    outcome = solve_formulation(get_backend(backend), session.formulation, start, Settings(), session)
+    settings = Settings(acyclicity=acyclicity, reduce=reduce)
+    events = session.events(backend, BoundSource.SOLVER)
+    outcome = MilpEngine(find_solver(backend)).run(problem, Start(start), settings, events)
     if session.error is not None:
         raise session.error
     return session, outcome

@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import pytest
 
+from milpbn.claims.result import BackendInfo, DataSummary, Result
 from milpbn.errors import InputError
 from milpbn.network.structure import Structure
 from milpbn.plotting import layout, save_picture
-from milpbn.result import BackendInfo, DataSummary, Result
-from milpbn.scores.spec import Score
+from milpbn.problem.scores.spec import Score
 
 NAMES = ("a", "b", "c", "d", "class")
 STRUCTURE = Structure(NAMES, ((4,), (0, 4), (0, 4), (1, 4), ()))

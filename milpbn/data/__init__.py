@@ -1,7 +1,7 @@
-"""Data: reading tables, types, missing values, discretisation, folds, and the catalog of known data.
+"""Data: reading tables, types, missing values, discretisation, folds, and the catalog of known data sets.
 
-`read_table` makes a `Table` (raw data and decisions), whose ``dataset`` method learns states and cuts on
-training rows and returns a `Dataset` (integer codes); `read_samples` encodes rows to predict on.
+`read_table` returns a `Table`: raw data, and the decisions about them. Its ``dataset`` method learns states and cuts
+from the training rows and returns a `Dataset` of integer codes. `read_samples` encodes the rows of a prediction.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ __all__ = [
     "validation_split",
 ]
 
-# Imported at first use: they need pandas or numba, half a second each, which `milpbn --help` does not.
+# Imported at first use, because pandas and numba take half a second each, and `milpbn --help` needs neither.
 _LAZY = {
     "Table": "table",
     "mdlp_cuts": "mdlp",

@@ -1,4 +1,4 @@
-"""From anything that holds a table, a path, a name, a data frame or arrays, to a `Table`."""
+"""Read a `Table` from a path, a name, a data frame or arrays, and encode the rows of a prediction."""
 
 from __future__ import annotations
 
@@ -13,13 +13,14 @@ from numpy.typing import NDArray
 
 from milpbn.data.catalog import CatalogEntry
 from milpbn.data.column import Column
-from milpbn.data.dataset import Dataset, Variable
+from milpbn.data.dataset import DROPPED, Dataset, Variable
 from milpbn.data.kinds import Kind, decide_kinds, describe_kinds
 from milpbn.data.sources import Source, load_source
-from milpbn.data.table import DROPPED, MISSING_POLICIES, Missing, Table, encode_columns, factorise
+from milpbn.data.table import MISSING_POLICIES, Missing, Table, encode_columns, factorise
 from milpbn.data.variables import States
-from milpbn.data.weights import class_factors, require_sum, row_weights
-from milpbn.errors import InputError
+from milpbn.data.weights import class_factors, require_range, row_weights
+from milpbn.errors import DataWarning, InputError, warn
+from milpbn.util import stages
 
 
 def read_table(
@@ -42,34 +43,41 @@ def read_table(
     source : path, str, DataFrame, array or tuple
         A file (see `milpbn.data.reading.read_frame`), a name of the catalog or of an embedded instance,
         a data frame, a two-dimensional array with the class as its last column, or a pair (X, y). A
-        string is a file if there is one of that name, else a catalog name, else an instance. Columns of
-        arrays are called ``x1``, ``x2``, ... and ``class``.
+        string is first tried as the name of a file, then as a catalog name, then as an instance. Columns
+        of arrays are called ``x1``, ``x2``, ... and ``class``.
     target : str, optional
-        The class column; the last column if not given (y of a pair).
+        The class column; by default the last column, or y of a pair.
     continuous, nominal : collections of str
-        Columns declared to be of a kind; the others' kinds come from the catalog or are detected (see
-        `milpbn.data.kinds.detect_kind`).
+        Columns declared as continuous and as nominal. The kinds of the others come from the catalog or
+        are detected (see `milpbn.data.kinds.detect_kind`).
     missing : {'drop', 'state', 'error'}, optional
-        Drop rows with missing values, give missing values of a feature a state of their own, or refuse
-        them. By default what the catalog says, else 'drop'. Cells that are empty, ``?``, ``NA``, ``NaN``
-        or ``nan`` are missing, and so are nulls. Rows without a class are dropped also under 'state'.
+        Drop rows with missing values, give the missing values of a feature a state of their own, or
+        raise an error. The default is the catalog's choice, or 'drop' without one. Empty cells, ``?``,
+        ``NA``, ``NaN``, ``nan`` and nulls are missing. 'state', too, drops rows without a class.
     weights : str, optional
-        A column of sample weights, which is then no feature. Rows of weight zero are dropped.
+        A column of sample weights; it is not a feature then. Rows of weight zero are dropped.
     class_weights : mapping from label to weight, or 'balanced', optional
         Factors on the weights; see `milpbn.data.weights.class_factors`.
     data_dir : path-like, optional
-        The catalog's folder; by default the environment variable ``MILPBN_DATA``.
+        The catalog's folder; by default the value of the environment variable ``MILPBN_DATA``.
     name : str, optional
-        Name for reports, by default the file's stem or the source's name.
+        Name for reports; by default the file's stem or the source's name.
     states : {'seen', 'declared'}
-        Take the states of nominal variables from the training rows, or as ARFF or a pandas categorical
-        declares them.
+        Take the states of nominal variables from the training rows, or from the declarations of an ARFF
+        file or a pandas categorical.
 
     Raises
     ------
     InputError
-        For everything that is wrong with the source or the options, in a sentence.
+        If the source cannot be read, or an option does not fit it.
+
+    Warns
+    -----
+    DataWarning
+        If rows with missing values were dropped; once, with their number. The table's notes and the notes of every
+        result say so, too.
     """
+    stages.enter("reading")
     if missing is not None and missing not in MISSING_POLICIES:
         raise InputError(
             f"The missing value policy must be one of {', '.join(MISSING_POLICIES)}; got {missing!r}."
@@ -83,12 +91,12 @@ def read_table(
     row_weight = np.ones(len(frame))
     if weights is not None:
         weights = _column_name(weights, "weights")
-        row_weight = row_weights(Column.of(_take_column(frame, weights, "weights", where)), where)
+        row_weight = row_weights(Column.of(_take_column(frame, weights, "weights", where), where), where)
         frame = frame.drop(columns=weights)
     frame = _target_last(frame, None if target is None else _column_name(target, "target"), where)
     class_name = str(frame.columns[-1])
     features = [str(c) for c in frame.columns[:-1]]
-    columns = factorise(frame)
+    columns = factorise(frame, where)
     known = _catalog_kinds(entry, loaded.frame) if entry else None
     kinds = decide_kinds(
         columns, class_name, where, continuous=_names(continuous), nominal=_names(nominal), known=known
@@ -119,15 +127,15 @@ def read_samples(
     data_dir: str | os.PathLike[str] | None = None,
     name: str | None = None,
 ) -> Dataset:
-    """Read a table to predict on: every row, in its order, encoded with a classifier's variables.
+    """Read a table for prediction, and encode every row, in the table's order, with a classifier's variables.
 
-    Columns are matched by name and others ignored; the class column may be absent. What has no state
-    becomes `UNKNOWN` and is counted in the notes (see `milpbn.data.table.encode_columns`).
+    Columns are matched by name; other columns are ignored, and the class column may be absent. A value
+    without a state becomes `UNKNOWN` and is counted in the notes (see `milpbn.data.table.encode_columns`).
 
     Parameters
     ----------
     source, weights, data_dir, name
-        As for `read_table`; a weight of zero keeps its row.
+        As for `read_table`, but rows of weight zero are kept.
     variables : tuple of Variable
         Features first, the class variable last.
 
@@ -141,14 +149,14 @@ def read_samples(
     row_weight = np.ones(len(frame))
     if weights is not None:
         column = _take_column(frame, _column_name(weights, "weights"), "weights", loaded.where)
-        row_weight = row_weights(Column.of(column), loaded.where)
+        row_weight = row_weights(Column.of(column, loaded.where), loaded.where)
     needed = {v.name for v in variables}
-    columns = factorise(frame[[c for c in frame.columns if c in needed]])
+    columns = factorise(frame[[c for c in frame.columns if c in needed]], loaded.where)
     return encode_columns(columns, variables, row_weight, name or loaded.name)
 
 
 def _column_name(name: object, option: str) -> str:
-    """Return a column's name as tables have them, as text."""
+    """Return the name of a column as text; a number stands for itself."""
     if not isinstance(name, str | int | float | np.integer):
         raise InputError(f"The option {option!r} must be the name of a column, got a {type(name).__name__}.")
     return str(name)
@@ -168,8 +176,8 @@ def _target_last(frame: pd.DataFrame, target: str | None, where: str) -> pd.Data
         frame = frame.drop(columns=target).assign(**{target: labels})
     if frame.shape[1] < 2:
         raise InputError(
-            f"There is only the column {str(frame.columns[0])!r} in {where}; a table needs features and a "
-            "class, separated by commas, semicolons or tabs."
+            f"The only column of {where} is {str(frame.columns[0])!r}; a table needs features and a class, separated "
+            "by commas, semicolons or tabs."
         )
     return frame
 
@@ -190,7 +198,7 @@ def _names(option: Collection[str]) -> tuple[str, ...]:
 def _rows_to_keep(
     columns: Mapping[str, Column], target: str, weights: NDArray[np.float64], policy: Missing, where: str
 ) -> tuple[NDArray[np.bool_], list[str]]:
-    """Return which rows stay, shape (M,), and sentences on those that do not."""
+    """Return which rows are kept, shape (M,), and a sentence on every reason why rows are dropped."""
     missing = columns[target].missing
     if policy != "state":
         missing = np.logical_or.reduce([c.missing for c in columns.values()])
@@ -212,8 +220,16 @@ def _rows_to_keep(
     keep = ~missing & ~weightless
     if not keep.any():
         raise InputError(f"All rows of {where} without missing values have the weight zero.")
-    lost = "a missing class" if policy == "state" else "missing values"
-    reasons = {lost: missing, "a weight of zero": weightless & ~missing}
+    absent = "a missing class" if policy == "state" else "missing values"
+    if missing.any():
+        remedy = (
+            "" if policy == "state" else "; missing='state' gives missing values a state of their own instead"
+        )
+        warn(
+            f"{DROPPED} {absent}: {np.count_nonzero(missing)} of {len(missing)} of {where}{remedy}.",
+            DataWarning,
+        )
+    reasons = {absent: missing, "a weight of zero": weightless & ~missing}
     notes = [
         f"{DROPPED} {reason}: {np.count_nonzero(rows)} of {len(rows)}."
         for reason, rows in reasons.items()
@@ -225,5 +241,5 @@ def _rows_to_keep(
 def _weigh_classes(table: Table, spec: Mapping[Any, float] | str) -> Table:
     factors = class_factors(table.columns[table.target], spec, table.weights, table.train_indices)
     weights = table.weights * factors
-    require_sum(weights, f"The class weights' products with the rows' weights of {table.name!r}")
+    require_range(weights, f"The class weights' products with the rows' weights of {table.name!r}")
     return replace(table, weights=weights)

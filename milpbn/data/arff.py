@@ -5,36 +5,50 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import pandas as pd
 
 from milpbn.data.column import MISSING_MARKERS, number_of
 from milpbn.errors import InputError
+from milpbn.util.raw_files import most_unpacked
 
 _NUMERIC = {"numeric", "real", "integer"}
 _TEXT = {"string", "date"}
 
-# A quoted text with backslash escapes, or bare text up to the next separator.
+# A quoted text with backslash escapes, or bare text up to the next separator. The quantifiers are possessive (*+):
+# with backtracking, a line of many blanks would take quadratic time.
 _QUOTED = r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*\""""
-_CELL = re.compile(rf"\s*({_QUOTED}|[^,\t'\"]*?)\s*(?:,|\t|$)")
+_CELL = re.compile(rf"[^\S\t]*+({_QUOTED}|[^,\t'\"]*+)[^\S\t]*+(?:,|\t|$)")
 _ATTRIBUTE = re.compile(rf"@attribute\s+({_QUOTED}|\S+?)\s*(\s|(?={{))\s*(.+)", re.IGNORECASE)
-_SPARSE = re.compile(r"(\d+)\s+(.+)", re.DOTALL)
+_SPARSE = re.compile(r"([0-9]{1,18})\s+(.+)", re.DOTALL)
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r"}
 
 
 @dataclass(frozen=True)
 class _Attribute:
-    """A declared column; `values` are the allowed ones of a nominal attribute, else None."""
+    """A declared column; `values` are the allowed values of a nominal attribute, else None."""
 
     name: str
     values: tuple[str, ...] | None
     numeric: bool
 
+    @cached_property
+    def known(self) -> frozenset[str]:
+        """The allowed values of a nominal attribute."""
+        return frozenset(self.values or ())
+
     @property
     def default(self) -> str:
-        """What a sparse row means by leaving the attribute out: zero, or the first declared value."""
+        """The value of an attribute that a sparse row leaves out: zero, or the first declared value."""
         return self.values[0] if self.values else "0"
+
+    def allows(self, cell: str) -> bool:
+        """Whether the cell holds an allowed value or a marker of a missing one."""
+        if cell in MISSING_MARKERS or cell in self.known:
+            return True
+        return self.values is None and not (self.numeric and np.isnan(number_of(cell)))
 
 
 def parse_arff(text: str, where: str) -> pd.DataFrame:
@@ -45,28 +59,37 @@ def parse_arff(text: str, where: str) -> pd.DataFrame:
     text : str
         The file's text.
     where : str
-        The file, as messages call it.
+        Name of the file in error messages.
 
     Returns
     -------
     DataFrame
-        Text columns; nominal attributes as categoricals with the declared values in their order.
+        Text columns; nominal attributes are categoricals with the declared values in their order.
 
     Raises
     ------
     InputError
-        For a malformed line, an unknown or relational type, a value that is not declared or no number,
-        a row of another length and instance weights, each with its line.
+        If a line is malformed, a type is unknown or relational, a value is not declared or not a number, a
+        row has another length, or rows have instance weights. The message names the line.
     """
     lines = _content_lines(text)
     attributes = _parse_header(lines, where)
-    rows = [_parse_row(line, number, attributes, where) for number, line in lines]
+    defaults = [attribute.default for attribute in attributes]
+    most = most_unpacked(len(text)) // len(attributes)
+    rows: list[list[str]] = []
+    for number, line in lines:
+        if len(rows) == most:  # a short sparse row may stand for a very long dense one
+            raise InputError(
+                f"The ARFF file {where} holds more than {most} rows of {len(attributes)} attributes in {len(text)} "
+                "characters; to read it all the same, write it as CSV and name that file."
+            )
+        rows.append(_parse_row(line, number, attributes, defaults, where))
     columns = zip(*rows, strict=True) if rows else [()] * len(attributes)
     data: list[pd.Series] = []
     for attribute, column in zip(attributes, columns, strict=True):
         cells = np.array(column, dtype=object)
         if attribute.values is not None:
-            cells[[cell in MISSING_MARKERS and cell not in attribute.values for cell in column]] = None
+            cells[[cell in MISSING_MARKERS and cell not in attribute.known for cell in column]] = None
             data.append(pd.Series(pd.Categorical(cells, categories=list(attribute.values))))
         else:
             data.append(pd.Series(cells, dtype=object))
@@ -74,7 +97,7 @@ def parse_arff(text: str, where: str) -> pd.DataFrame:
 
 
 def _content_lines(text: str) -> Iterator[tuple[int, str]]:
-    """Yield (line number, stripped line), comments and blank lines left out."""
+    """Yield (line number, stripped line) without comments and blank lines."""
     for number, line in enumerate(re.split(r"\r\n|\r|\n", text), 1):
         stripped = line.strip()
         if stripped and not stripped.startswith("%"):
@@ -120,11 +143,12 @@ def _parse_attribute(line: str, number: int, where: str) -> _Attribute:
     return _Attribute(name, None, numeric=word in _NUMERIC)
 
 
-def _parse_row(line: str, number: int, attributes: list[_Attribute], where: str) -> list[str]:
+def _parse_row(
+    line: str, number: int, attributes: list[_Attribute], defaults: list[str], where: str
+) -> list[str]:
     if line.startswith("{"):
-        cells = _parse_sparse(line, number, attributes, where)
-    else:
-        cells = _split_cells(line, number, where)
+        return _parse_sparse(line, number, attributes, defaults, where)
+    cells = _split_cells(line, number, where)
     if cells[-1].startswith("{") and len(cells) == len(attributes) + 1:
         raise InputError(f"Line {number} of {where} has an instance weight; put the weights into a column.")
     if len(cells) != len(attributes):
@@ -132,30 +156,35 @@ def _parse_row(line: str, number: int, attributes: list[_Attribute], where: str)
             f"Line {number} of {where} has {len(cells)} values for {len(attributes)} attributes."
         )
     for attribute, cell in zip(attributes, cells, strict=True):
-        if attribute.values is not None:
-            valid = cell in attribute.values or cell in MISSING_MARKERS
-        else:
-            valid = not attribute.numeric or cell in MISSING_MARKERS or not np.isnan(number_of(cell))
-        if not valid:
-            expected = "a number" if attribute.numeric else "among its declared values"
-            raise InputError(
-                f"Line {number} of {where}: the value {cell!r} of {attribute.name!r} is not {expected}."
-            )
+        _check_cell(attribute, cell, number, where)
     return cells
 
 
-def _parse_sparse(line: str, number: int, attributes: list[_Attribute], where: str) -> list[str]:
-    """Parse ``{0 x, 3 'y z'}``: attribute positions from 0, and their values."""
+def _check_cell(attribute: _Attribute, cell: str, number: int, where: str) -> None:
+    """Raise InputError if the attribute does not allow the cell."""
+    if not attribute.allows(cell):
+        expected = "a number" if attribute.numeric else "among its declared values"
+        raise InputError(
+            f"Line {number} of {where}: the value {cell!r} of {attribute.name!r} is not {expected}."
+        )
+
+
+def _parse_sparse(
+    line: str, number: int, attributes: list[_Attribute], defaults: list[str], where: str
+) -> list[str]:
+    """Parse ``{0 x, 3 'y z'}``: positions of attributes, counted from 0, and their values."""
     if not line.endswith("}"):
         raise InputError(f"Line {number} of {where} lacks the closing brace of a sparse row.")
-    cells = [attribute.default for attribute in attributes]
+    cells = list(defaults)
     for pair in _split_pairs(line[1:-1]):
         match = _SPARSE.fullmatch(pair)
         if match is None or int(match[1]) >= len(attributes):
             raise InputError(
-                f"Line {number} of {where} holds {pair!r}, which is no attribute position and value."
+                f"Line {number} of {where} holds {pair!r}, which is not an attribute position with a value."
             )
-        cells[int(match[1])] = _unquote(match[2])
+        position, cell = int(match[1]), _unquote(match[2])
+        _check_cell(attributes[position], cell, number, where)
+        cells[position] = cell
     return cells
 
 
@@ -167,14 +196,14 @@ def _split_pairs(text: str) -> list[str]:
 def _split_cells(line: str, number: int, where: str) -> list[str]:
     """Split a line at commas and tabs outside quotes."""
     if "'" not in line and '"' not in line:
-        return [cell.strip() for cell in (re.split(r"\s*[,\t]", line) if "\t" in line else line.split(","))]
+        return [cell.strip() for cell in line.replace("\t", ",").split(",")]
     cells: list[str] = []
     position, open_end = 0, True
     while open_end:
         match = _CELL.match(line, position)
         if match is None:
             raise InputError(f"Line {number} of {where} has a quote that does not enclose a whole value.")
-        cells.append(_unquote(match[1]))
+        cells.append(_unquote(match[1].strip()))
         position = match.end()
         open_end = line[position - 1 : position] in {",", "\t"} and position > match.end(1)
     return cells

@@ -1,8 +1,8 @@
-"""The catalog: a folder of known data sets, ``<name>.csv.gz`` each, described in its ``catalog.json``.
+"""The catalog: a folder of known data sets ``<name>.csv.gz``, which its ``catalog.json`` describes.
 
-An entry gives ``continuous`` (column names; all others are nominal), ``missing`` ("drop row", or "value"
-for a state of its own), ``train_rows`` (the first rows train; null if there is no split) and ``sha256``
-(of the file as it is stored). The class is the last column.
+An entry has the keys ``continuous`` (names of the continuous columns; all others are nominal), ``missing``
+("drop row", or "value" for a state of its own), ``train_rows`` (number of training rows, which come first;
+null without a split) and ``sha256`` (of the compressed file). The class is the last column.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from milpbn.errors import InputError
+from milpbn.util.raw_files import read_bytes
 
 #: Environment variable that names the catalog's folder.
 DATA_DIR_VARIABLE = "MILPBN_DATA"
@@ -31,13 +32,13 @@ class CatalogEntry:
     name : str
         Catalog name.
     path : Path
-        The table's file, checked against its hash.
+        The table's file, whose hash has been checked.
     continuous : tuple of str
         Columns to discretise; all others are nominal.
     missing : str
         Missing value policy, as in `Table`.
     train_rows : int or None
-        How many rows at the start of the file train.
+        Number of training rows at the start of the file; None without a split.
     """
 
     name: str
@@ -48,7 +49,7 @@ class CatalogEntry:
 
 
 def find_data_dir(data_dir: str | os.PathLike[str] | None = None) -> Path | None:
-    """Return the catalog's folder: the argument, else the variable `DATA_DIR_VARIABLE`, else None."""
+    """Return the catalog's folder: the argument, else the environment variable `DATA_DIR_VARIABLE`, else None."""
     chosen = data_dir or os.environ.get(DATA_DIR_VARIABLE)
     return Path(chosen) if chosen else None
 
@@ -59,18 +60,18 @@ def catalog_names(data_dir: Path) -> list[str]:
     Raises
     ------
     InputError
-        If the folder holds no readable ``catalog.json``.
+        If the folder has no readable ``catalog.json``.
     """
     return sorted(_read_catalog(data_dir))
 
 
 def find_entry(name: str, data_dir: Path) -> CatalogEntry | None:
-    """Return a name's catalog entry, its file checked, or None if the catalog does not know the name.
+    """Return the catalog entry of a name and check its file; return None if the catalog lacks the name.
 
     Raises
     ------
     InputError
-        If the catalog cannot be read or is malformed, or the file is absent or has another hash.
+        If the catalog cannot be read or is malformed, or if the file is absent or has another hash.
     """
     entry = _read_catalog(data_dir).get(name)
     if entry is None:
@@ -78,14 +79,17 @@ def find_entry(name: str, data_dir: Path) -> CatalogEntry | None:
     path = data_dir / f"{name}.csv.gz"
     result = _parse_entry(name, path, entry, data_dir)
     try:
-        digest = hashlib.sha256(path.read_bytes()).hexdigest()
-    except OSError as error:
+        digest = hashlib.sha256(read_bytes(path)).hexdigest()
+    except InputError:
+        raise
+    except (OSError, ValueError) as error:  # ValueError: the name holds a null character
         raise InputError(
-            f"The catalog knows {name!r}, but its file {str(path)!r} cannot be read: {error.strerror}."
+            f"The catalog knows {name!r}, but its file {str(path)!r} cannot be read: "
+            f"{getattr(error, 'strerror', None) or error}."
         ) from None
     if digest != entry.get("sha256", digest):
         raise InputError(
-            f"The file {str(path)!r} is not the one the catalog describes (its SHA-256 differs); restore "
+            f"The file {str(path)!r} is not the one that the catalog describes (its SHA-256 differs); restore "
             "it, or read a copy of it by its path."
         )
     return result
@@ -94,12 +98,16 @@ def find_entry(name: str, data_dir: Path) -> CatalogEntry | None:
 def _read_catalog(data_dir: Path) -> dict[str, Any]:
     path = data_dir / "catalog.json"
     try:
-        catalog = json.loads(path.read_text(encoding="utf-8"))
+        catalog = json.loads(read_bytes(path).decode("utf-8"))
+    except InputError:
+        raise
     except OSError as error:
         raise InputError(
             f"The catalog {str(path)!r} cannot be read ({error.strerror}); check --data-dir and the "
             f"environment variable {DATA_DIR_VARIABLE}."
         ) from None
+    except RecursionError:
+        raise InputError(f"The catalog {str(path)!r} is too deeply nested; correct it.") from None
     except ValueError as error:
         raise InputError(f"The catalog {str(path)!r} is no valid JSON: {error}.") from None
     if not isinstance(catalog, dict):
@@ -119,7 +127,7 @@ def _parse_entry(name: str, path: Path, entry: Any, data_dir: Path) -> CatalogEn
     if not isinstance(continuous, list) or not all(isinstance(c, str) for c in continuous):
         raise refuse("continuous", "a list of column names")
     missing = entry.get("missing", "drop row")
-    if missing not in _MISSING:
+    if not isinstance(missing, str) or missing not in _MISSING:
         raise refuse("missing", " or ".join(repr(m) for m in _MISSING))
     train_rows = entry.get("train_rows")
     if train_rows is not None and (type(train_rows) is not int or train_rows < 1):

@@ -1,6 +1,6 @@
-"""One raw column, factorised: its distinct values once, and which of them each row holds.
+"""A factorised raw column: its distinct values, and the index of each row's value.
 
-Text is parsed, compared and checked on the distinct values only, which is what makes reading fast.
+Text is parsed, compared and checked only once per distinct value, which makes reading fast.
 """
 
 from __future__ import annotations
@@ -17,20 +17,20 @@ from numpy.typing import NDArray
 
 from milpbn.errors import InputError
 
-#: Text cells that mean "no value", after stripping white space; real nulls (None, NaN, NA) do too.
+#: Text cells that mean a missing value, without white space around them; nulls (None, NaN, NA) do, too.
 MISSING_MARKERS = frozenset({"", "?", "NA", "NaN", "nan"})
 
-#: Largest magnitude up to which every integer is a float64, so that equal numbers are equal labels.
+#: Magnitude up to which float64 holds every integer, so that different integers have different labels.
 MAX_EXACT = 2.0**53 - 1
 
-# float() alone would also take "1_000", "nan" and digits of other scripts.
+# float() would also accept "1_000", "nan" and digits of other scripts.
 _NUMBER = re.compile(
-    r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?|[+-]?inf(?:inity)?", re.IGNORECASE
+    r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?|[+-]?inf(?:inity)?", re.IGNORECASE
 )
 
 
 def number_of(value: object) -> float:
-    """Return the number that a raw value or its text stands for, NaN if it is none (booleans are none)."""
+    """Return the number that a raw value or text stands for, or NaN if it is not a number; booleans are not."""
     if isinstance(value, str):
         text = value.strip()
         return float(text) if _NUMBER.fullmatch(text) else np.nan
@@ -43,12 +43,12 @@ def number_of(value: object) -> float:
 
 
 def number_label(number: float) -> str:
-    """Return the one label of a number: ``1`` for 1.0, else the shortest text that reads back the same."""
+    """Return the unique label of a number: ``1`` for 1.0, else the shortest text that is read as the same number."""
     return str(int(number)) if abs(number) <= MAX_EXACT and number == int(number) else repr(float(number))
 
 
 def label_of(value: object) -> str:
-    """Return the label of a raw value: text stripped of white space, numbers as `number_label`."""
+    """Return the label of a raw value: text without white space around it, and `number_label` of a number."""
     if isinstance(value, str):
         return value.strip()
     if isinstance(value, bytes):
@@ -69,13 +69,13 @@ class Column:
     name : str
         Column name.
     codes : int64 array, shape (M,)
-        Index of each row's value in `values`, -1 where it is missing.
+        Index of each row's value in `values`; -1 if the value is missing.
     values : array, shape (K,)
-        Distinct present values in order of appearance: a numeric array, or objects.
+        Distinct values in order of appearance, without missing ones; a numeric array or an array of objects.
     declared : tuple of str or None
-        Labels of the values that the file (ARFF nominal) or type (pandas categorical) allows.
+        Labels of the values that the file (ARFF nominal) or the type (pandas categorical) allows.
     rows : int64 array, shape (M,)
-        Row numbers in the source, from 0, for messages.
+        Row numbers in the source, counted from 0, for error messages.
     """
 
     name: str
@@ -85,8 +85,15 @@ class Column:
     rows: NDArray[np.int64]
 
     @classmethod
-    def of(cls, series: pd.Series) -> Column:
+    def of(cls, series: pd.Series, where: str = "the table") -> Column:
         """Factorise a series whose integer index holds the row numbers in the source.
+
+        Parameters
+        ----------
+        series : Series
+            Raw cells.
+        where : str
+            Name of the table in error messages.
 
         Raises
         ------
@@ -98,7 +105,7 @@ class Column:
             codes, uniques = pd.factorize(series)
         except TypeError:
             raise InputError(
-                f"Column {name!r} holds containers such as lists, but each cell must be one value."
+                f"Column {name!r} of {where} holds containers such as lists, but each cell must be one value."
             ) from None
         values = np.asarray(uniques)
         if values.dtype.kind not in "iuf":
@@ -107,9 +114,8 @@ class Column:
             present = np.array(
                 [not (isinstance(v, str) and v.strip() in MISSING_MARKERS) for v in values], bool
             )
-            renumbered = np.append(
-                np.where(present, np.cumsum(present) - 1, -1), -1
-            )  # the last one is for -1
+            # The last number is that of code -1.
+            renumbered = np.append(np.where(present, np.cumsum(present) - 1, -1), -1)
             codes, values = renumbered[codes], values[present]
         declared = None
         if isinstance(series.dtype, pd.CategoricalDtype):
@@ -119,23 +125,23 @@ class Column:
 
     @cached_property
     def numbers(self) -> NDArray[np.float64]:
-        """Distinct values as numbers, NaN for those that are none, shape (K,)."""
+        """Distinct values as numbers, shape (K,); NaN for values that are not numbers."""
         if self.values.dtype.kind in "iuf":
             return self.values.astype(np.float64)
         return np.array([number_of(v) for v in self.values], dtype=np.float64)
 
     @cached_property
     def labels(self) -> tuple[str, ...]:
-        """Labels of the distinct values, length K; two values may share one (1 and "1")."""
+        """Labels of the K distinct values; two values may share a label (1 and "1")."""
         return tuple(label_of(v) for v in self.values)
 
     @cached_property
     def is_numeric(self) -> bool:
-        """Whether there are values and all of them are numbers (infinities included)."""
+        """Whether the column has values and all of them are numbers; infinities count as numbers."""
         return self.numbers.size > 0 and not bool(np.isnan(self.numbers).any())
 
     def find_same_numbers(self) -> tuple[str, str] | None:
-        """Return the first two labels that are different texts and the same number, if there are any."""
+        """Return the first two labels that differ as text and are the same number; None if there are none."""
         first: dict[float, str] = {}
         for number, label in zip(self.numbers.tolist(), self.labels, strict=True):
             if first.setdefault(number, label) != label:
@@ -144,7 +150,7 @@ class Column:
 
     @property
     def missing(self) -> NDArray[np.bool_]:
-        """Which rows have no value, shape (M,)."""
+        """Whether each row's value is missing, shape (M,)."""
         return self.codes < 0
 
     def take(self, positions: NDArray[np.int64]) -> Column:
@@ -152,25 +158,32 @@ class Column:
         return replace(self, codes=self.codes[positions], rows=self.rows[positions])
 
     def describe_first(self, chosen: NDArray[np.bool_]) -> str | None:
-        """Return ``'text' in row 7``, the first row that holds one of the chosen distinct values, or None.
+        """Return text like ``'text' in row 7`` for the first row that holds one of the chosen values, or None.
 
-        Rows are counted from 1, a header line not counted.
+        `chosen` has shape (K,). Rows are counted from 1, without a header line.
         """
-        positions = np.flatnonzero(np.append(chosen, False)[self.codes])  # code -1, missing, is not chosen
+        positions = np.flatnonzero(
+            np.append(chosen, False)[self.codes]
+        )  # False is for code -1, a missing value
         if positions.size == 0:
             return None
         first = positions[0]
         return f"{label_of(self.values[self.codes[first]])!r} in row {self.rows[first] + 1}"
 
     def check_numeric(self, where: str, remedy: str) -> None:
-        """Raise an InputError that names the first row whose value is no finite number.
+        """Check that all values are finite numbers.
 
         Parameters
         ----------
         where : str
-            The table, as messages call it.
+            Name of the table in error messages.
         remedy : str
-            End of the sentence: what to do.
+            Advice that ends the message.
+
+        Raises
+        ------
+        InputError
+            If a value is not a finite number; the message names the first such row.
         """
         value = self.describe_first(~np.isfinite(self.numbers))
         if value is not None:

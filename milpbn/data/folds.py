@@ -1,4 +1,4 @@
-"""Splits of samples into folds, and into training and validation rows, stratified by class."""
+"""Stratified splits of samples into folds, and into training and validation rows."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Split = tuple[NDArray[np.int64], NDArray[np.int64]]
 def stratified_folds(classes: ArrayLike, n_folds: int, random_state: int | None = None) -> list[Split]:
     """Return the (training, test) rows of a shuffled stratified k-fold cross-validation.
 
-    Classes with fewer members than folds are spread over some of the folds; if all classes are that
+    A class with fewer members than folds occurs in some of the test folds only. If all classes are that
     small, the folds are not stratified.
 
     Parameters
@@ -30,7 +30,7 @@ def stratified_folds(classes: ArrayLike, n_folds: int, random_state: int | None 
     Returns
     -------
     list of (int64 array, int64 array)
-        Ascending row positions; every row is in exactly one test part.
+        Ascending row positions; every row is in exactly one test fold.
 
     Raises
     ------
@@ -47,12 +47,14 @@ def stratified_folds(classes: ArrayLike, n_folds: int, random_state: int | None 
     stratify = np.unique(y, return_counts=True)[1].max() >= n_folds
     splitter = (StratifiedKFold if stratify else KFold)(n_folds, shuffle=True, random_state=random_state)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # small classes: see above
+        warnings.simplefilter("ignore", UserWarning)  # about classes with fewer members than folds
         return [_sorted(split) for split in splitter.split(np.zeros((len(y), 1)), y)]
 
 
 def validation_split(classes: ArrayLike, fraction: float, random_state: int | None = None) -> Split:
-    """Return (training, validation) rows, stratified unless a class has one member or a part too few rows.
+    """Return (training, validation) rows, stratified if possible.
+
+    They are not stratified if a class has only one member, or if one of the two has fewer rows than there are classes.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Which columns are nominal and which continuous."""
+"""The kinds of columns: nominal or continuous."""
 
 from __future__ import annotations
 
@@ -15,16 +15,17 @@ KINDS: tuple[Kind, ...] = get_args(Kind)
 
 #: Columns of integers with at most this many distinct values are nominal.
 MAX_NOMINAL_INTEGERS = 10
-#: Rows from which on it is said of a nominal column that no two have the same value, and of a target nearly so.
+#: Nominal columns of more rows than this, all of different values, get a note. A target may have this many distinct
+#: values in any case.
 MANY = 20
 
 
 def detect_kind(column: Column) -> Kind:
     """Return the kind that the values suggest.
 
-    Columns that hold anything but numbers are nominal, and so are declared ones (ARFF nominal, pandas
-    categorical) and columns of integers (by value: 1.0 is one) with at most `MAX_NOMINAL_INTEGERS`
-    distinct values; all others are continuous.
+    A column is nominal if a value is not a number, if its values are declared (ARFF nominal, pandas
+    categorical), or if it holds integers (1.0 is one) with at most `MAX_NOMINAL_INTEGERS` distinct values.
+    All other columns are continuous.
     """
     if column.declared is not None or not column.is_numeric:
         return "nominal"
@@ -51,17 +52,17 @@ def decide_kinds(
     target : str
         The class column, always nominal.
     where : str
-        The table, as messages call it.
+        Name of the table in error messages.
     continuous, nominal : collections of str
-        What the user declared.
+        Columns that the user declared.
     known : mapping from name to kind, optional
-        What the catalog says.
+        Kinds that the catalog gives.
 
     Raises
     ------
     InputError
-        For a declared name that is no column or is declared as both kinds, for a class column that was
-        declared or looks continuous, and for values in continuous columns that are no finite numbers.
+        If a declared column does not exist or is declared as both kinds, if the class column is declared
+        continuous or looks continuous, or if a value of a continuous column is not a finite number.
     """
     for option, names in (("continuous", continuous), ("nominal", nominal)):
         for name in names:
@@ -89,10 +90,10 @@ def decide_kinds(
 def describe_kinds(
     columns: Mapping[str, Column], features: Sequence[str], kinds: Mapping[str, Kind]
 ) -> list[str]:
-    """Return sentences on the choice: continuous features, numeric nominal ones, and almost numeric ones.
+    """Return sentences about the kinds of columns, for the user.
 
-    What reads as one number is one state of a nominal column; of codes that differ in their zeros (01, 1) it is said,
-    as it is of columns that look like identifiers.
+    They list the continuous features and the numeric nominal ones. They point out nominal columns with mostly numeric
+    values, columns that look like identifiers, and different labels that are one number (01 and 1), and so one state.
     """
     groups = {
         "Continuous, to be discretised": [f for f in features if kinds[f] == "continuous"],
@@ -101,8 +102,8 @@ def describe_kinds(
     notes = []
     for what, names in groups.items():
         if names:
-            everything = len(names) == len(features) > 1
-            notes.append(f"{what}: {f'all {len(names)} features' if everything else ', '.join(names)}.")
+            all_of_them = len(names) == len(features) > 1
+            notes.append(f"{what}: {f'all {len(names)} features' if all_of_them else ', '.join(names)}.")
     for name in features:
         texts = np.isnan(columns[name].numbers)
         if (
@@ -115,14 +116,14 @@ def describe_kinds(
         present = np.count_nonzero(~columns[name].missing)
         if kinds[name] == "nominal" and len(set(columns[name].labels)) == present > MANY:
             notes.append(
-                f"Column {name!r} has another value in each of its {present} rows, which says nothing of other rows; "
-                "an identifier is better left out of the table."
+                f"Column {name!r} has a different value in each of its {present} rows, which cannot help to classify "
+                "other rows; if it is an identifier, leave it out of the table."
             )
     for name, column in columns.items():
         if kinds[name] == "nominal" and column.is_numeric and (same := column.find_same_numbers()):
             notes.append(
-                f"Column {name!r} has {' and '.join(same)}, which are one number and one state; a letter in front "
-                "would keep them apart."
+                f"Column {name!r} has {' and '.join(same)}, which are the same number and therefore one state; put a "
+                "letter in front to keep them apart."
             )
     return notes
 
@@ -132,7 +133,11 @@ def _all_integers(column: Column) -> bool:
 
 
 def _check_class(column: Column, where: str) -> None:
-    """Refuse a class column that is a measured quantity, many fractions, or whose values are nearly all distinct."""
+    """Raise InputError if a class column looks continuous or like an identifier.
+
+    It may have `MAX_NOMINAL_INTEGERS` distinct numbers if some are fractions. Integers or labels may have `MANY`
+    distinct values, or half as many as there are rows if that is more.
+    """
     if column.declared is not None:
         return
     present = int(np.count_nonzero(column.codes >= 0))

@@ -1,4 +1,4 @@
-"""Discretisation by the minimum description length principle of Fayyad & Irani.
+"""Discretisation by the minimum description length (MDL) principle of Fayyad and Irani.
 
 Usama M. Fayyad and Keki B. Irani. Multi-interval discretization of continuous-valued attributes for
 classification learning. IJCAI 1993, pages 1022-1027.
@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from milpbn.compiled import kernel
+from milpbn.util.compiled import kernel
 
 
 def mdlp_cuts(
@@ -17,16 +17,16 @@ def mdlp_cuts(
 ) -> NDArray[np.float64]:
     r"""Return the cut points that the MDL criterion accepts for one continuous feature.
 
-    A set S of N samples with k classes is cut in two, S1 and S2, where the weighted class entropy
-    :math:`(|S_1| Ent(S_1) + |S_2| Ent(S_2)) / N` is smallest (of equal ones, the lowest cut), and both
-    parts are cut again, as long as
+    A set S of N samples with k classes is cut into S1 and S2 where the weighted class entropy
+    :math:`(|S_1| Ent(S_1) + |S_2| Ent(S_2)) / N` is smallest; among equal cuts, the lowest wins. Both parts
+    are cut again, as long as
 
     .. math::
         Gain > \frac{\log_2(N - 1)}{N} + \frac{\Delta}{N},\qquad
         \Delta = \log_2(3^k - 2) - [k\,Ent(S) - k_1 Ent(S_1) - k_2 Ent(S_2)].
 
-    Only boundary points are tried, between neighbouring distinct values that do not both belong to one
-    and the same class: the best cut is always among them (Theorem 1 of the paper).
+    Only boundary points are tried: points between neighbouring distinct values whose samples do not all
+    belong to one class. The best cut is always one of them (Theorem 1 of the paper).
 
     Parameters
     ----------
@@ -42,8 +42,8 @@ def mdlp_cuts(
     Returns
     -------
     float64 array
-        Ascending cuts: midpoints of neighbouring distinct values a < b, with a <= cut < b also where
-        float64 has no number strictly between them. Empty if no cut is accepted.
+        Ascending cuts: midpoints of neighbouring distinct values a < b. a <= cut < b holds even if float64
+        has no number between a and b. Empty if no cut is accepted.
     """
     values = np.asarray(values, dtype=np.float64)
     classes = np.asarray(classes, dtype=np.int64)
@@ -59,7 +59,7 @@ def mdlp_cuts(
 
 
 def _midpoints(low: NDArray[np.float64], high: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return numbers m with low <= m < high, halfway; halved first, so that nothing overflows."""
+    """Return midpoints m with low <= m < high; both are halved before they are added, to avoid overflow."""
     middle = 0.5 * low + 0.5 * high
     return np.where((low <= middle) & (middle < high), middle, low)
 
@@ -85,7 +85,7 @@ def _is_boundary(counts, i):  # type: ignore[no-untyped-def]
 
 @kernel
 def _best_cut(counts, lo, hi):  # type: ignore[no-untyped-def]
-    """Return the block below the best cut of blocks lo .. hi - 1, -1 if there is no boundary point."""
+    """Return the block below the best cut of blocks lo .. hi - 1, or -1 if there is no boundary point."""
     right = counts[lo:hi].sum(axis=0)
     left = np.zeros_like(right)
     total = right.sum()
@@ -98,7 +98,7 @@ def _best_cut(counts, lo, hi):  # type: ignore[no-untyped-def]
         if _is_boundary(counts, i):
             right_total = total - left_total
             cost = left_total * _entropy(left, left_total) + right_total * _entropy(right, right_total)
-            # The margin keeps rounding from deciding between equal cuts: the lowest one wins.
+            # The margin makes the lowest of equal cuts win, whatever their rounding errors.
             if cost < best_sum - 1e-11 * total:
                 best, best_sum = i, cost
     return best
@@ -106,15 +106,15 @@ def _best_cut(counts, lo, hi):  # type: ignore[no-untyped-def]
 
 @kernel
 def _is_accepted(counts, lo, middle, hi):  # type: ignore[no-untyped-def]
-    """Return whether the MDL criterion accepts the cut of blocks lo .. hi - 1 above block middle - 1."""
+    """Return whether the MDL criterion accepts the cut of blocks lo .. hi - 1 into lo .. middle - 1 and the rest."""
     left, right = counts[lo:middle].sum(axis=0), counts[middle:hi].sum(axis=0)
     n1, n2 = left.sum(), right.sum()
     n = n1 + n2
-    if n <= 1.0:  # fractional weights only: log2(N - 1) needs more than one sample
+    if n <= 1.0:  # possible with fractional weights; log2(N - 1) needs N > 1
         return False
-    whole = left + right
-    k, k1, k2 = (whole > 0.0).sum(), (left > 0.0).sum(), (right > 0.0).sum()
-    ent, ent1, ent2 = _entropy(whole, n), _entropy(left, n1), _entropy(right, n2)
+    both = left + right
+    k, k1, k2 = (both > 0.0).sum(), (left > 0.0).sum(), (right > 0.0).sum()
+    ent, ent1, ent2 = _entropy(both, n), _entropy(left, n1), _entropy(right, n2)
     gain = ent - n1 / n * ent1 - n2 / n * ent2
     log_types = k * np.log2(3.0) + np.log2(1.0 - 2.0 * 3.0 ** (-k))  # log2(3^k - 2) without overflow
     delta = log_types - (k * ent - k1 * ent1 - k2 * ent2)
@@ -123,7 +123,7 @@ def _is_accepted(counts, lo, middle, hi):  # type: ignore[no-untyped-def]
 
 @kernel
 def _accepted_cuts(counts):  # type: ignore[no-untyped-def]
-    """Return the blocks directly below the accepted cuts, in no order.
+    """Return the blocks directly below the accepted cuts, unsorted.
 
     ``counts`` holds the class counts of each distinct value in ascending order, shape (K, C).
     """

@@ -1,18 +1,16 @@
-"""Reading files: CSV, TSV, ARFF and Parquet, each also gzip-compressed, into raw data frames.
+"""Reading files into raw data frames: CSV, TSV, ARFF and Parquet, each also compressed with gzip.
 
-Nothing is interpreted here: cells of text files stay text, so that no reader's guess at types, dates or
-missing values stands between the file and the decisions of `milpbn.data.kinds`.
+Cells of text files stay text here, so that no library guesses types, dates or missing values before
+`milpbn.data.kinds` decides on them.
 """
 
 from __future__ import annotations
 
 import csv
-import gzip
 import io
 import os
 import re
-import zlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -20,73 +18,69 @@ import pandas as pd
 
 from milpbn.data.arff import parse_arff
 from milpbn.errors import InputError
-
-#: File name endings that can be read, each also with ".gz" behind it.
-EXTENSIONS = (".csv", ".tsv", ".arff", ".parquet")
+from milpbn.util.memory import format_bytes
+from milpbn.util.raw_files import most_unpacked, read_bytes, shown_name, unpack_gzip
 
 
 def read_frame(path: str | os.PathLike[str]) -> pd.DataFrame:
     """Read a table's file.
 
-    The format follows from the name's ending (`EXTENSIONS`, each also with ``.gz``). Text is UTF-8, with
-    or without a byte order mark, with any line ends. The first line of CSV and TSV holds the column
-    names; ``.csv`` files may separate by commas, semicolons or tabs, whichever the first line holds most
-    of; blank lines are skipped.
+    The ending of the name determines the format (`READERS`, each also with ``.gz``). Text is UTF-8, with
+    or without a byte order mark, with any line ends. The first line of CSV and TSV files holds the column
+    names. The separator of ``.csv`` files is the comma, the semicolon or the tab, whichever is most frequent
+    in the first line. Blank lines are skipped.
 
     Parameters
     ----------
     path : path-like
-        The file.
+        Path of the file.
 
     Returns
     -------
     DataFrame
-        Raw cells with the index 0 .. M - 1: text for CSV and TSV; text and, for nominal attributes,
-        categoricals with the declared values for ARFF; the stored types for Parquet.
+        Raw cells with the index 0 .. M - 1. Columns of CSV and TSV files are text. Nominal attributes of ARFF
+        files are categoricals with the declared values, and others are text. Parquet keeps its types.
 
     Raises
     ------
     InputError
-        If the file does not exist, is a folder, cannot be read, decompressed, decoded or parsed, has an
-        unknown ending, a row of another length, no rows, or empty or duplicate column names.
+        If the file does not exist, is a folder, or cannot be read, decompressed, decoded or parsed; or if it
+        has an unknown ending, rows of different lengths, no rows, or empty or duplicate column names.
     """
     path = Path(path)
     extension = path_extension(path)
     if extension is None:
-        known = ", ".join(EXTENSIONS)
+        known = ", ".join(READERS)
         raise InputError(
             f"The ending of {str(path)!r} is unknown; rename the file to one of {known}, each also with .gz."
         )
     data = _read_bytes(path)
     where = repr(str(path))
-    if extension == ".parquet":
-        frame = _parse_parquet(data, where)
-    elif extension == ".arff":
-        frame = parse_arff(_decode(data, where), where)
-    else:
-        frame = _parse_delimited(_decode(data, where), "\t" if extension == ".tsv" else None, where)
-    return check_frame(frame, where)
+    return check_frame(READERS[extension](data, where), where)
 
 
 def path_extension(path: Path) -> str | None:
-    """Return which of `EXTENSIONS` a file name has, ``.gz`` set aside, or None."""
+    """Return the one of `READERS` that a file name has, without ``.gz``; None for another ending."""
     name = path.name.lower().removesuffix(".gz")
-    return next((e for e in EXTENSIONS if name.endswith(e)), None)
+    return next((e for e in READERS if name.endswith(e)), None)
 
 
 def path_stem(path: Path) -> str:
-    """Return the file name without its format's ending: ``letter`` for ``letter.csv.gz``."""
+    """Return the file name without its format's ending: ``letter`` for ``letter.csv.gz``.
+
+    Bytes of the name that are not UTF-8 become U+FFFD, so that every file and terminal can hold the name.
+    """
     name = path.name[:-3] if path.name.lower().endswith(".gz") else path.name
-    return Path(name).stem
+    return shown_name(Path(name).stem)
 
 
 def check_frame(frame: pd.DataFrame, where: str) -> pd.DataFrame:
-    """Return the frame with text column names and the index 0 .. M - 1, or refuse it.
+    """Return the frame with column names as text and the index 0 .. M - 1.
 
     Raises
     ------
     InputError
-        For empty or duplicate column names and for a table without rows.
+        If a column name is empty or occurs twice, or if there are no rows.
     """
     names = ["" if c is None or c is pd.NA or c != c else str(c).strip() for c in frame.columns]
     seen: set[str] = set()
@@ -108,18 +102,16 @@ def _read_bytes(path: Path) -> bytes:
     if path.is_dir():
         raise InputError(f"{str(path)!r} is a folder, not a file; name the table's file in it.")
     try:
-        data = path.read_bytes()
-        if path.name.lower().endswith(".gz"):
-            data = gzip.decompress(data)
+        data = read_bytes(path)
     except FileNotFoundError:
         raise InputError(f"There is no file {str(path)!r}; check the name.") from None
-    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
-        raise InputError(
-            f"The file {str(path)!r} is no intact gzip file ({error}); compress the table anew."
-        ) from None
+    except InputError:
+        raise
     except (OSError, ValueError) as error:  # ValueError: the name holds a null character
         reason = getattr(error, "strerror", None) or error
         raise InputError(f"The file {str(path)!r} cannot be read: {reason}.") from None
+    if data and path.name.lower().endswith(".gz"):
+        data = unpack_gzip(data, repr(str(path)))
     if not data:
         raise InputError(f"The file {str(path)!r} is empty; a table needs column names and at least one row.")
     return data
@@ -135,12 +127,12 @@ def _decode(data: bytes, where: str) -> str:
             "the encoding UTF-8."
         ) from None
     if "\0" in text:
-        raise InputError(f"The file {where} holds null characters; it is no text file in the encoding UTF-8.")
+        raise InputError(f"The file {where} holds null characters; it is not a UTF-8 text file.")
     return text
 
 
 def _parse_delimited(text: str, delimiter: str | None, where: str) -> pd.DataFrame:
-    """Parse delimited text whose first line holds the names; without a delimiter, find it there."""
+    """Parse delimited text whose first line holds the column names; None finds the delimiter in that line."""
     reader = csv.reader(
         io.StringIO(text, newline=""), delimiter=delimiter or _find_delimiter(text), strict=True
     )
@@ -166,7 +158,7 @@ def _parse_delimited(text: str, delimiter: str | None, where: str) -> pd.DataFra
 
 
 def frame_of(names: Sequence[str], columns: Sequence[np.ndarray | pd.Categorical]) -> pd.DataFrame:
-    """Return a frame of columns as they are, names possibly not unique yet, types not inferred."""
+    """Return a frame of the given columns without inferring types; names need not be unique yet."""
     series = [
         pd.Series(column, dtype=None if isinstance(column, pd.Categorical) else object) for column in columns
     ]
@@ -174,7 +166,7 @@ def frame_of(names: Sequence[str], columns: Sequence[np.ndarray | pd.Categorical
 
 
 def _find_delimiter(text: str) -> str:
-    """Return which of comma, semicolon and tab the first line holds most of outside quotes."""
+    """Return the comma, semicolon or tab, whichever is most frequent outside quotes in the first line."""
     line = re.search(r"[^\r\n]+", text)
     bare = "".join(line[0].split('"')[::2]) if line else ""
     return max(",;\t", key=bare.count)
@@ -189,6 +181,26 @@ def _parse_parquet(data: bytes, where: str) -> pd.DataFrame:
             f"Reading {where} needs the package pyarrow; install it with: pip install 'milpbn[parquet]'."
         ) from None
     try:
-        return pyarrow.parquet.read_table(pyarrow.BufferReader(data)).to_pandas(ignore_metadata=True)
+        file = pyarrow.parquet.ParquetFile(pyarrow.BufferReader(data))
+        rows, columns = file.metadata.num_rows, file.metadata.num_columns
+        if rows * columns > most_unpacked(len(data)):  # a repeated value takes almost no room in the file
+            raise InputError(
+                f"The file {where} of {format_bytes(len(data))} declares {rows} rows of {columns} columns; to read it "
+                "all the same, write it as CSV and name that file."
+            )
+        table = file.read()
+        table.validate(full=True)  # finds text that is not UTF-8
+        return table.to_pandas(ignore_metadata=True)
+    except InputError:
+        raise
     except (pyarrow.ArrowException, OSError, ValueError) as error:
         raise InputError(f"The file {where} cannot be read as Parquet: {str(error).rstrip('.')}.") from None
+
+
+#: What makes a frame of a file's bytes, given what to call the file in errors, by the ending of the file's name.
+READERS: dict[str, Callable[[bytes, str], pd.DataFrame]] = {
+    ".csv": lambda data, where: _parse_delimited(_decode(data, where), None, where),
+    ".tsv": lambda data, where: _parse_delimited(_decode(data, where), "\t", where),
+    ".arff": lambda data, where: parse_arff(_decode(data, where), where),
+    ".parquet": _parse_parquet,
+}

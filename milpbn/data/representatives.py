@@ -1,30 +1,31 @@
-"""A few weighted samples that stand for all: what a margin score's sum can be taken over instead of all rows."""
+"""Representative samples: a few weighted samples over which a margin score is summed instead of over all rows."""
 
 from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.cluster import KMeans
-from sklearn.preprocessing import OneHotEncoder
 
 from milpbn.data.dataset import Dataset
+from milpbn.data.sums import exact_sums
 from milpbn.errors import InputError
 
-#: Rounds of k-means: what stands for what need not be settled to the last row.
+#: Largest number of k-means iterations; the groups need not have converged.
 ROUNDS = 20
 
 
 def representative_weights(data: Dataset, n_samples: int, random_state: int = 0) -> NDArray[np.float64]:
-    """Choose representative samples, and weights that make them stand for all (P12, section 4, leaves it open).
+    """Choose representative samples, and weights with which they represent all samples.
 
-    Every class gets a share of the samples by its weight, at least one. Its rows are grouped by k-means on their
-    indicator vectors, where squared distances are twice the number of features that differ; the row nearest to a
-    group's centre gets the whole group's weight.
+    Peharz and Pernkopf (2012, section 4) mention the idea and leave the method open.
+
+    Every class gets a number of samples in proportion to its weight, at least one. k-means groups its rows by their
+    indicator vectors, whose squared distance is twice the number of features that differ. The row nearest to a group's
+    centre gets the weight of the whole group.
 
     Parameters
     ----------
     data : Dataset
-        Training data without unknown values, best with identical rows merged.
+        Training data without unknown values; merged identical rows make it faster.
     n_samples : int
         Number of samples to choose.
     random_state : int
@@ -33,14 +34,18 @@ def representative_weights(data: Dataset, n_samples: int, random_state: int = 0)
     Returns
     -------
     float64 array, shape (M,)
-        Weights with the same sum as the data's in every class; 0 for rows that are not chosen. The data's own
-        weights if it has no more than `n_samples` rows.
+        Weights whose sum in every class is that of the data's weights; 0 for rows that are not chosen. If the data
+        have at most `n_samples` rows, these are the data's weights.
 
     Raises
     ------
     InputError
-        If `n_samples` is smaller than the number of classes that occur.
+        If `n_samples` is smaller than the number of classes in the data.
     """
+    # Late: half a second that only subsets need.
+    from sklearn.cluster import KMeans
+    from sklearn.preprocessing import OneHotEncoder
+
     classes, inverse = np.unique(data.y, return_inverse=True)
     if n_samples < len(classes):
         raise InputError(
@@ -48,9 +53,7 @@ def representative_weights(data: Dataset, n_samples: int, random_state: int = 0)
         )
     if n_samples >= data.n_samples:
         return data.weights.copy()
-    counts = _shares(
-        np.bincount(inverse, weights=data.weights).astype(np.float64), np.bincount(inverse), n_samples
-    )
+    counts = _shares(data.total_weights(inverse, len(classes)), np.bincount(inverse), n_samples)
     chosen = np.zeros(data.n_samples)
     for c, count in enumerate(counts):
         rows = np.flatnonzero(inverse == c)
@@ -61,18 +64,21 @@ def representative_weights(data: Dataset, n_samples: int, random_state: int = 0)
         groups = KMeans(int(count), n_init=1, max_iter=ROUNDS, random_state=random_state)
         distances = groups.fit_transform(indicators, sample_weight=data.weights[rows])
         label = distances.argmin(axis=1)
-        weight = np.bincount(label, weights=data.weights[rows], minlength=int(count))
+        weight = exact_sums(label, data.weights[rows], int(count))
         for k in np.flatnonzero(weight):
-            mine = np.flatnonzero(label == k)
-            chosen[rows[mine[distances[mine, k].argmin()]]] = weight[k]
+            members = np.flatnonzero(label == k)
+            chosen[rows[members[distances[members, k].argmin()]]] = weight[k]
     return chosen
 
 
 def _shares(weights: NDArray[np.float64], rows: NDArray[np.int64], total: int) -> NDArray[np.int64]:
-    """Divide `total` by weight, with at least 1 and at most all rows for everyone; int64 array."""
+    """Divide `total` samples among the classes in proportion to their weights, int64 array of shape (C,).
+
+    Every class gets at least 1 sample and at most as many as it has rows.
+    """
     counts = np.ones(len(weights), dtype=np.int64)
     for _ in range(total - len(weights)):
-        # The one that is furthest below its share; classes without rows left drop out.
+        # The next sample goes to the class with the most weight per sample among those with rows left.
         behind = np.where(counts < rows, weights / counts, -1.0)
         if behind.max() < 0:
             break

@@ -1,4 +1,4 @@
-"""Finding and loading whatever a table is read from: a file, a known name, a data frame or arrays."""
+"""Finding and loading the source of a table: a file, a name, a data frame or arrays."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from milpbn.data.catalog import DATA_DIR_VARIABLE, CatalogEntry, catalog_names, 
 from milpbn.data.reading import check_frame, path_extension, path_stem, read_frame
 from milpbn.errors import InputError
 
-#: Begins the name of an embedded instance that a catalog entry of the same name must not hide.
+#: Prefix that selects an embedded instance even if the catalog has an entry of the same name.
 INSTANCE_PREFIX = "instance:"
 
-#: What a table is read from: a path, a catalog or instance name, a frame, an array, or a pair (X, y).
+#: Sources of a table: a path, the name of a catalog entry or an instance, a frame, an array, or a pair (X, y).
 Source = str | os.PathLike[str] | pd.DataFrame | NDArray[Any] | tuple[Any, Any]
 
 
 @dataclass(frozen=True)
 class Loaded:
-    """A source, loaded.
+    """A loaded source.
 
     Attributes
     ----------
@@ -34,9 +34,9 @@ class Loaded:
     name : str
         Name for reports.
     where : str
-        The table, as messages call it.
+        Name of the table in error messages.
     entry : CatalogEntry or None
-        What the catalog says of it.
+        The table's catalog entry; None without one.
     """
 
     frame: pd.DataFrame
@@ -50,23 +50,23 @@ def load_source(
 ) -> Loaded:
     """Load a table from any source.
 
-    A string is a file if there is one of that name, else a catalog name, else an embedded instance;
-    ``instance:NAME`` is always the embedded one.
+    A string is first tried as the name of a file, then as a catalog name, then as an embedded instance;
+    ``instance:NAME`` is always an embedded instance.
 
     Parameters
     ----------
     source : path, str, DataFrame, array or tuple
         See `milpbn.data.read_table`.
     data_dir : path-like, optional
-        The catalog's folder, by default the environment variable ``MILPBN_DATA``.
+        The catalog's folder, by default the value of the environment variable ``MILPBN_DATA``.
     names : sequence of str, optional
-        Column names for arrays, the class last; ``x1``, ``x2``, ... and ``class`` by default. With names
-        given, an array may lack the class.
+        Column names for arrays, the class last; by default ``x1``, ``x2``, ... and ``class``. With names,
+        an array may lack the class.
 
     Raises
     ------
     InputError
-        If the source is of no known kind, cannot be found or read, or has unusable column names.
+        If the source has an unknown type, cannot be found or read, or has unusable column names.
     """
     if isinstance(source, pd.DataFrame):
         return _loaded(source, "table", "the data frame")
@@ -80,7 +80,7 @@ def load_source(
     if isinstance(source, str) and source.startswith(INSTANCE_PREFIX):
         return _load_instance(source.removeprefix(INSTANCE_PREFIX))
     path = Path(source)
-    # Only a bare word can be a name; what looks like a file's name or path can only be that.
+    # Only a bare word can be a name. A string with a known file ending or a folder can only be a path.
     is_word = isinstance(source, str) and path.name == source and path_extension(path) is None
     if is_word and not os.path.isfile(path):
         return _load_name(str(source), data_dir)
@@ -117,7 +117,7 @@ def _load_instance(name: str) -> Loaded:
 
 
 def _frame_of_array(array: NDArray[Any], names: Sequence[str] | None) -> pd.DataFrame:
-    """Return an array as a frame: the class is its last column, or, with names given, may be absent."""
+    """Return an array as a frame, the class last; with names, the class may be absent."""
     if array.ndim != 2:
         raise InputError(f"An array of data must have two dimensions, rows by columns; it has {array.ndim}.")
     width = array.shape[1]
@@ -131,7 +131,7 @@ def _frame_of_array(array: NDArray[Any], names: Sequence[str] | None) -> pd.Data
 def _frame_of_pair(pair: tuple[Any, ...], names: Sequence[str] | None) -> pd.DataFrame:
     """Return features and class labels as a frame, the class last."""
     if len(pair) != 2:
-        raise InputError(f"A tuple of data must be a pair (X, y), not {len(pair)} items.")
+        raise InputError(f"A tuple of data must be a pair (X, y); it has {len(pair)} items.")
     X, y = pair
     if hasattr(X, "tocsr"):
         raise InputError("X is a sparse matrix; give it as X.toarray().")
@@ -144,11 +144,11 @@ def _frame_of_pair(pair: tuple[Any, ...], names: Sequence[str] | None) -> pd.Dat
         array = np.asarray(X)
         width = array.shape[1] if array.ndim == 2 else 0
         features = _frame_of_array(array, names or [*_feature_names(width), "class"])
-    called = getattr(y, "name", None)
-    class_name = names[-1] if names else "class" if called in (None, "") else str(called)
+    series_name = getattr(y, "name", None)
+    class_name = names[-1] if names else "class" if series_name in (None, "") else str(series_name)
     labels = pd.Series(y.array if isinstance(y, pd.Series) else np.ravel(y), name=class_name)
     if len(features) != len(labels):
-        raise InputError(f"X has {len(features)} rows, but y has {len(labels)}; they must be equally many.")
+        raise InputError(f"X has {len(features)} rows, but y has {len(labels)}; both need the same number.")
     return pd.concat([features, labels], axis=1)
 
 

@@ -1,7 +1,7 @@
-"""A raw table together with every decision about it, from which discrete data sets are learnt.
+"""A raw table together with all decisions about it, from which discrete data sets are made.
 
-Labels and cuts are learnt anew by each `Table.dataset` call on exactly the rows it is given, which is
-how cross-validation keeps test rows out of the discretisation.
+Each call of `Table.dataset` learns labels and cuts again, from the given rows only. That is how
+cross-validation keeps test rows out of the discretisation.
 """
 
 from __future__ import annotations
@@ -16,15 +16,14 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from milpbn.data.column import Column
-from milpbn.data.dataset import UNKNOWN, Dataset, Variable
+from milpbn.data.dataset import UNKNOWN, Dataset, Variable, dropped_notes
 from milpbn.data.kinds import Kind
 from milpbn.data.variables import States, encode_column, learn_continuous, learn_nominal
 from milpbn.errors import InputError
+from milpbn.util import stages
 
 Missing = Literal["drop", "state", "error"]
 MISSING_POLICIES: tuple[Missing, ...] = get_args(Missing)
-#: How the notes on rows that were left out begin.
-DROPPED = "Rows dropped for"
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,20 +36,21 @@ class Table:
         Name for reports.
     frame : DataFrame, M rows
         Raw features in column order, the target last. The index holds the rows' numbers in the source,
-        from 0: rows that were dropped are missing in it, the others keep their order.
+        counted from 0, without those of dropped rows.
     kinds : mapping from column name to 'nominal' or 'continuous'
-        The target's is 'nominal'.
+        Kinds of all columns; the target is nominal.
     weights : float64 array, shape (M,)
         Positive sample weights.
     missing : {'drop', 'state', 'error'}
-        What was done about missing values: their rows are not in the frame, they get a state of their
-        own, or there are none.
+        Policy for missing values: rows with missing values have been dropped, missing values get a state
+        of their own, or the table has none.
     train_rows : int or None
-        The first so many rows of the source train, the others test; None if there is no split.
+        Number of training rows, which come first in the source; the others are test rows. None without a
+        split.
     states : {'seen', 'declared'}
         Whether the states of nominal variables are those of the training rows or the declared ones.
     notes : tuple of str
-        What reading decided, one sentence each.
+        Sentences for the user about the decisions made when reading.
     """
 
     name: str
@@ -74,7 +74,7 @@ class Table:
 
     @property
     def n_rows(self) -> int:
-        """Number of rows M, dropped ones not counted."""
+        """Number of rows M, without dropped rows."""
         return len(self.frame)
 
     @property
@@ -89,22 +89,23 @@ class Table:
 
     @cached_property
     def columns(self) -> dict[str, Column]:
-        """The factorised columns by name."""
+        """The factorised columns, by name."""
         return factorise(self.frame)
 
     def dataset(self, rows: str | ArrayLike = "train") -> Dataset:
-        """Learn states and cuts on the given rows and return these rows, encoded.
+        """Learn states and cuts from the given rows, and return these rows encoded.
 
         Parameters
         ----------
-        rows : {'train', 'test', 'all'} or int array
-            Which rows; positions refer to the rows of `frame` and are taken in the given order.
+        rows : {'train', 'test', 'all'}, int array or bool array
+            The rows; an int array holds positions in `frame`, whose order is kept, and a bool array is a mask.
 
         Raises
         ------
         InputError
-            If there are no such rows, or all of them belong to one class.
+            If there are no such rows, or if all of them belong to one class.
         """
+        stages.enter("discretising")
         index = self._positions(rows)
         target = self.columns[self.target]
         class_variable = learn_nominal(target, index, states=self.states)
@@ -112,7 +113,7 @@ class Table:
         if len(np.unique(classes)) < 2:
             label = class_variable.states[classes[0]]
             rows = "The only training row" if len(index) == 1 else f"Every one of {len(index)} training rows"
-            dropped = "".join(f" {note}" for note in self.notes if note.startswith(DROPPED))
+            dropped = "".join(f" {note}" for note in dropped_notes(self.notes))
             raise InputError(
                 f"{rows} of {self.name!r} has the class {label!r}; a classifier needs at least two classes.{dropped}"
             )
@@ -131,17 +132,17 @@ class Table:
         return Dataset(self.name, tuple(variables), codes, self.weights[index], self.notes)
 
     def encode(self, variables: Sequence[Variable], rows: str | ArrayLike = "all") -> Dataset:
-        """Encode rows with variables learnt elsewhere; see `encode_columns`.
+        """Encode rows with given variables; see `encode_columns`.
 
-        The rows that the policy 'drop' took out stay out, as P12 evaluates; `milpbn.data.read_samples`
-        keeps every row, for prediction. The notes are those of the encoding only.
+        Rows that the policy 'drop' removed are not encoded, as in Peharz and Pernkopf (2012), while
+        `milpbn.data.read_samples` keeps every row. The notes of the result are only about the encoding.
         """
         index = self._positions(rows)
         columns = {name: column.take(index) for name, column in self.columns.items()}
         return encode_columns(columns, variables, self.weights[index], self.name)
 
     def _positions(self, rows: str | ArrayLike) -> NDArray[np.int64]:
-        """Return the positions that a name of rows, an index array or a mask stands for."""
+        """Return the positions of rows given by name, as positions, or as a mask."""
         if isinstance(rows, str):
             named = {"train": self.train_indices, "test": self.test_indices, "all": np.arange(self.n_rows)}
             if rows not in named:
@@ -161,23 +162,23 @@ class Table:
         return index.astype(np.int64)
 
 
-def factorise(frame: pd.DataFrame) -> dict[str, Column]:
-    """Return the columns of a frame whose index holds the rows' numbers."""
-    return {str(name): Column.of(series) for name, series in frame.items()}
+def factorise(frame: pd.DataFrame, where: str = "the table") -> dict[str, Column]:
+    """Return the columns of a frame whose index holds row numbers; `where` is the table's name in error messages."""
+    return {str(name): Column.of(series, where) for name, series in frame.items()}
 
 
 def encode_columns(
     columns: Mapping[str, Column], variables: Sequence[Variable], weights: NDArray[np.float64], name: str
 ) -> Dataset:
-    """Encode raw columns, matched by name, with variables learnt elsewhere.
+    """Encode raw columns, matched by name, with given variables.
 
-    What has no state, a category that training never saw or a missing value without a state of its own,
-    becomes `UNKNOWN` and is counted in the notes. Other columns are ignored.
+    Values without a state become `UNKNOWN` and are counted in the notes: categories that are not in the
+    training rows, and missing values if they have no state of their own. Other columns are ignored.
 
     Parameters
     ----------
     columns : mapping from name to Column
-        The table; the class column may be absent, then all classes are `UNKNOWN`.
+        The table. If the class column is absent, all classes are `UNKNOWN`.
     variables : sequence of Variable
         Features first, the class variable last.
     weights : float64 array, shape (M,)
@@ -188,7 +189,7 @@ def encode_columns(
     Raises
     ------
     InputError
-        If the column of a feature is absent, or a value of a discretised one is no finite number.
+        If the column of a feature is absent, or a value of a discretised feature is not a finite number.
     """
     codes = np.full((len(weights), len(variables)), UNKNOWN, dtype=np.int32)
     unseen: dict[str, int] = {}
@@ -218,7 +219,7 @@ def encode_columns(
 
 
 def _count_note(what: str, counts: Mapping[str, int]) -> list[str]:
-    """Return a sentence with the total and the columns it is made of, or none for zero."""
+    """Return a sentence with the total and the number in each column; no sentence if the total is zero."""
     total = sum(counts.values())
     places = ", ".join(f"{n} in {name!r}" for name, n in counts.items() if n)
     return [f"{what}, which contribute nothing to the class scores: {total} ({places})."] if total else []

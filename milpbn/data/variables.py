@@ -1,4 +1,4 @@
-"""Learning the states of a variable from rows, and encoding columns with them."""
+"""Learning a variable's states from training rows, and encoding columns with them."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ def learn_nominal(
 ) -> Variable:
     """Return the variable of a nominal column.
 
-    Labels that are all numbers are compared and ordered by value ("1", 1 and 1.0 are one state), all
-    others as text; declared states keep their declared order.
+    If all labels are numbers, they are compared and ordered by value ("1", 1 and 1.0 are one state);
+    otherwise they are compared and ordered as text. Declared states keep their order.
 
     Parameters
     ----------
@@ -32,9 +32,9 @@ def learn_nominal(
     rows : int64 array
         Positions of the training rows.
     states : {'seen', 'declared'}
-        Take the labels of the training rows, or those the file or type declares where it does.
+        Take the labels of the training rows, or the labels that the file or type declares, if it does.
     missing_state : bool
-        Give missing values, if the training rows hold any, a last state of their own.
+        Give missing values a state of their own, the last one, if the training rows have any.
     """
     seen = np.unique(column.codes[rows])
     has_missing = bool(seen.size and seen[0] < 0)
@@ -51,12 +51,12 @@ def learn_nominal(
         labels = [number_label(x) for x in (numbers if declared else np.sort(numbers))]
     elif not declared:
         labels = sorted(labels)
-    own = missing_state and has_missing
+    with_missing = missing_state and has_missing
     return Variable(
         column.name,
-        (*dict.fromkeys(labels), *((MISSING_LABEL,) if own else ())),
+        (*dict.fromkeys(labels), *((MISSING_LABEL,) if with_missing else ())),
         numeric=numeric,
-        missing_state=own,
+        missing_state=with_missing,
     )
 
 
@@ -69,7 +69,7 @@ def learn_continuous(
     *,
     missing_state: bool = False,
 ) -> Variable:
-    """Return the variable of a continuous column, cut by the MDL criterion on the given rows' present values.
+    """Return the variable of a continuous column, discretised by the MDL criterion (`milpbn.data.mdlp`).
 
     Parameters
     ----------
@@ -84,11 +84,11 @@ def learn_continuous(
     weights : float64 array, shape (M,)
         Weights of the training rows.
     missing_state : bool
-        Give missing values, if the training rows hold any, a last state of their own.
+        Give missing values a state of their own, the last one, if the training rows have any.
 
     Notes
     -----
-    Without an accepted cut there is one state; if all training values are missing, the missing one.
+    Without an accepted cut, all numbers have the same state.
     """
     from milpbn.data.mdlp import mdlp_cuts  # numba takes half a second to import
 
@@ -96,20 +96,20 @@ def learn_continuous(
     present = codes >= 0
     values = column.numbers[codes[present]]
     cuts = tuple(mdlp_cuts(values, classes[present], n_classes, weights[present]).tolist())
-    own = missing_state and not bool(present.all())
+    with_missing = missing_state and not bool(present.all())
     return Variable(
         column.name,
-        interval_labels(cuts) + ((MISSING_LABEL,) if own else ()),
+        interval_labels(cuts) + ((MISSING_LABEL,) if with_missing else ()),
         cuts=cuts,
-        missing_state=own,
+        missing_state=with_missing,
     )
 
 
 def interval_labels(cuts: Sequence[float]) -> tuple[str, ...]:
     """Return the labels of the intervals between ascending cuts, such as ``(2.5, 4]``.
 
-    Cuts are written with the fewest digits, six or more, that keep them apart; the exact ones are the
-    variable's ``cuts``.
+    Cuts are rounded to the fewest digits, at least six, with which they still differ; the exact cuts are in
+    the variable's ``cuts``.
     """
     for digits in range(6, 18):
         texts = [f"{cut:.{digits}g}" for cut in cuts]
@@ -121,12 +121,12 @@ def interval_labels(cuts: Sequence[float]) -> tuple[str, ...]:
 
 
 def encode_column(variable: Variable, column: Column, where: str = "the table") -> NDArray[np.int32]:
-    """Return the state codes of a raw column, shape (M,), `UNKNOWN` for what has no state.
+    """Return the state codes of a raw column, shape (M,); values without a state get `UNKNOWN`.
 
     Raises
     ------
     InputError
-        If the variable is discretised and a value is no finite number.
+        If the variable is discretised and a value is not a finite number.
     """
     if variable.cuts is not None:
         column.check_numeric(
@@ -137,7 +137,7 @@ def encode_column(variable: Variable, column: Column, where: str = "the table") 
         code = {label: i for i, label in enumerate(_present_states(variable))}
         states = np.array([code.get(label, UNKNOWN) for label in _labels(variable, column)], dtype=np.int64)
     missing = variable.n_states - 1 if variable.missing_state else UNKNOWN
-    return np.append(states, missing).astype(np.int32)[column.codes]  # code -1, missing, takes the last one
+    return np.append(states, missing).astype(np.int32)[column.codes]  # the last element is for code -1
 
 
 def _present_states(variable: Variable) -> tuple[str, ...]:
@@ -145,7 +145,7 @@ def _present_states(variable: Variable) -> tuple[str, ...]:
 
 
 def _labels(variable: Variable, column: Column) -> Sequence[str]:
-    """Return the labels of the distinct values, numbers in their one form if the variable is numeric."""
+    """Return the labels of the distinct values; those of a numeric variable in the form of `number_label`."""
     if not variable.numeric:
         return column.labels
     pairs = zip(column.numbers, range(len(column.values)), strict=True)

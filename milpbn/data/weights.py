@@ -1,4 +1,4 @@
-"""Sample weights: from a column of the table, and by class."""
+"""Sample weights from a column of the table, and weights of classes."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from milpbn.data.column import Column
 from milpbn.data.variables import encode_column, learn_nominal
 from milpbn.errors import InputError
 
-#: Most that weights may sum to.
-LARGEST_SUM = 1e15
+#: The smallest positive weight that is accepted, and the largest sum of all weights.
+SMALLEST, LARGEST_SUM = 1e-15, 1e15
 
 
 def row_weights(column: Column, where: str) -> NDArray[np.float64]:
-    """Return the weights that a column holds, shape (M,).
+    """Return the weights in a column, shape (M,).
 
     Raises
     ------
     InputError
-        If a weight is missing, negative or no finite number (with its row), or all are zero.
+        If a weight is missing, negative or not a finite number, or if all are zero. The message names the row.
     """
     if column.missing.any():
         row = column.rows[np.flatnonzero(column.missing)[0]] + 1
@@ -38,35 +38,50 @@ def row_weights(column: Column, where: str) -> NDArray[np.float64]:
     weights = column.numbers[column.codes]
     if not weights.any():
         raise InputError(f"All weights in column {column.name!r} of {where} are zero; some must be positive.")
-    require_sum(weights, f"The weights in column {column.name!r} of {where}")
+    require_range(weights, f"The weights in column {column.name!r} of {where}")
     return weights
 
 
-def require_sum(weights: NDArray[np.float64], what: str) -> None:
-    """Refuse weights whose sum is so large that products with it leave float64's range, or lose the smoothing.
+def require_range(weights: NDArray[np.float64], what: str) -> None:
+    """Check that weights are within the range for which `milpbn.problem.rounding` bounds the rounding errors.
+
+    Parameters
+    ----------
+    weights : float64 array, shape (M,)
+        Sample weights.
+    what : str
+        Beginning of the error messages, a plural.
 
     Raises
     ------
     InputError
-        Beginning with `what`.
+        If a weight is not a finite number, negative, or positive and below 1e-15; or if the sum exceeds 1e15.
     """
     if not weights.sum() <= LARGEST_SUM:
         raise InputError(f"{what} sum to more than {LARGEST_SUM:g}; divide them by a large number.")
+    if not (weights >= 0).all():
+        raise InputError(f"{what} must be numbers that are not negative.")
+    least = float(weights[weights > 0].min(initial=np.inf))
+    if least < SMALLEST:
+        raise InputError(
+            f"{what} go down to {least:g}, below {SMALLEST:g}; multiply all by a large number, or drop such rows by "
+            "the weight 0."
+        )
 
 
 def class_factors(
     target: Column, spec: Mapping[object, float] | str, weights: NDArray[np.float64], train: NDArray[np.int64]
 ) -> NDArray[np.float64]:
-    """Return the factor that each row's weight gets for its class, shape (M,).
+    """Return the factor on each row's weight that belongs to its class, shape (M,).
 
     Parameters
     ----------
     target : Column
         The class column.
     spec : mapping from label to weight, or 'balanced'
-        Classes that the mapping leaves out have weight 1. With W the total weight of the training rows,
-        W_c that of class c among them and C the number of classes there, 'balanced' gives W / (C W_c),
-        so that all classes weigh the same and the total stays W.
+        The factors of classes; classes that are not in the mapping have factor 1. 'balanced' means
+        W / (C W_c), where W is the total weight of the training rows, W_c that of class c, and C the number
+        of classes in the training rows: all classes get the same weight, and the total stays W.
     weights : float64 array, shape (M,)
         Sample weights.
     train : int64 array
@@ -75,13 +90,13 @@ def class_factors(
     Raises
     ------
     InputError
-        For a label that is no class, a weight that is no positive number, or another word than 'balanced'.
+        If a label is not a class, a weight is not a positive number, or `spec` is another word than 'balanced'.
     """
     everything = np.arange(len(target.codes))
     variable = learn_nominal(target, everything)
     classes = encode_column(variable, target)
     if spec != "balanced" and not isinstance(spec, Mapping):
-        raise InputError(f"Class weights are a weight per class label or 'balanced', not {spec!r}.")
+        raise InputError(f"Class weights must map class labels to weights, or be 'balanced'; got {spec!r}.")
     if isinstance(spec, str):
         totals = np.bincount(classes[train], weights=weights[train], minlength=variable.n_states)
         present = totals > 0
@@ -100,7 +115,7 @@ def class_factors(
 
 
 def _positive(weight: object, label: object) -> float:
-    """Return a class weight as a number, or refuse it."""
+    """Return a class weight as a number; raise InputError if it is not a positive one."""
     try:
         number = float(weight)  # type: ignore[arg-type]
     except (TypeError, ValueError):

@@ -1,19 +1,28 @@
-"""How far a learnt structure is from the best one there could be."""
+"""What a learner found, how often it is right, and how far its structure is from the best one there could be."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
 
+from milpbn.claims.result import DataSummary, Gap, Result
 from milpbn.data.dataset import Dataset
 from milpbn.errors import InputError
+from milpbn.learners.base import Control, Learned, Learner, require_used
+from milpbn.network.classifier import Predictor
+from milpbn.network.evaluation import accuracy
 from milpbn.network.structure import Structure
-from milpbn.result import Gap, Result
-from milpbn.scores.candidates import Candidates, class_free_alike
-from milpbn.scores.conflicts import resolve
-from milpbn.scores.constraints import Rules
-from milpbn.scores.rescore import rescore
-from milpbn.scores.spec import Score
+from milpbn.problem.candidates import class_free_alike
+from milpbn.problem.constraints import atoms, combine
+from milpbn.problem.gate import objection
+from milpbn.problem.rescore import rescore
+from milpbn.util import interrupts
+from milpbn.util.clock import within
+from milpbn.util.jsonable import json_safe
+from milpbn.version import __version__
 
 
 @dataclass(frozen=True)
@@ -42,7 +51,7 @@ def check_bound(data: Dataset, result: Result, where: str) -> float:
     """Return the bound of a result of the same data; see `suboptimality`."""
     if result.subset is not None:
         raise InputError(
-            f"The result {where} is of a search over {result.subset['samples']} representative samples: its bound is "
+            f"The result {where} is of a search over {result.subset.samples} representative samples: its bound is "
             "one on their score, not on that of all data; solve without --subset (subset)."
         )
     if result.bound is None:
@@ -75,26 +84,154 @@ def suboptimality(data: Dataset, structure: Structure, result: Result, where: st
         If the result has no bound, or is of other data.
     """
     bound = check_bound(data, result, where)
-    rules, candidates = resolve(result.constraints, data.names, result.score)
-    value = rescore(data, structure, result.score, rules)
-    reason = why_outside(structure, result.score, rules, candidates)
+    score, constraints = result.score, result.constraints
+    value = rescore(data, structure, score, constraints)
+    # A class-free set that is no candidate has one that scores the same; the bound speaks of that one.
+    alike = class_free_alike(score, combine(atoms(constraints, data.names)))
+    reason = objection(structure, score, constraints, class_free_alike=alike) or ""
     if not reason and not math.isfinite(value):
         reason = f"{result.score.name} has no finite value for it"
     gap = None if reason else Gap.between(value, bound)
     return Suboptimality(value, bound, gap, reason)
 
 
-def why_outside(structure: Structure, score: Score, rules: Rules, candidates: Candidates) -> str:
-    """Return why a bound over the candidates under the rules does not speak of a structure, or nothing.
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Appraisal:
+    """A learner's answer on some data, with the figures by which it is compared.
 
-    Where all class-free sets of a feature score the same, a candidate inside such a set stands for it.
+    Attributes
+    ----------
+    learner : str
+        The learner's name.
+    options : mapping
+        Its options that were given; the others have their defaults.
+    learned : Learned
+        Classifier, structure and details.
+    data : DataSummary
+        The training data.
+    class_name : str
+        The class variable.
+    training, test : float or None
+        Share of correctly classified weight on the training rows and on the test rows; None without test rows, and
+        where the time limit left no time to count.
+    test_samples : int
+        Test rows.
+    suboptimality : Suboptimality or None
+        The structure under a bound's score; None without a bound or without a structure.
+    learning_seconds, seconds : float
+        Wall-clock time of learning, and of everything.
+    random_state : int
+        Seed.
+    interrupted : bool
+        The user stopped the learner.
     """
-    names = structure.names
-    i = candidates.first_outside(structure, class_free_alike=class_free_alike(score, rules))
-    if i is not None:
-        shown = ", ".join(names[j] for j in structure.parents[i]) or "(none)"
-        return f"the parents {shown} of {names[i]!r} are none of the parent sets of that run"
-    crowded = rules.crowded(structure.parents)
-    if crowded is not None:
-        return f"that run allowed {names[crowded]!r} at most {rules.max_children[crowded]} children"
-    return ""
+
+    learner: str
+    options: Mapping[str, Any]
+    learned: Learned
+    data: DataSummary
+    class_name: str
+    training: float | None
+    test: float | None
+    test_samples: int
+    suboptimality: Suboptimality | None
+    learning_seconds: float
+    seconds: float
+    random_state: int
+    interrupted: bool
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return JSON values, under the keys of ``result.json`` where it has them."""
+        structure, found = self.learned.structure, self.suboptimality
+        document = {
+            "version": __version__,
+            "learner": {"name": self.learner, **self.options},
+            "data": asdict(self.data),
+            "structure": None if structure is None else structure.to_mapping(),
+            "class": self.class_name,
+            "accuracy": {"training": self.training, "test": self.test},
+            "objective": None if found is None else found.score,
+            "bound": None if found is None else found.bound,
+            "gap": None if found is None or found.gap is None else asdict(found.gap),
+            "details": dict(self.learned.details),
+            "seconds": {"learn": self.learning_seconds, "total": self.seconds},
+            "seed": self.random_state,
+        }
+        return dict(json_safe(document))
+
+
+def appraise(
+    learner: type[Learner],
+    train: Dataset,
+    test: Dataset | None = None,
+    *,
+    options: Mapping[str, Any] | None = None,
+    result: Result | None = None,
+    where: str = "given",
+    control: Control = Control(),
+    started: float | None = None,
+) -> Appraisal:
+    """Learn, count how often the classifier is right, and state the gap to a bound.
+
+    Parameters
+    ----------
+    learner : type of Learner
+        What to learn with; `milpbn.learners.registry.get_learner` finds it by name.
+    train : Dataset
+        Training data.
+    test : Dataset, optional
+        Rows to test on, encoded with the training data's variables.
+    options : mapping, optional
+        The learner's options where they are not to be its defaults.
+    result : Result, optional
+        A result on the same data whose bound the structure's score is compared with.
+    where : str
+        The result's name in messages, such as "'result.json'".
+    control : Control
+        How to run. The time limit is for learning and counting; what is not counted by then is None.
+    started : float, optional
+        `time.monotonic` value from which the seconds of everything count; by default now.
+
+    Raises
+    ------
+    InputError
+        If the options or the data do not fit the learner, or the result has no bound for these data.
+    NoIncumbentError
+        If the learner had nothing to show when its time was over.
+    """
+    begun = time.monotonic()
+    method = learner(**(options or {}))
+    require_used(method, options or {})
+    if result is not None:
+        check_bound(train, result, where)
+    stopping = control.watch()
+    with interrupts.deferred():
+        learned = method.fit(train, control)
+        learning_seconds, interrupted = time.monotonic() - begun, control.interrupted()
+        shares = [
+            None if rows is None else share_right(learned.predictor, rows, stopping) for rows in (train, test)
+        ]
+    seconds = time.monotonic() - (begun if started is None else started)
+    found = None
+    if result is not None and learned.structure is not None:
+        found = suboptimality(train, learned.structure, result, where)
+    return Appraisal(
+        learner=learner.name,
+        options=dict(options or {}),
+        learned=learned,
+        data=DataSummary.of(train),
+        class_name=train.names[-1],
+        training=shares[0],
+        test=shares[1],
+        test_samples=0 if test is None else test.n_samples,
+        suboptimality=found,
+        learning_seconds=learning_seconds,
+        seconds=seconds,
+        random_state=control.random_state,
+        interrupted=interrupted,
+    )
+
+
+def share_right(predictor: Predictor, data: Dataset, stopping: Callable[[], bool]) -> float | None:
+    """Return the share of correctly classified weight; None if that takes longer than there is time."""
+    return within(lambda: accuracy(predictor, data), stopping, name="milpbn-accuracy")

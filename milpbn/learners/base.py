@@ -1,40 +1,43 @@
-"""One interface for every learner that exact structures are compared with."""
+"""The interface of the learners that exact structures are compared with."""
 
 from __future__ import annotations
 
+import threading
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
-from milpbn.checks import convert_fields
 from milpbn.data.dataset import Dataset
-from milpbn.errors import InputError
+from milpbn.errors import InputError, NoIncumbentError
 from milpbn.network.classifier import Predictor
 from milpbn.network.cpt import require_states
 from milpbn.network.structure import Structure
+from milpbn.util import stages
+from milpbn.util.clock import within
+from milpbn.util.validation import convert_fields
 
 
 @dataclass(frozen=True, kw_only=True)
 class Control:
-    """How a learner is to run: everything that does not belong to the method.
+    """The settings of a run that do not belong to a method.
 
     Attributes
     ----------
     random_state : int
-        Seed of everything random.
+        Seed of all random choices.
     time_limit : float or None
-        Wall-clock seconds; a learner that runs out of them returns the best it has, and says so in its details by
-        ``stopped_early``, or raises NoIncumbentError where there is nothing yet.
+        Wall-clock seconds. When they have passed, a learner returns its best result with ``stopped_early`` set in the
+        details, or raises NoIncumbentError if it has no result.
     n_jobs : int
-        Threads that may be used.
+        Number of threads that the learner may use.
     report : callable
-        Told, now and then, what is going on, in one line for a person.
+        Called from time to time with a line of text about the progress.
     interrupted : callable
-        Asked often; True means that the user wants what there is.
+        Called often; when it returns True, the learner stops as it does at the time limit.
     verbose : bool or None
-        Whether a solver shows its own progress, as in `milpbn.Options`; None: in a terminal or a notebook.
+        Whether a solver shows its own progress, as in `milpbn.Options`; None: if there is a terminal or a notebook.
     """
 
     random_state: int = 0
@@ -48,14 +51,14 @@ class Control:
         convert_fields(self)
 
     def watch(self) -> Callable[[], bool]:
-        """Start the clock; the answer says whether to stop."""
+        """Start the clock, and return a function that says whether to stop."""
         end = None if self.time_limit is None else time.monotonic() + self.time_limit
         return lambda: self.interrupted() or (end is not None and time.monotonic() >= end)
 
     def clock(self) -> Callable[[], Control]:
-        """Start the clock for work in several parts; the answer says how the next one is to run.
+        """Start the clock for work in several parts, and return a function that gives the settings of the next part.
 
-        Its limit is the time that is left, or next to nothing: solvers refuse a limit of 0.
+        The time limit of a part is the time that is left. It is at least 1e-9 s, because solvers refuse a limit of 0.
         """
         if self.time_limit is None:
             return lambda: self
@@ -65,17 +68,17 @@ class Control:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Learned:
-    """What a learner found.
+    """The result of a learner.
 
     Attributes
     ----------
     predictor : Predictor
-        The classifier, parameters included.
+        The classifier with its parameters.
     structure : Structure or None
-        Its graph; None for a model that is no acyclic graph over the variables (a multinet, a cyclic pseudo-TAN,
+        Its graph; None if the model is not an acyclic graph over the variables (a multinet, a cyclic pseudo-TAN,
         a support vector machine).
     details : mapping
-        What the method has to say of its run: the selected penalty, scores, steps, why it stopped; JSON values.
+        Information about the run as JSON values: scores, steps, chosen options, whether it stopped early.
     """
 
     predictor: Predictor
@@ -84,20 +87,22 @@ class Learned:
 
 
 class Learner(ABC):
-    """A method with its options; subclasses are frozen dataclasses, their fields the options (see `setting`).
+    """A method with its options. A subclass is a frozen dataclass whose fields are the options (see `setting`).
 
     Attributes
     ----------
     name : str
-        On the command line.
+        Name on the command line.
     summary : str
         One line of help.
     reference : str
-        Where the method is described.
+        Papers that describe the method.
     is_network : bool
-        The model is a Bayesian network over the variables, or can be one.
+        Whether the model is, or can be, a Bayesian network over the variables.
     needs : str
-        Options without which it does not run, as the help shows them.
+        Options that the learner requires, in the form that the help shows.
+    compiles : bool
+        Whether a fit runs kernels, which `milpbn compare` compiles before it measures times.
     """
 
     name: ClassVar[str]
@@ -105,6 +110,7 @@ class Learner(ABC):
     reference: ClassVar[str]
     is_network: ClassVar[bool] = True
     needs: ClassVar[str] = ""
+    compiles: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         convert_fields(self)
@@ -115,16 +121,16 @@ class Learner(ABC):
         Parameters
         ----------
         data : Dataset
-            At least one row and one feature; every value has a state.
+            Training data with at least one row and one feature, in which every value has a state.
         control : Control
-            How to run.
+            Settings of the run.
 
         Raises
         ------
         InputError
-            If the data or the options do not fit the method.
+            If the method cannot run with the data or the options.
         NoIncumbentError
-            If there was no time for anything that could be returned.
+            If the time limit ends before there is a result.
         """
         require_states(data)
         for count, what in ((data.n_samples, "rows"), (data.n_features, "features")):
@@ -133,34 +139,56 @@ class Learner(ABC):
                     f"The training data {data.name!r} have no {what}; there is nothing to learn from."
                 )
         self.check()
-        return self._fit(data, control)
+        stages.enter(f"learning {self.name}")
+        abandoned = threading.Event()
+        watched = replace(control, interrupted=lambda: abandoned.is_set() or control.interrupted())
+        stopping = watched.watch()
+        try:
+            learned = within(lambda: self._fit(data, watched), stopping, name=f"milpbn-{self.name}")
+        finally:
+            abandoned.set()  # an exception in this thread must also stop the thread of the learner
+        if learned is not None:
+            return learned
+        if control.interrupted():
+            raise KeyboardInterrupt
+        raise NoIncumbentError(
+            f"The learner {self.name} found no classifier within its time limit; allow more time (the first run on a "
+            "machine compiles for up to a minute), or take fewer features or rows."
+        )
 
     @abstractmethod
     def _fit(self, data: Dataset, control: Control) -> Learned:
-        """Learn from data that `fit` has looked at; see there."""
+        """Learn from data that `fit` has checked; see `fit`."""
 
     def check(self) -> None:
-        """Refuse options that the learner cannot run with, whatever the data.
+        """Refuse options that the learner cannot run with, independently of the data.
 
         Raises
         ------
         InputError
-            Naming the option.
+            If there is such an option, which the sentence names.
         """
         return  # most options are checked when they are set
 
     def unused(self) -> Mapping[str, str]:
-        """Return the options that change nothing while others are as they are, and which those are."""
+        """Return the options that have no effect; each maps to the other option and value that cause this."""
         return {}
 
 
 def require_used(learner: Learner, given: Iterable[str]) -> None:
-    """Refuse options that somebody has given although they change nothing.
+    """Refuse options that the user has given although they have no effect.
+
+    Parameters
+    ----------
+    learner : Learner
+        The learner with its options.
+    given : iterable of str
+        Names of the options that the user has given.
 
     Raises
     ------
     InputError
-        Naming the option, and the one that makes it idle.
+        If there is such an option. The sentence names it and the option that makes it ineffective.
     """
     unused = learner.unused()
     for name in given:
@@ -176,11 +204,11 @@ def setting(default: Any, help: str, **extra: Any) -> Any:  # click's word for i
     Parameters
     ----------
     default : object
-        Default value; its type, or the first type of the field's annotation, is the option's.
+        Default value. The type of the option is the type of this value, or the first type of the field's annotation.
     help : str
         Help text.
     **extra
-        Read by the command line: ``choices`` (a sequence of words); ``file``, "input" or "output" where the value is
-        the path of a file that is read or written.
+        Further properties for the command line: ``choices``, a sequence of words; ``file``, "input" or "output" if the
+        value is the path of a file that is read or written.
     """
     return field(default=default, metadata={"help": help, **extra})

@@ -2,71 +2,73 @@
 
 from __future__ import annotations
 
+import os
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import fields, replace
 from typing import Any
 
+from milpbn.claims.result import DataSummary, Gap, Result
 from milpbn.data.dataset import Dataset
+from milpbn.data.folds import validation_split
+from milpbn.data.table import Table
 from milpbn.errors import InputError, MilpbnError
-from milpbn.learners.appraisal import suboptimality
+from milpbn.learners.appraisal import share_right, suboptimality
 from milpbn.learners.base import Control, Predictor, require_used
-from milpbn.learners.closed_form import check_data
+from milpbn.learners.figures import Comparison, ComparisonRow
+from milpbn.learners.generative.closed_form import check_data
 from milpbn.learners.registry import LEARNERS, get_learner
-from milpbn.network.evaluation import accuracy
-from milpbn.result import Gap, Result
-from milpbn.scores.spec import MARGIN_SCORES, Score
+from milpbn.problem.scores.registry import find_score, margin_scores
+from milpbn.problem.scores.spec import Score
+from milpbn.solving.api import solve  # whose first incumbent is one of these learners' structures
+from milpbn.solving.warm_up import compile_all, count, tiny_data
+from milpbn.util import interrupts
+from milpbn.util.atomic import atomic_write_text
+from milpbn.util.jsonable import dump_json
 
+#: Share of the rows to test on, where nothing else says which.
+TEST_SHARE = 0.3
 #: What is compared unless somebody names other learners.
 DEFAULT = ("sm", "sbm", "differentiable-tan", "tan", "naive-bayes")
-#: Attributes of `Score` that some scores only have, and which those are.
-OF_SOME = {"p": ("sm", "sbm"), "gamma": ("sm", "sbm")}
+#: Attributes of `Score` that are gamma, which some scores only have.
+OF_GAMMA = ("p", "gamma")
 
 
-@dataclass(frozen=True, kw_only=True)
-class Row:
-    """One learner's figures.
+def training_and_test_rows(
+    source: Table, test_share: float | None = None, random_state: int = 0
+) -> tuple[Dataset, Dataset | None]:
+    """Return the data's own split, or a random one, stratified by class.
 
-    Attributes
+    Parameters
     ----------
-    name : str
-        A score (its exact structure), or a learner.
-    test, training : float or None
-        Share of correctly classified weight.
-    arcs : int or None
-        Arcs of the structure; None for a model that is no acyclic graph.
-    score : float or None
-        The structure's score in nats under the reference's score, with Laplace-smoothed ML parameters.
-    gap, relative_gap : float or None
-        Distance of that to the reference's bound, in nats and relative to the bound.
-    seconds : float
-        Wall-clock time of learning.
-    stopped_early : bool
-        The time limit ended a learner before its method did; an exact search says so by its gap.
-    note : str
-        Why something is missing.
-    options : mapping
-        The learner's options that are not its defaults.
-    details : mapping
-        What the learner has to say of its run (`Learned.details`); of an exact search, its score, bound and status.
+    source : Table
+        The data.
+    test_share : float, optional
+        Share of the rows to test on, at least 0 (no test rows) and less than 1; by default `TEST_SHARE`.
+    random_state : int
+        Seed of the split.
+
+    Raises
+    ------
+    InputError
+        If the share is out of range, or is given for data that have test rows of their own.
     """
-
-    name: str
-    test: float | None = None
-    training: float | None = None
-    arcs: int | None = None
-    score: float | None = None
-    gap: float | None = None
-    relative_gap: float | None = None
-    seconds: float = 0.0
-    stopped_early: bool = False
-    note: str = ""
-    options: Mapping[str, Any] = field(default_factory=dict)
-    details: Mapping[str, Any] = field(default_factory=dict)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return the figures as JSON values."""
-        return asdict(self)
+    if test_share is not None and not 0 <= test_share < 1:
+        raise InputError(f"--test-share (test_share) must be at least 0 and less than 1, got {test_share}.")
+    own = source.test_indices.size
+    if test_share is not None and own:
+        raise InputError(
+            f"The data {source.name!r} have {own} test rows of their own, so that --test-share (test_share) has no "
+            "part in it; leave it out, or split all rows anew with --split all."
+        )
+    share = TEST_SHARE if test_share is None else test_share
+    if own or share == 0:
+        train = source.dataset("train")
+        return train, source.encode(train.variables, "test") if own else None
+    rows, held = validation_split(source.dataset("all").y, share, random_state)
+    train = source.dataset(rows)
+    return train, source.encode(train.variables, held)
 
 
 def check_names(names: Sequence[str], options: Mapping[str, Mapping[str, Any]] | None = None) -> None:
@@ -78,10 +80,10 @@ def check_names(names: Sequence[str], options: Mapping[str, Mapping[str, Any]] |
         Naming what there is, or the option that is out of range or changes nothing.
     """
     for name in names:
-        if name not in MARGIN_SCORES and name not in LEARNERS:
+        if name not in margin_scores() and name not in LEARNERS:
             raise InputError(
-                f"There is nothing called {name!r} to compare; choose scores ({', '.join(MARGIN_SCORES)}) and learners "
-                f"({', '.join(LEARNERS)})."
+                f"There is nothing called {name!r} to compare; choose scores ({', '.join(margin_scores())}) and "
+                f"learners ({', '.join(LEARNERS)})."
             )
     learners = [name for name in names if name in LEARNERS]
     for name in options or {}:
@@ -108,8 +110,9 @@ def exact_scores(names: Sequence[str], attributes: Mapping[str, Any]) -> dict[st
     InputError
         If an attribute is out of range, or none of the scores has it.
     """
-    exact = [name for name in names if name in MARGIN_SCORES]
-    for key, those in OF_SOME.items():
+    exact = [name for name in names if name in margin_scores()]
+    those = [name for name in margin_scores() if find_score(name).takes("gamma")]
+    for key in OF_GAMMA:
         if key in attributes and not set(those) & set(exact):
             raise InputError(
                 f"{key} belongs to the scores {' and '.join(those)}, and neither is compared; leave it out."
@@ -117,17 +120,10 @@ def exact_scores(names: Sequence[str], attributes: Mapping[str, Any]) -> dict[st
     return {
         name: Score(
             name=name,
-            **{key: value for key, value in attributes.items() if name in OF_SOME.get(key, MARGIN_SCORES)},
+            **{key: value for key, value in attributes.items() if name in those or key not in OF_GAMMA},
         )
         for name in exact
     }
-
-
-def reference_row(rows: Sequence[Row]) -> Row | None:
-    """Return the row of the exact search that scores and gaps are of; None if none had a bound."""
-    return next(
-        (row for row in rows if row.name in MARGIN_SCORES and row.details.get("bound") is not None), None
-    )
 
 
 def compare(
@@ -138,7 +134,41 @@ def compare(
     score: Mapping[str, Any] | None = None,
     options: Mapping[str, Mapping[str, Any]] | None = None,
     control: Control = Control(),
-) -> Iterator[Row]:
+    output: str | os.PathLike[str] | None = None,
+) -> Comparison:
+    """Learn with one method after the other, and return all their figures.
+
+    Parameters are those of `compare_each`, and `output`, a JSON file that is kept up to date. An interrupt ends the
+    comparison with what is known; before the first learner's figures it is raised.
+    """
+    found = Comparison(
+        data=DataSummary.of(train),
+        test_samples=0 if test is None else test.n_samples,
+        score=dict(score or {}),
+        time_limit=control.time_limit,
+        random_state=control.random_state,
+    )
+    try:
+        with interrupts.deferred():
+            for row in compare_each(train, test, names, score=score, options=options, control=control):
+                found = replace(found, rows=(*found.rows, row))
+                if output is not None:
+                    atomic_write_text(output, dump_json(found.to_dict()))
+    except KeyboardInterrupt:
+        if not found.rows:
+            raise
+    return found
+
+
+def compare_each(
+    train: Dataset,
+    test: Dataset | None,
+    names: Sequence[str] = DEFAULT,
+    *,
+    score: Mapping[str, Any] | None = None,
+    options: Mapping[str, Mapping[str, Any]] | None = None,
+    control: Control = Control(),
+) -> Iterator[ComparisonRow]:
     """Learn with one method after the other, and yield its figures as soon as they are there.
 
     The exact searches come first. The first of them that has a bound is the reference: all scores are its own, and
@@ -170,11 +200,12 @@ def compare(
             check_data(train, own["smoothing"])
     exact = exact_scores(names, score or {})
     reference: tuple[str, Result] | None = None
+    _compile(exact, names, options or {}, control)
     for name in [*exact, *(name for name in names if name not in exact)]:
         if control.interrupted():
             return
         control.report(f"learning {name}")
-        begun = time.monotonic()
+        begun, stopping = time.monotonic(), control.watch()
         own = (options or {}).get(name, {})
         try:
             if name in exact:
@@ -193,11 +224,11 @@ def compare(
             note = str(error)
             if not isinstance(error, MilpbnError):
                 note = f"failed unexpectedly ({type(error).__name__}: {error})"
-            yield Row(name=name, seconds=time.monotonic() - begun, note=note, options=own)
+            yield ComparisonRow(name=name, seconds=time.monotonic() - begun, note=note, options=own)
             continue
         seconds = time.monotonic() - begun
         if predictor is None:
-            yield Row(
+            yield ComparisonRow(
                 name=name, seconds=seconds, note="nothing was found in time", options=own, details=details
             )
             continue
@@ -208,10 +239,13 @@ def compare(
             found = suboptimality(train, structure, reference[1], f"of {reference[0]}")
             value, gap = found.score, found.gap or gap
             notes += [found.reason] if found.reason else []
-        yield Row(
+        shares = [None if of is None else share_right(predictor, of, stopping) for of in (test, train)]
+        if shares[1] is None:
+            notes.append("accuracy not counted: the time was over")
+        yield ComparisonRow(
             name=name,
-            test=None if test is None else accuracy(predictor, test),
-            training=accuracy(predictor, train),
+            test=shares[0],
+            training=shares[1],
             arcs=None if structure is None else len(structure.arcs),
             score=value,
             gap=gap.absolute,
@@ -224,9 +258,26 @@ def compare(
         )
 
 
-def _solve(train: Dataset, score: Score, control: Control) -> Result:
-    from milpbn.solving import solve  # whose first incumbent is one of these learners' structures
+def _compile(
+    exact: Collection[str], names: Sequence[str], options: Mapping[str, Mapping[str, Any]], control: Control
+) -> None:
+    """Compile the kernels of all methods before any of their clocks starts: learners learn from a few rows.
 
+    Whatever goes wrong here goes wrong again with the real data, and is reported there.
+    """
+    if exact:
+        compile_all(lambda done, of: control.report(count(done, of)), control.interrupted)
+    rehearsal = replace(control, time_limit=None, report=lambda line: None)
+    for name in names:
+        if name in exact or not get_learner(name).compiles or control.interrupted():
+            continue
+        # Not into a file of the user's: the rehearsal's state is not the learner's.
+        own = {key: value for key, value in options.get(name, {}).items() if key != "checkpoint"}
+        with suppress(Exception):
+            get_learner(name)(**own).fit(tiny_data(), rehearsal)
+
+
+def _solve(train: Dataset, score: Score, control: Control) -> Result:
     return solve(
         train,
         score,
@@ -234,47 +285,5 @@ def _solve(train: Dataset, score: Score, control: Control) -> Result:
         threads=control.n_jobs,
         random_state=control.random_state,
         verbose=False,
+        interrupted=control.interrupted,
     )
-
-
-def show(rows: Sequence[Row], show_gap: Callable[[float | None], str]) -> str:
-    """Return a table for people, and under it what the gaps are to, and the notes."""
-    head: tuple[str, ...] = ("", "test %", "training %", "arcs", "score", "gap", "of bound", "seconds")
-    lines = [head]
-    for row in rows:
-        shares = ["-" if s is None else f"{100 * s:.2f}" for s in (row.test, row.training)]
-        lines.append(
-            (
-                row.name,
-                *shares,
-                "-" if row.arcs is None else str(row.arcs),
-                "-" if row.score is None else f"{row.score:.4f}",
-                "-" if row.gap is None else f"{row.gap:.4f}",
-                show_gap(row.relative_gap),
-                f"{row.seconds:.1f}",
-            )
-        )
-    widths = [max(len(line[k]) for line in lines) for k in range(len(head))]
-    out = [
-        "  ".join(
-            [line[0].ljust(widths[0]), *(c.rjust(w) for c, w in zip(line[1:], widths[1:], strict=True))]
-        )
-        for line in lines
-    ]
-    solved = reference_row(rows)
-    if solved is None:
-        why = "no exact search came to a bound"
-        if not any(row.name in MARGIN_SCORES for row in rows):
-            why = f"they need an exact search; name a score ({', '.join(MARGIN_SCORES)}) among the learners"
-        out.append(f"no score and no gap: {why}")
-    else:
-        score = solved.details["score"]
-        own = [
-            f"{key} {score[key]:g}" for key in ("gamma", "max_parents", "smoothing") if score[key] is not None
-        ]
-        own.append("class parents" if score["class_parents"] else "no class parents")
-        out.append(
-            f"score and gap in nats: {solved.name}, {', '.join(own)}; bound {solved.details['bound']:.4f}"
-        )
-    notes = [f"{row.name}: {row.note}" for row in rows if row.note]
-    return "\n".join([*out, *notes])

@@ -1,6 +1,6 @@
-"""The learners by the names that the command line knows.
+"""The learners by their names on the command line.
 
-A learner is imported when it is asked for, so that none pays for the imports of another.
+The module of a learner is imported when `get_learner` asks for it, so that no learner waits for another one's imports.
 """
 
 from __future__ import annotations
@@ -15,22 +15,22 @@ if TYPE_CHECKING:
 
 #: Name of each learner, and its module and class within `milpbn.learners`.
 LEARNERS = {
-    "naive-bayes": "naive_bayes:NaiveBayes",
-    "chow-liu": "chow_liu:ChowLiu",
-    "tan": "tan:Tan",
-    "multinet": "multinet:MultinetLearner",
-    "exact": "exact:Exact",
-    "all-orders": "orders:AllOrders",
-    "order": "orders:OrderSearch",
-    "hill-climbing": "hill_climbing:HillClimbing",
-    "stochastic": "stochastic:Stochastic",
-    "tan-cr": "margin_search:GreedyRate",
-    "tan-cl": "margin_search:GreedyLikelihood",
-    "tan-mm": "margin_search:GreedyMargin",
-    "tan-omi-cr": "order_based:OrderRate",
-    "tan-omi-cl": "order_based:OrderLikelihood",
-    "tan-omi-mm": "order_based:OrderMargin",
-    "annealing-mm": "annealing:Annealing",
+    "naive-bayes": "generative.naive_bayes:NaiveBayes",
+    "chow-liu": "generative.chow_liu:ChowLiu",
+    "tan": "generative.tan:Tan",
+    "multinet": "generative.multinet:MultinetLearner",
+    "exact": "generative.exact:Exact",
+    "all-orders": "generative.orders:AllOrders",
+    "order": "generative.orders:OrderSearch",
+    "hill-climbing": "generative.hill_climbing:HillClimbing",
+    "stochastic": "generative.stochastic:Stochastic",
+    "tan-cr": "discriminative.margin_search:GreedyRate",
+    "tan-cl": "discriminative.margin_search:GreedyLikelihood",
+    "tan-mm": "discriminative.margin_search:GreedyMargin",
+    "tan-omi-cr": "generative.order_based:OrderRate",
+    "tan-omi-cl": "generative.order_based:OrderLikelihood",
+    "tan-omi-mm": "generative.order_based:OrderMargin",
+    "annealing-mm": "discriminative.annealing:Annealing",
     "differentiable-tan": "differentiable.learner:DifferentiableTan",
     "parameters": "differentiable.learner:Parameters",
     "svm": "svm:Svm",
@@ -38,12 +38,12 @@ LEARNERS = {
 
 
 def get_learner(name: str) -> type[Learner]:
-    """Return the class of a learner; its fields are the options.
+    """Return the class of a learner, whose fields are the options.
 
     Raises
     ------
     InputError
-        If there is no learner of that name; the sentence lists them.
+        If there is no learner of that name; the sentence lists the names.
     """
     if name not in LEARNERS:
         raise InputError(f"There is no learner {name!r}; choose one of {', '.join(LEARNERS)}.")

@@ -1,4 +1,4 @@
-"""Calls of other libraries that know neither time limits nor interrupts: in workers that can be left, or killed."""
+"""Workers for calls of libraries without time limits and interrupts; worker processes can be killed."""
 
 from __future__ import annotations
 
@@ -13,74 +13,75 @@ from joblib.externals.loky import ProcessPoolExecutor
 
 from milpbn.errors import SolverError
 
-#: Seconds between two questions whether to stop.
-POLL = 0.05
-#: Seconds after which a process without work ends by itself, should its parent have been killed.
-IDLE = 60
+#: Seconds between two checks of whether to stop.
+POLL_SECONDS = 0.05
+#: Seconds after which a process without work ends, so that none is left if its parent is killed.
+IDLE_SECONDS = 60
 
 
 @contextmanager
 def workers(count: int, *, killable: bool) -> Iterator[Executor]:
-    """Yield an executor; at the end its processes are killed, or its threads waited for.
+    """Yield an executor with several workers.
 
     Parameters
     ----------
     count : int
-        Workers.
+        Number of workers.
     killable : bool
-        Processes, which take a second or two to start; else threads, for calls that are short.
+        True: the workers are processes, which take a second or two to start and are killed at the end.
+        False: the workers are threads, which the end waits for; they are for short calls.
     """
     if not killable:
         with ThreadPoolExecutor(count) as pool:
             yield pool
         return
-    pool = ProcessPoolExecutor(count, timeout=IDLE, initializer=_leave_interrupts)
+    pool = ProcessPoolExecutor(count, timeout=IDLE_SECONDS, initializer=_ignore_interrupts)
     try:
         yield pool
     finally:
         pool.shutdown(kill_workers=True)
 
 
-def _leave_interrupts() -> None:
-    """Ignore Ctrl-C, which a terminal sends to every process of a group: the parent decides what it means."""
+def _ignore_interrupts() -> None:
+    """Ignore Ctrl-C. A terminal sends it to the parent too, and the parent decides what happens."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def results(
     pool: Executor, calls: Sequence[tuple[Any, ...]], stopping: Callable[[], bool]
 ) -> list[Any] | None:
-    """Return what calls return, in order; None if told to stop before all have ended.
+    """Return the results of several calls, in order; None if told to stop before all calls have ended.
 
     Parameters
     ----------
     pool : Executor
-        From `workers`.
+        An executor from `workers`.
     calls : sequence of tuples
-        A function and its arguments.
+        For each call the function and its arguments.
     stopping : callable
-        Asked at once, and every `POLL` seconds.
+        Called at once and every `POLL_SECONDS`; True means stop.
 
     Raises
     ------
     SolverError
-        If a process ended by itself.
+        If a worker process dies.
     """
     if stopping():
         return None
     try:
         futures = [pool.submit(*call) for call in calls]
-        while wait(futures, timeout=POLL).not_done:
+        while wait(futures, timeout=POLL_SECONDS).not_done:
             if stopping():
                 for future in futures:
                     future.cancel()
                 return None
         return [future.result() for future in futures]
     except BrokenExecutor as error:
-        # A signal may have reached the processes before this one was told.
-        time.sleep(POLL)
+        # A signal to the process group may kill the workers before `stopping` knows of it.
+        time.sleep(POLL_SECONDS)
         if stopping():
             return None
         raise SolverError(
-            "A process that was to fit a model ended by itself, most likely for want of memory; use fewer threads "
+            "A process that fitted a model ended by itself, most likely because memory ran out; use fewer threads "
             "(n_jobs) or fewer rows."
         ) from error

@@ -1,17 +1,18 @@
-"""Bayesian networks: structures, their tables, the classifier they make, and its files.
+"""Bayesian networks: structures, conditional probability tables, and classifiers.
 
-`Structure` says who is whose parent, `fit_cpts` estimates the tables, `Classifier` predicts,
-`evaluate` counts how well; `files` and `structure_files` read and write both.
+A `Structure` holds the parents of every variable, `fit_cpts` estimates the tables, a `Classifier` predicts, and
+`evaluate` measures its accuracy. Only the modules of `formats` read and write files; their functions can be imported
+from here, too.
 """
 
 from milpbn.network.classifier import Classifier, TableClassifier
 from milpbn.network.cpt import Cpt, class_log_joint, fit_cpts
 from milpbn.network.evaluation import Evaluation, evaluate
-from milpbn.network.files import load_any_classifier, load_classifier, save_classifier
+from milpbn.network.formats.classifier_files import load_any_classifier, load_classifier, save_classifier
+from milpbn.network.formats.structure_files import read_parents, read_structure, to_dot, write_arcs
 from milpbn.network.margins import log_margins, log_posterior, soft_margin
 from milpbn.network.pseudo import PseudoClassifier
 from milpbn.network.structure import Structure
-from milpbn.network.structure_files import read_parents, read_structure, to_dot, write_arcs
 
 __all__ = [
     "Classifier",

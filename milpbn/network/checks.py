@@ -1,4 +1,4 @@
-"""What variables and tables must satisfy to be a classifier, each violation a sentence."""
+"""Checks that variables, tables and a structure form a classifier."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from milpbn.errors import InputError
 from milpbn.network.cpt import Cpt
 from milpbn.network.structure import Structure
 
-#: How far the sum of a row of a table may be from 1.
+#: How far the sum of a table's row may be from 1.
 ROW_SUM_TOLERANCE = 1e-6
 
 
@@ -22,8 +22,8 @@ def check_variables(variables: Sequence[Variable]) -> None:
     Raises
     ------
     InputError
-        If there is no feature, names or states repeat, a variable has no state, the class has only one,
-        cuts are not finite and ascending, or their number does not go with the number of states.
+        If there is no feature, a name or a state occurs twice, a variable has no states, the class has only
+        one, cuts are not finite and ascending, or their number does not fit the number of states.
     """
     if len(variables) < 2:
         raise InputError("The classifier needs at least one feature and the class variable.")
@@ -52,7 +52,7 @@ def _check_variable(variable: Variable) -> None:
     if variable.n_states != intervals + variable.missing_state:
         raise InputError(
             f"The variable {variable.name!r} has {variable.n_states} states, "
-            f"but its cuts make {intervals} intervals."
+            f"but its cuts define {intervals} intervals."
         )
 
 
@@ -62,7 +62,7 @@ def check_cpts(cpts: Sequence[Cpt], variables: Sequence[Variable], structure: St
     Raises
     ------
     InputError
-        If names, order, parents or shapes disagree, or a row holds something negative, not finite, or does
+        If names, order, parents or shapes differ, or if a row has a negative or infinite probability or does
         not sum to 1 within `ROW_SUM_TOLERANCE`.
     """
     if structure.names != tuple(v.name for v in variables):
@@ -73,12 +73,12 @@ def check_cpts(cpts: Sequence[Cpt], variables: Sequence[Variable], structure: St
         name = variables[i].name
         if cpt.variable != i or cpt.parents != structure.parents[i]:
             raise InputError(
-                f"The table of {name!r} has other parents than the structure, or another order of them."
+                f"The table of {name!r} has other parents than the structure, or has them in another order."
             )
         shape = tuple(variables[j].n_states for j in (*cpt.parents, i))
         if cpt.table.shape != shape:
             raise InputError(
-                f"The table of {name!r} has the shape {cpt.table.shape}, its states and parents make {shape}."
+                f"The table of {name!r} has the shape {cpt.table.shape}, but its states and parents need {shape}."
             )
         if not np.isfinite(cpt.table).all() or (cpt.table < 0).any():
             raise InputError(f"The table of {name!r} holds a probability that is negative or not finite.")

@@ -1,4 +1,4 @@
-"""The Bayesian network classifier: variables, structure and tables, fitted and used."""
+"""The Bayesian network classifier: variables, structure and tables."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from milpbn import __version__
 from milpbn.data.dataset import UNKNOWN, Dataset, Variable
 from milpbn.errors import InputError, MilpbnWarning
 from milpbn.network.checks import check_cpts, check_variables
 from milpbn.network.cpt import Cpt, class_log_joint, fit_cpts
 from milpbn.network.margins import log_posterior
 from milpbn.network.structure import Structure
+from milpbn.version import __version__
 
 if TYPE_CHECKING:
     from milpbn.data.sources import Source as RawSource
 
-#: What a classifier predicts on: encoded samples, or a data frame, path, name or array to read.
+#: Samples to predict: encoded ones, or a data frame, path, name or array to read.
 Source: TypeAlias = "Dataset | RawSource"
 
 
 class Predictor(Protocol):
-    """What a learner's model can do, whether or not it is a Bayesian network (`Classifier` is one)."""
+    """The interface of every learner's model, whether or not it is a Bayesian network."""
 
     @property
     def classes(self) -> tuple[str, ...]:
@@ -40,7 +40,7 @@ class Predictor(Protocol):
 
 
 class JointPredictor(Predictor, Protocol):
-    """A predictor that compares the classes by log-probabilities."""
+    """A predictor that compares classes by their log-probabilities."""
 
     @property
     def variables(self) -> tuple[Variable, ...]:
@@ -48,7 +48,7 @@ class JointPredictor(Predictor, Protocol):
         ...
 
     def encode(self, source: Source) -> Dataset:
-        """Return samples as codes."""
+        """Return samples as state codes."""
         ...
 
     def predict_log_joint(self, source: Source) -> NDArray[np.float64]:
@@ -57,21 +57,21 @@ class JointPredictor(Predictor, Protocol):
 
 
 def encode(source: Source, variables: tuple[Variable, ...]) -> Dataset:
-    """Return samples as codes into the states of some variables, every row kept.
+    """Return all rows as codes of the states of some variables.
 
     Parameters
     ----------
     source : Dataset, pandas.DataFrame, str or path-like
-        A `Dataset` must have been encoded with these variables and comes back as it is; the rest is read by
-        `milpbn.data.read_samples`: columns are matched by name, the class column may be absent, and values
-        without a state become `UNKNOWN`.
+        A `Dataset` must be encoded with these variables, and is returned unchanged. `milpbn.data.read_samples` reads
+        other sources: columns are matched by name, the class column may be absent, and values without a state become
+        `UNKNOWN`.
     variables : tuple of Variable
         Features first, the class variable last.
 
     Warns
     -----
     MilpbnWarning
-        If no value of a feature that a table has is one of the training data's: it may be coded otherwise.
+        If no value of some feature occurs in the training data; the table may code it in another way.
 
     Raises
     ------
@@ -79,13 +79,13 @@ def encode(source: Source, variables: tuple[Variable, ...]) -> Dataset:
         If a dataset has other variables, or the table cannot be read or lacks a feature.
     """
     if not isinstance(source, Dataset):
-        from milpbn.data import read_samples  # reading needs pandas, predicting on codes does not
+        from milpbn.data import read_samples  # imported here because only reading needs pandas
 
         data = read_samples(source, variables)
         for name, count in unknown_values(data).items():
-            if count == len(data.y) > 1:  # one sample says little
+            if count == len(data.y) > 1:  # a single sample may well have a new value
                 warnings.warn(
-                    f"No value of the column {name!r} is one that training saw, and it counts for nothing; "
+                    f"No value of the column {name!r} occurs in the training data, so that the column is ignored; "
                     "is it coded in another way?",
                     MilpbnWarning,
                     stacklevel=3,
@@ -100,13 +100,13 @@ def encode(source: Source, variables: tuple[Variable, ...]) -> Dataset:
 
 
 def unknown_values(data: Dataset) -> dict[str, int]:
-    """Return how many values of each feature have no state, features without any left out."""
+    """Return the number of values without a state by feature, for features that have any."""
     counts = (data.X == UNKNOWN).sum(axis=0)
     return {v.name: int(n) for v, n in zip(data.variables, counts, strict=False) if n}
 
 
 class TableClassifier(ABC):
-    """What classifiers made of one table per variable share; they compare classes by sums of log-probabilities.
+    """Base of classifiers with one table per variable, which compare classes by sums of log-probabilities.
 
     Attributes
     ----------
@@ -125,7 +125,7 @@ class TableClassifier(ABC):
         return self.variables[-1].states
 
     def encode(self, source: Source) -> Dataset:
-        """Return samples as codes into this classifier's states; see `milpbn.network.classifier.encode`."""
+        """Return samples as codes of this classifier's states; see `milpbn.network.classifier.encode`."""
         return encode(source, self.variables)
 
     @abstractmethod
@@ -136,10 +136,6 @@ class TableClassifier(ABC):
         """Return the label of each sample's best class, shape (M,); ties go to the first class."""
         labels = np.array(self.classes, dtype=object)
         return labels[self.predict_log_joint(source).argmax(axis=1)]
-
-    def unknown_count(self, source: Source) -> dict[str, int]:
-        """Return how many values of each feature have no state, features without any left out."""
-        return unknown_values(self.encode(source))
 
 
 @dataclass(frozen=True, eq=False)
@@ -155,15 +151,15 @@ class Classifier(TableClassifier):
     cpts : tuple of Cpt, length V
         One table per variable.
     smoothing : float
-        The Laplace constant the tables were estimated with.
+        The Laplace constant with which the tables were estimated.
     provenance : dict
-        Where the classifier comes from: milpbn's version, the data's name and hash, and what the caller
-        added (score, objective, bound, date, ...); JSON values only.
+        Origin of the classifier: milpbn's version, the data's name and hash, and the caller's additions
+        (score, objective, bound, date, ...); JSON values only.
 
     Raises
     ------
     InputError
-        If the parts do not belong together or a table does not hold probabilities.
+        If variables, structure and tables do not fit together, or a table does not hold probabilities.
     """
 
     variables: tuple[Variable, ...]
@@ -195,12 +191,12 @@ class Classifier(TableClassifier):
         smoothing : float
             Laplace constant a >= 0.
         provenance : mapping, optional
-            Added to, and winning over, the version and the data's name, hash and size recorded here.
+            Keys that are added to those recorded here (``milpbn``, ``data``), or replace them.
 
         Raises
         ------
         InputError
-            As `fit_cpts`.
+            If `fit_cpts` raises it.
         """
         recorded = {
             "milpbn": __version__,
@@ -215,5 +211,5 @@ class Classifier(TableClassifier):
         return class_log_joint(data.codes, self.structure, self.cpts, len(self.classes))
 
     def predict_proba(self, source: Source) -> NDArray[np.float64]:
-        """Return P(c | z_m), shape (M, C); uniform where every class has probability 0."""
+        """Return P(c | z_m), shape (M, C); uniform for samples whose probability is 0 for every class."""
         return np.exp(log_posterior(self.predict_log_joint(source)))

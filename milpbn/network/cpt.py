@@ -1,4 +1,4 @@
-"""Conditional probability tables: estimation, and the log-joint they give for every class."""
+"""Conditional probability tables: their estimation, and the log-joint of every class that follows from them."""
 
 from __future__ import annotations
 
@@ -10,20 +10,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from milpbn.data.dataset import UNKNOWN, Dataset, Variable
+from milpbn.data.sums import log_share
+from milpbn.data.weights import require_range
 from milpbn.errors import InputError
 from milpbn.network.structure import Structure
 
-#: Most entries of one table (0.8 GB); a structure read from a file may ask for any number of parents.
+#: Largest number of entries of one table (0.8 GB); a structure read from a file may have any number of parents.
 MAX_TABLE_ENTRIES = 10**8
-#: Beside a larger Laplace constant counts no longer matter.
+#: Largest Laplace constant; under a larger one, counts no longer change the probabilities.
 LARGEST_SMOOTHING = 1e15
-#: Entries of the log-joint computed at a time, so that the temporary arrays stay in the cache.
+#: Number of entries of the log-joint that are computed together, so that temporary arrays stay in the cache.
 _CHUNK_ENTRIES = 1 << 18
 
 
 @dataclass(frozen=True, eq=False)
 class Cpt:
-    """Conditional probability table of one variable.
+    """The conditional probability table of one variable.
 
     Attributes
     ----------
@@ -45,8 +47,8 @@ def fit_cpts(data: Dataset, structure: Structure, smoothing: float = 1.0) -> lis
 
     .. math:: \theta^i_{j|h} = \frac{n^i_{j|h} + a}{n^i_h + a \, sp(X_i)}
 
-    with weighted counts n and smoothing constant a; a = 0 is P12 (2). A parent configuration without
-    weight has, at a = 0 too, the uniform row.
+    with weighted counts n and the smoothing constant a. With a = 0 it is equation (2) of Peharz and Pernkopf (2012,
+    P12). A parent configuration without samples has the uniform row, even with a = 0.
 
     Parameters
     ----------
@@ -65,8 +67,8 @@ def fit_cpts(data: Dataset, structure: Structure, smoothing: float = 1.0) -> lis
     Raises
     ------
     InputError
-        If the structure is over other variables, a value has no state, ``smoothing`` is negative or
-        beyond `LARGEST_SMOOTHING`, or a table would exceed `MAX_TABLE_ENTRIES`.
+        If the structure has other variables than the data, a value has no state, ``smoothing`` is negative or
+        above `LARGEST_SMOOTHING`, or a table would have more than `MAX_TABLE_ENTRIES` entries.
     """
     require_match(data, structure)
     if not 0 <= smoothing <= LARGEST_SMOOTHING:
@@ -76,27 +78,27 @@ def fit_cpts(data: Dataset, structure: Structure, smoothing: float = 1.0) -> lis
 
 
 def require_dataset(data: object) -> None:
-    """Refuse what is no `Dataset`, such as a table.
+    """Check that an argument is a `Dataset`.
 
     Raises
     ------
     InputError
-        Saying how to get one.
+        If it is something else, such as a `Table`; the message says how to get a dataset.
     """
     if not isinstance(data, Dataset):
         raise InputError(
             f"A Dataset is needed, got a {type(data).__name__}; "
-            "what `read_table` returns has one: `table.dataset()`."
+            "`table.dataset()` makes one of the table that `read_table` returns."
         )
 
 
 def require_match(data: Dataset, structure: Structure) -> None:
-    """Refuse a structure over other variables, or over the data's in another order.
+    """Check that a structure has the variables of the data, in the same order.
 
     Raises
     ------
     InputError
-        Naming both.
+        If it does not; the message names the variables of both.
     """
     require_dataset(data)
     if structure.names != data.names:
@@ -107,14 +109,15 @@ def require_match(data: Dataset, structure: Structure) -> None:
 
 
 def require_states(data: Dataset) -> None:
-    """Refuse training data with values that have no state.
+    """Check that all values of training data have a state, and that the weights are in range.
 
     Raises
     ------
     InputError
-        Naming the first column.
+        If a value has no state, or a weight is out of range; the message names the first such column.
     """
     require_dataset(data)
+    require_range(data.weights, f"The weights of the training data {data.name!r}")
     unknown = np.flatnonzero((data.codes == UNKNOWN).any(axis=0))
     if unknown.size:
         raise InputError(
@@ -124,12 +127,12 @@ def require_states(data: Dataset) -> None:
 
 
 def require_table(variables: Sequence[Variable], variable: int, parents: Sequence[int]) -> tuple[int, ...]:
-    """Return the shape of a table, the parents' states first, and refuse one that is too large.
+    """Return the shape of a table, the parents' numbers of states first, and check its size.
 
     Raises
     ------
     InputError
-        Naming the variables and their numbers of states, if it would exceed `MAX_TABLE_ENTRIES`.
+        If the table would have more than `MAX_TABLE_ENTRIES` entries.
     """
     shape = tuple(variables[j].n_states for j in (*parents, variable))
     if math.prod(shape) > MAX_TABLE_ENTRIES:
@@ -137,21 +140,48 @@ def require_table(variables: Sequence[Variable], variable: int, parents: Sequenc
         raise InputError(
             f"The table of {variables[variable].name!r} ({variables[variable].n_states} states) given {given} would "
             f"have {math.prod(shape)} entries, more than {MAX_TABLE_ENTRIES}; leave out columns with so many states "
-            "(numbers of rows?), join rare states, or give it fewer parents."
+            "(are they row numbers?), join rare states, or give the variable fewer parents."
         )
     return shape
 
 
 def _fit_cpt(data: Dataset, variable: int, parents: tuple[int, ...], smoothing: float) -> Cpt:
-    axes = [*parents, variable]
-    shape = require_table(data.variables, variable, parents)
-    size = math.prod(shape)
-    cells = np.ravel_multi_index(tuple(data.codes[:, axes].T), shape)
-    counts = np.bincount(cells, weights=data.weights, minlength=size).reshape(shape)
-    totals = counts.sum(axis=-1, keepdims=True) + smoothing * shape[-1]
-    table = np.full(shape, 1.0 / shape[-1])
+    counts = _counts(data, variable, parents)
+    totals = counts.sum(axis=-1, keepdims=True) + smoothing * counts.shape[-1]
+    table = np.full(counts.shape, 1.0 / counts.shape[-1])
     np.divide(counts + smoothing, totals, out=table, where=totals > 0)
     return Cpt(variable, parents, table)
+
+
+def _counts(data: Dataset, variable: int, parents: tuple[int, ...]) -> NDArray[np.float64]:
+    """Return n_{j|h} in the shape of the table."""
+    axes = [*parents, variable]
+    shape = require_table(data.variables, variable, parents)
+    cells = np.ravel_multi_index(tuple(data.codes[:, axes].T), shape)
+    return data.total_weights(cells, math.prod(shape)).reshape(shape)
+
+
+def log_cpts(data: Dataset, structure: Structure, smoothing: float) -> list[Cpt]:
+    """Return the logarithms of the tables of `fit_cpts`, in nats, accurate even if a probability is nearly 1.
+
+    Parameters
+    ----------
+    data, structure
+        As for `fit_cpts`; the caller has checked them.
+    smoothing : float
+        Laplace constant a > 0.
+
+    Returns
+    -------
+    list of Cpt, length V
+        Arguments of `class_log_joint` with ``logarithm=np.asarray``, for samples without unknown states.
+    """
+    tables = []
+    for i, parents in enumerate(structure.parents):
+        counts = _counts(data, i, parents)
+        rest = data.other_weights(counts) + smoothing * (counts.shape[-1] - 1)
+        tables.append(Cpt(i, parents, log_share(counts + smoothing, rest)))
+    return tables
 
 
 def class_log_joint(
@@ -161,29 +191,30 @@ def class_log_joint(
     n_classes: int,
     logarithm: Callable[[NDArray[np.float64]], NDArray[np.float64]] = np.log,
 ) -> NDArray[np.float64]:
-    """Return log P(c, z_m) for every sample and every class (the logarithm of P12 (1)).
+    """Return log P(c, z_m) for every sample and class: the logarithm of (1) of Peharz and Pernkopf (2012).
 
-    An unknown state of a feature drops the feature's own factor; as a parent it gives the uniform row,
-    1 / sp of the child.
+    An unknown state of a feature drops the feature's own factor, and gives its children the uniform row, 1 / sp of
+    the child.
 
     Parameters
     ----------
     codes : int32 array, shape (M, V)
-        State codes, `UNKNOWN` (-1) allowed; the last column, the class, is ignored: each class in turn
-        takes its place.
+        State codes, `UNKNOWN` (-1) allowed. The last column, the class, is ignored; every class in turn takes
+        its place.
     structure : Structure
-        The parent sets.
+        Parent sets.
     cpts : sequence of Cpt, length V
-        Their tables.
+        Tables of the structure.
     n_classes : int
         Number of classes C.
     logarithm : callable
-        Applied to the tables; `milpbn.network.fixed_point` has one of few bits.
+        Function that is applied to the tables. `milpbn.network.fixed_point` rounds to few bits; tables of `log_cpts`
+        need no logarithm.
 
     Returns
     -------
     float64 array, shape (M, C)
-        Nats; ``-inf`` where an unsmoothed table holds 0.
+        In nats; ``-inf`` where an unsmoothed table holds 0.
 
     Raises
     ------
@@ -221,8 +252,8 @@ def _factor(
 ) -> tuple[list[int], NDArray[np.float64]]:
     """Return a table's features, and its logarithm with one axis per feature and the class axis last.
 
-    Each feature axis gets one more slot at its end, which the code -1 hits by itself: 0 for the variable
-    itself, log 1/sp for a parent. The class axis has length 1 where the class is not involved.
+    Each feature axis is one longer than the number of states, so that code -1 selects its last position: 0 for
+    the variable itself, log 1/sp for a parent. The class axis has length 1 if the class is not in the table.
     """
     axes = [*cpt.parents, cpt.variable]
     with np.errstate(divide="ignore"):

@@ -1,4 +1,4 @@
-"""How well a classifier does on samples whose class is known."""
+"""Evaluation of a classifier on samples with known classes."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
-from milpbn.checks import real_number
 from milpbn.data.dataset import UNKNOWN, Dataset
 from milpbn.errors import InputError
 from milpbn.network.classifier import JointPredictor, Predictor, Source, unknown_values
-from milpbn.network.jsonable import json_safe
 from milpbn.network.margins import log_margins, log_posterior, soft_margin
+from milpbn.util.jsonable import json_safe
+from milpbn.util.validation import real_number
 
 #: Two-sided 95 % quantile of the standard normal distribution, 1.96.
 Z_95 = float(ndtri(0.975))
@@ -23,7 +23,7 @@ Z_95 = float(ndtri(0.975))
 
 @dataclass(frozen=True, eq=False)
 class Evaluation:
-    """Figures over the evaluated samples, each sample counted with its weight.
+    """Results on the evaluated samples; each sample counts with its weight.
 
     Attributes
     ----------
@@ -32,32 +32,32 @@ class Evaluation:
     classes : tuple of str, length C
         Class labels.
     samples : int
-        Evaluated rows.
+        Number of evaluated rows.
     weight : float
-        Their total weight, the sample size n behind the intervals.
+        Total weight of these rows, the sample size n of the intervals.
     accuracy : float
-        Share of correctly classified weight, ties to the first class.
+        Share of correctly classified weight; ties go to the first class.
     interval : tuple of float
-        Wilson score interval of the accuracy, 95 %.
+        95 % Wilson score interval of the accuracy.
     half_width : float
-        Half the width of the normal 95 % interval, 1.96 sqrt(a (1 - a) / n), as P12's table 2 states it
-        (Mitchell 1997).
+        Half the width of the normal 95 % interval (Mitchell 1997), 1.96 sqrt(a (1 - a) / n), as in Table 2 of
+        Peharz and Pernkopf (2012, P12).
     confusion : float64 array, shape (C, C)
         Weight by true class (rows) and predicted class (columns).
     recall, precision : float64 arrays, shape (C,)
-        Per class; NaN for a class that never occurs, or is never predicted.
+        By class; recall is NaN for a class that never occurs, precision for a class that is never predicted.
     mean_log_margin : float
         Mean log-margin in nats.
     log_loss : float
         Mean of -log P(c_m | z_m) in nats.
     gamma : float or None
-        Desired log-margin of the soft margin, nats.
+        Desired log-margin of the soft margin, in nats.
     soft_margin : float or None
         Weighted sum of min(log-margin, gamma) in nats, P12 (9); None without gamma.
     unknown_class : int
-        Rows left out because their class label is missing or was not seen in training.
+        Number of rows that are left out because their class label is missing or not in the training data.
     unknown_values : dict of str to int
-        Values without a state per feature, over all rows; features without any left out.
+        Number of values without a state by feature, over all rows, for features that have any.
     """
 
     data: str
@@ -78,31 +78,33 @@ class Evaluation:
     unknown_values: dict[str, int]
 
     def to_dict(self) -> dict[str, Any]:
-        """Return all figures as JSON values, None where one is undefined or infinite."""
+        """Return all results as JSON values; undefined and infinite ones are None."""
         return json_safe(vars(self))
 
 
 def accuracy(predictor: Predictor, data: Dataset) -> float:
-    """Return the share of correctly classified weight, among the rows whose class training saw.
+    """Return the share of correctly classified weight among the rows whose class is in the training data.
 
     Raises
     ------
     InputError
-        If there is no such row.
+        If there is no such row, or all of them have weight 0.
     """
     known = data.take(np.flatnonzero(data.y != UNKNOWN))
     if not known.n_samples:
-        raise InputError(f"No row of {data.name!r} has a class that training saw; there is nothing to count.")
+        raise InputError(
+            f"No row of {data.name!r} has a class of the training data; there is nothing to count."
+        )
     _require_weight(known)
     right = predictor.predict(known) == np.array(known.variables[-1].states, dtype=object)[known.y]
     return float(known.weights[right].sum() / known.weights.sum())
 
 
 def _require_weight(data: Dataset) -> None:
-    """Refuse rows that do not weigh anything together."""
+    """Raise InputError if all rows have weight 0."""
     if not data.weights.sum() > 0:
         raise InputError(
-            f"All {data.n_samples} rows of {data.name!r} whose class is known weigh 0; there is nothing to count."
+            f"All {data.n_samples} rows of {data.name!r} with a known class have weight 0; there is nothing to count."
         )
 
 
@@ -113,17 +115,17 @@ def evaluate(classifier: JointPredictor, source: Source, gamma: float | None = N
     ----------
     classifier : JointPredictor
         A classifier, or another model with log-probabilities of the classes, such as a multinet. Margins and losses
-        of a pseudo-TAN are those of its tables' log-probabilities.
+        of a pseudo-TAN are computed from the sums of its tables' log-probabilities.
     source : Dataset, pandas.DataFrame, str or path-like
-        Samples, see `Classifier.encode`. Rows with an unknown class label are left out and counted.
+        Samples; see `Classifier.encode`. Rows with an unknown class label are left out and counted.
     gamma : float, optional
         Desired log-margin in nats, for the soft margin.
 
     Raises
     ------
     InputError
-        If no row has a known class label, or none of them a positive weight, or the samples cannot be encoded; if
-        the model has no log-probabilities, as the support vector machine; if gamma is no positive number.
+        If no row has a known class label and a positive weight, the samples cannot be encoded, the model has no
+        log-probabilities (as a support vector machine), or gamma is not a positive number.
     """
     if gamma is not None:
         gamma = real_number("gamma", gamma)
@@ -153,7 +155,7 @@ def evaluate(classifier: JointPredictor, source: Source, gamma: float | None = N
     counts = np.bincount(cells, weights=weights, minlength=n_classes**2).astype(np.float64)
     confusion = counts.reshape(n_classes, n_classes)
     hits = np.diag(confusion)
-    accuracy = min(1.0, float(hits.sum()) / total)  # weights may sum to a rounding error more
+    accuracy = min(1.0, float(hits.sum()) / total)  # rounding errors may bring the quotient above 1
     return Evaluation(
         data=data.name,
         classes=classifier.classes,
@@ -175,7 +177,7 @@ def evaluate(classifier: JointPredictor, source: Source, gamma: float | None = N
 
 
 def wilson_interval(share: float, n: float) -> tuple[float, float]:
-    """Return the 95 % score interval of a share observed on n samples (Wilson 1927)."""
+    """Return the 95 % score interval of a share that was observed on n samples (Wilson 1927)."""
     z2 = Z_95**2
     centre = (share + z2 / (2 * n)) / (1 + z2 / n)
     radius = Z_95 / (1 + z2 / n) * math.sqrt(share * (1 - share) / n + z2 / (4 * n * n))
@@ -183,7 +185,7 @@ def wilson_interval(share: float, n: float) -> tuple[float, float]:
 
 
 def normal_half_width(share: float, n: float) -> float:
-    """Return 1.96 sqrt(share (1 - share) / n), the normal approximation's half-width (Mitchell 1997)."""
+    """Return 1.96 sqrt(share (1 - share) / n), half the width of the normal 95 % interval (Mitchell 1997)."""
     return Z_95 * math.sqrt(share * (1 - share) / n)
 
 

@@ -1,4 +1,4 @@
-"""Classifiers with few bits per parameter: what a microcontroller or a circuit would compute (P11, section 5)."""
+"""Classifiers with few bits per parameter, as in a circuit: Pernkopf, Wohlmayr and Mücke (2011, P11), section 5."""
 
 from __future__ import annotations
 
@@ -13,10 +13,11 @@ from milpbn.network.classifier import Classifier, Source
 from milpbn.network.cpt import class_log_joint
 from milpbn.network.evaluation import accuracy
 
-#: Most bits of a parameter: P11's Q12.52.
+#: Largest number of bits of a parameter: P11's Q12.52.
 MOST_BITS = 64
-#: Parameters are summed in two parts, below and from this bit on, so that float64 holds both sums exactly.
-_HALF = 32
+#: The low bits of the parameters, as many as this, and the high bits are summed separately: float64 holds both sums
+#: exactly.
+_LOW_BITS = 32
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,10 +27,15 @@ class FixedPointClassifier:
     Attributes
     ----------
     classifier : Classifier
-        Where the parameters come from.
+        Classifier with the original parameters.
     integer_bits, fraction_bits : int
-        A parameter is a multiple of 2^-fraction_bits below 2^integer_bits. Negative fraction bits leave out the
-        lowest integer bits, as P11's widths below 12 do.
+        A parameter is a multiple of 2^-fraction_bits and below 2^integer_bits. With negative fraction_bits the lowest
+        integer bits are missing, as in P11 at widths below 12.
+
+    Raises
+    ------
+    InputError
+        If a parameter has less than 1 or more than `MOST_BITS` bits, or no integer bit.
     """
 
     classifier: Classifier
@@ -49,7 +55,7 @@ class FixedPointClassifier:
         return self.classifier.classes
 
     def stored(self, probabilities: NDArray[np.float64]) -> NDArray[np.uint64]:
-        """Return floor(-log theta 2^fraction_bits), at most the largest number; uint64 array, same shape."""
+        """Return floor(-log theta 2^fraction_bits), or the largest number if that is smaller; uint64, same shape."""
         width = self.integer_bits + self.fraction_bits
         with np.errstate(divide="ignore"):
             numbers = np.floor(-np.log(probabilities) * 2.0**self.fraction_bits)
@@ -57,17 +63,19 @@ class FixedPointClassifier:
         return np.where(within, np.where(within, numbers, 0.0).astype(np.uint64), np.uint64(2**width - 1))
 
     def costs(self, source: Source) -> NDArray[np.object_]:
-        """Return the sum of the stored numbers of every class, Python integers, shape (M, C); the least wins."""
-        own = self.classifier
-        codes = own.encode(source).codes
+        """Return the sums of the stored numbers by class, Python integers, shape (M, C); the smallest sum wins."""
+        original = self.classifier
+        codes = original.encode(source).codes
         high, low = (
-            class_log_joint(codes, own.structure, own.cpts, len(own.classes), part).astype(np.int64)
-            for part in (
-                lambda table: (self.stored(table) >> _HALF).astype(np.float64),
-                lambda table: (self.stored(table) % 2**_HALF).astype(np.float64),
+            class_log_joint(codes, original.structure, original.cpts, len(original.classes), bits).astype(
+                np.int64
+            )
+            for bits in (
+                lambda table: (self.stored(table) >> _LOW_BITS).astype(np.float64),
+                lambda table: (self.stored(table) % 2**_LOW_BITS).astype(np.float64),
             )
         )
-        return high.astype(object) * 2**_HALF + low
+        return high.astype(object) * 2**_LOW_BITS + low
 
     def predict(self, source: Source) -> NDArray[np.object_]:
         """Return the label of each sample's class, shape (M,); ties go to the first class."""
@@ -75,7 +83,7 @@ class FixedPointClassifier:
 
 
 def enough_integer_bits(classifier: Classifier) -> int:
-    """Return the fewest integer bits whose range holds every parameter -log theta with theta > 0."""
+    """Return the smallest number of integer bits whose range holds -log theta of every parameter theta > 0."""
     largest = max(float(-np.log(cpt.table[cpt.table > 0].min())) for cpt in classifier.cpts)
     return max(1, int(np.floor(np.log2(max(largest, 1.0)))) + 1)
 
@@ -83,18 +91,18 @@ def enough_integer_bits(classifier: Classifier) -> int:
 def accuracy_by_width(
     classifier: Classifier, data: Dataset, integer_bits: int, widest: int
 ) -> list[tuple[int, float]]:
-    """Return how often a classifier is right with every number of bits per parameter, the lowest bits cut first.
+    """Return a classifier's accuracy with every number of bits per parameter; the lowest bits are removed first.
 
     Parameters
     ----------
     classifier : Classifier
-        What to store.
+        Classifier with the original parameters.
     data : Dataset
-        Samples whose class is known, encoded with the classifier's variables.
+        Samples with known classes, encoded with the classifier's variables.
     integer_bits : int
-        Integer bits of the full format; P11 has 12.
+        Integer bits of the widest format; P11 has 12.
     widest : int
-        Its width.
+        Bits of the widest format.
 
     Returns
     -------

@@ -1,27 +1,26 @@
-"""What the log-joint says of the true classes: margins, their soft sum, posteriors."""
+"""Log-margins, soft margins and posteriors, computed from the log-joint of every class."""
 
 from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import log_softmax
 
 
 def log_margins(log_joint: NDArray[np.float64], y: NDArray[np.integer]) -> NDArray[np.float64]:
-    """Return log P(c_m, z_m) - max over c != c_m of log P(c, z_m), the logarithm of P12 (8).
+    """Return log P(c_m, z_m) - max_{c != c_m} log P(c, z_m): the logarithm of (8) of Peharz and Pernkopf (2012).
 
     Parameters
     ----------
     log_joint : float64 array, shape (M, C)
         log P(c, z_m) in nats, ``-inf`` allowed.
     y : integer array, shape (M,)
-        True class codes, all known.
+        True class codes; none may be unknown.
 
     Returns
     -------
     float64 array, shape (M,)
-        Nats; positive where the sample is classified correctly. 0 for a tie, also where the true class
-        and all others have probability 0.
+        In nats; positive for samples that are classified correctly, and 0 for a tie, even a tie of
+        probabilities 0.
     """
     rows = np.arange(len(y))
     rivals = log_joint.copy()
@@ -34,7 +33,7 @@ def log_margins(log_joint: NDArray[np.float64], y: NDArray[np.integer]) -> NDArr
 def soft_margin(
     margins: NDArray[np.float64], gamma: float, weights: NDArray[np.float64] | None = None
 ) -> float:
-    """Return sum over m of w_m min(log-margin_m, gamma): P12 (9), in nats.
+    """Return the sum over m of w_m min(log-margin_m, gamma) in nats: (9) of Peharz and Pernkopf (2012).
 
     Parameters
     ----------
@@ -43,13 +42,22 @@ def soft_margin(
     gamma : float
         Desired log-margin in nats.
     weights : float64 array, shape (M,), optional
-        Sample weights, 1 each by default.
+        Sample weights; by default all are 1.
     """
     capped = np.minimum(margins, gamma)
     return float(capped.sum() if weights is None else weights @ capped)
 
 
 def log_posterior(log_joint: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return log P(c | z_m), shape (M, C), in nats; uniform where every class has probability 0."""
+    """Return log P(c | z_m) in nats, shape (M, C); uniform for samples whose probability is 0 for every class.
+
+    The value of the most probable class is - log1p(sum of the others' odds), which is accurate even near 0.
+    """
+    if not log_joint.size:
+        return np.zeros(log_joint.shape)
     possible = np.isfinite(log_joint).any(axis=1, keepdims=True)
-    return log_softmax(np.where(possible, log_joint, 0.0), axis=1)
+    away = np.where(possible, log_joint, 0.0)
+    away -= away.max(axis=1, keepdims=True)
+    odds = np.exp(away)
+    odds[np.arange(len(odds)), away.argmax(axis=1)] = 0.0
+    return away - np.log1p(odds.sum(axis=1, keepdims=True))

@@ -1,4 +1,7 @@
-"""The classifier of a pseudo-TAN (R20, section 4.5): tables whose graph may have cycles, no Bayesian network."""
+"""The classifier of a pseudo-TAN (Roth and Pernkopf 2020, section 4.5): one table per variable, with cycles allowed.
+
+It is not a Bayesian network.
+"""
 
 from __future__ import annotations
 
@@ -15,8 +18,9 @@ from milpbn.network.checks import ROW_SUM_TOLERANCE, check_variables
 from milpbn.network.classifier import Source, TableClassifier
 from milpbn.network.cpt import Cpt, class_log_joint
 from milpbn.network.structure import Structure
+from milpbn.util.jsonable import Fields
 
-#: Value of the key ``format`` of the file, and its version.
+#: Values of the keys ``format`` and ``version`` of the file.
 FORMAT, VERSION = "milpbn-pseudo-classifier", 1
 
 
@@ -29,12 +33,12 @@ class PseudoClassifier(TableClassifier):
     variables : tuple of Variable, length V = N + 1
         Features first, the class variable last.
     cpts : tuple of Cpt, length V
-        One table per variable; as a graph, their parents may have cycles.
+        One table per variable; the graph of their parents may have cycles.
 
     Raises
     ------
     InputError
-        If the tables do not belong to the variables or do not hold probabilities.
+        If the tables do not fit the variables, or do not hold probabilities.
     """
 
     variables: tuple[Variable, ...]
@@ -54,19 +58,21 @@ class PseudoClassifier(TableClassifier):
                     f"The parents of {variable.name!r} are not other variables in ascending order."
                 )
             if cpt.table.shape != tuple(sizes[j] for j in (*cpt.parents, cpt.variable)):
-                raise InputError(f"The table of {variable.name!r} does not have its states' shape.")
+                raise InputError(
+                    f"The shape of the table of {variable.name!r} does not fit its states and parents."
+                )
             sums = cpt.table.sum(axis=-1)
             if not (cpt.table >= 0).all() or not np.allclose(sums, 1, rtol=0, atol=ROW_SUM_TOLERANCE):
-                raise InputError(f"The table of {variable.name!r} has a row that is no distribution.")
+                raise InputError(f"The table of {variable.name!r} has a row that is not a distribution.")
 
     def predict_log_joint(self, source: Source) -> NDArray[np.float64]:
         """Return the sums of log-probabilities of all classes in nats, shape (M, C).
 
-        They are no logarithms of joint probabilities where the graph has cycles. States without a code count as in
+        If the graph has cycles, they are not logarithms of joint probabilities. Unknown values are treated as in
         `class_log_joint`.
         """
         data = self.encode(source)
-        # Of the structure only the names are read.
+        # `class_log_joint` reads only the names of a structure.
         return class_log_joint(data.codes, Structure.empty(data.names), self.cpts, len(self.classes))
 
     def to_dict(self) -> dict[str, Any]:
@@ -85,27 +91,32 @@ class PseudoClassifier(TableClassifier):
         Raises
         ------
         InputError
-            If it is something else, or its parts do not belong together.
+            If the document has another form, or its parts do not fit together.
         """
         if document.get("format") != FORMAT or document.get("version") != VERSION:
             raise InputError(f"Its keys 'format' and 'version' are not {FORMAT!r} and {VERSION}.")
-        try:
-            variables = tuple(
-                Variable(
-                    str(item["name"]),
-                    tuple(map(str, item["states"])),
-                    None if item["cuts"] is None else tuple(map(float, item["cuts"])),
-                    bool(item["numeric"]),
-                    bool(item["missing_state"]),
-                )
-                for item in document["variables"]
+        f = Fields(document, "It")
+        variables = tuple(
+            Variable(
+                item.text("name"),
+                tuple(item.texts("states")),
+                None if item.missing("cuts") else tuple(item.numbers("cuts")),
+                item.flag("numeric"),
+                item.flag("missing_state"),
             )
-            cpts = tuple(
-                Cpt(i, tuple(map(int, item["parents"])), np.array(item["table"], dtype=np.float64))
-                for i, item in enumerate(document["cpts"])
-            )
-        except (KeyError, TypeError, ValueError) as error:
-            raise InputError(
-                f"A variable or a table in it lacks something or holds no numbers ({error})."
-            ) from None
+            for item in f.objects("variables")
+        )
+        cpts = tuple(
+            Cpt(i, tuple(item.wholes("parents")), _table(item.items("table")))
+            for i, item in enumerate(f.objects("cpts"))
+        )
         return cls(variables, cpts)
+
+
+def _table(rows: list[Any]) -> NDArray[np.float64]:
+    try:
+        return np.array(rows, dtype=np.float64)
+    except (TypeError, ValueError):  # rows of different lengths, or text
+        raise InputError(
+            "A table in it has rows of different lengths, or values that are not numbers."
+        ) from None

@@ -1,4 +1,4 @@
-"""Structures: one parent set per variable, acyclic."""
+"""Structures: directed acyclic graphs, given by one parent set per variable."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Structure:
     Raises
     ------
     InputError
-        If the graph has a cycle or an arc from or to something that is no variable.
+        If the graph has a cycle, or an arc from or to something that is not a variable.
     """
 
     names: tuple[str, ...]
@@ -47,13 +47,13 @@ class Structure:
 
     @classmethod
     def from_mapping(cls, names: Sequence[str], parents: Mapping[str, Iterable[str]]) -> Structure:
-        """Build a structure from names: ``{variable: [parents...]}``; variables left out have no parents."""
+        """Return the structure of ``{variable: [parents...]}``; variables that are left out have no parents."""
         index = {name: i for i, name in enumerate(names)}
         sets: list[tuple[int, ...]] = [()] * len(names)
         for child, members in parents.items():
             unknown = [n for n in (child, *members) if n not in index]
             if unknown:
-                raise InputError(f"The structure names {unknown[0]!r}, which is no variable of the data.")
+                raise InputError(f"The structure names {unknown[0]!r}, which is not a variable of the data.")
             sets[index[child]] = tuple(index[n] for n in members)
         return cls(tuple(names), tuple(sets))
 
@@ -69,7 +69,7 @@ class Structure:
         return cls(tuple(names), ((),) * len(names))
 
     def to_mapping(self) -> dict[str, list[str]]:
-        """Return ``{variable: [parents...]}`` with every variable, the class too."""
+        """Return ``{variable: [parents...]}`` of all variables, including the class."""
         return {name: [self.names[j] for j in p] for name, p in zip(self.names, self.parents, strict=True)}
 
     @property
@@ -78,7 +78,7 @@ class Structure:
         return [(j, i) for i, p in enumerate(self.parents) for j in p]
 
     def topological_order(self) -> list[int]:
-        """Return the variables' indices, parents before children (deterministic)."""
+        """Return the variables' indices, parents before children; equal structures have equal orders."""
         order = topological_order(self.parents)
         assert order is not None  # checked in __post_init__
         return order

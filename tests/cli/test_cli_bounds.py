@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 from cli_common import run, toy_rows, write_csv
 
-from milpbn.bounds.proof import save_certificate
+from milpbn.certificate.format import save_certificate
+from milpbn.claims.gap import Gap, is_optimal
 
 
 @pytest.fixture(scope="module")
@@ -35,6 +36,14 @@ def changed(folder: Path, target: Path, **values: object) -> Path:
     return target
 
 
+def claiming(folder: Path, target: Path, objective: float, bound: float | None) -> Path:
+    """Write the result with another score and bound, and all that follows from them."""
+    proved = bound is not None and is_optimal(objective, bound)
+    status = {"reason": "optimal" if proved else "feasible", "limit": None, "detail": ""}
+    trace, gap = [[0.0, objective, bound]], vars(Gap.between(objective, bound))
+    return changed(folder, target, objective=objective, bound=bound, status=status, trace=trace, gap=gap)
+
+
 def test_a_proved_result_is_verified(proof: Path) -> None:
     done = verified(proof)
     result = json.loads((proof / "result.json").read_text())
@@ -42,7 +51,7 @@ def test_a_proved_result_is_verified(proof: Path) -> None:
     assert done.stdout.startswith("verified")
     assert f"incumbent  {result['objective']:.6f}\n" in done.stdout
     words = [line.split()[0] for line in done.stdout.splitlines()]
-    assert words == ["verified", "incumbent", "bound", "gap", "nodes", "deletions", "arcs", "seconds"]
+    assert words == ["verified", "incumbent", "bound", "gap", "nodes", "fixed", "arcs", "seconds", "not"]
 
 
 def test_a_certificate_is_verified_without_its_result(proof: Path) -> None:
@@ -59,7 +68,7 @@ def test_the_bound_of_a_subset_is_verified_as_that(proof: Path, tmp_path: Path) 
     subset = json.loads((tmp_path / "r.json").read_text())["subset"]
     done = verified(proof, result=tmp_path / "r.json", certificate=tmp_path / "c.npz")
     assert done.exit_code == 0, done.output
-    assert f"subset     {subset['samples']} samples stand for all" in done.stdout
+    assert f"subset     {subset['samples']} representative samples" in done.stdout
     assert f"incumbent  {subset['objective']:.6f}\n" in done.stdout
     assert "arcs" not in done.stdout
     alone = run("verify", tmp_path / "c.npz", proof / "toy.csv")
@@ -78,11 +87,12 @@ def refused(done, words: str) -> None:
 def test_what_is_not_proved_is_refused(proof: Path, tmp_path: Path) -> None:
     known = json.loads((proof / "result.json").read_text())
     z = known["objective"]
-    refused(
-        verified(proof, result=changed(proof, tmp_path / "r.json", objective=z + 1, bound=z + 2)), "scores"
-    )
-    refused(verified(proof, result=changed(proof, tmp_path / "r.json", bound=z - 1)), "below the score")
-    refused(verified(proof, result=changed(proof, tmp_path / "r.json", bound=None)), "no bound")
+    for score, bound, words in (
+        (z + 1, z + 2, "scores"),
+        (z, z - 1, "below the score"),
+        (z, None, "no bound"),
+    ):
+        refused(verified(proof, result=claiming(proof, tmp_path / "r.json", score, bound)), words)
     refused(verified(proof, result=tmp_path / "absent.json"), "absent.json")
     refused(verified(proof, certificate=tmp_path / "absent.npz"), "no certificate")
     refused(verified(proof, certificate=proof / "result.json"), "no readable certificate")
@@ -97,7 +107,7 @@ def test_what_is_not_proved_is_refused(proof: Path, tmp_path: Path) -> None:
     header = json.loads(arrays.pop("header").tobytes())
     arrays.pop("digest")
     save_certificate(tmp_path / "weak.npz", header, arrays)
-    refused(verified(proof, certificate=tmp_path / "weak.npz"), "proves")
+    refused(verified(proof, certificate=tmp_path / "weak.npz"), "not prove")
 
 
 def test_bound(proof: Path, tmp_path: Path) -> None:
@@ -140,7 +150,7 @@ def test_bound_of_a_subset(proof: Path, tmp_path: Path) -> None:
     done = run("bound", proof / "toy.csv", "--subset", 20, "-q", "--threads", 1, *files)
     assert done.exit_code == 0, done.output
     subset = json.loads((tmp_path / "r.json").read_text())["subset"]
-    assert f"subset     {subset['samples']} samples stand for all" in done.stdout
+    assert f"subset     {subset['samples']} representative samples" in done.stdout
     assert f"bound      {subset['bound']:.6f}\n" in done.stdout
     done = verified(proof, result=tmp_path / "r.json", certificate=tmp_path / "c.npz")
     assert f"bound      {subset['bound']:.6f}\n" in done.stdout
@@ -178,7 +188,10 @@ def test_bound_obeys_constraints_and_refuses_what_solve_refuses(proof: Path, tmp
 def test_verify_reads_what_the_file_says(proof: Path, tmp_path: Path) -> None:
     known = json.loads((proof / "result.json").read_text())
     false = {**known["gap"], "relative_to_bound": 0.5}
-    refused(verified(proof, result=changed(proof, tmp_path / "r.json", gap=false)), "The result's gap")
+    refused(
+        verified(proof, result=changed(proof, tmp_path / "r.json", gap=false)),
+        "the gap (relative_to_bound: 0.5)",
+    )
     refused(verified(proof, result=changed(proof, tmp_path / "r.json", run="other")), "another run")
     assert "in every optimum" in verified(proof).stdout
     alone = run("verify", proof / "proof.npz", proof / "toy.csv")

@@ -142,9 +142,9 @@ def test_compare_refuses(arguments: list[str], part: str) -> None:
 
 
 def test_compare_without_any_classifier() -> None:
-    done = run("compare", "instance:corral", "--learners", "exact", "--time-limit", "1e-7", "-q")
+    done = run("compare", "instance:corral", "--learners", "sm", "--time-limit", "1e-7", "-q")
     assert done.exit_code == 3
-    assert "exact: " in done.output
+    assert "sm: " in done.output
     assert "None of the learners" in done.output
 
 

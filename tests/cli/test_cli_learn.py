@@ -125,7 +125,7 @@ def test_structure_and_classifier_files(shop: Path, tmp_path: Path) -> None:
     assert document["gap"] is None
     assert f"training   {100 * document['accuracy']['training']:.2f} %" in done.stdout
     assert f"structure  {len(structure.arcs)} arcs" in done.stdout
-    assert "gap        unknown; --bound result.json, from milpbn solve" in done.stdout
+    assert "gap        unknown; to state it, add --bound with a result.json of milpbn solve" in done.stdout
     solved = run("solve", shop / "toy.csv", *QUICK, "--start", tmp_path / "s.json", "-q")
     assert solved.exit_code == 0, solved.output
 
@@ -150,7 +150,7 @@ def test_why_no_gap_is_stated(shop: Path, tmp_path: Path) -> None:
     assert "structure  none" in done.stdout
     options = ["--score", "ll", "--max-parents", "3", "--parent-sets", "all"]
     done = run("learn", "exact", shop / "toy.csv", "--bound", shop / "result.json", *options)
-    assert "gap        not stated: the parents" in done.stdout
+    assert "gap        not stated: it gives" in done.stdout
 
 
 def test_bounds_of_other_data_are_refused_before_learning(shop: Path, tmp_path: Path) -> None:
@@ -187,7 +187,7 @@ def test_a_model_without_a_classifier_file_is_refused_before_learning(
 
 
 def test_a_quiet_exact_search_is_quiet_in_a_terminal_too(shop: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("milpbn.run.wants_progress", lambda verbose: verbose is not False)
+    monkeypatch.setattr("milpbn.solving.report.wants_progress", lambda verbose: verbose is not False)
     arguments = ("learn", "exact", shop / "toy.csv", "--score", "mdl")
     assert "incumbent" in run(*arguments).stderr
     assert run(*arguments, "-q").stderr == ""
@@ -249,10 +249,15 @@ def test_a_signal_keeps_what_there_is(shop: Path, tmp_path: Path) -> None:
     # The search signals itself at its first report, and so stops with one change made.
     code = (
         "import os, sys\n"
-        "from milpbn.learners import hill_climbing as module\n"
+        "from milpbn.util import interrupts\n"
+        "from milpbn.learners.generative import hill_climbing as module\n"
         "original = module.climb\n"
+        "def interrupt(line):\n"
+        f"    os.kill(os.getpid(), {signal.SIGINT.value})\n"
+        "    while not interrupts.requested():  # another thread notes it\n"
+        "        pass\n"
         "def climb(climber, *, report, **options):\n"
-        f"    return original(climber, report=lambda line: os.kill(os.getpid(), {signal.SIGINT.value}), **options)\n"
+        "    return original(climber, report=interrupt, **options)\n"
         "module.climb = climb\n"
         "from milpbn.cli import main\n"
         f"sys.argv = ['milpbn', 'learn', 'hill-climbing', {str(shop / 'toy.csv')!r}, '--start', 'empty',\n"

@@ -10,8 +10,9 @@ import time
 from pathlib import Path
 
 import pytest
+from cli_common import toy_rows, write_csv
 
-from milpbn.bounds.verify import verify
+from milpbn.certificate.verify.check import verify
 from milpbn.data import read_table
 
 SCRIPT = Path(sys.executable).with_name("milpbn")
@@ -54,7 +55,7 @@ def test_a_killed_search_leaves_a_bound_with_its_proof(tmp_path: Path) -> None:
     options = ("--backend", "native", "--p", "0.9", "--no-class-parents", "--threads", "1")
     arguments = ["milpbn", "solve", "waveform-21", *options, "--output", output, "--certificate", proof]
     code = (
-        "import sys, milpbn.run_files\nmilpbn.run_files.SAVE_EVERY = 4.0\n"
+        "import sys, milpbn.solving.files\nmilpbn.solving.files.SAVE_EVERY = 4.0\n"
         f"sys.argv = {[str(a) for a in arguments]!r}\nfrom milpbn.cli import main\nmain()"
     )
     process = subprocess.Popen([sys.executable, "-P", "-c", code], stderr=subprocess.PIPE, text=True)
@@ -111,12 +112,13 @@ def test_the_time_limit_holds_for_everything(tmp_path: Path) -> None:
 
 def test_an_abandoned_solver_does_not_keep_the_process(tmp_path: Path) -> None:
     code = (
-        "import sys, time\nimport milpbn.backends.registry as registry\n"
-        "from milpbn.backends.highs import HighsBackend\n"
-        "class Deaf(HighsBackend):\n"
+        "import sys, time\nimport milpbn.solving.engines.registry as registry\n"
+        "from milpbn.solvers.highs import HighsSolver\n"
+        "class Deaf(HighsSolver):\n"
         "    def solve(self, *arguments):\n"
         "        time.sleep(600)\n"
-        "registry.get_backend = lambda name: Deaf()\n"
+        "from milpbn.solving.engines.milp import MilpEngine\n"
+        "registry.get_engine = lambda name: MilpEngine(Deaf())\n"
         "from milpbn.cli import main\n"
         f"output = {str(tmp_path / 'r.json')!r}\n"
         "sys.argv = ['milpbn', 'solve', 'corral', '--backend', 'highs', '--no-root-bound', '--time-limit', '3',\n"
@@ -158,3 +160,13 @@ def test_a_full_disk_is_a_sentence() -> None:
     assert done.returncode == 2
     assert "No space left on device" in done.stderr
     assert done.stderr.count("\n") == 1
+
+
+def test_dropped_rows_are_told_once(tmp_path: Path) -> None:
+    """The note, and not the warning that Python users get beside it."""
+    table = write_csv(tmp_path / "toy.csv", [*toy_rows(), ["x", "?", "0", "good"]])
+    process = start("solve", table, "--threads", "1", "--time-limit", "300")
+    _, errors = process.communicate(timeout=300)
+    assert process.returncode == 0
+    assert errors.count("Rows dropped for missing values: 1 of 41.") == 1
+    assert "Warning" not in errors

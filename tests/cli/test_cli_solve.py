@@ -11,8 +11,8 @@ import pytest
 from cli_common import QUICK, run, toy_rows, write_csv
 
 import milpbn
+from milpbn.claims.result import Result
 from milpbn.errors import MilpbnWarning
-from milpbn.result import Result
 
 
 def solved(tmp_path: Path, *arguments: object) -> dict[str, Any]:
@@ -181,7 +181,7 @@ def test_the_solver_gets_its_options_and_log(shop: Path, tmp_path: Path) -> None
 
 
 def test_p_and_max_parents_by_validation(shop: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("milpbn.scores.spec.P_GRID", (0.6, 0.9))
+    monkeypatch.setattr("milpbn.problem.scores.spec.P_GRID", (0.6, 0.9))
     result = solved(tmp_path, shop / "toy.csv", "--p", "cv", "--max-parents", "cv")
     assert result["score"]["max_parents"] in (1, 2)
     assert result["score"]["gamma"] in (milpbn.Score(p=0.6).gamma, milpbn.Score(p=0.9).gamma)
@@ -197,18 +197,22 @@ def test_no_file_without_being_asked(shop: Path, tmp_path: Path, monkeypatch: py
 
 def test_the_output_is_updated_while_the_search_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     saved: list[float | None] = []
+    ends: list[tuple[str, str | None]] = []
     save = Result.save
 
     def record(self: Result, path: Any) -> None:
         saved.append(self.bound)
+        ends.append((str(self.reason), self.limit))
         save(self, path)
 
     monkeypatch.setattr(Result, "save", record)
-    monkeypatch.setattr("milpbn.run_files.SAVE_EVERY", 0.0)
+    monkeypatch.setattr("milpbn.solving.files.SAVE_EVERY", 0.0)
     options = ["--backend", "highs", "--threads", "1", "--time-limit", "4"]
     assert run("solve", "waveform-21", *options, "--output", tmp_path / "r.json").exit_code == 0
     assert len(saved) > 2
     assert json.loads((tmp_path / "r.json").read_text())["bound"] == saved[-1]
+    assert set(ends[:-1]) == {("running", None)}
+    assert ends[-1] == ("feasible", "time")
 
 
 @pytest.mark.parametrize(
@@ -220,9 +224,10 @@ def test_exit_codes_without_a_structure(
 ) -> None:
     known = json.loads((shop / "result.json").read_text())
     known |= {"structure": None, "objective": None, "status": {"reason": reason, "limit": limit}}
-    monkeypatch.setattr("milpbn.solving.solve", lambda *args, **options: Result.from_dict(known))
+    known |= {"class": None, "bound": None, "gap": dict.fromkeys(known["gap"]), "trace": [], "proved": None}
+    monkeypatch.setattr("milpbn.solving.api.maximise", lambda *args, **options: Result.from_dict(known))
     done = run("solve", shop / "toy.csv", "-q", "--classifier", tmp_path / "c.json")
-    assert done.exit_code == code
+    assert done.exit_code == code, done.output
     assert done.stderr.startswith("Error: ")
     assert done.stderr.count("\n") == 1
     assert not (tmp_path / "c.json").exists()
@@ -232,7 +237,7 @@ def test_a_file_that_cannot_be_written_costs_nothing_else(
     shop: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The folder of the output goes while the search runs: the rest is written, and the answer shown."""
-    monkeypatch.setattr("milpbn.run_files.SAVE_EVERY", 0.0)
+    monkeypatch.setattr("milpbn.solving.files.SAVE_EVERY", 0.0)
     folder = tmp_path / "gone"
     folder.mkdir()
     save = Result.save
@@ -258,7 +263,7 @@ def test_out_of_memory_keeps_the_incumbent(
     def fail(*_: object, **__: object) -> None:
         raise MemoryError
 
-    monkeypatch.setattr("milpbn.bounds.root.Root.run", fail)
+    monkeypatch.setattr("milpbn.engine.root.Root.run", fail)
     done = run("solve", shop / "toy.csv", "--output", tmp_path / "r.json")
     assert done.exit_code == 0
     assert "feasible (stopped: out of memory)" in done.stdout

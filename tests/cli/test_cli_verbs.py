@@ -147,8 +147,8 @@ def test_score_respects_the_constraints_of_the_bound(shop: Path, tmp_path: Path)
     assert run("solve", shop / "toy.csv", *QUICK, "--output", bound, *options).exit_code == 0
     arcs = tmp_path / "mine.txt"
     for text, reason in (
-        ("class -> c", "the parents class of 'c'"),
-        ("class -> a\na -> b\nclass -> b", "allowed 'a' at most 0 children"),
+        ("class -> c", "the forbidden arc class -> c"),
+        ("class -> a\na -> b\nclass -> b", "gives 'a' more children than the 0 allowed"),
     ):
         arcs.write_text(text)
         assert reason in run("score", arcs, shop / "toy.csv", "--bound", bound).stdout

@@ -6,9 +6,9 @@ import signal
 
 import pytest
 
-from milpbn import interrupts
-from milpbn.cli.report import FAILED, INTERRUPTED, USAGE, explain
+from milpbn.cli.report import FAILED, INTERRUPTED, USAGE, explain, report
 from milpbn.errors import InputError
+from milpbn.util import interrupts
 
 
 @pytest.fixture
@@ -37,3 +37,14 @@ def test_a_noted_interrupt_is_not_raised(handlers) -> None:
         signal.raise_signal(signal.SIGINT)
         assert interrupts.requested()
     assert not interrupts.raised()
+
+
+def test_sentences_stay_short_and_printable(capsys: pytest.CaptureFixture[str]) -> None:
+    assert report(InputError("The column 'a\x1b[31mb\u202ec' is\nunknown.")) == 2
+    assert report(InputError("The name '" + "A" * 10**6 + "' is too long.")) == 2
+    first, second = capsys.readouterr().err.splitlines()
+    assert first == r"Error: The column 'a\x1b[31mb\u202ec' is unknown."
+    assert second.startswith("Error: The name 'AAA")
+    assert second.endswith("AAA' is too long.")
+    assert " [...] " in second
+    assert len(second) < 2100

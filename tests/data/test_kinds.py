@@ -123,7 +123,7 @@ def test_codes_that_differ_in_their_zeros_only_are_remarked_on():
     frame = pd.DataFrame(
         {"zip": ["01", "1", "2", "2"], "b": ["1", "2", "1", " 1"], "k": ["x", "y", "x", "y"]}
     )
-    notes = [note for note in read_table(frame).notes if "one number and one state" in note]
+    notes = [note for note in read_table(frame).notes if "the same number and therefore one state" in note]
     assert len(notes) == 1
     assert notes[0].startswith("Column 'zip' has 01 and 1, ")
     classes = frame[["zip", "b"]].assign(k=["1", "01", "2", "2"])
@@ -136,7 +136,7 @@ def test_identifiers_are_remarked_on():
     frame.loc[3, "id"] = None
     notes = [note for note in read_table(frame).notes if "identifier" in note]
     assert len(notes) == 1
-    assert notes[0].startswith("Column 'id' has another value in each of its 29 rows")
+    assert notes[0].startswith("Column 'id' has a different value in each of its 29 rows")
     assert not any("identifier" in note for note in read_table(frame.head(20)).notes)
     frame.loc[4, "id"] = "r5"
     assert not any("identifier" in note for note in read_table(frame).notes)

@@ -1,4 +1,4 @@
-"""The MDL discretisation against a brute-force reading of Fayyad & Irani (1993)."""
+"""The MDL discretisation against a brute-force implementation of Fayyad and Irani (1993)."""
 
 import itertools
 from collections import Counter
@@ -17,7 +17,7 @@ def entropy(labels):
 
 
 def oracle(samples):
-    """Cuts of a list of (value, class), found by trying every midpoint of the whole definition."""
+    """Return the cuts of a list of (value, class) by trying every midpoint with the full definition."""
     values = sorted({v for v, _ in samples})
     labels, n = [c for _, c in samples], len(samples)
     best = None
@@ -39,7 +39,7 @@ def oracle(samples):
     return [*lower, (a + b) / 2, *upper]
 
 
-# Classes that depend on the value give several levels of accepted cuts, not only rejections.
+# Classes that depend on the value lead to several levels of accepted cuts, not only to rejected ones.
 structured = st.tuples(st.integers(0, 15), st.integers(0, 9)).map(
     lambda t: (t[0], (t[0] // 4) % 3 if t[1] else t[0] % 2)
 )

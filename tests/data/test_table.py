@@ -1,4 +1,4 @@
-"""States and cuts are learnt on the training rows only; encoding matches by name and counts the unseen."""
+"""States and cuts are learnt from the training rows only; encoding matches by name and counts unseen values."""
 
 from dataclasses import replace
 
@@ -163,7 +163,7 @@ def test_missing_values_as_states():
     assert (data.codes[:5, 0] == by_name["size"].n_states - 1).all()
     assert (data.codes[2:7, 3] == 3).all()
     assert "Missing values have a state of their own in: size, colour, hole." in table.notes
-    # A column that misses nothing in training has no such state.
+    # A column without missing values in the training rows has no such state.
     later = table.dataset(np.arange(10, 60))
     assert not later.variables[0].missing_state
     assert (table.encode(later.variables).codes[:5, 0] == UNKNOWN).all()

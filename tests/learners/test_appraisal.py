@@ -11,9 +11,9 @@ from running import random_data
 
 import milpbn
 from milpbn.errors import InputError
-from milpbn.learners.appraisal import suboptimality
-from milpbn.learners.naive_bayes import NaiveBayes
-from milpbn.learners.tan import Tan
+from milpbn.learners.appraisal import appraise, suboptimality
+from milpbn.learners.generative.naive_bayes import NaiveBayes
+from milpbn.learners.generative.tan import Tan
 from milpbn.network.evaluation import accuracy, evaluate
 from milpbn.network.structure import Structure
 
@@ -92,3 +92,18 @@ def test_bounds_of_other_data_are_refused() -> None:
         suboptimality(other, structure, result, "'r.json'")
     with pytest.raises(InputError, match="no bound"):
         suboptimality(data, structure, replace(result, bound=None), "'r.json'")
+
+
+def test_one_call_learns_counts_and_states_the_gap() -> None:
+    data, test = random_data(5, n_samples=60), random_data(5, n_samples=60)
+    result = milpbn.solve(data, milpbn.Score(max_parents=2), backend="highs", root_bound=False, verbose=False)
+    found = appraise(Tan, data, test, options={"smoothing": 2.0}, result=result)
+    document = found.to_dict()
+    assert document["learner"] == {"name": "tan", "smoothing": 2.0}
+    assert document["accuracy"] == {"training": found.training, "test": found.test}
+    assert found.training == accuracy(found.learned.predictor, data)
+    assert found.suboptimality == suboptimality(data, found.learned.structure, result, "")
+    assert document["gap"]["absolute"] == found.suboptimality.gap.absolute
+    assert document["data"]["sha256"] == data.sha256
+    with pytest.raises(InputError, match="other data"):
+        appraise(Tan, random_data(6), result=result)

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pytest
 from running import random_data
 
 from milpbn import Score, rescore, solve
 from milpbn.errors import InputError
+from milpbn.heuristics.trees import tan_structure
+from milpbn.learners import comparison, figures
 from milpbn.learners.appraisal import suboptimality
 from milpbn.learners.base import Control
-from milpbn.learners.comparison import compare, exact_scores, reference_row, show
-from milpbn.learners.tan import tan_structure
+from milpbn.learners.comparison import compare, compare_each, exact_scores
+from milpbn.learners.figures import reference_row, show
 from milpbn.network.evaluation import accuracy
 
 
@@ -28,7 +32,7 @@ def split(data):
 def test_figures_are_those_of_each_method_alone(split):
     train, test = split
     names = ("tan", "sbm", "naive-bayes", "sm", "multinet")
-    rows = {row.name: row for row in compare(train, test, names, score={"p": 0.9})}
+    rows = {row.name: row for row in compare_each(train, test, names, score={"p": 0.9})}
     assert list(rows) == ["sbm", "sm", "tan", "naive-bayes", "multinet"]
     reference = solve(train, Score(name="sbm", p=0.9))
     assert 0.0 <= rows["sbm"].relative_gap <= 1e-6
@@ -48,18 +52,16 @@ def test_figures_are_those_of_each_method_alone(split):
 def test_options_of_learners(split):
     train, test = split
     options = {"tan": {"smoothing": 50.0}}
-    smooth, plain = (next(compare(train, test, ("tan",), options=o)) for o in (options, None))
+    smooth, plain = (next(compare_each(train, test, ("tan",), options=o)) for o in (options, None))
     assert (smooth.options, plain.options) == (options["tan"], {})
     assert (smooth.training, smooth.test) != (plain.training, plain.test)
     with pytest.raises(InputError, match="'tan', which is none of the learners"):
-        next(compare(train, test, ("naive-bayes",), options=options))
+        next(compare_each(train, test, ("naive-bayes",), options=options))
     with pytest.raises(InputError, match="tan has no option 'k'"):
-        next(compare(train, test, ("tan",), options={"tan": {"k": 3}}))
+        next(compare_each(train, test, ("tan",), options={"tan": {"k": 3}}))
 
 
 def test_the_next_score_is_the_reference_if_the_first_fails(split, monkeypatch):
-    from milpbn.learners import comparison
-
     solve_one = comparison._solve
 
     def fail(train, score, control):
@@ -68,7 +70,7 @@ def test_the_next_score_is_the_reference_if_the_first_fails(split, monkeypatch):
         return solve_one(train, score, control)
 
     monkeypatch.setattr(comparison, "_solve", fail)
-    listed = list(compare(*split, ("sm", "sbm", "tan")))
+    listed = list(compare_each(*split, ("sm", "sbm", "tan")))
     rows = {row.name: row for row in listed}
     assert rows["sm"].note == "not today"
     found = suboptimality(split[0], tan_structure(split[0]), solve(split[0], "sbm"), "sbm")
@@ -76,12 +78,12 @@ def test_the_next_score_is_the_reference_if_the_first_fails(split, monkeypatch):
     assert rows["tan"].gap == pytest.approx(found.gap.absolute)
     assert rows["sbm"].relative_gap <= 1e-6
     assert reference_row(listed).name == "sbm"
-    assert "score and gap in nats: sbm, " in show(listed, str)
+    assert "score and gap in nats: sbm, " in show(listed)
     monkeypatch.setattr(comparison, "_solve", lambda *a: fail(a[0], Score(name="sm"), None))
-    failed = list(compare(*split, ("sm", "tan")))
+    failed = list(compare_each(*split, ("sm", "tan")))
     assert reference_row(failed) is None
     assert failed[1].gap is None
-    assert "no score and no gap: no exact search came to a bound" in show(failed, str)
+    assert "no score and no gap: no exact search came to a bound" in show(failed)
 
 
 def test_gamma_is_for_the_scores_that_have_it(split):
@@ -89,18 +91,18 @@ def test_gamma_is_for_the_scores_that_have_it(split):
         "cll": Score(name="cll", max_parents=1),
         "sm": Score(name="sm", p=0.9, max_parents=1),
     }
-    rows = list(compare(*split, ("cll", "sm"), score={"gamma": 1.0}))
+    rows = list(compare_each(*split, ("cll", "sm"), score={"gamma": 1.0}))
     assert [row.details["score"]["gamma"] for row in rows] == [None, 1.0]
     for key in ("p", "gamma"):
         with pytest.raises(InputError, match=f"^{key} belongs to the scores sm and sbm"):
-            next(compare(*split, ("cll", "tan"), score={key: 0.9}))
+            next(compare_each(*split, ("cll", "tan"), score={key: 0.9}))
     with pytest.raises(InputError, match="max_parents"):
-        next(compare(*split, ("sm", "tan"), score={"max_parents": 0}))
+        next(compare_each(*split, ("sm", "tan"), score={"max_parents": 0}))
 
 
 def test_early_stops_are_told(split):
     rows = list(
-        compare(*split, ("hill-climbing", "tan", "differentiable-tan"), control=Control(time_limit=1e-9))
+        compare_each(*split, ("hill-climbing", "tan", "differentiable-tan"), control=Control(time_limit=1e-9))
     )
     assert [row.stopped_early for row in rows] == [True, False, True]
     assert "time limit" in rows[0].note
@@ -108,35 +110,56 @@ def test_early_stops_are_told(split):
 
 
 def test_without_a_score_there_are_no_gaps(split):
-    rows = list(compare(split[0], None, ("naive-bayes", "tan")))
+    rows = list(compare_each(split[0], None, ("naive-bayes", "tan")))
     assert [row.gap for row in rows] == [None, None]
     assert [row.test for row in rows] == [None, None]
-    assert (
-        show(rows, str).splitlines()[-1].startswith("no score and no gap: they need an exact search; name a")
-    )
+    assert show(rows).splitlines()[-1].startswith("no score and no gap: they need an exact search; name a")
 
 
 def test_what_one_method_refuses_is_its_note(split):
     one_class = split[0].take(np.flatnonzero(split[0].y == 0))
-    rows = {row.name: row for row in compare(one_class, None, ("svm", "naive-bayes"))}
+    rows = {row.name: row for row in compare_each(one_class, None, ("svm", "naive-bayes"))}
     assert "one class" in rows["svm"].note
     assert rows["svm"].training is None
     assert rows["naive-bayes"].training == 1.0
 
 
 def test_an_interrupt_keeps_what_there_is(split):
-    asked = iter([False, True])
-    control = Control(interrupted=lambda: next(asked))
-    assert [row.name for row in compare(*split, ("naive-bayes", "tan"), control=control)] == ["naive-bayes"]
+    names: list[str] = []
+    control = Control(interrupted=lambda: bool(names))
+    for row in compare_each(*split, ("naive-bayes", "tan"), control=control):
+        names.append(row.name)
+    assert names == ["naive-bayes"]
+
+
+def test_one_call_gives_the_document_and_keeps_a_file_up_to_date(split, tmp_path):
+    train, test = split
+    path = tmp_path / "figures.json"
+    found = compare(train, test, ("naive-bayes", "tan"), output=path, control=Control(random_state=3))
+    assert json.loads(path.read_text()) == json.loads(json.dumps(found.to_dict()))
+    assert [row["name"] for row in found.to_dict()["rows"]] == ["naive-bayes", "tan"]
+    assert (found.to_dict()["seed"], found.test_samples, found.classifiers) == (3, test.n_samples, 2)
+    assert str(found).startswith(
+        f"data  {train.name}: {train.n_samples} training rows, {test.n_samples} test rows"
+    )
+
+
+def test_an_interrupt_gives_the_rows_there_are(split, monkeypatch):
+    def interrupted(*_args, **_options):
+        yield figures.ComparisonRow(name="tan", training=1.0)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(comparison, "compare_each", interrupted)
+    assert [row.name for row in compare(*split, ("tan", "naive-bayes")).rows] == ["tan"]
 
 
 def test_unknown_names(split):
     with pytest.raises(InputError, match="'nothing'"):
-        list(compare(*split, ("sm", "nothing")))
+        list(compare_each(*split, ("sm", "nothing")))
 
 
 def test_table(split):
-    text = show(list(compare(*split, ("sm", "multinet"))), lambda gap: "-" if gap is None else f"{gap:.2f}")
+    text = show(list(compare_each(*split, ("sm", "multinet"))))
     lines = text.splitlines()
     assert lines[0].split() == [
         "test",

@@ -15,9 +15,9 @@ from sklearn.svm import SVC
 from milpbn.data.dataset import UNKNOWN
 from milpbn.errors import InputError, SolverError
 from milpbn.learners.base import Control
-from milpbn.learners.svm import COSTS, FEW, SIGMAS, Svm, fit_machine, indicators
+from milpbn.learners.svm import COSTS, SIGMAS, UNSTOPPABLE_ROWS, Svm, fit_machine, indicators
 from milpbn.learners.workers import results, workers
-from milpbn.selection import validation_parts
+from milpbn.solving.selection import validation_parts
 
 
 @pytest.fixture
@@ -99,7 +99,7 @@ def test_a_limit_holds_within_a_fit(large, learner):
     begun = time.monotonic()
     learned = learner.fit(large, Control(time_limit=1.0))
     assert time.monotonic() - begun < 15
-    assert learned.details["rows"] <= FEW
+    assert learned.details["rows"] <= UNSTOPPABLE_ROWS
     assert learned.details["stopped_early"]
     assert set(learned.predictor.machine.classes_) == set(large.y)
 
@@ -111,7 +111,7 @@ def test_an_interrupt_holds_within_a_fit(large):
     learned = Svm(sigma=1.0, cost=32.0).fit(large, control)
     assert time.monotonic() - begun < 15
     assert learned.details["stopped_early"]
-    assert "no time" in told[-1]
+    assert "time is over" in told[-1]
 
 
 def test_a_sample_has_every_class(large):
@@ -122,7 +122,7 @@ def test_a_sample_has_every_class(large):
     variables = (*large.variables[:-1], replace(large.variables[-1], states=("a", "b", "c")))
     rare = replace(large, variables=variables, codes=codes)
     learned = Svm(sigma=1.0, cost=1.0).fit(rare, Control(interrupted=lambda: True))
-    assert learned.details["rows"] <= FEW
+    assert learned.details["rows"] <= UNSTOPPABLE_ROWS
     assert list(learned.predictor.machine.classes_) == [0, 1, 2]
     shares = learned.predictor.machine.n_support_ / learned.details["rows"]
     assert shares[1] < 0.35
@@ -130,7 +130,7 @@ def test_a_sample_has_every_class(large):
 
 def test_enough_time_fits_to_all_rows():
     """In a process of its own, with the machine that this one would have fitted."""
-    data = random_data(5, n_features=4, n_samples=FEW + 1)
+    data = random_data(5, n_features=4, n_samples=UNSTOPPABLE_ROWS + 1)
     learned = Svm(sigma=1.0, cost=1.0).fit(data)
     assert learned.details["rows"] == data.n_samples
     assert not learned.details["stopped_early"]

@@ -26,7 +26,7 @@ def make_data() -> Callable[..., Dataset]:
 @pytest.fixture(scope="session")
 def make_structure() -> Callable[..., Structure]:
     def make(names, seed=0, max_parents=3) -> Structure:
-        """Random parents among the predecessors in a random order: the class may have feature parents."""
+        """Return random parents among the predecessors in a random order; the class may have feature parents."""
         rng = np.random.default_rng(seed)
         order = rng.permutation(len(names))
         parents = [()] * len(names)

@@ -16,7 +16,7 @@ from milpbn.network import Structure, class_log_joint, cpt, fit_cpts
 
 
 def oracle_probability(data, variable, parents, smoothing, state, configuration):
-    """P(state | configuration), by looking at every row."""
+    """Return P(state | configuration), counted row by row."""
     n_h = n_jh = 0.0
     for row, weight in zip(data.codes.tolist(), data.weights.tolist(), strict=True):
         if all(row[j] == h for j, h in zip(parents, configuration, strict=True)):
@@ -93,7 +93,7 @@ def test_naive_bayes_likelihoods_agree_with_scikit_learn(make_data):
     tables = fit_cpts(data, structure, 1.0)
     for i, log_likelihood in enumerate(model.feature_log_prob_):
         np.testing.assert_allclose(np.log(tables[i].table), log_likelihood, rtol=1e-12)
-    # scikit-learn does not smooth the class priors: compare without either's prior
+    # scikit-learn does not smooth the class priors, so that both priors are left out of the comparison.
     log_joint = class_log_joint(data.codes, structure, tables, 3) - np.log(tables[-1].table)
     np.testing.assert_allclose(
         log_joint, model.predict_joint_log_proba(data.X) - model.class_log_prior_, rtol=1e-10
@@ -167,7 +167,7 @@ def test_structure_over_other_variables(make_data):
 def test_table_too_large_is_refused_before_allocation(make_data):
     data = make_data(states=(100,) * 5 + (2,))
     structure = Structure(data.names, ((1, 2, 3, 4),) + ((),) * 5)
-    with pytest.raises(InputError, match="give it fewer parents"):
+    with pytest.raises(InputError, match="give the variable fewer parents"):
         fit_cpts(data, structure)
 
 

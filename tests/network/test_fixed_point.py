@@ -1,4 +1,4 @@
-"""Fixed-point parameters."""
+"""Classifiers with fixed-point parameters."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def classifier(data):
 
 
 def plain_costs(classifier, data, integer, fraction) -> np.ndarray:
-    """Sums of floor(-log theta 2^fraction), at most the largest number, in fractions; shape (M, C)."""
+    """Return sums of floor(-log theta 2^fraction), each at most the largest number, as fractions; shape (M, C)."""
     largest = 2 ** (integer + fraction) - 1
     costs = np.zeros((data.n_samples, data.n_classes), dtype=object)
     for m, c in np.ndindex(costs.shape):

@@ -1,6 +1,7 @@
-"""Differentiable TAN of Roth & Pernkopf (2020): structures and parameters by gradients.
+"""Differentiable TAN of Roth & Pernkopf (2020): structures and parameters learnt by gradient descent.
 
-`DifferentiableTan` learns structures, `Parameters` and `train_parameters` the tables of any given structure.
+`DifferentiableTan` learns structures and parameters. `Parameters` and `train_parameters` learn the parameters of a
+given structure.
 """
 
 from milpbn.learners.differentiable.learner import DifferentiableTan, Parameters, train_parameters

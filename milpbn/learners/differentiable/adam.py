@@ -1,4 +1,4 @@
-"""Adam (Kingma & Ba 2015) on all tables in one pass, which also normalises them again."""
+"""The optimiser Adam (Kingma & Ba 2015) for all tables, in one pass that also normalises them."""
 
 from __future__ import annotations
 
@@ -7,32 +7,35 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from milpbn.compiled import kernel
 from milpbn.learners.differentiable.layout import Layout
 from milpbn.learners.differentiable.vectorised import FAST, exponential, logarithm, subtract_sums, sum_states
+from milpbn.util.compiled import kernel
 
-#: Decay rates and the small constant of Adam, as recommended by its authors.
+#: Decay rates and the small constant of Adam, with the values that its authors recommend.
 BETA1, BETA2, EPSILON = 0.9, 0.999, 1e-8
-#: Moments this small move no parameter by its last digit; as zeros they do not turn into slow denormal numbers.
+#: Moments of at most this size are set to 0. They are too small to change a parameter, and would later become denormal
+#: numbers, which are slow.
 _VANISHING = 1e-30
 
 
 class State(NamedTuple):
-    """Parameters and moments, all changed in place.
+    """Parameters and moments, which every step changes in place.
 
     Attributes
     ----------
     theta, theta_first, theta_second : float arrays, shape (size,)
-        Log-probabilities and their moments. R20 keeps them unnormalised and normalises what it looks up; here every
-        step ends with normalised tables. Adding a constant to a distribution's unnormalised log-probabilities
-        changes neither loss nor gradient, so that this makes no difference but for rounding.
+        Log-probabilities, and their first and second moments. Roth & Pernkopf (2020) store unnormalised tables and
+        normalise the values that they read. Here every step normalises all tables. The results are equal up to
+        rounding, because a constant added to the log-probabilities of a distribution changes neither the loss nor the
+        gradient.
     phi, phi_first, phi_second : float64 arrays, shape (F,)
-        Unnormalised log-probabilities of the families and their moments.
+        Unnormalised log-probabilities of the families, and their moments.
     idle : int64 array, shape (F,)
-        -1 for a table on the move. One whose gradient and first moments are all 0 stays as it is: the number of
-        steps that it was left alone for, by which its second moments have to be decayed when it moves again.
+        -1 for a table that the next step changes. A table whose gradient and first moments are all 0 does not change
+        and is skipped; the number counts the skipped steps. When the table changes again, its second moments are
+        decayed for these steps.
     steps : int64 array, shape (1,)
-        Steps taken.
+        Number of steps taken.
     """
 
     theta: NDArray[np.floating]
@@ -46,7 +49,7 @@ class State(NamedTuple):
 
 
 def initial_state(layout: Layout, theta: NDArray[np.float64], dtype: DTypeLike) -> State:
-    """Return the state before the first step: given tables, Phi = 0 (a uniform distribution), no moments."""
+    """Return the state before the first step, with the given tables, Phi = 0 (uniform distributions) and moments 0."""
     F = layout.n_families
     return State(
         theta=theta.astype(dtype),
@@ -62,7 +65,7 @@ def initial_state(layout: Layout, theta: NDArray[np.float64], dtype: DTypeLike) 
 
 @kernel(fastmath=FAST, error_model="numpy")
 def _move(values, first, second, gradient, decay, rate, root, exponentials):  # type: ignore[no-untyped-def]
-    """One step of a table with a gradient; write the exponentials."""
+    """Make one step of a table with a gradient, and write the exponentials of its values."""
     kind = values.dtype.type
     b1, b2, eps, least = kind(BETA1), kind(BETA2) * decay, kind(EPSILON), kind(_VANISHING)
     c1, c2 = kind(1.0 - BETA1), kind(1.0 - BETA2)
@@ -80,7 +83,10 @@ def _move(values, first, second, gradient, decay, rate, root, exponentials):  # 
 
 @kernel(fastmath=FAST, error_model="numpy")
 def _drift(values, first, second, rate, root, exponentials):  # type: ignore[no-untyped-def]
-    """One step of a table without a gradient; write the exponentials, return the sum of the absolute moments."""
+    """Make one step of a table whose gradient is 0, and write the exponentials of its values.
+
+    Returns the sum of the absolute first moments.
+    """
     kind = values.dtype.type
     b1, b2, eps, least = kind(BETA1), kind(BETA2), kind(EPSILON), kind(_VANISHING)
     left = kind(0.0)
@@ -98,7 +104,7 @@ def _drift(values, first, second, rate, root, exponentials):  # type: ignore[no-
 
 @kernel(fastmath=FAST, error_model="numpy")
 def _normalise(values, exponentials, S, W, sums):  # type: ignore[no-untyped-def]
-    """Subtract the logarithm of the sum of exponentials over the S states of every distribution."""
+    """Normalise: subtract from every distribution the logarithm of the sum of the exponentials of its S states."""
     sum_states(exponentials, S, W, sums)
     for k in range(len(values) // S):
         sums[k] = logarithm(sums[k])
@@ -120,7 +126,7 @@ def _move_phi(layout, state, gradient, rate, first_share, root):  # type: ignore
 
 @kernel
 def adam_step(layout, state, work, rate, structure_rate):  # type: ignore[no-untyped-def]
-    """Take one step with the gradients in `work`, which is all zeros afterwards.
+    """Make one step with the gradients in `work`, and set the gradient of Theta to 0.
 
     Parameters
     ----------
@@ -129,7 +135,7 @@ def adam_step(layout, state, work, rate, structure_rate):  # type: ignore[no-unt
     state : State
         Changed in place.
     work : Work
-        `chosen`, `gradient` and `phi_gradient` as `batch_gradients` leaves them.
+        `chosen`, `gradient` and `phi_gradient` as `batch_gradients` writes them.
     rate, structure_rate : float
         Learning rates of Theta and Phi.
     """

@@ -1,11 +1,10 @@
-"""The state of a training run as a file, from which it goes on as if it had never stopped."""
+"""Files with the state of a training run, from which the run continues with the same result."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 import os
-import zipfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -13,8 +12,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from milpbn.atomic import atomic_path
 from milpbn.errors import InputError
+from milpbn.util.archives import read_arrays
+from milpbn.util.atomic import atomic_path
+
+#: Largest size of the history of all epochs in a checkpoint, in bytes; a character takes four.
+LARGEST_HISTORY = 64 * 2**20
 
 
 def fingerprint(description: Any) -> str:
@@ -30,11 +33,11 @@ def save_checkpoint(
     Parameters
     ----------
     path : str or path-like
-        An ``.npz`` archive, whatever its name.
+        The file, an ``.npz`` archive with any name.
     run : str
         `fingerprint` of the run.
-    state : mapping of arrays
-        All that training changes: parameters, moments, sums over finished runs.
+    state : mapping of str to arrays
+        Everything that training changes: parameters, moments, sums over finished runs.
     history : list
         One list of JSON values per finished epoch.
 
@@ -51,32 +54,51 @@ def save_checkpoint(
 def load_checkpoint(
     path: str | os.PathLike[str], run: str, state: Mapping[str, NDArray[Any]]
 ) -> list[list[Any]]:
-    """Read a checkpoint into the arrays of `state` and return the history, empty where there is no file yet.
+    """Read a checkpoint into the arrays of `state`, and return the history, which is empty if there is no file.
 
     Raises
     ------
     InputError
-        If the file is no checkpoint, or one of another run.
+        If the file is not a checkpoint, or belongs to another run.
     """
     if not Path(path).exists():
         return []
-    advice = "name another file, or delete it if it is an old checkpoint, to start anew."
+    advice = "name another file, or delete it if it is an old checkpoint."
+    largest = 2 * sum(array.nbytes for array in state.values()) + LARGEST_HISTORY
     try:
-        archive = np.load(path, allow_pickle=False)
-        if not isinstance(archive, np.lib.npyio.NpzFile):
-            raise ValueError("it is no .npz archive")
-        with archive:
-            if str(archive["run"]) != run:
-                raise InputError(
-                    f"The checkpoint {str(path)!r} belongs to a run with other data or options; {advice}"
-                )
-            for name, array in state.items():
-                array[...] = archive[name]
-            return json.loads(str(archive["history"]))
-    except InputError:
+        try:
+            arrays = read_arrays(path, largest)
+        except InputError as error:  # its sentence begins with "it"
+            raise InputError(
+                f"The checkpoint {str(path)!r} cannot be used: {str(error).rstrip('.')}; {advice}"
+            ) from None
+        if str(arrays["run"]) != run:
+            raise InputError(
+                f"The checkpoint {str(path)!r} belongs to a run with other data or options; {advice}"
+            )
+        history = _history(str(arrays["history"]))
+        for name, array in state.items():
+            if arrays[name].dtype != array.dtype or arrays[name].shape != array.shape:
+                raise ValueError(f"{name} has another shape or dtype")
+            if not np.isfinite(arrays[name]).all():
+                raise ValueError(f"{name} is not finite")
+    except (InputError, MemoryError):
         raise
     except OSError as error:
         raise InputError(f"The checkpoint {str(path)!r} cannot be read ({error}); {advice}") from None
-    except (KeyError, ValueError, EOFError, zipfile.BadZipFile):
-        # NumPy's own words advise to trust the file.
+    except (
+        Exception
+    ):  # zip, zlib, npy, tokenizer and JSON errors; NumPy's messages would advise to trust the file
         raise InputError(f"The file {str(path)!r} is no whole checkpoint; {advice}") from None
+    for name, array in state.items():
+        array[...] = arrays[name]
+    return history
+
+
+def _history(text: str) -> list[list[Any]]:
+    """Return for every finished epoch its number, its loss, and the error on held-out samples or None."""
+    history: list[list[Any]] = json.loads(text)
+    for i, (number, value, error) in enumerate(history):
+        if number != i + 1 or not isinstance(value, float) or not isinstance(error, float | None):
+            raise ValueError(f"epoch {i + 1} has another number or other types")
+    return history

@@ -1,4 +1,8 @@
-"""Loss and gradients of one batch, by straight-through Gumbel-softmax samples of the structure (R20, section 3)."""
+"""Loss and gradients of one batch: Roth & Pernkopf (2020, R20), section 3.
+
+A structure is sampled by the Gumbel-max trick (11). The gradient of the expected loss (10) is estimated by the
+straight-through estimator (12), which replaces the argmax by the softmax (13) at a temperature.
+"""
 
 from __future__ import annotations
 
@@ -7,10 +11,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from milpbn.compiled import kernel
 from milpbn.learners.differentiable.layout import Layout
 from milpbn.learners.differentiable.losses import sample_loss
 from milpbn.learners.differentiable.vectorised import FAST, exponential, subtract_products, sum_states
+from milpbn.util.compiled import kernel
 
 
 class Work(NamedTuple):
@@ -19,25 +23,25 @@ class Work(NamedTuple):
     Attributes
     ----------
     codes : int32 array, shape (V, B)
-        The batch, one row a variable.
+        The batch, with one row per variable.
     scale : float64 array, shape (B,)
         Factors of the samples' losses.
     logits, slopes : float arrays, shape (B, C)
-        log p(x, c), and the loss's derivatives with respect to them.
+        log p(x, c), and the derivatives of the loss with respect to these values.
     places : uint32 array, shape (B,)
-        Where the samples' values begin, counted from the start of one table.
+        Position of each sample's first value in one table.
     doubtful, settled : int64 arrays, shape (B,)
-        Samples with a derivative for every class, and with one for their own class only.
+        Samples whose loss has a derivative for every class, and samples whose loss has one for the true class only.
     chosen : int64 array, shape (V,)
         The sampled family of each variable.
     choice_slopes : float64 array, shape (F,)
-        dL/ds, the derivative with respect to the (one-hot) choice of each family.
+        dL/ds, the derivatives of the loss with respect to the one-hot choice s of the families.
     phi_gradient : float64 array, shape (F,)
-        Straight-through derivative with respect to Phi.
+        Straight-through estimate of the derivative with respect to Phi.
     gradient : float array, shape (size,)
-        Derivative with respect to the unnormalised log-probabilities; zeros outside the chosen families.
-    cells, sums : float arrays, as long as the tables of a variable
-        A value per entry of a table, and one per distribution or class.
+        Derivative with respect to the unnormalised log-probabilities; 0 outside the chosen families.
+    cells, sums : float arrays, as long as the largest tables of a variable
+        One value per element of a table, and one value per distribution or class.
     """
 
     codes: NDArray[np.int32]
@@ -78,7 +82,7 @@ def make_work(layout: Layout, batch_size: int, n_classes: int, dtype: DTypeLike)
 
 @kernel
 def sample_families(layout, phi, noise, chosen):  # type: ignore[no-untyped-def]
-    """Choose one family per variable by the Gumbel-max trick, R20 (11); Phi may be unnormalised, shape (F,)."""
+    """Sample one family per variable by the Gumbel-max trick, R20 (11); `phi`, shape (F,), may be unnormalised."""
     for v in range(len(chosen)):
         best = layout.first[v]
         for f in range(best + 1, layout.first[v + 1]):
@@ -89,7 +93,7 @@ def sample_families(layout, phi, noise, chosen):  # type: ignore[no-untyped-def]
 
 @kernel
 def _find_places(layout, f, work, B):  # type: ignore[no-untyped-def]
-    """Write where the values of B samples begin in the table of family f."""
+    """Write the positions of the first values of B samples in the table of family f."""
     places = work.places
     places[:B] = 0
     for t in range(layout.length[f]):
@@ -119,7 +123,7 @@ def _add_logits(layout, theta, work, B):  # type: ignore[no-untyped-def]
 
 @kernel
 def _weigh_losses(loss, work, B):  # type: ignore[no-untyped-def]
-    """Return the sum of the scaled losses; write their derivatives and tell doubtful samples from settled ones."""
+    """Return the sum of the scaled losses; write their derivatives and the lists of doubtful and settled samples."""
     C = work.logits.shape[1]
     logits, slope = np.empty(C), np.empty(C)
     total, n_doubtful, n_settled = 0.0, 0, 0
@@ -142,7 +146,7 @@ def _weigh_losses(loss, work, B):  # type: ignore[no-untyped-def]
 
 @kernel(fastmath=FAST)
 def _choice_slope(layout, f, theta, work, n_doubtful, n_settled):  # type: ignore[no-untyped-def]
-    """Return dL/ds of family f: its log-probabilities times the loss's derivatives."""
+    """Return dL/ds of family f: the sum of its log-probabilities times the derivatives of the loss."""
     C = np.uint64(work.logits.shape[1])
     label, slopes = work.codes[-1], work.slopes
     values, products = theta[layout.start[f] : layout.start[f + 1]], work.sums[:C]
@@ -150,7 +154,7 @@ def _choice_slope(layout, f, theta, work, n_doubtful, n_settled):  # type: ignor
     for x in range(n_doubtful):
         b = np.uint64(work.doubtful[x])
         place = np.uint64(work.places[b])
-        # Sums kept per class become vectors, and one sum over a short loop does not.
+        # With one sum per class the compiler uses vector instructions; with a single sum it does not.
         for c in range(C):
             products[c] += values[place + c] * slopes[b, c]
     total = 0.0
@@ -165,7 +169,7 @@ def _choice_slope(layout, f, theta, work, n_doubtful, n_settled):  # type: ignor
 
 @kernel
 def _choice_slope_without_class(layout, f, theta, work, n_doubtful, n_settled):  # type: ignore[no-untyped-def]
-    """Return what `_choice_slope` does of a family with one value per cell, which counts for every class."""
+    """Return dL/ds as `_choice_slope` does, for a family with one value per cell for all classes."""
     label, slopes = work.codes[-1], work.slopes
     values = theta[layout.start[f] : layout.start[f + 1]]
     total = 0.0
@@ -180,7 +184,7 @@ def _choice_slope_without_class(layout, f, theta, work, n_doubtful, n_settled): 
 
 @kernel(fastmath=FAST)
 def _scatter(layout, f, work, n_doubtful, n_settled):  # type: ignore[no-untyped-def]
-    """Add the loss's derivatives with respect to the normalised log-probabilities of family f to the gradient."""
+    """Add to the gradient the derivatives of the loss with respect to the normalised log-probabilities of family f."""
     C = np.uint64(work.logits.shape[1])
     shared = layout.entries[f] == 1
     label, slopes = work.codes[-1], work.slopes
@@ -201,7 +205,7 @@ def _scatter(layout, f, work, n_doubtful, n_settled):  # type: ignore[no-untyped
 
 @kernel(fastmath=FAST, error_model="numpy")
 def _through_normalisation(layout, f, theta, work):  # type: ignore[no-untyped-def]
-    """Turn the gradient of family f into that of the unnormalised log-probabilities: subtract p times its sum."""
+    """Convert the gradient of family f to that of the unnormalised log-probabilities: subtract p times its sum."""
     begin, end, S, W = layout.start[f], layout.start[f + 1], layout.states[f], layout.lanes[f]
     values, gradient, probabilities = theta[begin:end], work.gradient[begin:end], work.cells[: end - begin]
     for k in range(len(values)):
@@ -212,7 +216,7 @@ def _through_normalisation(layout, f, theta, work):  # type: ignore[no-untyped-d
 
 @kernel
 def _straight_through(layout, v, phi, noise, tau, work):  # type: ignore[no-untyped-def]
-    """Write the derivative with respect to Phi_v: dL/ds times the Jacobian of the softmax (13)."""
+    """Write the derivative with respect to Phi_v, which is dL/ds times the Jacobian of the softmax (13)."""
     first, last = layout.first[v], layout.first[v + 1]
     shares = work.phi_gradient
     top = -np.inf
@@ -245,10 +249,10 @@ def batch_gradients(layout, theta, phi, loss, noise, tau, work, B):  # type: ign
     noise : float64 array, shape (F,)
         Gumbel(0, 1) samples.
     tau : float
-        Temperature of the softmax that stands in for the arg max.
+        Temperature of the softmax that replaces the argmax.
     work : Work
-        ``codes[:, :B]`` and ``scale[:B]`` hold the batch and ``gradient`` zeros; `chosen`, `choice_slopes`,
-        `phi_gradient` and `gradient` are written.
+        Before the call, ``codes[:, :B]`` and ``scale[:B]`` contain the batch, and `gradient` is 0. The call writes
+        `chosen`, `choice_slopes`, `phi_gradient` and `gradient`.
     B : int
         Number of samples.
     """

@@ -1,10 +1,10 @@
-"""All candidate tables of all variables in one flat array, and where each sample looks its values up.
+"""The tables of all candidate families in one flat array, and the positions of each sample's values in it.
 
-A family is a variable with one candidate parent set. Its table holds log-probabilities and is laid out so that the
-values of all classes of one cell, (x_i, x_parents), lie side by side: one look-up per sample and family brings all that
-the loss asks for. Families without the class have one value per cell, which counts for every class; the class
-variable's own families have the states of the class as the values of a cell. A feature's own states are the slowest
-axis, so that sums over them run along long rows.
+A family is a variable with one candidate parent set. Its table contains log-probabilities. The values of all classes
+for one cell (x_i, x_parents) are adjacent, so that one look-up per sample and family gives all values that the loss
+needs. A feature's family without the class has one value per cell, which is used for every class. In the families of
+the class variable the values of a cell are the states of the class. The states of a feature are the slowest axis of its
+tables, so that sums over the states add long rows.
 """
 
 from __future__ import annotations
@@ -28,27 +28,27 @@ Choices: TypeAlias = Sequence[Sequence[tuple[int, ...]]]
 
 
 class Layout(NamedTuple):
-    """Families as flat arrays, as the kernels take them.
+    """Families as flat arrays, in the form that the kernels use.
 
-    The family f of variable v has ``first[v] <= f < first[v + 1]``. A sample with codes x finds its values at
-    ``start[f] + sum_t strides[f, t] * x[members[f, t]]`` and the following ``entries[f] - 1`` places, t < length[f].
+    The families of variable v are ``first[v] <= f < first[v + 1]``. The values of a sample with codes x begin at
+    ``start[f] + sum_t strides[f, t] * x[members[f, t]]``, where t < length[f]; there are ``entries[f]`` of them.
 
     Attributes
     ----------
     first : int64 array, shape (V + 1,)
         First family of each variable.
     start : int64 array, shape (F + 1,)
-        Where each table begins, and the size of all.
+        Position of each table, and at the end the number of all values.
     members, strides : int64 arrays, shape (F, width)
-        Variables that number the cells, never the class.
+        The variables whose states number the cells (never the class), and their factors.
     length : int64 array, shape (F,)
-        How many of them there are.
+        Number of these variables.
     entries : int64 array, shape (F,)
-        Values of a cell: C, or 1 for a feature's family without the class.
+        Number of values of a cell: C, or 1 for a feature's family without the class.
     states, lanes : int64 arrays, shape (F,)
-        A table is an array of shape (blocks, states, lanes) whose exponentials sum to 1 over the middle axis:
-        (1, sp(X_i), parents' joint states), the class last among the parents; for the class variable, whose states
-        are the values of a cell, (parents' joint states, C, 1).
+        A table is an array of shape (blocks, states, lanes) whose exponentials sum to 1 over the middle axis. For a
+        feature the shape is (1, sp(X_i), joint states of the parents), where the class is the last parent. For the
+        class variable it is (joint states of the parents, C, 1).
     """
 
     first: NDArray[np.int64]
@@ -82,14 +82,14 @@ def build_layout(data: Dataset, choices: Choices) -> Layout:
     Parameters
     ----------
     data : Dataset
-        Its variables' numbers of states are read.
+        Only the variables' numbers of states are used.
     choices : sequence of sequences of ascending tuples of int, length V
         Candidate parent sets, at least one per variable.
 
     Raises
     ------
     InputError
-        If a table would exceed `MAX_TABLE_ENTRIES`.
+        If a table has more than `milpbn.network.cpt.MAX_TABLE_ENTRIES` values.
     """
     C, label = data.n_classes, data.n_features
     n_states = data.n_states.tolist()
@@ -124,7 +124,10 @@ def _integers(values: Sequence[object]) -> NDArray[np.int64]:
 
 
 def uniform_tables(layout: Layout, rng: np.random.Generator, reach: float = 0.1) -> NDArray[np.float64]:
-    """Return tables drawn from U([-reach, reach]) as R20, section 4.2, and normalised; float64 array, shape (size,)."""
+    """Return normalised tables of values drawn from U([-reach, reach]), float64 array, shape (size,).
+
+    These are the initial tables of Roth & Pernkopf (2020), section 4.2.
+    """
     values = rng.uniform(-reach, reach, layout.size)
     for f in range(layout.n_families):
         table = layout.table(values, f)
@@ -140,7 +143,7 @@ def likelihood_tables(
     Raises
     ------
     InputError
-        As `fit_cpts`; and if `smoothing` is 0, where log-probabilities need not be finite.
+        If `smoothing` is 0, because log-probabilities could be infinite; for other reasons see `fit_cpts`.
     """
     if not smoothing > 0:
         raise InputError(f"smoothing must be positive for tables of log-probabilities, got {smoothing}.")
@@ -163,18 +166,18 @@ def likelihood_tables(
 def tables_to_cpts(
     data: Dataset, layout: Layout, choices: Choices, values: NDArray[np.floating], chosen: Sequence[int]
 ) -> tuple[Cpt, ...]:
-    """Return the probability tables of one family per variable, normalised again in double precision.
+    """Return the probability tables of one family per variable, normalised in double precision.
 
     Parameters
     ----------
     data : Dataset
-        Its variables' numbers of states are read.
+        Only the variables' numbers of states are used.
     layout, choices
         The families.
     values : float array, shape (size,)
         Log-probabilities.
     chosen : sequence of int, length V
-        Number of each variable's parent set among its choices.
+        Position of each variable's parent set among its choices.
     """
     cpts = []
     for v, n in enumerate(chosen):
@@ -187,6 +190,6 @@ def tables_to_cpts(
             if v == data.n_features
             else np.moveaxis(table.reshape(-1, *outer), 0, -1)
         )
-        # A probability that double precision rounds to 0 would make the log-joint infinite.
+        # A probability that is rounded to 0 would make the log-joint infinite.
         cpts.append(Cpt(v, parents, np.maximum(np.ascontiguousarray(table), np.finfo(np.float64).tiny)))
     return tuple(cpts)

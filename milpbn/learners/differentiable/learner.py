@@ -1,4 +1,4 @@
-"""Learners by gradients: differentiable TAN, and the parameters of any fixed structure."""
+"""Learners by gradient descent: differentiable TAN, and the parameters of a given structure."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar
 
-from milpbn import __version__
 from milpbn.data.dataset import Dataset
 from milpbn.errors import InputError
 from milpbn.learners.base import Control, Learned, Learner, setting
@@ -16,28 +15,47 @@ from milpbn.learners.differentiable.orderings import FIXED, STRUCTURES, candidat
 from milpbn.learners.differentiable.training import Trained, Training, train
 from milpbn.network.classifier import Classifier
 from milpbn.network.cpt import require_match
+from milpbn.network.formats.structure_files import read_structure
 from milpbn.network.pseudo import PseudoClassifier
 from milpbn.network.structure import Structure, find_cycle
-from milpbn.network.structure_files import read_structure
+from milpbn.version import __version__
 
 
 @dataclass(frozen=True, kw_only=True)
 class GradientLearner(Learner):
-    """What all learners by gradients have in common: loss, optimiser, start, validation, checkpoints."""
+    """The common part of the learners by gradients: loss, optimiser, initial parameters, validation, checkpoints."""
 
-    loss: str = setting("hyb", "Loss: R20 (5), (6), (8), or conditional likelihood.", choices=LOSSES)
-    lambda_: float = setting(30.0, "Weight of the margin in the hybrid loss.")
+    loss: str = setting(
+        "hyb",
+        "Negative log-likelihood (nll), margin loss (lm), hybrid of both (hyb), negative conditional log-likelihood "
+        "(cll).",
+        choices=LOSSES,
+    )
+    lambda_: float = setting(30.0, "Weight of the margin loss in the hybrid loss.")
     gamma: float = setting(3.0, "Desired log-margin in nats.")
     eta: float = setting(10.0, "Sharpness of the softened maximum over the competing classes.")
-    epochs: int = setting(500, "Passes over the data; 0 keeps the initial parameters.")
+    epochs: int = setting(500, "Number of passes over the data; 0 keeps the initial parameters.")
     batch_size: int = setting(100, "Samples per step.")
-    learning_rate: float = setting(3e-2, "Learning rate of the parameters; falls by 1e-3 over the run.")
-    init: str = setting("uniform", "Initial parameters.", choices=("uniform", "ml"))
-    smoothing: float = setting(1.0, "Laplace constant of the init 'ml'.")
+    learning_rate: float = setting(
+        3e-2,
+        "Learning rate of the parameters in the first epoch; it decreases by a factor of 1e-3 over the run.",
+    )
+    init: str = setting(
+        "uniform",
+        "Initial parameters: random (uniform) or maximum likelihood (ml).",
+        choices=("uniform", "ml"),
+    )
+    smoothing: float = setting(1.0, "Laplace constant of the initial parameters 'ml'.")
     dtype: str = setting("float32", "Precision of the parameters.", choices=("float32", "float64"))
-    validation: float = setting(0.0, "Share of the samples held out to watch the error.")
-    averaged_runs: int = setting(1, "Runs from one start whose log-probabilities are averaged.")
-    checkpoint: str | None = setting(None, "File to save the run to and to go on from.", file="output")
+    validation: float = setting(
+        0.0, "Share of the samples held out to measure the error during the training."
+    )
+    averaged_runs: int = setting(
+        1, "Number of runs from the same initial parameters whose log-probabilities are averaged."
+    )
+    checkpoint: str | None = setting(
+        None, "File to save the state to; if it exists, the run continues from it.", file="output"
+    )
 
     def unused(self) -> Mapping[str, str]:
         """Return the options that change nothing; see `Learner.unused`."""
@@ -52,12 +70,12 @@ class GradientLearner(Learner):
         return idle
 
     def training(self) -> Training:
-        """Return the settings of the training, checked.
+        """Return the settings of the training.
 
         Raises
         ------
         InputError
-            If one is out of its range.
+            If an option is out of range.
         """
         return Training(
             loss=make_loss(self.loss, self.lambda_, self.gamma, self.eta),
@@ -72,7 +90,7 @@ class GradientLearner(Learner):
         )
 
     def learn(self, data: Dataset, choices: Choices, control: Control) -> Learned:
-        """Train, and make a classifier of the outcome."""
+        """Train, and return the classifier."""
         trained = train(data, choices, self.training(), control, self.checkpoint)
         options = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "checkpoint"}
         provenance = {"learner": {"name": self.name, **options, "random_state": control.random_state}}
@@ -81,10 +99,9 @@ class GradientLearner(Learner):
 
 @dataclass(frozen=True, kw_only=True)
 class DifferentiableTan(GradientLearner):
-    """TAN structures and parameters learnt together, and parameters of fixed TAN structures.
+    """TAN structures and parameters learnt together, or the parameters of a fixed TAN structure.
 
-    A structure that the training has not settled, because it was stopped early, is the most probable one so far. The
-    structure of a pseudo-TAN with cycles is None.
+    The structure is the most probable one at the end of the training. It is None for a pseudo-TAN with cycles.
     """
 
     name: ClassVar[str] = "differentiable-tan"
@@ -93,10 +110,16 @@ class DifferentiableTan(GradientLearner):
     )
     reference: ClassVar[str] = "Roth & Pernkopf 2020."
 
-    structure: str = setting("subset", "Candidate parents, or a fixed structure.", choices=STRUCTURES)
-    k: int = setting(8, "Candidate parents of a feature, at most.")
-    structure_rate: float = setting(1e-3, "Learning rate of the structure's distribution; constant.")
-    ordering: int = setting(0, "Number of the random ordering; the same for every structure.")
+    structure: str = setting(
+        "subset", "Kind of candidate parents, or of fixed structure.", choices=STRUCTURES
+    )
+    k: int = setting(8, "Maximum number of candidate parents of a feature.")
+    structure_rate: float = setting(
+        1e-3, "Learning rate of the distribution of structures, which is constant."
+    )
+    ordering: int = setting(
+        0, "Number of the random ordering; it means the same ordering for every structure."
+    )
     selection: int = setting(0, "Number of the random selection of parents.")
 
     def unused(self) -> Mapping[str, str]:
@@ -113,7 +136,7 @@ class DifferentiableTan(GradientLearner):
         return {**super().unused(), **dict.fromkeys(idle, f"structure {self.structure}")}
 
     def training(self) -> Training:
-        """Return the settings of the training, checked."""
+        """Return the settings of the training; see `GradientLearner.training`."""
         return replace(super().training(), structure_rate=self.structure_rate)
 
     def _fit(self, data: Dataset, control: Control) -> Learned:
@@ -124,21 +147,25 @@ class DifferentiableTan(GradientLearner):
 
 @dataclass(frozen=True, kw_only=True)
 class Parameters(GradientLearner):
-    """The parameters of a given structure, with any families, under any of the losses.
+    """The parameters of any given structure that minimise one of the losses.
 
-    With no epochs and the init ``ml`` they are the closed-form Laplace-smoothed maximum-likelihood ones.
+    With ``epochs=0`` and ``init="ml"`` they are the Laplace-smoothed maximum-likelihood parameters.
     """
 
     name: ClassVar[str] = "parameters"
-    summary: ClassVar[str] = "Generative, discriminative or hybrid parameters of a structure from a file."
-    reference: ClassVar[str] = "Roth & Pernkopf 2020, section 2.3; future work in Peharz & Pernkopf 2012."
+    summary: ClassVar[str] = "Generative, discriminative or hybrid parameters for a structure from a file."
+    reference: ClassVar[str] = (
+        "Roth & Pernkopf 2020, section 2.3; named as future work in Peharz & Pernkopf 2012."
+    )
 
     needs: ClassVar[str] = "--structure-file result.json"
 
-    # Families without the class have no gradient under the discriminative losses: they keep their initial parameters.
-    init: str = setting("ml", "Initial parameters.", choices=("uniform", "ml"))
+    # With discriminative losses, families without the class have no gradient and keep their initial parameters.
+    init: str = setting(
+        "ml", "Initial parameters: random (uniform) or maximum likelihood (ml).", choices=("uniform", "ml")
+    )
     structure_file: str | None = setting(
-        None, "Classifier, result or arc list file with the structure.", file="input"
+        None, "File with the structure: a classifier, a result or a list of arcs.", file="input"
     )
 
     def check(self) -> None:
@@ -171,9 +198,9 @@ def train_parameters(
     Parameters
     ----------
     data : Dataset
-        Training samples, without unknown values.
+        Training samples without unknown values.
     structure : Structure
-        Any parent sets over the data's variables.
+        Any structure over the data's variables.
     training : Training
         Loss and settings.
     control : Control
@@ -182,7 +209,7 @@ def train_parameters(
     Raises
     ------
     InputError
-        If the structure is over other variables, a table is too large, or a value has no state.
+        If the structure has other variables, a table is too large, or a value has no state.
     """
     require_match(data, structure)
     trained = train(data, fixed_choices(structure), training, control)
@@ -190,7 +217,7 @@ def train_parameters(
 
 
 def learned(data: Dataset, trained: Trained, smoothing: float, provenance: dict[str, Any]) -> Learned:
-    """Return the outcome of a training: a Bayesian network, or a `PseudoClassifier` where the graph has a cycle."""
+    """Return the result of a training with a Bayesian network, or a `PseudoClassifier` if the graph has a cycle."""
     if find_cycle(trained.parents) is not None:
         pseudo = PseudoClassifier(data.variables, trained.cpts)
         return Learned(predictor=pseudo, structure=None, details=trained.details)

@@ -1,4 +1,7 @@
-"""The losses of R20, section 2.3, as functions of one sample's log-joint probabilities, and their derivatives."""
+"""The losses of Roth & Pernkopf (2020, R20), section 2.3, and their derivatives.
+
+A loss is a function of one sample's log-joint probabilities.
+"""
 
 from __future__ import annotations
 
@@ -7,24 +10,24 @@ from typing import NamedTuple
 
 import numpy as np
 
-from milpbn.compiled import kernel
 from milpbn.errors import InputError
+from milpbn.util.compiled import kernel
 
 #: Names of the losses: R20 (5), (6) and (8), and the negative conditional log-likelihood.
 LOSSES = ("nll", "lm", "hyb", "cll")
 
 
 class Loss(NamedTuple):
-    """``generative`` times R20 (5) plus ``margin`` times (6) plus ``conditional`` times -log P(c_n | x_n).
+    """The loss ``generative`` * R20 (5) + ``margin`` * R20 (6) - ``conditional`` * log P(c_n | x_n).
 
     Attributes
     ----------
     generative, margin, conditional : float
         Factors, at least 0.
     gamma : float
-        Desired log-margin, nats.
+        Desired log-margin in nats.
     eta : float
-        Sharpness of the softened maximum over the competing classes, (log sum exp(eta v)) / eta.
+        Sharpness of the softened maximum over the competing classes, which is (log sum exp(eta v)) / eta.
     """
 
     generative: float
@@ -40,9 +43,9 @@ def make_loss(name: str, lambda_: float = 1.0, gamma: float = 1.0, eta: float = 
     Parameters
     ----------
     name : str
-        ``nll``, ``lm``, ``hyb`` = nll + lambda lm, or ``cll``.
+        ``nll``, ``lm``, ``hyb`` (nll + lambda lm) or ``cll``.
     lambda_ : float
-        Weight of the margin in ``hyb``, at least 0.
+        Weight of the margin loss in ``hyb``, at least 0.
     gamma : float
         Desired log-margin in nats, positive.
     eta : float
@@ -51,15 +54,15 @@ def make_loss(name: str, lambda_: float = 1.0, gamma: float = 1.0, eta: float = 
     Raises
     ------
     InputError
-        If the name is none of them or a number is out of its range.
+        If there is no such loss, or a number is out of range.
     """
     if name not in LOSSES:
-        raise InputError(f"The loss {name!r} is not known; choose one of {', '.join(LOSSES)}.")
+        raise InputError(f"There is no loss {name!r}; choose one of {', '.join(LOSSES)}.")
     if not (lambda_ >= 0 and math.isfinite(lambda_)):
-        raise InputError(f"lambda must be a finite number of at least 0, got {lambda_}.")
-    for word, value in (("gamma", gamma), ("eta", eta)):
+        raise InputError(f"lambda must be finite and at least 0, got {lambda_}.")
+    for option, value in (("gamma", gamma), ("eta", eta)):
         if not (value > 0 and math.isfinite(value)):
-            raise InputError(f"{word} must be a finite positive number, got {value}.")
+            raise InputError(f"{option} must be a finite positive number, got {value}.")
     generative = float(name in ("nll", "hyb"))
     margin = {"lm": 1.0, "hyb": float(lambda_)}.get(name, 0.0)
     return Loss(generative, margin, float(name == "cll"), float(gamma), float(eta))
@@ -67,18 +70,18 @@ def make_loss(name: str, lambda_: float = 1.0, gamma: float = 1.0, eta: float = 
 
 @kernel
 def sample_loss(loss, logits, y, slope):  # type: ignore[no-untyped-def]  # numba infers the types
-    """Return one sample's loss, and whether classes other than its own have a derivative.
+    """Return one sample's loss, and whether classes other than the true one have a derivative.
 
     Parameters
     ----------
     loss : Loss
         The loss.
     logits : float64 array, shape (C,)
-        log p(x, c) of all classes, nats.
+        log p(x, c) of all classes in nats.
     y : int
         True class.
     slope : float64 array, shape (C,)
-        Receives the derivatives.
+        The call writes the derivatives here.
     """
     C = len(logits)
     own = logits[y]

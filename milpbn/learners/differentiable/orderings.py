@@ -1,4 +1,4 @@
-"""Orderings of the features and the candidate parents that they allow: R20, sections 4.2, 4.4 and 4.5."""
+"""Orderings of the features, and the parents that they allow (Roth & Pernkopf 2020, R20, sections 4.2, 4.4 and 4.5)."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 
 from milpbn.data.dataset import Dataset
 from milpbn.errors import InputError
-from milpbn.learners.tan import tan_structure
+from milpbn.heuristics.trees import tan_structure
 from milpbn.network.structure import Structure
 
-#: Names of the structures, fixed and learnt, and of the pseudo-TAN, whose candidate parents need not come before.
+#: Names of the learnt and the fixed structures. A pseudo-TAN has no ordering, so that it can have cycles.
 STRUCTURES = (
     "subset",
     "all",
@@ -27,12 +27,12 @@ STRUCTURES = (
     "pseudo-all",
     "pseudo-heuristic",
 )
-#: Those whose parents are not learnt.
+#: Structures whose parents are not learnt.
 FIXED = ("random", "chow-liu", "naive-bayes")
 
 
 def random_ordering(n_features: int, number: int) -> NDArray[np.int64]:
-    """Return the random ordering with a number: features in their order, the same for every method."""
+    """Return the features in the random ordering of the given number, which is the same for every method."""
     return np.random.default_rng([n_features, number]).permutation(n_features)
 
 
@@ -46,16 +46,16 @@ def random_parents(
     candidates : sequence of int64 arrays, length N
         Possible parents of every feature.
     k : int
-        At most so many. Parents for a smaller k are among those for a larger one.
+        Maximum number of parents. The parents for a smaller k are a subset of those for a larger k.
     ordering, selection : int
-        Numbers of the ordering and of the selection; they are the seed.
+        Numbers of the ordering and of the selection, which are the seed.
     """
     rng = np.random.default_rng([len(candidates), ordering, selection, 1])
     return [rng.permutation(possible)[:k].tolist() for possible in candidates]
 
 
 def predecessors(order: Sequence[int] | NDArray[np.int64]) -> list[NDArray[np.int64]]:
-    """Return for every feature those that come before it, in their order."""
+    """Return for every feature its predecessors, in their order."""
     earlier: list[NDArray[np.int64]] = [np.empty(0, dtype=np.int64)] * len(order)
     for place, i in enumerate(order):
         earlier[i] = np.asarray(order[:place], dtype=np.int64)
@@ -63,24 +63,24 @@ def predecessors(order: Sequence[int] | NDArray[np.int64]) -> list[NDArray[np.in
 
 
 def image_side(n_features: int) -> int:
-    """Return the side of the square image that the features are the pixels of, row by row.
+    """Return the side of the square image whose pixels, row by row, are the features.
 
     Raises
     ------
     InputError
-        If their number is no square.
+        If the number of features is not a square.
     """
     side = math.isqrt(n_features)
     if side * side != n_features:
         raise InputError(
-            f"The heuristic orderings are for square images, and {n_features} features make none; "
+            f"The heuristic orderings are for square images, but {n_features} features are not the pixels of one; "
             "choose the structure 'subset' or 'all'."
         )
     return side
 
 
 def row_ordering(side: int) -> list[tuple[int, int]]:
-    """Return ordering A: pixels (row, column) row by row, each from left to right."""
+    """Return ordering A: pixels (row, column), row by row, from left to right."""
     return [(row, column) for row in range(side) for column in range(side)]
 
 
@@ -96,7 +96,10 @@ def diagonal_ordering(side: int) -> list[tuple[int, int]]:
 
 
 def centre_ordering(side: int) -> list[tuple[int, int]]:
-    """Return ordering C: from the centre outwards, a frame at a time; above, below, left, right, then the corners."""
+    """Return ordering C: from the centre outwards, one frame after the other.
+
+    The order of a frame is the upper edge, the lower edge, the left edge, the right edge, and then the corners.
+    """
     order = [(side // 2, side // 2)] if side % 2 else []
     for low in range((side - side % 2) // 2 - 1, -1, -1):
         high = side - 1 - low
@@ -113,7 +116,7 @@ _IMAGE_ORDERINGS = {"a": row_ordering, "b": diagonal_ordering, "c": centre_order
 
 
 def nearest_parents(side: int, candidates: Sequence[NDArray[np.int64]], k: int) -> list[list[int]]:
-    """Return the at most k candidates of every pixel that lie closest to it; of equals those that come first."""
+    """Return for every pixel the k nearest candidates, or all if there are fewer; of equally near ones the first."""
     near = []
     for i, possible in enumerate(candidates):
         distance = (possible // side - i // side) ** 2 + (possible % side - i % side) ** 2
@@ -126,7 +129,7 @@ def candidate_choices(
 ) -> tuple[tuple[tuple[int, ...], ...], ...]:
     """Return the candidate parent sets of every variable, the class last.
 
-    A feature's first candidate is the class alone ("no parent") where the structure is learnt; the class has no
+    If the structure is learnt, the first candidate of a feature is the class alone ("no parent"). The class has no
     parents.
 
     Parameters
@@ -136,18 +139,20 @@ def candidate_choices(
     structure : str
         One of `STRUCTURES`.
     k : int
-        Candidate parents of a feature, at most; of the structures ``subset``, ``heuristic-*`` and the pseudo ones.
+        Maximum number of candidate parents of a feature, for ``subset``, ``heuristic-*``, ``pseudo-subset`` and
+        ``pseudo-heuristic``.
     ordering, selection : int
         Numbers of the random ordering and of the random selection of parents.
 
     Raises
     ------
     InputError
-        If the structure is not known, k is below 1, or a heuristic ordering meets features that are no square.
+        If there is no such structure, a number is out of range, or a heuristic ordering is asked for and the features
+        are not the pixels of a square image.
     """
     N = data.n_features
     if structure not in STRUCTURES:
-        raise InputError(f"The structure {structure!r} is not known; choose one of {', '.join(STRUCTURES)}.")
+        raise InputError(f"There is no structure {structure!r}; choose one of {', '.join(STRUCTURES)}.")
     if k < 1:
         raise InputError(f"k must be at least 1, got {k}.")
     if ordering < 0 or selection < 0:
@@ -167,7 +172,7 @@ def candidate_choices(
 
     if structure == "random":
         parents = random_parents(candidates, 1, ordering, selection)
-        return (*(((*mine, N),) for mine in parents), ((),))
+        return (*(((*chosen, N),) for chosen in parents), ((),))
     if "subset" in structure:
         parents = random_parents(candidates, k, ordering, selection)
     elif "heuristic" in structure:
@@ -178,15 +183,15 @@ def candidate_choices(
 
 
 def choices_around(structure: Structure) -> tuple[tuple[tuple[int, ...], ...], ...]:
-    """Return candidate parent sets that hold a TAN structure: R20's recovery experiment, section 4.6.
+    """Return candidate parent sets that include those of a TAN structure (R20's recovery experiment, section 4.6).
 
-    The features are put in an order that fits the structure, and every one may have any earlier one, or none, as its
-    parent besides the class.
+    The features are put in a topological order of the structure. The candidate parents of a feature, besides the class,
+    are its predecessors.
 
     Parameters
     ----------
     structure : Structure
-        Features with the class and at most one feature as parents, the class without parents.
+        A structure in which every feature has the class and at most one feature as parents, and the class has none.
     """
     label = len(structure.names) - 1
     order = [i for i in structure.topological_order() if i != label]
@@ -194,6 +199,6 @@ def choices_around(structure: Structure) -> tuple[tuple[tuple[int, ...], ...], .
 
 
 def _optional_parents(parents: Sequence[Sequence[int]]) -> tuple[tuple[tuple[int, ...], ...], ...]:
-    """Return the choices between the class alone and the class with one of some features; the class has no parents."""
+    """Return the choices of every variable: for a feature the class alone, or the class and one of its candidates."""
     label = len(parents)
-    return (*(((label,), *((j, label) for j in mine)) for mine in parents), ((),))
+    return (*(((label,), *((j, label) for j in possible)) for possible in parents), ((),))

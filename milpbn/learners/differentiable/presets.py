@@ -1,4 +1,4 @@
-"""The experiments of R20, section 4.2: structures, hyperparameters and schedules."""
+"""The experiments of Roth & Pernkopf (2020, R20), section 4.2: structures, hyperparameters and schedules."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from milpbn.learners.differentiable.learner import DifferentiableTan
 
 #: Samples per step, by data set.
 BATCH_SIZES = {"letter": 100, "satimage": 50, "usps": 100, "mnist": 250}
-#: Both are run, and the better one is reported.
+#: R20 runs both and reports the better result.
 LEARNING_RATES = (3e-3, 3e-2)
 EPOCHS = 500
-#: Random orderings, the same for Random, Subset and All; selections of parents for each, Random's and Subset's.
+#: Number of random orderings (for Random, Subset and All), and of selections of parents for each ordering.
 ORDERINGS, RANDOM_SELECTIONS, SUBSET_SELECTIONS = 5, 10, 5
 SUBSET_K, HEURISTIC_K = (2, 5, 8), (1, 2, 5, 8)
 
 
 @dataclass(frozen=True)
 class Hyperparameters:
-    """Of the hybrid loss: `lambda_`, `gamma` and `eta` as in `milpbn.learners.differentiable.losses.make_loss`."""
+    """Hyperparameters of the hybrid loss; see `milpbn.learners.differentiable.losses.make_loss`."""
 
     lambda_: float
     gamma: float
@@ -30,7 +30,7 @@ class Hyperparameters:
 
 
 def search_one(count: int = 500, random_state: int = 0) -> list[Hyperparameters]:
-    """Return random search (I): log10 lambda ~ U(0, 3), log10 gamma ~ U(-1, 2), eta ~ U(1, 20)."""
+    """Return the points of random search (I): log10 lambda ~ U(0, 3), log10 gamma ~ U(-1, 2), eta ~ U(1, 20)."""
     rng = np.random.default_rng([random_state, 1])
     return [
         Hyperparameters(
@@ -41,7 +41,7 @@ def search_one(count: int = 500, random_state: int = 0) -> list[Hyperparameters]
 
 
 def search_two(count: int = 100, random_state: int = 0) -> list[Hyperparameters]:
-    """Return random search (II): log10 lambda ~ U(1, 3), log10 gamma ~ U(-1, 2), eta = 10."""
+    """Return the points of random search (II): log10 lambda ~ U(1, 3), log10 gamma ~ U(-1, 2), eta = 10."""
     rng = np.random.default_rng([random_state, 2])
     return [
         Hyperparameters(float(10 ** rng.uniform(1, 3)), float(10 ** rng.uniform(-1, 2)), 10.0)
@@ -50,7 +50,7 @@ def search_two(count: int = 100, random_state: int = 0) -> list[Hyperparameters]
 
 
 def structures(family: str) -> list[DifferentiableTan]:
-    """Return the learners of one of R20's families of structures, all but the loss's and the optimiser's options.
+    """Return the learners for R20's structures of one kind; the options of loss and optimiser have their defaults.
 
     Parameters
     ----------
@@ -61,7 +61,7 @@ def structures(family: str) -> list[DifferentiableTan]:
     Raises
     ------
     InputError
-        If the family is none of them.
+        If there is no such kind.
     """
     base = DifferentiableTan(epochs=EPOCHS)
     orderings = range(ORDERINGS)
@@ -78,14 +78,15 @@ def structures(family: str) -> list[DifferentiableTan]:
     if family == "heuristic":
         return [replace(base, structure=f"heuristic-{letter}", k=k) for letter in "abc" for k in HEURISTIC_K]
     raise InputError(
-        f"R20 has no structures {family!r}; choose naive-bayes, chow-liu, random, subset, all or heuristic."
+        f"There is no structure preset {family!r}; choose naive-bayes, chow-liu, random, subset, all or heuristic."
     )
 
 
 def protocol(family: str, batch_size: int, random_state: int = 0) -> Iterator[DifferentiableTan]:
-    """Yield all runs of R20 for a family of structures: hyperparameters, structures, both learning rates.
+    """Yield all runs of R20 for one kind of structures: all combinations of hyperparameters, structure and rate.
 
-    Search (II) goes with the families of many structures (random, subset, heuristic), search (I) with the others.
+    The hyperparameters come from search (II) for the kinds with many structures (random, subset, heuristic), and from
+    search (I) for the others.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Training: epochs of mini-batches, the schedules of R20, section 4.2, validation and checkpoints."""
+"""Training with mini-batches and the schedules of Roth & Pernkopf (2020, R20), section 4.2; validation, checkpoints."""
 
 from __future__ import annotations
 
@@ -11,12 +11,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from milpbn.compiled import kernel
 from milpbn.data.dataset import Dataset
 from milpbn.data.folds import validation_split
 from milpbn.errors import InputError
 from milpbn.learners.base import Control
-from milpbn.learners.closed_form import check_data
 from milpbn.learners.differentiable.adam import State, adam_step, initial_state
 from milpbn.learners.differentiable.checkpoints import fingerprint, load_checkpoint, save_checkpoint
 from milpbn.learners.differentiable.gradients import batch_gradients, make_work
@@ -29,52 +27,55 @@ from milpbn.learners.differentiable.layout import (
     uniform_tables,
 )
 from milpbn.learners.differentiable.losses import Loss
+from milpbn.learners.generative.closed_form import check_data
 from milpbn.network.cpt import Cpt, class_log_joint
 from milpbn.network.structure import Structure
+from milpbn.util.compiled import kernel
 
-#: Seconds between two checkpoints, and how many reports a run makes.
+#: Seconds between two checkpoints.
 CHECKPOINT_SECONDS = 30.0
+#: Number of reports of a training.
 REPORTS = 20
-#: Columns that a batch is copied by: as many as a cache line of codes holds.
+#: Number of columns of a batch that are copied at a time; their codes fill a cache line.
 _COLUMNS = 16
 
 
 @dataclass(frozen=True, kw_only=True)
 class Training:
-    """How tables and choices are trained.
+    """The settings of a training.
 
     Attributes
     ----------
     loss : Loss
-        What is minimised.
+        The loss to minimise.
     epochs : int
-        Passes over the data; with 0 the initial tables are the answer.
+        Number of passes over the data; with 0 the result has the initial tables.
     batch_size : int
         Samples per step; the last batch of an epoch may be smaller.
     learning_rate : float
-        Of Theta in the first epoch. Epoch e of E has this times ``rate_decay ** (e / E)``.
+        Learning rate of Theta in the first epoch. In epoch e of E it is multiplied by ``rate_decay ** (e / E)``.
     structure_rate : float
-        Of Phi, all the time.
+        Learning rate of Phi, which is constant.
     rate_decay : float
-        By how much the rate falls over the run.
+        Factor by which the learning rate of Theta decreases over the run.
     temperatures : (float, float)
-        tau of the first and of the last epoch, geometric in between.
+        tau of the first and of the last epoch, with geometric interpolation in between.
     init : str
-        ``uniform``: U([-0.1, 0.1]); ``ml``: Laplace-smoothed maximum likelihood.
+        Initial tables. ``uniform``: drawn from U([-0.1, 0.1]); ``ml``: Laplace-smoothed maximum likelihood.
     smoothing : float
         Laplace constant of ``ml``.
     dtype : str
         ``float32`` or ``float64``.
     validation : float
-        Share of the samples held out to watch the error; 0 for none.
+        Share of the samples held out to measure the error during the training; 0 for none.
     averaged_runs : int
-        Runs of so many epochs, from the same initial tables, with other random numbers. The means of their
-        log-probabilities, normalised again, are the answer, and the most probable choices those of the mean of Phi.
+        Number of runs. All have the same initial tables and number of epochs, but different random numbers. The result
+        has the normalised means of their log-probabilities, and the most probable choices under the mean of Phi.
 
     Raises
     ------
     InputError
-        If a number is out of its range or a word not known.
+        If a setting has no valid value.
     """
 
     loss: Loss
@@ -93,13 +94,13 @@ class Training:
     def __post_init__(self) -> None:
         if self.epochs < 0:
             raise InputError(f"epochs must be at least 0, got {self.epochs}.")
-        for word in ("batch_size", "averaged_runs"):
-            if getattr(self, word) < 1:
-                raise InputError(f"{word} must be at least 1, got {getattr(self, word)}.")
-        for word in ("learning_rate", "structure_rate", "smoothing"):
-            value = getattr(self, word)
+        for name in ("batch_size", "averaged_runs"):
+            if getattr(self, name) < 1:
+                raise InputError(f"{name} must be at least 1, got {getattr(self, name)}.")
+        for name in ("learning_rate", "structure_rate", "smoothing"):
+            value = getattr(self, name)
             if not 0 < value <= 10:
-                raise InputError(f"{word} must lie above 0 and be at most 10, got {value}.")
+                raise InputError(f"{name} must be above 0 and at most 10, got {value}.")
         if self.init not in ("uniform", "ml"):
             raise InputError(f"init must be 'uniform' or 'ml', got {self.init!r}.")
         if self.dtype not in ("float32", "float64"):
@@ -108,36 +109,36 @@ class Training:
             raise InputError(f"validation must be at least 0 and below 1, got {self.validation}.")
 
     def rate(self, epoch: int) -> float:
-        """Learning rate of Theta in an epoch, 0, 1, ..."""
+        """Return the learning rate of Theta in an epoch (0, 1, ...)."""
         return self.learning_rate * self.rate_decay ** (epoch / self.epochs)
 
     def tau(self, epoch: int) -> float:
-        """Temperature in an epoch."""
+        """Return the temperature in an epoch (0, 1, ...)."""
         first, last = self.temperatures
         return first * (last / first) ** (epoch / max(1, self.epochs - 1))
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Trained:
-    """The outcome of a run.
+    """The result of a training.
 
     Attributes
     ----------
     parents : tuple of tuples of int, length V
-        The most probable parent sets; they may have cycles if the choices allow.
+        The most probable parent sets. Their graph may have a cycle if the choices allow one.
     cpts : tuple of Cpt, length V
-        Their tables.
+        The tables of these parent sets.
     phi : float64 array, shape (F,)
         Unnormalised log-probabilities of all choices, variable by variable.
     history : list of [int, float, float or None]
-        Epochs done, mean loss per sample under the sampled structures (nats), error on the held-out samples where it
-        was measured; of all runs, one after the other.
+        For every epoch of all runs its number, the mean loss per sample under the sampled structures (nats), and the
+        error on the held-out samples if it was measured.
     error : float or None
-        Error on the held-out samples in the end.
+        Error of the result on the held-out samples.
     runs : int
-        Runs that the answer is the mean of; one that the control ended counts only where it is the first.
+        Number of runs in the mean. A run that was stopped is left out, unless it is the first.
     stopped_early : bool
-        The control ended the run before its last epoch.
+        Whether the time limit or the user ended the training before its last epoch.
     """
 
     parents: tuple[tuple[int, ...], ...]
@@ -150,7 +151,7 @@ class Trained:
 
     @property
     def details(self) -> dict[str, Any]:
-        """What `milpbn.learners.base.Learned.details` says of the run."""
+        """The details of the training for `milpbn.learners.base.Learned`."""
         return {
             "epochs": len(self.history),
             "loss": self.history[-1][1] if self.history else None,
@@ -165,7 +166,7 @@ class Trained:
 def train_epoch(  # type: ignore[no-untyped-def]
     layout, state, loss, codes, weights, order, batch_size, noise, tau, rate, structure_rate, work
 ):
-    """Take the steps of one epoch and return the weighted mean loss of its batches, each before its step.
+    """Make the steps of one epoch, and return the weighted mean loss of its batches, each before its step.
 
     Parameters
     ----------
@@ -178,7 +179,7 @@ def train_epoch(  # type: ignore[no-untyped-def]
     codes : int32 array, shape (M, V)
         Samples.
     weights : float64 array, shape (M,)
-        Their weights.
+        Weights of the samples.
     order : int64 array, shape (M,)
         The order of the samples.
     batch_size : int
@@ -188,7 +189,7 @@ def train_epoch(  # type: ignore[no-untyped-def]
     tau, rate, structure_rate : float
         Temperature and learning rates.
     work : Work
-        Buffers for that many samples.
+        Buffers for `batch_size` samples.
     """
     M, V = codes.shape
     total = weights.sum()
@@ -217,26 +218,26 @@ def train(
     control: Control = Control(),  # frozen
     checkpoint: str | None = None,
 ) -> Trained:
-    """Train the tables of all candidate families and the choice among them; R20, section 3.
+    """Train the tables of all candidate families and the distributions of the choices (R20, section 3).
 
     Parameters
     ----------
     data : Dataset
-        Training samples, without unknown values.
+        Training samples without unknown values.
     choices : sequence of sequences of ascending tuples of int, length V
-        Candidate parent sets of every variable, the class last; one each for a fixed structure.
+        Candidate parent sets of every variable, the class last; one per variable for a fixed structure.
     training : Training
         Loss and settings.
     control : Control
         Seed, time limit, reports.
     checkpoint : str, optional
-        File to save the state to every `CHECKPOINT_SECONDS` and at the end, and to go on from if it exists. A run
-        in parts gives the same result as one without a stop, bit by bit.
+        File to which the state is saved every `CHECKPOINT_SECONDS` and at the end. If it exists, the training continues
+        from it. A training in several parts gives the same result as one without interruption, bit by bit.
 
     Raises
     ------
     InputError
-        If a value has no state, a table is too large, or the checkpoint belongs to something else.
+        If a value has no state, a table is too large, or the checkpoint belongs to another training.
     """
     check_data(data, training.smoothing)
     stopping = control.watch()
@@ -259,7 +260,7 @@ def train(
     history = []
     if checkpoint is not None:
         history = load_checkpoint(checkpoint, run, runner.arrays)
-        # Now rather than after an hour it turns out that the file cannot be written.
+        # The first save shows whether the file can be written before any time is spent on the training.
         save_checkpoint(checkpoint, run, runner.arrays, history)
 
     total = training.averaged_runs * training.epochs
@@ -294,12 +295,12 @@ def train(
 
 
 def most_probable(layout: Layout, phi: NDArray[np.float64]) -> list[int]:
-    """Return the number of each variable's most probable family among its own; ties to the first."""
+    """Return the position of each variable's most probable family among its families; of equal ones the first."""
     return [int(np.argmax(phi[a:b])) for a, b in zip(layout.first[:-1], layout.first[1:], strict=True)]
 
 
 def _no_sums(training: Training, state: State) -> dict[str, NDArray[np.float64]]:
-    """Return what the finished runs add up to before there is one; nothing where one run is all."""
+    """Return zeros for the sums over finished runs, or an empty mapping if there is only one run."""
     if training.averaged_runs == 1:
         return {}
     return {"theta_sum": np.zeros(state.theta.shape), "phi_sum": np.zeros(state.phi.shape)}
@@ -307,7 +308,7 @@ def _no_sums(training: Training, state: State) -> dict[str, NDArray[np.float64]]
 
 @dataclass(frozen=True, eq=False)
 class _Runner:
-    """Runs over the same data, one after the other: the state of the present one, and the sums of those before."""
+    """Successive runs on the same data: the state of the current run, and the sums over the finished runs."""
 
     data: Dataset
     held_out: Dataset | None
@@ -320,11 +321,11 @@ class _Runner:
 
     @property
     def arrays(self) -> dict[str, NDArray[Any]]:
-        """All that changes, by name."""
+        """All arrays that training changes, by name."""
         return {**self.state._asdict(), **self.sums}
 
     def epoch(self, done: int, seed: int) -> float:
-        """Train one epoch, after so many of all runs; its random numbers depend on nothing but the seed and that."""
+        """Train one epoch after `done` epochs of all runs; its random numbers depend on `seed` and `done` only."""
         data, training = self.data, self.training
         epoch = done % training.epochs
         if done and epoch == 0:
@@ -335,7 +336,7 @@ class _Runner:
         rng = np.random.default_rng([seed, 1 + done])
         batch_size = min(training.batch_size, data.n_samples)
         noise = np.zeros((math.ceil(data.n_samples / batch_size), self.layout.n_families))
-        if self.layout.n_families >= len(self.layout.first):  # there is something to choose
+        if self.layout.n_families >= len(self.layout.first):  # some variable has several families
             noise = rng.gumbel(size=noise.shape)
         order = rng.permutation(data.n_samples)
         value = train_epoch(
@@ -358,11 +359,11 @@ class _Runner:
         return value
 
     def finished(self, done: int) -> int:
-        """Return how many runs have ended after so many epochs."""
+        """Return the number of runs that are finished after `done` epochs."""
         return done // max(1, self.training.epochs)
 
     def answer(self, done: int) -> tuple[NDArray[np.floating], NDArray[np.float64]]:
-        """Return Theta and Phi after so many epochs: the means over finished runs, or those of the only one."""
+        """Return Theta and Phi after `done` epochs: the means over finished runs, or those of the only run."""
         finished = self.finished(done)
         if not self.sums or not finished:
             return self.state.theta, self.state.phi
@@ -377,8 +378,8 @@ class _Runner:
 
 
 def error_rate(data: Dataset, cpts: Sequence[Cpt]) -> float:
-    """Return the weighted share of samples that tables, which may belong to a cyclic graph, put in a wrong class."""
-    # Only the names of the structure are read; the tables say who is whose parent.
+    """Return the weighted share of samples that tables classify wrongly; their graph may have a cycle."""
+    # Only the names of the structure are used. The tables contain the parents.
     log_joint = class_log_joint(data.codes, Structure.empty(data.names), cpts, data.n_classes)
     wrong = log_joint.argmax(axis=1) != data.y
     return float(data.weights @ wrong / data.weights.sum())

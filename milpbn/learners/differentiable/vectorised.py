@@ -1,6 +1,6 @@
-"""Exponential, logarithm and sums over tables that the compiler turns into vector instructions.
+"""Exponential, logarithm and sums over tables that the compiler translates to vector instructions.
 
-Most of the time of a training step would go into calls of the C library otherwise.
+Without them a training step would spend most of its time in calls of the C library.
 """
 
 from __future__ import annotations
@@ -12,16 +12,16 @@ import numpy as np
 from numba import types
 from numba.extending import overload
 
-from milpbn.compiled import kernel
+from milpbn.util.compiled import kernel
 
-#: What sums and products of the kernels may be rearranged by; NaN and infinity keep their meaning.
+#: LLVM's flags that allow sums and products to be rearranged; NaN and infinity keep their meaning.
 FAST = {"reassoc", "contract", "nsz", "arcp"}
 
 # exp(x) = 2^n exp(r) with |r| <= log(2) / 2; log(2) is split in two parts so that r is exact to single precision.
 _PER_LOG2 = np.float32(1.0 / math.log(2.0))
 _LOG2_HIGH = np.float32(0.693359375)
 _LOG2_LOW = np.float32(math.log(2.0) - 0.693359375)
-#: Below, 2^n is no normal number of single precision.
+#: Below this x, exp(x) is not a normal number in single precision; above `_MOST` it is too large.
 _LEAST = np.float32(-87.0)
 _MOST = np.float32(88.0)
 _HALF, _ONE = np.float32(0.5), np.float32(1.0)
@@ -33,7 +33,7 @@ _ODD = tuple(np.float32(2.0 / k) for k in (3, 5, 7, 9))
 _TWO = np.float32(2.0)
 
 
-# Rearranging would join the two parts of log(2) again.
+# Rearrangement is not allowed here: it would merge the two parts of log(2).
 @kernel(fastmath={"contract"}, error_model="numpy")
 def _exponential_single(x):  # type: ignore[no-untyped-def]
     x = min(max(x, _LEAST), _MOST)
@@ -50,7 +50,7 @@ def _exponential_single(x):  # type: ignore[no-untyped-def]
 
 
 def exponential(x: Any) -> Any:
-    """Return exp(x) in a kernel; single precision to 2e-7 relative, with x clipped to [-87, 88]."""
+    """Return exp(x) in a kernel; in single precision with a relative error of 2e-7, and x clipped to [-87, 88]."""
     return np.exp(x)
 
 
@@ -77,7 +77,7 @@ def _logarithm_single(x):  # type: ignore[no-untyped-def]
 
 
 def logarithm(x: Any) -> Any:
-    """Return log(x) in a kernel, of a normal positive number; single precision to 2e-7 relative."""
+    """Return log(x) of a normal positive number in a kernel; in single precision with a relative error of 2e-7."""
     return np.log(x)
 
 
@@ -88,7 +88,7 @@ def _logarithm(x):  # type: ignore[no-untyped-def]
     return lambda x: math.log(x)
 
 
-# Tables are arrays of shape (blocks, S, W), flat. Indices are unsigned: no check for negative ones.
+# Tables are flat arrays of shape (blocks, S, W). Indices are unsigned, which spares the check for negative ones.
 
 
 @kernel(fastmath=FAST)
@@ -119,7 +119,7 @@ def subtract_sums(values, sums, S, W):  # type: ignore[no-untyped-def]
 
 @kernel(fastmath=FAST)
 def subtract_products(values, factors, sums, S, W):  # type: ignore[no-untyped-def]
-    """Subtract `factors`, shaped as `values`, times `sums` from `values`; see `subtract_sums`."""
+    """Subtract `factors` * `sums` from `values`, where `factors` has the shape of `values`; see `subtract_sums`."""
     S, W = np.uint64(S), np.uint64(W)
     place = np.uint64(0)
     for block in range(np.uint64(len(values)) // (S * W)):

@@ -7,6 +7,7 @@ import pytest
 from running import random_data
 
 from milpbn.errors import InputError
+from milpbn.heuristics.trees import tan_structure
 from milpbn.learners.differentiable.orderings import (
     STRUCTURES,
     candidate_choices,
@@ -17,7 +18,6 @@ from milpbn.learners.differentiable.orderings import (
     random_ordering,
     row_ordering,
 )
-from milpbn.learners.tan import tan_structure
 
 
 def picture(order, side):

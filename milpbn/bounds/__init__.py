@@ -1,1 +1,0 @@
-"""Upper bounds by the project's own arithmetic: the Lagrangian dual of the margin rows, without a big LP."""

@@ -1,0 +1,1 @@
+"""Certificates of bounds: the file format, and two verifiers of such files."""

@@ -1,0 +1,238 @@
+"""The certificate file: the tree's branching decisions, and the duals of every leaf and every reduced-cost fixing.
+
+The file does not hold the dual weights themselves. It holds a point eta, few of whose components differ from 0, and a
+temperature T; the dual weights are those of the softened score there. The verifier computes them again. An error in
+them can only loosen the bound, because every point of the simplex gives a valid one. Which terms of a soft minimum
+count as 0 (`milpbn.problem.duals.SPARSE`, `SPARSE_LIKELY`) is part of the format.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import threading
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from milpbn.certificate.records import Decision, DualWeights, Inequalities
+from milpbn.claims.result import Result
+from milpbn.errors import InputError
+from milpbn.util.archives import read_arrays
+from milpbn.util.atomic import atomic_path
+from milpbn.util.jsonable import parse_object
+
+#: Version of the file format. Since version 5 the header holds all that the result says about the run.
+VERSION = 5
+#: Largest number of bytes per fixing, leaf or branch besides its dual weights: node numbers, sizes, decision.
+PLACE_BYTES = 36
+#: Bytes of arrays at which a proof is full. Compression about halves them in the file, and never enlarges them.
+LARGEST = 490_000_000
+#: Bytes in memory for every byte of arrays; 1.74 were measured (objects and small arrays).
+OVERHEAD = 2.0
+#: Largest number of bytes of a certificate's arrays when they are read: a full proof, the last decisions of all
+#: threads, the inequalities, the samples of a subset and the header.
+LARGEST_FILE = LARGEST + LARGEST // 4
+#: Keys of a result that the header of its certificate lacks: times, how the score was chosen, notes.
+NOT_IN_HEADER = ("version", "seconds", "trace", "selection", "notes")
+NO_ROWS = Inequalities(np.empty((0, 0), dtype=bool), np.empty(0, dtype=np.int64))
+
+
+@dataclass
+class Proof:
+    """A proof that grows while the search runs; node 0 is the root. Every method may be called from any thread."""
+
+    branches: list[tuple[int, int, int, int, int, int]] = field(default_factory=list)
+    fixings: list[tuple[int, DualWeights, NDArray[np.int32]]] = field(default_factory=list)
+    leaves: dict[int, DualWeights] = field(default_factory=dict)
+    #: The inequalities of the multipliers; the search may add more.
+    rows: Inequalities = NO_ROWS
+    #: Weights of the distinct samples (`Dataset.merged`) in a subset that represents all samples; None without one.
+    sample_weights: NDArray[np.float64] | None = None
+    #: Size of all arrays in bytes.
+    nbytes: int = 0
+    _lock: threading.RLock = field(default_factory=threading.RLock)
+
+    @property
+    def full(self) -> bool:
+        """Whether the file could exceed 500 MB with one more decision."""
+        return self.nbytes >= LARGEST
+
+    def fix(self, node: int, weights: DualWeights, parent_sets: NDArray[np.integer]) -> None:
+        """Record that these dual weights prove that no better structure of a node has one of some parent sets."""
+        with self._lock:
+            self.fixings.append((node, weights, parent_sets.astype(np.int32)))
+            self.nbytes += weights.nbytes + 4 * len(parent_sets) + PLACE_BYTES
+
+    def branch(
+        self,
+        node: int,
+        decision: Decision,
+        children: tuple[int, int],
+        fixings: Iterable[tuple[int, DualWeights, NDArray[np.integer]]],
+        leaves: Iterable[tuple[int, DualWeights]],
+    ) -> None:
+        """Record a node's branching decision together with the bounds of its children.
+
+        A file holds both children with their bounds, or neither.
+
+        Parameters
+        ----------
+        node : int
+            Number of the node.
+        decision : Decision
+            True for all structures of the first child, false for all of the second.
+        children : pair of int
+            Numbers of the two children.
+        fixings, leaves : iterable of tuple
+            Arguments of `fix` and of `leaf`, one tuple per call.
+        """
+        with self._lock:
+            self._drop(node)
+            self.branches.append((node, *decision, *children))
+            self.nbytes += PLACE_BYTES
+            for fixing in fixings:
+                self.fix(*fixing)
+            for leaf in leaves:
+                self.leaf(*leaf)
+
+    def leaf(self, node: int, weights: DualWeights) -> None:
+        """Record the dual weights that bound a node without children."""
+        with self._lock:
+            self._drop(node)
+            self.leaves[node] = weights
+            self.nbytes += weights.nbytes + PLACE_BYTES
+
+    def _drop(self, node: int) -> None:
+        dropped = self.leaves.pop(node, None)
+        if dropped is not None:
+            self.nbytes -= dropped.nbytes + PLACE_BYTES
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Return the proof as arrays: branches, and the concatenated dual weights of fixings and leaves."""
+        with self._lock:
+            branches, fixings = list(self.branches), list(self.fixings)
+            leaves = dict(self.leaves)
+        weights = [w for _, w, _ in fixings] + list(leaves.values())
+        fixed = [parent_sets for _, _, parent_sets in fixings]
+        empty = np.empty(0, dtype=np.int32)
+        rows = self.rows
+        subset = {}
+        if self.sample_weights is not None:
+            counted = np.flatnonzero(self.sample_weights)
+            subset = {"subset_row": counted, "subset_weight": self.sample_weights[counted]}
+        return {
+            **subset,
+            "branches": np.array(branches, dtype=np.int32).reshape(-1, 6),
+            "deletion_node": np.array([node for node, _, _ in fixings], dtype=np.int32),
+            "deletion_size": np.array([len(parent_sets) for parent_sets in fixed], dtype=np.int64),
+            "deleted": np.concatenate([empty, *fixed]),
+            "leaf_node": np.array(list(leaves), dtype=np.int32),
+            "weights_size": np.array([len(w.parent_sets) for w in weights], dtype=np.int64),
+            "entries": np.concatenate([empty, *(w.parent_sets for w in weights)]),
+            "eta": np.concatenate([np.empty(0), *(w.eta for w in weights)]),
+            "temperature": np.array([w.temperature for w in weights]),
+            "row_members": rows.members,
+            "row_limit": rows.limit,
+            "multipliers_size": np.array([len(w.rows) for w in weights], dtype=np.int64),
+            "multiplier_row": np.concatenate([empty, *(w.rows for w in weights)]),
+            "multiplier": np.concatenate([np.empty(0), *(w.multipliers for w in weights)]),
+        }
+
+
+def save_certificate(
+    path: str | os.PathLike[str],
+    header: dict[str, Any],
+    arrays: dict[str, NDArray[Any]],
+    ready: Callable[[], None] | None = None,
+) -> None:
+    """Write a proof's arrays, and a header that says what they prove, atomically.
+
+    Parameters
+    ----------
+    path : path
+        Path of the file.
+    header : dict
+        Return value of `certificate_header`.
+    arrays : dict
+        Return value of `Proof.arrays`.
+    ready : callable, optional
+        Called after everything is written, just before the file replaces an older one.
+
+    Raises
+    ------
+    InputError
+        If the file cannot be written.
+    """
+    text = np.frombuffer(json.dumps({"version": VERSION, **header}).encode(), dtype=np.uint8)
+    everything: dict[str, Any] = {"header": text, **arrays}
+    everything["digest"] = _digest(everything)
+    with atomic_path(path) as temporary, temporary.open("wb") as file:
+        np.savez_compressed(file, **everything)
+        file.flush()
+        if ready is not None:
+            ready()
+
+
+def certificate_header(result: Result) -> dict[str, Any]:
+    """Return the header of a certificate: the contents of the result without the keys `NOT_IN_HEADER`.
+
+    If a subset of the samples was searched, the proved score and bound are under the key ``subset``.
+    """
+    values = result.to_dict()
+    header = {key: value for key, value in values.items() if key not in NOT_IN_HEADER}
+    return {**header, "milpbn": values["version"]}
+
+
+def _digest(arrays: dict[str, NDArray[Any]]) -> NDArray[np.uint8]:
+    """Return the SHA-256 of all names, types, shapes and numbers, as a uint8 array of shape (32,)."""
+    digest = hashlib.sha256()
+    for name in sorted(arrays):
+        values = np.ascontiguousarray(arrays[name])
+        digest.update(f"{name} {values.dtype.str} {values.shape};".encode())
+        digest.update(values.tobytes())
+    return np.frombuffer(digest.digest(), dtype=np.uint8)
+
+
+def load_proof(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    """Read a certificate file; return its header and its arrays.
+
+    Raises
+    ------
+    InputError
+        If the file cannot be read, is not a certificate, or was changed after it was written.
+    """
+    where = f"The certificate {str(path)!r}"
+    try:
+        arrays = read_arrays(path, LARGEST_FILE)
+        digest = arrays.pop("digest", None)
+        unchanged = digest is not None and bool(np.array_equal(digest, _digest(arrays)))
+        text = arrays.pop("header").tobytes().decode()
+    except FileNotFoundError:
+        raise InputError(f"There is no certificate {str(path)!r}.") from None
+    except InputError as error:
+        raise InputError(f"{where} cannot be read: {str(error).rstrip('.')}.") from None
+    except MemoryError:
+        raise
+    except (
+        Exception
+    ):  # zip, zlib, npy and Unicode errors have many types, and messages that do not help the user
+        raise InputError(
+            f"{str(path)!r} is no readable certificate; name the file that --certificate wrote."
+        ) from None
+    try:
+        header = parse_object(text)
+    except InputError as error:
+        raise InputError(f"{where} has no readable header: {error}") from None
+    version = header.get("version")
+    if isinstance(version, bool) or version != VERSION:
+        raise InputError(
+            f"{where} is not of version {VERSION}, the only one that this milpbn reads; solve again with --certificate."
+        )
+    if not unchanged:
+        raise InputError(f"The certificate {str(path)!r} was changed after it was written.")
+    return header, arrays

@@ -1,0 +1,1 @@
+"""Verification of certificates by code that is independent of the search."""

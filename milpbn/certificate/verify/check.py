@@ -1,0 +1,308 @@
+"""Check that a certificate proves a bound on every structure's score, and that the incumbent has its claimed score.
+
+Everything is computed again from the data, by code that shares only the definitions of the candidate parent sets and
+of the score with the search. For any dual weights lambda_m in the simplex over {gamma, competing classes},
+
+    b(lambda) = gamma sum_m w_m lambda_{m,0} + max over structures of (linear + sum w_m lambda_{m,c} alpha_{m,c}) @ eta
+
+bounds the score of every structure over which the maximum is taken. A certificate holds a tree of branching decisions,
+whose leaves together contain all structures, and dual weights for every leaf. It also holds dual weights for the
+reduced-cost fixings: they remove parent sets from a node because no structure of the node with one of them reaches the
+incumbent. Both may come with multipliers mu >= 0 of inequalities a_r @ eta >= b_r that every structure obeys, because
+sum_r mu_r (a_r @ eta - b_r) is never negative. Every file that is accepted here therefore proves its bound. Rounding is
+on the safe side: see `milpbn.problem.rounding` and `milpbn.certificate.verify.maxima.branching_bound`.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property, lru_cache, partial
+from itertools import islice
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from milpbn.certificate.format import load_proof
+from milpbn.certificate.verify.claim import (
+    Claim,
+    check_run,
+    check_same,
+    counted_samples,
+    read_claim,
+    score_of_structure,
+)
+from milpbn.certificate.verify.duals import ClaimedDuals
+from milpbn.certificate.verify.maxima import heaviest, unproved
+from milpbn.certificate.verify.space import EDGE, FORESTS, Space, is_empty, left_by, space_of
+from milpbn.certificate.verify.tree import ProofTree
+from milpbn.claims.result import Gap, Result, is_optimal
+from milpbn.data.dataset import Dataset
+from milpbn.errors import InputError
+from milpbn.problem.candidates import Candidates
+from milpbn.problem.conflicts import resolve
+from milpbn.problem.forecast import TABLES, tables_bytes
+from milpbn.util.memory import require_memory
+
+#: Number of bounds that are computed together.
+BLOCK = 128
+
+
+@dataclass(frozen=True)
+class Verification:
+    """The facts that a certificate proves.
+
+    Attributes
+    ----------
+    objective : float
+        Score of the structure, computed from the data; over the subset, if a subset of the samples was searched.
+    bound : float
+        Upper bound on every structure's score.
+    samples : int or None
+        Number of samples of the subset; None without one.
+    nodes, leaves : int
+        Number of nodes of the tree, and of nodes without children.
+    deletions : int
+        Number of parent sets that reduced-cost fixing removed, counted at every node that removes them.
+    arcs_in, arcs_out : int
+        Number of listed arcs that every optimum has, and that no optimum has. All of them are proved.
+    seconds : float
+        Wall-clock time of the check.
+    """
+
+    objective: float
+    bound: float
+    nodes: int
+    leaves: int
+    deletions: int
+    arcs_in: int
+    arcs_out: int
+    seconds: float
+    samples: int | None = None
+
+    @property
+    def gap(self) -> Gap:
+        """Absolute and relative gap between objective and bound."""
+        return Gap.between(self.objective, self.bound)
+
+
+class _Job(NamedTuple):
+    """A bound to check: of a leaf, or of the structures that a reduced-cost fixing excludes."""
+
+    node: int
+    #: Parent sets that the node's structures may have, shape (P,).
+    mask: NDArray[np.bool_]
+    #: Edges that the node's structures must have.
+    edges: frozenset[tuple[int, int]]
+    #: Number of the dual weights in the certificate.
+    weights: int
+    #: Parent sets that the fixing removes; None for a leaf.
+    fixed: NDArray[np.int64] | None
+
+
+def verify(
+    result: Result | Mapping[str, Any] | None, certificate: str | os.PathLike[str], data: Dataset
+) -> Verification:
+    """Check that a certificate proves a result's bound, and that the result's structure has the claimed score.
+
+    The result's other claims are checked, too: that its structure is optimal, and which arcs all or no optima have.
+
+    Parameters
+    ----------
+    result : Result, mapping or None
+        A result, or its contents as in ``result.json``; None checks the claims in the certificate's own header.
+    certificate : path
+        File that the option ``certificate`` of the same run wrote.
+    data : Dataset
+        The training data of that run.
+
+    Returns
+    -------
+    Verification
+
+    Raises
+    ------
+    InputError
+        If a file cannot be read, or a claim is not proved; the message is one sentence.
+    """
+    began = time.monotonic()
+    header, arrays = load_proof(os.fspath(certificate))
+    values: object = header if result is None else result.to_dict() if isinstance(result, Result) else result
+    claim = read_claim(values, "The certificate" if result is None else "The result")
+    header_claim = read_claim(header, "The certificate")
+    check_same(claim, header_claim, data)
+    rules, candidates = resolve(claim.constraints, data.names, claim.score)
+    merged = data.merged
+    require_memory(tables_bytes(merged, candidates, claim.score), TABLES, "take a machine with more of it")
+    weights = counted_samples(claim, arrays, merged)
+    objective, error = score_of_structure(claim, candidates, rules, merged, weights)
+    tree = ProofTree(arrays, space_of(candidates), rules)
+    duals = ClaimedDuals(merged, candidates, claim.score, rules, weights)
+    # The incumbent scores at least objective - error; structures that a fixing excludes must score less.
+    check = _Check(
+        claim, objective - error, tree.space, duals, candidates, partial(is_empty, candidates, rules)
+    )
+    bound = check.run(tree)
+    if claim.optimal and not is_optimal(claim.objective, claim.bound, error):
+        raise InputError("The result calls its structure optimal, which its bound does not prove.")
+    _check_arcs(claim, candidates, check)
+    check_run(claim, header_claim)
+    return Verification(
+        objective,
+        max(bound, objective),
+        len(tree.children) * 2 + 1,
+        len(tree.leaves),
+        sum(len(parent_sets) for fixings in tree.fixings.values() for _, parent_sets in fixings),
+        len(claim.arcs["in"]),
+        len(claim.arcs["out"]),
+        time.monotonic() - began,
+        claim.samples,
+    )
+
+
+def _check_arcs(claim: Claim, candidates: Candidates, check: _Check) -> None:
+    """Raise InputError if an arc is listed as part of all or of no optima, and the tree does not prove it."""
+    place = {name: i for i, name in enumerate(candidates.names)}
+    for key, undecided in (("in", check.lacking), ("out", check.having)):
+        for parent, child in claim.arcs[key]:
+            if parent not in place or child not in place:
+                raise InputError(
+                    f"The result lists the arc {parent} -> {child} between variables that the data do not have."
+                )
+            if undecided[place[parent], place[child]]:
+                every = "every optimum has" if key == "in" else "no optimum has"
+                raise InputError(
+                    f"The result says that {every} the arc {parent} -> {child}, which the certificate does not prove."
+                )
+
+
+class _Check:
+    """The bounds of a tree's leaves and reduced-cost fixings, computed in blocks.
+
+    Attributes
+    ----------
+    having, lacking : bool arrays, shape (V, V)
+        By parent and child: arcs that structures may have, and may lack, in the leaves whose bound reaches the
+        incumbent.
+    """
+
+    def __init__(
+        self,
+        claim: Claim,
+        objective: float,
+        space: Space,
+        duals: ClaimedDuals,
+        candidates: Candidates,
+        is_empty: Callable[[NDArray[np.bool_]], bool],
+    ) -> None:
+        self.bound, self.objective, self.space, self.duals = claim.bound, objective, space, duals
+        self.is_empty, self.optimal = is_empty, claim.optimal
+        self._arcs = candidates.arcs if any(claim.arcs.values()) else None
+        V = candidates.n_variables
+        self.having, self.lacking = np.zeros((2, V, V), dtype=bool)
+        # Without a tolerance, because the search already adds the verifier's rounding errors to its bound.
+        self.limit = claim.bound
+        self._left_by = lru_cache(maxsize=4096)(partial(left_by, space))
+
+    @cached_property
+    def without_search(self) -> float:
+        """The bound without search, which needs no tree as its proof."""
+        return self.duals.without_search()
+
+    def run(self, tree: ProofTree) -> float:
+        """Return the bound that the tree proves; raise InputError at the first bound that it does not prove."""
+        largest = -np.inf if tree.leaves else np.inf
+        jobs = self._jobs(tree)
+        while block := list(islice(jobs, BLOCK)):
+            largest = max(largest, self._bound(tree, block))
+        proved = float(largest if largest <= self.limit else min(largest, self.without_search))
+        if not proved <= self.limit:
+            raise InputError(
+                f"The certificate only proves the bound {proved!r}, not {self.bound!r} as the result claims."
+            )
+        return proved
+
+    def _jobs(self, tree: ProofTree) -> Iterator[_Job]:
+        """Yield a job for every fixing and leaf, with the parent sets and edges of its node."""
+        stack: list[tuple[int, NDArray[np.bool_], frozenset[tuple[int, int]]]] = [
+            (0, np.ones(len(self.space.variable), dtype=bool), frozenset())
+        ]
+        while stack:
+            node, mask, edges = stack.pop()
+            for number, fixed in tree.fixings.get(node, ()):
+                yield _Job(node, mask.copy(), edges, number, fixed)
+                mask[fixed] = False
+            branch = tree.children.get(node)
+            if branch is None:
+                if tree.leaves:
+                    yield _Job(node, mask, edges, tree.leaves[node], None)
+                else:
+                    self._note(mask)
+                continue
+            kind, a, b, inside, outside = branch
+            stack.append((outside, mask & self._left_by(kind, a, b, False), edges))
+            more = edges
+            if kind == EDGE and self.space.kind == FORESTS:
+                more = edges | {(min(a, b), max(a, b))}
+            stack.append((inside, mask & self._left_by(kind, a, b, True), more))
+
+    def _bound(self, tree: ProofTree, block: list[_Job]) -> float:
+        """Return the largest bound of the leaves in a block, and check the block's reduced-cost fixings."""
+        # The last column takes the parent sets whose coefficients are 0.
+        points = np.zeros((len(block), len(self.duals.parent_sets) + 1))
+        for row, job in zip(points, block, strict=True):
+            parent_sets, eta = tree.point(job.weights)
+            with np.errstate(over="ignore"):  # refused below
+                np.add.at(row, self.duals.column[parent_sets], eta)
+        temperatures = tree.temperatures[[job.weights for job in block]]
+        constants, gradients = self.duals.at(points[:, :-1], temperatures)
+        for x, job in enumerate(block):
+            constant, gradient = tree.multiplier_terms(job.weights)
+            constants[x] += constant
+            gradients[x] += gradient
+        if not (np.isfinite(constants).all() and np.isfinite(gradients).all()):
+            raise InputError("The certificate holds points or multipliers that are too large.")
+        V = len(self.space.offsets) - 1
+        largest = -np.inf
+        for job, constant, gradient in zip(block, constants, gradients, strict=True):
+            forced = np.zeros((V, V), dtype=np.int64)
+            for a, b in job.edges:
+                forced[a + 1, b + 1] = forced[b + 1, a + 1] = 1
+            # Claims about optima and their arcs depend on which leaves' bounds reach the incumbent.
+            exact = job.fixed is not None or self.optimal or self._arcs is not None
+            limit = (self.objective if exact else self.limit) - constant
+            arguments = (self.space, gradient, job.mask, forced, len(job.edges))
+            if job.fixed is not None:
+                parent_set = unproved(*arguments, job.fixed, limit)
+                if parent_set >= 0:
+                    raise InputError(
+                        f"The certificate removes parent set {parent_set} at node {job.node}, but does not prove that "
+                        "no better structure has it."
+                    )
+                continue
+            bound = float(constant + heaviest(*arguments, limit))
+            if not (bound <= self.limit or self.without_search <= self.limit):
+                if self.is_empty(job.mask):
+                    continue
+                raise InputError(
+                    f"The certificate only proves the bound {bound!r} at node {job.node}, not {self.bound!r} as the "
+                    "result claims."
+                )
+            largest = max(largest, bound)  # no bound is NaN: see `heaviest`
+            if not bound < self.objective:
+                self._note(job.mask)
+        return largest
+
+    def _note(self, mask: NDArray[np.bool_]) -> None:
+        """Add the arcs that structures of these parent sets may have, and may lack, to `having` and `lacking`."""
+        if self._arcs is None:
+            return
+        parent, child, parent_set = self._arcs
+        left = mask[parent_set]
+        counts = np.zeros(self.having.shape, dtype=np.int64)
+        np.add.at(counts, (parent[left], child[left]), 1)
+        self.having |= counts > 0
+        self.lacking |= counts < np.bincount(self.space.variable[mask], minlength=len(counts))

@@ -1,0 +1,272 @@
+"""The claims of a result or of a certificate's header, and the checks that need no tree: data, options, incumbent."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from milpbn.certificate.format import NOT_IN_HEADER
+from milpbn.claims.parts import ProvedArcs
+from milpbn.claims.reading import KEYS, SECONDS
+from milpbn.claims.reasons import Limit, Reason
+from milpbn.claims.result import DataSummary, Result
+from milpbn.data.dataset import Dataset
+from milpbn.data.sums import exact_sums
+from milpbn.errors import InputError
+from milpbn.network.structure import Structure
+from milpbn.problem.candidates import Candidates
+from milpbn.problem.constraints import Constraints, Rules
+from milpbn.problem.gate import objection
+from milpbn.problem.rescore import rescored
+from milpbn.problem.rounding import EPS
+from milpbn.problem.scores.spec import Score
+from milpbn.util.jsonable import Fields, shorten
+
+#: Scores that have certificates.
+SCORES = ("sm", "sbm", "cll")
+
+
+class Claim(NamedTuple):
+    """The claims of a result or of a certificate's header.
+
+    If a subset of the samples was searched, `objective`, `bound` and `optimal` are those of the subset.
+    """
+
+    #: The whole result; that of a header has no times and no selection.
+    result: Result
+    score: Score
+    constraints: Constraints
+    structure: Mapping[str, Any]
+    objective: float
+    bound: float
+    optimal: bool
+    #: Arcs (parent, child) that all optima have (key ``in``), and that no optimum has (key ``out``).
+    arcs: Mapping[str, list[tuple[str, str]]]
+    #: Version of milpbn that wrote it.
+    version: str
+    #: Number of samples of the subset, and the score over all samples; None without a subset.
+    samples: int | None
+    full_objective: float | None
+
+
+def read_claim(values: object, what: str) -> Claim:
+    """Read the claims of a result or of a certificate's header.
+
+    Parameters
+    ----------
+    values : object
+        Contents of the file; a header has the key ``milpbn``.
+    what : str
+        Beginning of the error messages, such as ``"The result"``.
+
+    Raises
+    ------
+    InputError
+        If the values contradict themselves, have unknown keys, or hold no structure or no bound.
+    """
+    f = Fields(values, what)
+    is_header = "milpbn" in f
+    keys = [key for key in KEYS if key not in NOT_IN_HEADER] if is_header else KEYS
+    f.known((*keys, "version", "milpbn") if is_header else keys)
+    contents = {key: f.get(key) for key in keys}
+    version = f.text("milpbn" if is_header else "version")
+    if is_header:
+        contents |= {"seconds": dict.fromkeys(SECONDS, 0.0), "trace": []}
+    result = Result.from_dict(contents, what)
+    searched = result.searched
+    if result.structure is None or searched.objective is None:
+        raise InputError(f"{what} holds no structure, so that there is nothing to verify.")
+    if searched.bound is None:
+        raise InputError(f"{what} holds no bound, so that there is nothing to verify.")
+    if result.score.name not in SCORES:
+        raise InputError(f"There are no certificates for the score {result.score.name}.")
+    proved = result.proved or ProvedArcs()
+    return Claim(
+        result,
+        result.score,
+        result.constraints,
+        result.structure.to_mapping(),
+        searched.objective,
+        searched.bound,
+        searched.optimal,
+        {"in": list(proved.inside), "out": list(proved.outside)},
+        version,
+        None if result.subset is None else result.subset.samples,
+        None if result.subset is None else result.objective,
+    )
+
+
+def check_same(claim: Claim, header: Claim, data: Dataset) -> None:
+    """Check that a result, its certificate's header and the data belong to the same problem.
+
+    Raises
+    ------
+    InputError
+        If they do not, or if the summary of the data in the result is wrong.
+    """
+    claimed, actual = claim.result.data, DataSummary.of(data)
+    if claimed.sha256 != actual.sha256:
+        raise InputError(
+            "The result is of other data than these; give the data, rows and reading options of that run."
+        )
+    for key in ("samples", "unique_samples", "features", "classes"):
+        if getattr(claimed, key) != getattr(actual, key):
+            raise InputError(
+                f"The result says {key} = {getattr(claimed, key)}, but the data have {getattr(actual, key)}."
+            )
+    assert claim.result.structure is not None
+    if sorted(claim.structure) != sorted(data.names) or claim.result.structure.names[-1] != data.names[-1]:
+        raise InputError("The result's structure has other variables than the data, or another class.")
+    if header.result.data != claimed:
+        raise InputError("The certificate is of other data than the result.")
+    for key in ("score", "constraints"):
+        if getattr(header, key).to_dict() != getattr(claim, key).to_dict():
+            raise InputError(f"The certificate is for another choice of {key} than the result.")
+    if header.samples != claim.samples:
+        raise InputError("The certificate is for another subset of the samples than the result.")
+
+
+def check_run(claim: Claim, header: Claim) -> None:
+    """Check that a result belongs to the certificate's run, and does not claim more than the certificate.
+
+    The result may claim less: if a run is killed, its certificate may be a moment newer than its result. The result
+    must then describe its end as a search that is still running does: ``running``, or in older files ``feasible`` by
+    the time limit. If the certificate is the one of a search that is still running, and the numbers are the same, the
+    result alone says how the search ended.
+
+    Raises
+    ------
+    InputError
+        If the result is of another run, claims more, or differs in another statement about the run.
+    """
+    result, proof = claim.result, header.result
+    if result.run != proof.run:
+        raise InputError("The certificate is of another run than the result.")
+    for what, more in (
+        (f"the bound {claim.bound!r}", claim.bound < header.bound),
+        (f"the score {claim.objective!r}", claim.objective > header.objective),
+    ):
+        if more:
+            raise InputError(f"The result claims {what}, but its certificate claims less.")
+    newer = claim.bound > header.bound or claim.objective < header.objective
+    pairs: dict[str, tuple[object, object]] = {"version": (claim.version, header.version)}
+    for key in ("backend", "bound_source", "seed"):
+        pairs[key] = getattr(result, key), getattr(proof, key)
+    ends: dict[str, tuple[object, object]] = {
+        "limit": (result.limit, proof.limit),
+        "detail": (result.detail, proof.detail),
+    }
+    if newer:
+        limit = Limit.TIME if result.reason is Reason.FEASIBLE and not claim.optimal else None
+        ends = {"limit": (result.limit, limit), "detail": (result.detail, "")}
+        if result.nodes is not None and proof.nodes is not None and result.nodes > proof.nodes:
+            raise InputError(f"The result has {result.nodes} nodes, but its certificate has fewer.")
+    else:
+        ends |= {
+            "reason": (result.reason, proof.reason),
+            "optimal": (claim.optimal, header.optimal),
+            "nodes": (result.nodes, proof.nodes),
+        }
+        # Equal scores do not make structures equal: a feature without the class may have any other parents.
+        if any(set(claim.structure[name]) != set(parents) for name, parents in header.structure.items()):
+            raise InputError("The result has another structure than its certificate.")
+        if proof.reason is Reason.RUNNING:
+            ends = {}
+    if result.limit is Limit.USER and result.selection is not None and result.selection.interrupted:
+        # The user interrupted the selection; the search after it stopped at its own time limit.
+        ends.pop("limit", None)
+    for key, (one, other) in (pairs | ends).items():
+        if one != other:
+            one, other = (str(word) if isinstance(word, StrEnum) else word for word in (one, other))
+            raise InputError(
+                f"The result says {key} = {shorten(one)}, but its certificate says {shorten(other)}."
+            )
+
+
+def counted_samples(
+    claim: Claim, arrays: Mapping[str, NDArray[Any]], data: Dataset
+) -> NDArray[np.float64] | None:
+    """Return the weights of merged samples in the searched subset, float64 array of shape (M,); None without one.
+
+    Raises
+    ------
+    InputError
+        If the certificate's subset has another size than claimed, or if a class's weights in it do not add up to the
+        weight of the class in the data.
+    """
+    if claim.samples is None:
+        return None
+    missing = np.empty(0, dtype=bool)
+    rows, weights = arrays.get("subset_row", missing), arrays.get("subset_weight", missing)
+    fits = (
+        rows.dtype.kind == "i"
+        and weights.dtype.kind == "f"
+        and rows.shape == weights.shape == np.unique(rows).shape
+        and bool(((rows >= 0) & (rows < data.n_samples)).all())
+        and bool((weights > 0).all())
+    )
+    if not fits:
+        raise InputError("The certificate is damaged: it does not say which samples represent all.")
+    counted = np.zeros(data.n_samples)
+    counted[rows] = weights
+    in_subset, in_data = (exact_sums(data.y, w, data.n_classes) for w in (counted, data.weights))
+    # The tolerance covers rounding: each weight in the subset is a rounded sum.
+    if len(rows) != claim.samples or not (np.abs(in_subset - in_data) <= 32 * EPS * in_data).all():
+        raise InputError(
+            f"The certificate's samples do not represent all: they are not {claim.samples}, or a class has another "
+            "weight in them than in the data."
+        )
+    return counted
+
+
+def score_of_structure(
+    claim: Claim,
+    candidates: Candidates,
+    rules: Rules,
+    data: Dataset,
+    sample_weights: NDArray[np.float64] | None = None,
+) -> tuple[float, float]:
+    """Return the structure's score and its rounding error, and check the claimed score against them.
+
+    Parameters
+    ----------
+    claim : Claim
+        Structure and score.
+    candidates : Candidates
+        Parent sets.
+    rules : Rules
+        Constraints.
+    data : Dataset
+        Training data.
+    sample_weights : float64 array, shape (M,), optional
+        Weights of the samples in the searched subset. The returned score is then that over the subset; the claimed
+        score over all samples is checked, too.
+
+    Raises
+    ------
+    InputError
+        If the bound does not cover the structure, if a claimed score is wrong by more than the rounding error
+        (`milpbn.problem.rescore.rescored`), or if the claimed bound is below the claimed score.
+    """
+    structure = Structure.from_mapping(data.names, claim.structure)
+    reason = objection(structure, claim.score, claim.constraints)
+    if reason is None and candidates.choice(structure) is None:
+        reason = "the bound does not cover it"
+    if reason is not None:
+        raise InputError(f"The options and constraints of the run rule the structure out: {reason}.")
+    value, error = rescored(data, structure, claim.score, rules, sample_weights)
+    claimed = [(value, error, claim.objective)]
+    if claim.full_objective is not None:
+        claimed.append((*rescored(data, structure, claim.score, rules), claim.full_objective))
+    for actual, rounding, stated in claimed:
+        if not abs(actual - stated) <= rounding:
+            raise InputError(f"The structure scores {actual!r}, not {stated!r} as the result claims.")
+    if claim.bound < claim.objective:
+        raise InputError(
+            f"The claimed bound {claim.bound!r} is below the score {claim.objective!r} of the structure."
+        )
+    return value, error

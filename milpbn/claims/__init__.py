@@ -1,0 +1,1 @@
+"""What a run claims: the result, its parts, the reader of ``result.json``, and gaps."""

@@ -1,0 +1,76 @@
+"""Facts about a run: its data, its backend, and where its time went."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+
+from milpbn.data.dataset import Dataset
+from milpbn.util.jsonable import Fields
+
+
+@dataclass(frozen=True)
+class DataSummary:
+    """The training data of a result.
+
+    Attributes
+    ----------
+    name, sha256 : str
+        Name, and hash of names, states, codes and weights (`Dataset.sha256`).
+    samples, unique_samples : int
+        Number of training rows, and number of distinct rows among them.
+    features, classes : int
+        N and the number of classes.
+    """
+
+    name: str
+    sha256: str
+    samples: int
+    unique_samples: int
+    features: int
+    classes: int
+
+    @classmethod
+    def of(cls, data: Dataset) -> DataSummary:
+        """Summarise a training set."""
+        return cls(
+            data.name, data.sha256, data.n_samples, data.merged.n_samples, data.n_features, data.n_classes
+        )
+
+
+@dataclass(frozen=True)
+class BackendInfo:
+    """The backend of a run: its registry name, its version, and its threads (None if a solution file names none)."""
+
+    name: str
+    version: str
+    threads: int | None
+
+
+@dataclass(frozen=True)
+class Seconds:
+    """Wall-clock seconds: in total, for data and coefficients, for the MILP, and for the search."""
+
+    total: float = 0.0
+    coefficients: float = 0.0
+    model: float = 0.0
+    solve: float = 0.0
+
+
+def read_data(f: Fields) -> DataSummary:
+    """Read a summary that was written as a dictionary of its attributes."""
+    f.known([field.name for field in fields(DataSummary)])
+    samples = f.whole("samples", 1)
+    return DataSummary(
+        f.text("name"),
+        f.text("sha256"),
+        samples,
+        f.whole("unique_samples", 1, samples),
+        f.whole("features", 1),
+        f.whole("classes", 1),
+    )
+
+
+def read_backend(f: Fields) -> BackendInfo:
+    """Read a backend that was written as a dictionary of its attributes."""
+    f.known([field.name for field in fields(BackendInfo)])
+    return BackendInfo(f.text("name"), f.text("version"), f.whole("threads", 1, optional=True))

@@ -1,0 +1,129 @@
+"""Reads the parts of a ``result.json``, value by value.
+
+Only the form of the values is checked here, and that they do not contradict each other. Whether they are true is
+checked against data and certificate in `milpbn.certificate.verify.check`. ``docs/numbers.md`` has a table of all keys
+and how each is checked.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+
+from milpbn.claims.reasons import LIMITED, BoundSource, Limit, Reason
+from milpbn.errors import InputError
+from milpbn.network.structure import Structure
+from milpbn.problem.constraints import Constraints
+from milpbn.problem.scores.spec import Score
+from milpbn.util.jsonable import Fields
+
+#: The words that ``status.reason``, ``status.limit`` and ``bound_source`` can have.
+REASONS, LIMITS, BOUND_SOURCES = tuple(Reason), tuple(Limit), tuple(BoundSource)
+#: Keys of the wall-clock seconds: the total, then the parts that add up to it.
+SECONDS = ("total", "coefficients", "model", "solve")
+#: All keys of a result.
+KEYS = (
+    "version",
+    "data",
+    "score",
+    "constraints",
+    "status",
+    "objective",
+    "bound",
+    "gap",
+    "structure",
+    "class",
+    "backend",
+    "bound_source",
+    "seconds",
+    "trace",
+    "seed",
+    "run",
+    "nodes",
+    "proved",
+    "subset",
+    "selection",
+    "notes",
+)
+TracePoint = tuple[float, float | None, float | None]
+
+
+@dataclass(frozen=True)
+class Status:
+    """How a run ended: the value of ``status``."""
+
+    reason: Reason
+    limit: Limit | None
+    detail: str
+
+
+def read_status(f: Fields) -> Status:
+    """Read how a run ended; refuse a limit beside a reason that has none (`LIMITED`)."""
+    status = f.fields("status")
+    status.known(("reason", "limit", "detail"))
+    reason = Reason(status.text("reason", REASONS))
+    limit = status.text("limit", LIMITS, optional=True)
+    if limit is not None and reason not in LIMITED:
+        raise f.contradiction(f"the limit {limit!r} does not go with the reason {str(reason)!r}")
+    detail = "" if status.missing("detail") else status.text("detail")
+    return Status(reason, None if limit is None else Limit(limit), detail)
+
+
+def read_structure(f: Fields, where: str) -> Structure | None:
+    """Read the structure with the class last, since other tools may have reordered the keys."""
+    target = f.text("class", optional=True)
+    if f.get("structure") is None:
+        if target is not None:
+            raise f.contradiction("it names a class, but has no structure")
+        return None
+    given = f.fields("structure")
+    parents = {name: given.texts(name) for name in given}
+    if target not in parents:
+        raise f.contradiction(f"its class {target!r} is not a variable of its structure")
+    for name, members in parents.items():
+        if len(set(members)) < len(members):
+            raise f.contradiction(f"{name!r} has a parent twice")
+    try:
+        return Structure.from_mapping(sorted(parents, key=lambda name: name == target), parents)
+    except InputError as error:
+        raise InputError(f"{where}: {error}") from None
+
+
+def read_score(f: Fields, where: str) -> Score:
+    """Read the score with its options."""
+    given = f.fields("score")
+    given.known([field.name for field in fields(Score)])
+    try:
+        return Score.from_dict({key: given.get(key) for key in given})
+    except InputError as error:
+        raise InputError(f"{where}: {error}") from None
+
+
+def read_constraints(f: Fields, where: str) -> Constraints:
+    """Read the constraints; none where the key is missing."""
+    return Constraints.from_dict(f.get("constraints") if "constraints" in f else {}, f"{where}, constraints")
+
+
+def read_trace(f: Fields) -> tuple[TracePoint, ...]:
+    """Read the any-time trace.
+
+    Raises
+    ------
+    InputError
+        If a time goes back, an incumbent falls, a bound rises, or a bound is below its incumbent.
+    """
+    points: list[TracePoint] = []
+    last, best, least = 0.0, None, None
+    for row in f.rows("trace", 3):
+        seconds = row.number("0", 0.0)
+        objective, bound = row.number("1", optional=True), row.number("2", optional=True)
+        if seconds < last:
+            raise row.contradiction(f"its time {seconds!r} is before the {last!r} of the point before")
+        if best is not None and (objective is None or objective < best):
+            raise row.contradiction(f"its incumbent {objective!r} is below the {best!r} of the point before")
+        if least is not None and (bound is None or bound > least):
+            raise row.contradiction(f"its bound {bound!r} is above the {least!r} of the point before")
+        if objective is not None and bound is not None and bound < objective:
+            raise row.contradiction(f"its bound {bound!r} is below its incumbent {objective!r}")
+        points.append((seconds, objective, bound))
+        last, best, least = seconds, objective, bound
+    return tuple(points)

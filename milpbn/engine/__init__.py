@@ -1,0 +1,1 @@
+"""The native engine: dual bounds, and branch and bound with them."""

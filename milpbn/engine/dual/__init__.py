@@ -1,0 +1,1 @@
+"""Dual bounds at a node: points, steps, and multipliers of inequalities."""

@@ -1,0 +1,268 @@
+"""The Lagrangian bound of a margin score, minimised by Newton and Frank-Wolfe steps on the softened score.
+
+The score f(eta) = linear @ eta + sum_m w_m min(gamma, min_c alpha_{m,c} @ eta) is concave. For any dual weights
+lambda_m in the simplex over {gamma, competing classes},
+
+    b(lambda) = gamma sum_m w_m lambda_{m,0} + max over structures of (linear + sum w_m lambda_{m,c} alpha_{m,c}) @ eta
+
+is at least the score of every structure. The dual weights of the softened score at a point eta of the hull of all
+structures are such a lambda. Each step adds the maximising structure to the vertices of the point. The conditional
+log-likelihood is its own softened score, at temperature 1 with gamma = 0; the weighted entropies of the lambda_m are
+subtracted from its bound.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from milpbn.engine.dual.newton import SMALLEST, go, newton_step
+from milpbn.engine.dual.point import (
+    BEST_TEMPERATURE,
+    BEST_VERTICES,
+    BOUND,
+    CONSTANT,
+    FOUND,
+    LINEAR,
+    MOVED,
+    RELAXED,
+    STEPS,
+    TEMPERATURE,
+    VERTICES,
+    Model,
+    Point,
+    Subproblem,
+    combine,
+    copy,
+    copy_vertices,
+    refresh,
+    rounding,
+)
+from milpbn.engine.relaxation.oracle import heaviest_structure
+from milpbn.engine.tuning import TUNING
+from milpbn.problem.duals import add_gradient, weigh
+from milpbn.util.compiled import kernel
+
+#: Parameters under names that kernels can read; see `milpbn.engine.tuning`.
+REFRESH, ENOUGH = TUNING.steps.refresh, TUNING.steps.left_to_branching
+FIRST_TEMPERATURE, LOWEST_TEMPERATURE = TUNING.temperature.first, TUNING.temperature.lowest
+GOOD_STEP, FASTEST = TUNING.temperature.good_step, TUNING.temperature.fastest_fall
+HALF, AIM = TUNING.temperature.most_waste, TUNING.temperature.target_waste
+TOO_MUCH, FAST = TUNING.temperature.high_waste, TUNING.temperature.fast_fall
+SLOW = TUNING.temperature.slow_fall
+TOO_LITTLE, SHORT_STEP = TUNING.temperature.low_waste, TUNING.temperature.short_step
+RISE, FALL_CONVERGED = TUNING.temperature.rise, TUNING.temperature.converged_fall
+#: Why `take_steps` returned.
+PAUSED, PRUNED, CONVERGED, INFEASIBLE = 0, 1, 2, 3
+
+
+def take_steps(
+    model: Model,
+    node: Subproblem,
+    point: Point,
+    target: float,
+    share: float,
+    before: float,
+    n_steps: int,
+    newton: bool,
+    parallel: bool,
+) -> int:
+    """Take steps until the bound reaches a target, or the bound is near the score at the point, or n_steps are taken.
+
+    Parameters
+    ----------
+    model : Model
+        The problem.
+    node : Subproblem
+        The node.
+    point : Point
+        The point, which moves.
+    target : float
+        The steps end when the bound is at most this.
+    share : float
+        The steps end when bound and score at the point differ by at most this share of the bound's distance to the
+        target.
+    before : float
+        The bound of the parent. The steps also end when bound and score at the point differ by at most the share
+        `StepTuning.left_to_branching` of the distance from `before` to the score at the point.
+    n_steps : int
+        Limit on the number of steps; each costs one product with all coefficients.
+    newton : bool
+        Take Newton steps where they are worthwhile (`milpbn.engine.dual.newton`), and pairwise ones elsewhere.
+    parallel : bool
+        Use threads; the compiled steps ignore it.
+
+    Returns
+    -------
+    int
+        The reason for the end: `PAUSED` (n_steps taken), `PRUNED` (target reached), `CONVERGED`, or `INFEASIBLE` (the
+        node has no structure).
+    """
+    numbers, counts = point.numbers, point.counts
+    smooth = model.softening.smooth
+    gradient = np.empty(len(model.linear))
+    choice = np.empty(point.vertices.shape[1], dtype=np.int64)
+    lowest = LOWEST_TEMPERATURE * model.softening.cap
+    for _ in range(n_steps):
+        if counts[STEPS] % REFRESH == REFRESH - 1:
+            refresh(model, node, point, parallel)
+        temperature = 1.0 if smooth else numbers[TEMPERATURE]
+        score, constant, soft = weigh(model.tables, model.softening, point.logits, temperature, point.duals)
+        copy(gradient, node.linear)
+        add_gradient(model.tables, point.duals, node.allowed, gradient, parallel)
+        value, most, acyclic = heaviest_structure(
+            model.oracle, gradient, node.allowed, node.forced, node.n_forced, choice
+        )
+        counts[STEPS] += 1
+        if most == -np.inf:
+            numbers[BOUND] = -np.inf
+            return INFEASIBLE
+        if acyclic:
+            copy(point.found, choice)
+            counts[FOUND] = 1
+        offset = model.offset + node.constant
+        here = score + numbers[LINEAR] + offset
+        constant += offset + rounding(model, point.duals, constant, soft, temperature)
+        numbers[RELAXED] = max(numbers[RELAXED], here)
+        bound = constant + most
+        n = counts[VERTICES]
+        if bound < numbers[BOUND]:
+            numbers[BOUND] = bound
+            numbers[CONSTANT] = constant
+            numbers[BEST_TEMPERATURE] = temperature
+            copy(point.gradient, gradient)
+            counts[BEST_VERTICES] = n
+            copy_vertices(point.vertices, point.shares, n, point.best_vertices, point.best_shares)
+            if bound <= target:
+                return PRUNED
+        enough = may_be_left(numbers, target, share, before)
+        if numbers[BOUND] - numbers[RELAXED] <= enough:
+            return CONVERGED
+        worst, same, worst_score, mean = _compare(gradient, point.vertices, point.shares, n, choice, value)
+        slope = value - worst_score
+        converged = worst == same or slope <= 0.0
+        if not smooth:
+            # The temperature keeps the loss by the softening in balance with what further steps can gain.
+            waste = constant + mean - here
+            numbers[TEMPERATURE] = _next_temperature(
+                model.softening.cap, temperature, waste, value - mean, numbers[MOVED], enough, converged
+            )
+        if converged:
+            if smooth or temperature <= lowest:
+                return CONVERGED
+            continue
+        if newton:
+            numbers[MOVED] = newton_step(model, node, point, gradient, choice, temperature, parallel)
+            if numbers[MOVED] > 0.0:
+                continue
+        numbers[MOVED] = 0.0
+        if same < 0 and n == len(point.shares):
+            return CONVERGED
+        entries, signs, linear_slope = _difference(node.linear, point.vertices[worst], choice)
+        combine(model, entries, signs, point.direction, parallel)
+        longest = point.shares[worst]
+        step = go(model, point, temperature, slope, linear_slope, longest)
+        counts[VERTICES] = _shift(point.vertices, point.shares, n, worst, same, choice, step)
+    return PAUSED
+
+
+#: `take_steps` compiled as one kernel, for one thread. It is twice as fast on small problems, whose searches take a
+#: million steps, but compiles for about ten seconds. The root uses the version in Python and does not wait for it.
+take_compiled_steps = kernel(take_steps)
+
+
+@kernel
+def _compare(gradient, vertices, shares, n, choice, value):  # type: ignore[no-untyped-def]  # numba infers the types
+    """Compare the weights of n vertices with that of the oracle's answer, `value`.
+
+    Returns
+    -------
+    worst, same : int
+        The vertex whose share should move to the answer, and the vertex that equals the answer, or -1.
+    worst_weight, mean : float
+        The weight of the worst vertex, and the mean weight of all vertices.
+    """
+    worst, same = 0, -1
+    worst_weight, worst_merit = np.inf, np.inf
+    mean = 0.0
+    for v in range(n):
+        weight = 0.0
+        equal = True
+        for i in range(vertices.shape[1]):
+            weight += gradient[vertices[v, i]]
+            equal = equal and vertices[v, i] == choice[i]
+        if equal:
+            same = v
+        # A vertex with a small share can move only little.
+        merit = (weight - value) * np.sqrt(shares[v])
+        if merit < worst_merit:
+            worst, worst_weight, worst_merit = v, weight, merit
+        mean += shares[v] * weight
+    return worst, same, worst_weight, mean
+
+
+@kernel(linked=True)
+def may_be_left(numbers, target, share, before):  # type: ignore[no-untyped-def]
+    """Return the difference between bound and score at a point at which the steps end; see `take_steps`."""
+    enough = ENOUGH * (before - numbers[RELAXED])
+    if share > 0.0:
+        enough = max(enough, share * (numbers[BOUND] - target))
+    return enough
+
+
+@kernel
+def _next_temperature(cap, temperature, waste, to_gain, moved, enough, converged):  # type: ignore[no-untyped-def]
+    """Return the temperature of the next step, given the waste by the softening and what steps can still gain.
+
+    The point is `converged` if no step gains at this temperature. `milpbn.engine.tuning.TemperatureTuning` explains the
+    rule.
+    """
+    factor = 1.0
+    if converged:
+        factor = FALL_CONVERGED
+    elif moved >= GOOD_STEP:
+        if waste > HALF * to_gain and waste > max(0.0, AIM * enough):
+            factor = max(FASTEST, AIM * enough / waste)
+    elif waste > TOO_MUCH * to_gain:
+        factor = FAST
+    elif waste > to_gain:
+        factor = SLOW
+    elif waste < TOO_LITTLE * to_gain and moved < SHORT_STEP:
+        factor = RISE
+    return min(max(factor * temperature, LOWEST_TEMPERATURE * cap), max(temperature, FIRST_TEMPERATURE * cap))
+
+
+@kernel
+def _difference(linear, away, choice):  # type: ignore[no-untyped-def]
+    """Return the parent sets in which a choice and a vertex differ, their signs, and the sum of their linear terms."""
+    entries = np.empty(2 * len(choice), dtype=np.int64)
+    signs = np.empty(2 * len(choice))
+    n = 0
+    total = 0.0
+    for i in range(len(choice)):
+        if away[i] != choice[i]:
+            entries[n], signs[n] = choice[i], 1.0
+            entries[n + 1], signs[n + 1] = away[i], -1.0
+            total += linear[choice[i]] - linear[away[i]]
+            n += 2
+    return entries[:n], signs[:n], total
+
+
+@kernel
+def _shift(vertices, shares, n, worst, same, choice, step):  # type: ignore[no-untyped-def]
+    """Move share from the worst vertex to a choice, and return the number of vertices.
+
+    The choice is vertex `same`, or becomes a new vertex if that is -1.
+    """
+    emptied = step == shares[worst] or shares[worst] - step <= SMALLEST
+    shares[worst] -= step
+    if same < 0:
+        copy(vertices[n], choice)
+        shares[n] = 0.0
+        same = n
+        n += 1
+    shares[same] += step
+    if emptied:
+        n -= 1
+        copy(vertices[worst], vertices[n])
+        shares[worst] = shares[n]
+    return n

@@ -1,0 +1,337 @@
+"""Points of the hull of all structures, which Frank-Wolfe steps move: convex combinations of structures, and bounds.
+
+The functions of a step (`combine`, `refresh`, and more in `newton` and `frank_wolfe`) are used in two ways (see
+`also_kernel`): compiled into steps on one thread, and as Python functions that call kernels in several threads when the
+products are large.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from milpbn.engine.relaxation.oracle import Oracle, heaviest_structure
+from milpbn.engine.tuning import TUNING
+from milpbn.problem.duals import Duals, add_gradient, empty_duals, weigh
+from milpbn.problem.products import Softening, Tables, add_columns, total_score
+from milpbn.problem.rounding import BoundErrors, bound_slack, drift_slack
+from milpbn.util.compiled import also_kernel, kernel
+
+#: Largest number of vertices of a point.
+MOST_VERTICES = TUNING.steps.most_vertices
+#: Indices into `Point.numbers`. MOVED is the length of the last Newton step, and 0 after a pairwise step. The children
+#: of a node start at CHILD_TEMPERATURE or at the last temperature, whichever is higher; it is 0 until it is set.
+TEMPERATURE, BOUND, CONSTANT, RELAXED, BEST_TEMPERATURE, LINEAR, MOVED, CHILD_TEMPERATURE = range(8)
+#: Indices into `Point.counts`.
+VERTICES, BEST_VERTICES, STEPS, FOUND = range(4)
+
+
+class Model(NamedTuple):
+    """The problem as the kernels take it.
+
+    Attributes
+    ----------
+    tables : Tables
+        Coefficients.
+    softening : Softening
+        Gamma, and whether the score is the conditional log-likelihood.
+    oracle : Oracle
+        Candidate sets.
+    linear : float64 array, shape (P,)
+        Terms linear in eta.
+    errors : BoundErrors
+        Bounds on the rounding errors of dual bounds, the verifier's included.
+    score_error : float
+        Bound on the rounding error of a structure's score.
+    offset : float
+        The part of every score that samples left out of the tables add, gamma times their weight.
+    column : int64 array, shape (P,)
+        Column of the tables of each parent set, -1 for one whose coefficients are 0.
+    """
+
+    tables: Tables
+    softening: Softening
+    oracle: Oracle
+    linear: NDArray[np.float64]
+    errors: BoundErrors
+    score_error: float
+    offset: float
+    column: NDArray[np.int64]
+
+
+class Subproblem(NamedTuple):
+    """A node as the kernels take it, with its multipliers (`inequalities.subproblem_of`).
+
+    Attributes
+    ----------
+    allowed : bool array, shape (P,)
+        Parent sets that may be chosen.
+    forced : int64 array, shape (n, n)
+        Forced edges, by the nodes of a branching; symmetric (see `heaviest_structure`).
+    n_forced : int
+        Number of forced edges.
+    linear : float64 array, shape (P,)
+        Terms linear in eta: those of the score and of the multipliers.
+    constant : float
+        The constant terms of the multipliers, and a bound on the rounding errors of all their terms.
+    """
+
+    allowed: NDArray[np.bool_]
+    forced: NDArray[np.int64]
+    n_forced: int
+    linear: NDArray[np.float64]
+    constant: float
+
+
+class Point(NamedTuple):
+    """A convex combination of structures, and the best bound found by the steps to it.
+
+    Attributes
+    ----------
+    vertices, shares : arrays, shapes (room, V) and (room,)
+        The index of one parent set per variable, and the vertex's share of the point.
+    logits : float64 array, shape (M, Q)
+        Joint log-probabilities at the point.
+    numbers, counts : float64 and int64 arrays
+        State of the steps; the constants of this module are the indices.
+    gradient : float64 array, shape (P,)
+        Gradient of the best bound, which is ``numbers[CONSTANT] + max gradient @ eta``.
+    best_vertices, best_shares : arrays
+        The point whose dual weights, at ``numbers[BEST_TEMPERATURE]``, gave the best bound.
+    found : int64 array, shape (V,)
+        The oracle's last answer that is a structure; ``counts[FOUND]`` says whether there is one.
+    direction : float64 array, shape (M, Q)
+        Working memory: the change of the logits per unit step.
+    duals : Duals
+        Working memory: dual weights.
+    """
+
+    vertices: NDArray[np.int64]
+    shares: NDArray[np.float64]
+    logits: NDArray[np.float64]
+    numbers: NDArray[np.float64]
+    counts: NDArray[np.int64]
+    gradient: NDArray[np.float64]
+    best_vertices: NDArray[np.int64]
+    best_shares: NDArray[np.float64]
+    found: NDArray[np.int64]
+    direction: NDArray[np.float64]
+    duals: Duals
+
+
+def empty_point(model: Model) -> Point:
+    """Return the arrays of a point, not initialised; `place` fills them."""
+    V = len(model.oracle.offsets) - 1
+    P = len(model.linear)
+    M, Q = model.tables.codes.shape[1], model.tables.values.shape[1]
+    return Point(
+        np.empty((MOST_VERTICES, V), dtype=np.int64),
+        np.empty(MOST_VERTICES),
+        np.empty((M, Q)),
+        np.zeros(8),
+        np.zeros(4, dtype=np.int64),
+        np.empty(P),
+        np.empty((MOST_VERTICES, V), dtype=np.int64),
+        np.empty(MOST_VERTICES),
+        np.empty(V, dtype=np.int64),
+        np.empty((M, Q)),
+        empty_duals(model.tables),
+    )
+
+
+@kernel(linked=True)
+def copy(out, values):  # type: ignore[no-untyped-def]  # numba infers the types
+    """Copy a vector. One loop in one kernel compiles in a tenth of the time of slice assignments in many."""
+    for x in range(len(values)):
+        out[x] = values[x]
+
+
+@kernel
+def copy_vertices(vertices, shares, n, to_vertices, to_shares):  # type: ignore[no-untyped-def]
+    """Copy the first n vertices and their shares."""
+    for v in range(n):
+        copy(to_vertices[v], vertices[v])
+        to_shares[v] = shares[v]
+
+
+@kernel
+def _columns_of(column, entries, factors):  # type: ignore[no-untyped-def]
+    """Return columns and factors of the parent sets that have coefficients and a factor other than 0."""
+    columns = np.empty(len(entries), dtype=np.int64)
+    used = np.empty(len(entries))
+    n = 0
+    for x in range(len(entries)):
+        if column[entries[x]] >= 0 and factors[x] != 0.0:
+            columns[n], used[n] = column[entries[x]], factors[x]
+            n += 1
+    return columns[:n], used[:n]
+
+
+@kernel
+def _entries_of(linear, vertices, shares, n):  # type: ignore[no-untyped-def]
+    """Return the parent sets of the first n vertices, their values of eta, and linear @ eta."""
+    eta = np.zeros(len(linear))
+    for v in range(n):
+        for i in range(vertices.shape[1]):
+            eta[vertices[v, i]] += shares[v]
+    entries = np.empty(len(linear), dtype=np.int64)
+    factors = np.empty(len(linear))
+    used = 0
+    total = 0.0
+    for p in range(len(linear)):
+        if eta[p] != 0.0:
+            entries[used], factors[used] = p, eta[p]
+            total += eta[p] * linear[p]
+            used += 1
+    return entries[:used], factors[:used], total
+
+
+@kernel
+def _clear(logits):  # type: ignore[no-untyped-def]
+    for m in range(logits.shape[0]):
+        for c in range(logits.shape[1]):
+            logits[m, c] = 0.0
+
+
+@also_kernel
+def combine(
+    model: Model,
+    entries: NDArray[np.int64],
+    factors: NDArray[np.float64],
+    logits: NDArray[np.float64],
+    parallel: bool,
+) -> None:
+    """Write sum_n factors[n] table(entries[n]) to `logits`, shape (M, Q)."""
+    columns, used = _columns_of(model.column, entries, factors)
+    _clear(logits)
+    add_columns(model.tables, columns, used, logits, parallel)
+
+
+@also_kernel
+def refresh(model: Model, node: Subproblem, point: Point, parallel: bool) -> None:
+    """Recompute the logits and the linear part of a point from its vertices."""
+    entries, factors, linear = _entries_of(node.linear, point.vertices, point.shares, point.counts[VERTICES])
+    combine(model, entries, factors, point.logits, parallel)
+    point.numbers[LINEAR] = linear
+
+
+def place(
+    model: Model,
+    node: Subproblem,
+    point: Point,
+    vertices: NDArray[np.int64],
+    shares: NDArray[np.float64],
+    temperature: float,
+    parallel: bool,
+) -> bool:
+    """Set the point to the part of a convex combination that lies in a node.
+
+    If none of it does, the point becomes the oracle's answer to `point.gradient`.
+
+    Parameters
+    ----------
+    model, node, point
+        The problem, the node, and the point, whose `gradient` must hold sensible weights.
+    vertices, shares : arrays, shapes (k, V) and (k,)
+        The convex combination. Vertices outside the node are left out, and the other shares are scaled to sum to 1.
+    temperature : float
+        First temperature.
+    parallel : bool
+        Use threads.
+
+    Returns
+    -------
+    bool
+        False if the node has no structure.
+    """
+    inside = node.allowed[vertices].all(axis=1)
+    if node.n_forced:
+        oracle, arcs = model.oracle, vertices[:, :-1]
+        inside &= node.forced[oracle.tail[arcs], oracle.head[arcs]].sum(axis=1) == node.n_forced
+    n = int(inside.sum())
+    if n:
+        point.vertices[:n] = vertices[inside]
+        point.shares[:n] = shares[inside] / shares[inside].sum()
+    else:
+        value, _, _ = heaviest_structure(
+            model.oracle, point.gradient, node.allowed, node.forced, node.n_forced, point.vertices[0]
+        )
+        if value == -np.inf:
+            return False
+        point.shares[0] = 1.0
+        n = 1
+    point.counts[:] = 0
+    point.counts[VERTICES] = n
+    point.numbers[TEMPERATURE] = temperature
+    point.numbers[BOUND] = np.inf
+    point.numbers[RELAXED] = -np.inf
+    point.numbers[MOVED] = 0.5
+    point.numbers[CHILD_TEMPERATURE] = 0.0
+    refresh(model, node, point, parallel)
+    return True
+
+
+@kernel
+def rounding(model, duals, constant, soft, temperature):  # type: ignore[no-untyped-def]  # numba infers the types
+    """Return the bound on the rounding error of a dual bound; `constant` and `soft` are the results of `weigh`."""
+    weight = 0.0
+    for a in range(duals.size[0]):
+        weight += duals.value[duals.first[a + 1] - 1]
+    slack = bound_slack(model.errors, constant, weight, duals.size[1])
+    return slack + drift_slack(model.errors, soft, temperature)
+
+
+def near_the_cap(model: Model, logits: NDArray[np.float64], width: float) -> NDArray[np.bool_]:
+    """Return which samples have a margin below gamma + `width`, bool array, shape (M,)."""
+    true = model.tables.true
+    every = np.arange(len(logits))
+    margins = logits[every, true, None] - logits
+    margins[every, true] = np.inf
+    inside: NDArray[np.bool_] = margins.min(axis=1) < model.softening.cap + width
+    return inside
+
+
+def on_samples(model: Model, inside: NDArray[np.bool_]) -> Model:
+    """Return the model restricted to some samples.
+
+    All other samples count gamma, the most that they can add. So any bound of the smaller model is a bound of the
+    model. The two bounds are equal if all dual weight of the other samples is on gamma.
+    """
+    tables = model.tables
+    restricted = tables._replace(
+        codes=np.ascontiguousarray(tables.codes[:, inside]),
+        true=tables.true[inside],
+        weights=tables.weights[inside],
+    )
+    offset = model.softening.cap * float(tables.weights[~inside].sum())
+    return model._replace(tables=restricted, offset=offset)
+
+
+def evaluate(model: Model, node: Subproblem, point: Point, parallel: bool) -> None:
+    """Move to the point that gave the best bound, and compute the node's bound there from the whole model."""
+    n = int(point.counts[BEST_VERTICES])
+    if n:
+        point.vertices[:n] = point.best_vertices[:n]
+        point.shares[:n] = point.best_shares[:n]
+        point.counts[VERTICES] = n
+    refresh(model, node, point, parallel)
+    temperature = float(point.numbers[BEST_TEMPERATURE])
+    _, constant, soft = weigh(model.tables, model.softening, point.logits, temperature, point.duals)
+    point.gradient[:] = node.linear
+    add_gradient(model.tables, point.duals, node.allowed, point.gradient, parallel)
+    choice = np.empty(point.vertices.shape[1], dtype=np.int64)
+    _, most, _ = heaviest_structure(
+        model.oracle, point.gradient, node.allowed, node.forced, node.n_forced, choice
+    )
+    slack = rounding(model, point.duals, constant, soft, temperature)
+    point.numbers[CONSTANT] = constant + node.constant + slack
+    point.numbers[BOUND] = point.numbers[CONSTANT] + most
+
+
+def score_of(model: Model, choice: NDArray[np.int64], logits: NDArray[np.float64], parallel: bool) -> float:
+    """Return the score of one structure, computed from the tables; `logits`, shape (M, Q), is overwritten."""
+    combine(model, choice, np.ones(len(choice)), logits, parallel)
+    samples = total_score(model.tables, model.softening, logits, False)
+    return float(samples + model.linear[choice].sum())

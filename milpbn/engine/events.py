@@ -1,0 +1,68 @@
+"""The interface by which a running search reports its results and learns whether to stop."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol
+
+from milpbn.network.structure import Structure
+
+
+class Events(Protocol):
+    """The listener of a search. Any thread may call its methods."""
+
+    def offer(self, structure: Structure) -> Structure:
+        """Take a structure that is better than all earlier ones; return the incumbent, which may be better still."""
+        ...
+
+    def bound(self, value: float) -> None:
+        """Take an upper bound on the score of every structure."""
+
+    def nodes(self, count: int) -> None:
+        """Take the number of branch-and-bound nodes so far."""
+
+    def stopping(self) -> bool:
+        """Whether the search has to stop now (deadline, interrupt, gap reached)."""
+        ...
+
+
+class Record:
+    """A listener that records all events, for callers that run the engine directly.
+
+    Parameters
+    ----------
+    stopping : callable, optional
+        Returns whether the search has to stop now; by default it never has to.
+
+    Attributes
+    ----------
+    structures : list of Structure
+        The structures offered, the best one last.
+    bounds : list of float
+        All bounds, the smallest last.
+    count : int
+        Number of branch-and-bound nodes.
+    """
+
+    def __init__(self, stopping: Callable[[], bool] = lambda: False) -> None:
+        self.structures: list[Structure] = []
+        self.bounds: list[float] = []
+        self.count = 0
+        self._stopping = stopping
+
+    def offer(self, structure: Structure) -> Structure:
+        """Record a structure, and return it as the incumbent."""
+        self.structures.append(structure)
+        return structure
+
+    def bound(self, value: float) -> None:
+        """Record a bound."""
+        self.bounds.append(value)
+
+    def nodes(self, count: int) -> None:
+        """Record the number of nodes."""
+        self.count = count
+
+    def stopping(self) -> bool:
+        """Return what the `stopping` callable returns."""
+        return self._stopping()

@@ -1,0 +1,135 @@
+"""Reduced costs: for every parent set, a bound on the weight of the structures that contain it."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from milpbn.engine.relaxation.branching import forced_arborescences, rounding_slack
+from milpbn.engine.relaxation.oracle import (
+    BRANCHINGS,
+    ORDERS,
+    RELAXED,
+    Oracle,
+    arcs_of,
+    block_parents,
+    class_bounds,
+    heaviest_branching,
+    largest_of,
+)
+from milpbn.engine.relaxation.orders import heaviest_orders
+from milpbn.engine.tuning import TUNING
+
+_TUNED = TUNING.oracle
+_EPS = float(np.finfo(np.float64).eps)
+
+
+def bound_parent_sets(
+    oracle: Oracle,
+    weights: NDArray[np.float64],
+    allowed: NDArray[np.bool_],
+    forced: NDArray[np.int64],
+    n_forced: int,
+    threshold: float,
+) -> NDArray[np.float64]:
+    """Bound the weight of the structures with each parent set; the bounds are cheap, but not the smallest possible.
+
+    Parameters
+    ----------
+    oracle, weights, allowed, forced, n_forced
+        As for `heaviest_structure`.
+    threshold : float
+        Structures of a smaller weight are ignored.
+
+    Returns
+    -------
+    float64 array, shape (P,)
+        A structure of at least the weight `threshold` weighs at most the bound of each of its parent sets.
+    """
+    V = len(oracle.offsets) - 1
+    largest = largest_of(weights, allowed)
+    # As in `heaviest_structure`, the slack covers the rounding errors of the verifier, which proves the fixings.
+    slack = 24.0 * (V + 2) * _EPS * (V + 8) * largest
+    out = np.full(len(weights), -np.inf)
+    if oracle.kind == ORDERS:
+        heaviest_orders(oracle.offsets, oracle.masks, weights, allowed, out)
+        return out + slack
+    if oracle.kind == RELAXED:
+        masked = np.where(allowed, weights, -np.inf)
+        best = np.maximum.reduceat(masked, oracle.offsets[:-1])
+        others = best.sum() - best[oracle.variable]
+        np.add(weights, others + slack, out=out, where=allowed)
+        return out
+    n, first = oracle.n, int(oracle.offsets[V - 1])
+    reduced, choice = np.empty(first), np.empty(V, dtype=np.int64)
+    blocked = np.zeros(n, dtype=bool)
+    slack += 6 * rounding_slack(n, largest_of(weights[:first], allowed))
+    # A finite threshold separates the bounds of -inf, which mark class sets without structures and those already done.
+    threshold = max(threshold - slack, float(np.finfo(np.float64).min))
+    rank, free = heaviest_branching(oracle, weights, allowed, forced, blocked, choice, reduced)
+    if rank < n_forced:
+        return out
+    bounds = np.empty(len(weights) - first)
+    class_bounds(oracle, weights, allowed, reduced, free, bounds)
+    for scanned in range(_TUNED.bounded_class_sets + 1):
+        p = first + int(np.argmax(bounds))
+        if bounds[p - first] < threshold:
+            break
+        if scanned == _TUNED.bounded_class_sets:
+            # All remaining class sets share one bound, without blocked features.
+            left = bounds >= threshold
+            out[first:][left] = bounds[left] + slack
+            p = first + int(np.argmax(np.where(left, weights[first:], -np.inf)))
+            blocked[:] = False
+        else:
+            block_parents(oracle, p, blocked)
+        bounds[p - first] = -np.inf
+        rank, value = heaviest_branching(oracle, weights, allowed, forced, blocked, choice, reduced)
+        if rank < n_forced:
+            continue
+        out[p] = weights[p] + value + slack
+        np.maximum(out[:first], weights[p] + value - reduced + slack, out=out[:first])
+    return out
+
+
+def heaviest_with(
+    oracle: Oracle, weights: NDArray[np.float64], allowed: NDArray[np.bool_], threshold: float
+) -> NDArray[np.float64]:
+    """Return bounds as `bound_parent_sets` does, without forced edges, but solve a branching for every arc if feasible.
+
+    Parameters
+    ----------
+    oracle : Oracle
+        Candidate sets.
+    weights, allowed : arrays, shape (P,)
+        As for `heaviest_structure`.
+    threshold : float
+        As for `bound_parent_sets`.
+
+    Returns
+    -------
+    float64 array, shape (P,)
+        The bounds; those of `bound_parent_sets` if the branchings would be too many (`OracleTuning.most_forced`).
+    """
+    n = oracle.n
+    forced = np.zeros((n, n), dtype=np.int64)
+    out = bound_parent_sets(oracle, weights, allowed, forced, 0, threshold)
+    first = int(oracle.offsets[-2])
+    alive = np.flatnonzero((out[first:] >= threshold) & allowed[first:]) + first
+    if (
+        oracle.kind != BRANCHINGS
+        or not 0 < len(alive) <= _TUNED.bounded_class_sets
+        or len(alive) * n**4 > _TUNED.most_forced
+    ):
+        return out
+    blocked = np.zeros(n, dtype=bool)
+    slack = 6 * rounding_slack(n, float(np.abs(weights[:first][allowed[:first]]).max(initial=0.0)))
+    exact = np.full(first, -np.inf)
+    for p in alive:
+        block_parents(oracle, p, blocked)
+        arcs, index = arcs_of(oracle, weights, allowed, forced, blocked)
+        bound = weights[index] + forced_arborescences(arcs) + weights[p]
+        exact[index] = np.maximum(exact[index], bound)
+    slack += 24 * (n + 2) * (n + 8) * _EPS * float(np.abs(weights).max(initial=0.0))
+    out[:first] = np.minimum(out[:first], exact + slack)
+    return out

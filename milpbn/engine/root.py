@@ -1,0 +1,361 @@
+"""The root bound, before any branching, and reduced-cost fixing of candidate sets by it."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from milpbn.certificate.format import Proof
+from milpbn.certificate.records import DualWeights, Inequalities
+from milpbn.claims.result import is_optimal
+from milpbn.engine.dual.frank_wolfe import INFEASIBLE, PAUSED, take_steps
+from milpbn.engine.dual.inequalities import child_limits, subproblem_of
+from milpbn.engine.dual.multipliers import best_multipliers
+from milpbn.engine.dual.point import (
+    BEST_TEMPERATURE,
+    BEST_VERTICES,
+    BOUND,
+    CONSTANT,
+    FOUND,
+    RELAXED,
+    STEPS,
+    TEMPERATURE,
+    VERTICES,
+    Model,
+    Point,
+    Subproblem,
+    empty_point,
+    evaluate,
+    place,
+    score_of,
+)
+from milpbn.engine.events import Events
+from milpbn.engine.reduction import restricted
+from milpbn.engine.relaxation.oracle import RELAXED as RELAXED_ORACLE
+from milpbn.engine.relaxation.oracle import heaviest_structure, oracle_of
+from milpbn.engine.relaxation.reduced_costs import heaviest_with
+from milpbn.engine.thresholds import fixing_threshold
+from milpbn.engine.tree.optima import Optima
+from milpbn.engine.tuning import TUNING
+from milpbn.network.structure import Structure
+from milpbn.problem.problem import Problem
+from milpbn.problem.rounding import CAREFUL, bound_errors
+
+
+def model_of(problem: Problem) -> Model:
+    """Return a problem with margins as the kernels take it.
+
+    The bounds of the model are rounded up so far that the verifier can prove them (`milpbn.problem.rounding`).
+
+    Raises
+    ------
+    ValueError
+        If the problem has no margins, or the score is the hard margin.
+    """
+    margins = problem.margins
+    if margins is None or margins.smallest:
+        raise ValueError("the bound needs margins, and a gamma or a likelihood")
+    offsets = problem.candidates.offsets
+    errors = bound_errors(
+        problem.data, problem.score.smoothing, margins.n_samples, problem.linear_error, offsets, CAREFUL
+    )
+    oracle = oracle_of(problem.candidates)
+    return Model(
+        margins.flat,
+        margins.softening,
+        oracle,
+        problem.linear,
+        errors,
+        problem.score_error,
+        0.0,
+        problem.column,
+    )
+
+
+class Root:
+    """The bound on the whole problem: Frank-Wolfe steps and reduced-cost fixing, repeated.
+
+    Parameters
+    ----------
+    problem : Problem
+        A problem with margins; the score is not the hard margin.
+    start : Structure
+        The structure from which the steps start.
+    threads : int
+        With more than one, large products use threads.
+    proof : Proof or None
+        Receives the dual weights that justify the fixings.
+    """
+
+    def __init__(
+        self, problem: Problem, start: Structure, *, threads: int = 1, proof: Proof | None = None
+    ) -> None:
+        choice = problem.choice(start)
+        if choice is None:
+            raise ValueError("the structure is outside the problem's candidates")
+        self.problem = problem
+        self.proof = proof
+        self.model = model_of(problem)
+        n = self.model.oracle.n
+        self.allowed = np.ones(problem.candidates.n_sets, dtype=bool)
+        self.no_edges = np.zeros((n, n), dtype=np.int64)
+        #: The arcs that all optima share, once a tree has been searched to its end.
+        self.optima: Optima | None = None
+        self.point: Point = empty_point(self.model)
+        self.parallel = (
+            threads > 1
+            and self.point.logits.shape[0] * len(self.model.tables.sizes) > TUNING.root.parallel_from
+        )
+        self.bound = np.inf
+        #: The dual weights that give the bound.
+        self.weights: DualWeights | None = None
+        self.steps = 0
+        #: Inequalities that every structure satisfies, and their multipliers.
+        self.rows: Inequalities = child_limits(problem.candidates, problem.rules)
+        self.multipliers = np.zeros(len(self.rows.limit))
+        self.subproblem: Subproblem = self._subproblem()
+        work = self.point.logits.shape[0] * len(self.model.tables.columns)
+        self._per_slice = max(1, min(64, TUNING.root.slice_work // max(1, work)))
+        self.point.gradient[:] = problem.linear
+        temperature = TUNING.temperature.first * max(1.0, self.model.softening.cap)
+        place(
+            self.model, self.subproblem, self.point, choice[None, :], np.ones(1), temperature, self.parallel
+        )
+
+    def _subproblem(self) -> Subproblem:
+        """Return the problem over the parent sets that are not fixed, with the multipliers."""
+        return subproblem_of(self.model, self.rows, self.multipliers, self.allowed, self.no_edges, 0)
+
+    def value(self, structure: Structure) -> float:
+        """Return the score of a structure, computed from the tables."""
+        choice = self.problem.choice(structure)
+        assert choice is not None
+        return score_of(self.model, choice, self.point.direction, self.parallel)
+
+    def run(
+        self,
+        best: Structure,
+        events: Events,
+        *,
+        reduce: bool = True,
+        max_steps: int = 1_000_000,
+    ) -> Structure:
+        """Take steps, fix parent sets and find multipliers until none of these gains much; return the incumbent.
+
+        Parameters
+        ----------
+        best : Structure
+            The incumbent.
+        events : Events
+            Receives better structures and smaller bounds; is asked between slices of steps whether to stop.
+        reduce : bool
+            Fix parent sets to 0 by their reduced costs.
+        max_steps : int
+            Limit on the number of steps, which are products with all coefficients.
+        """
+        while True:
+            best = self._steps(best, events, max_steps)
+            if not np.isfinite(self.point.numbers[BOUND]):
+                return best
+            before = int(self.allowed.sum())
+            if reduce:
+                self.fix(best)
+            if events.stopping() or self.steps >= max_steps or is_optimal(self.value(best), self.bound):
+                return best
+            fewer = self.allowed.sum() <= (1 - TUNING.root.repeat) * before
+            if not self._give_multipliers(best, events) and not fewer:
+                return best
+            point = self.point
+            n = int(point.counts[VERTICES])
+            place(
+                self.model,
+                self.subproblem,
+                point,
+                point.vertices[:n].copy(),
+                point.shares[:n].copy(),
+                point.numbers[TEMPERATURE],
+                self.parallel,
+            )
+
+    def _steps(
+        self,
+        best: Structure,
+        events: Events,
+        max_steps: int,
+    ) -> Structure:
+        numbers, counts = self.point.numbers, self.point.counts
+        incumbent = self.value(best)
+        last_bound, last_steps = np.inf, 0
+        while not events.stopping() and self.steps < max_steps:
+            before = int(counts[STEPS])
+            status = take_steps(
+                self.model,
+                self.subproblem,
+                self.point,
+                incumbent,
+                TUNING.root.worthwhile,
+                -np.inf,
+                self._per_slice,
+                True,
+                self.parallel,
+            )
+            self.steps += int(counts[STEPS]) - before
+            if status == INFEASIBLE:
+                raise ValueError("the candidate sets hold no structure")
+            self._note(events)
+            if (
+                counts[FOUND]
+                and score_of(self.model, self.point.found, self.point.direction, self.parallel) > incumbent
+            ):
+                structure = self.problem.candidates.structure(self.point.found)
+                if self.problem.obeys(structure):
+                    best = events.offer(structure)
+                    incumbent = self.value(best)
+            if status != PAUSED or is_optimal(incumbent, self.bound):
+                break
+            if counts[STEPS] - last_steps >= TUNING.root.patience:
+                gap = self.bound - max(incumbent, float(numbers[RELAXED]))
+                if last_bound - self.bound < TUNING.root.worthwhile * max(gap, 0.0):
+                    break
+                last_bound, last_steps = self.bound, int(counts[STEPS])
+        return best
+
+    def fix(self, best: Structure) -> None:
+        """Fix to 0 the candidate sets that no structure better than the incumbent contains."""
+        choice = self.problem.choice(best)
+        point = self.point
+        if choice is None or not np.isfinite(point.numbers[BOUND]):
+            return
+        threshold = fixing_threshold(self.value(best), self.model.score_error) - float(
+            point.numbers[CONSTANT]
+        )
+        bounds = heaviest_with(self.model.oracle, point.gradient, self.allowed, threshold)
+        gone = self.allowed & (bounds < threshold)
+        gone[choice] = False
+        if not gone.any():
+            return
+        if self.proof is not None:  # before `allowed` changes, so that every fixing seen there is proved
+            self.proof.fix(0, self._weights(), np.flatnonzero(gone))
+        self.allowed = self.allowed & ~gone
+        self.subproblem = self._subproblem()
+
+    def _give_multipliers(self, best: Structure, events: Events) -> bool:
+        """Find multipliers for the gradient of the best bound; return whether the bound fell by a worthwhile amount."""
+        oracle, point = self.model.oracle, self.point
+        if oracle.kind != RELAXED_ORACLE and not len(self.rows.limit):
+            return False
+        choice = self.problem.choice(best)
+        if choice is None:
+            return False
+        weights = point.gradient - (self.subproblem.linear - self.model.linear)
+        old, before, point_bound = self.multipliers, self.bound, float(point.numbers[BOUND])
+        self.rows, multipliers = best_multipliers(
+            oracle, self.problem.candidates, self.rows, weights, self.allowed, choice, events.stopping
+        )
+        if self.proof is not None:
+            self.proof.rows = self.rows
+        self._use(multipliers)
+        if point.numbers[BOUND] > point_bound:
+            # The linear program was stopped before its optimum, and the old multipliers are better.
+            self._use(np.pad(old, (0, len(multipliers) - len(old))))
+        self._note(events)
+        return before - self.bound > TUNING.root.worthwhile * (before - self.value(best))
+
+    def _use(self, multipliers: NDArray[np.float64]) -> None:
+        """Set the multipliers, and recompute the bound at the point of the best bound."""
+        self.multipliers = multipliers
+        self.subproblem = self._subproblem()
+        evaluate(self.model, self.subproblem, self.point, self.parallel)
+
+    def _note(self, events: Events) -> None:
+        """Record the point's bound if it is the smallest so far."""
+        if self.point.numbers[BOUND] < self.bound:
+            self.bound = float(self.point.numbers[BOUND])
+            self.weights = self._weights()
+            if self.proof is not None:
+                self.proof.leaf(0, self.weights)
+            events.bound(self.bound)
+
+    def proved_arcs(self) -> dict[str, list[list[str]]]:
+        """Return the arcs [parent, child] that every optimum has (``in``) or lacks (``out``).
+
+        They follow from the fixings or, once a tree has been searched to its end, from the pruned nodes that may
+        contain an optimum. Both keep every structure that is better than the incumbent of their time. Arcs that no
+        candidate set contains are left out.
+        """
+        if self.optima is not None:
+            return self.optima.arcs()
+        optima = Optima(self.problem.candidates, self.model.score_error)
+        optima.add(self.allowed, np.inf, -np.inf)
+        return optima.arcs()
+
+    def _weights(self) -> DualWeights:
+        point = self.point
+        n = int(point.counts[BEST_VERTICES])
+        return DualWeights.of(
+            point.best_vertices[:n],
+            point.best_shares[:n],
+            float(point.numbers[BEST_TEMPERATURE]),
+            self.multipliers,
+        )
+
+
+def root_bound(
+    problem: Problem,
+    best: Structure | None,
+    events: Events,
+    *,
+    reduce: bool = True,
+    threads: int = 1,
+    proof: Proof | None = None,
+) -> tuple[Problem, Root | None]:
+    """Bound the score of every structure, by the dual of the margin rows or by one call of the oracle.
+
+    A decomposable score is linear: one call of the oracle bounds it, and if acyclicity is not relaxed, also solves the
+    problem. For the soft margins and the conditional log-likelihood, Frank-Wolfe steps give the bound, and candidate
+    sets that no structure better than the incumbent contains are fixed to 0. The hard margin and AICc get no bound
+    here.
+
+    Parameters
+    ----------
+    problem : Problem
+        The problem to bound.
+    best : Structure or None
+        The incumbent, from which the steps start.
+    events, reduce
+        See `Root.run`.
+    threads : int
+        Number of threads that large products may use.
+    proof : Proof or None
+        Receives the dual weights that justify the fixings.
+
+    Returns
+    -------
+    problem : Problem
+        The problem over the candidate sets that are not fixed. Its optimum is that of the whole problem, or `best` is.
+    root : Root or None
+        The state from which a tree search can continue; None if no steps were taken.
+    """
+    if problem.margins is None and problem.curve is None:
+        _bound_linear(problem, events)
+    if problem.margins is None or problem.margins.smallest or best is None:
+        return problem, None
+
+    root = Root(problem, best, threads=threads, proof=proof)
+    root.run(best, events, reduce=reduce)
+    return (problem if root.allowed.all() else restricted(problem, root.allowed)), root
+
+
+def _bound_linear(problem: Problem, events: Events) -> None:
+    candidates = problem.candidates
+    oracle = oracle_of(candidates)
+    choice = np.empty(candidates.n_variables, dtype=np.int64)
+    everything = np.ones(candidates.n_sets, dtype=bool)
+    no_edges = np.zeros((oracle.n, oracle.n), dtype=np.int64)
+    rounded_up = problem.linear + CAREFUL * problem.linear_error
+    _, bound, acyclic = heaviest_structure(oracle, rounded_up, everything, no_edges, 0, choice)
+    events.bound(float(bound))
+    if acyclic:
+        structure = candidates.structure(choice)
+        if problem.obeys(structure):
+            events.offer(structure)

@@ -1,0 +1,1 @@
+"""Branch and bound: node, branching rule, node selection, bounding, expansion, primal heuristic, optima, search."""

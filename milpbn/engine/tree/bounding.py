@@ -1,0 +1,228 @@
+"""The bound of one node: warm-started steps on few samples and parent sets, multipliers, reduced-cost fixing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from milpbn.certificate.records import Inequalities
+from milpbn.engine.dual.frank_wolfe import CONVERGED, PAUSED, may_be_left, take_compiled_steps
+from milpbn.engine.dual.inequalities import lower, subproblem_of
+from milpbn.engine.dual.point import (
+    BEST_VERTICES,
+    BOUND,
+    CHILD_TEMPERATURE,
+    CONSTANT,
+    FOUND,
+    MOVED,
+    RELAXED,
+    STEPS,
+    TEMPERATURE,
+    VERTICES,
+    Model,
+    Point,
+    Subproblem,
+    evaluate,
+    near_the_cap,
+    on_samples,
+)
+from milpbn.engine.relaxation.oracle import heaviest_structure
+from milpbn.engine.relaxation.reduced_costs import bound_parent_sets
+from milpbn.engine.thresholds import fixing_threshold
+from milpbn.engine.tuning import TUNING
+
+_STEPS = TUNING.node_steps
+#: Numbers of steps between two checks of the clock; after the last one, samples and parent sets are selected again. The
+#: first bursts are short: they show which samples and parent sets matter.
+BURSTS = (_STEPS.burst,) * _STEPS.bursts
+FIRST_BURSTS = (_STEPS.first_burst, _STEPS.first_burst, *BURSTS)
+
+
+def tighten(
+    model: Model,
+    node: Subproblem,
+    point: Point,
+    before: float,
+    target: Callable[[], float],
+    *,
+    stopping: Callable[[], bool],
+    found: Callable[[Point], None],
+) -> bool:
+    """Take steps until they lower the bound only little; return False if told to stop.
+
+    The steps use few samples and few parent sets: most samples have margins far above gamma and keep them, and most
+    parent sets are in no structure near the heaviest one. The first selection follows the parent's dual weights, so it
+    is reviewed after a few steps. Whenever the steps end, the bound is computed anew from the whole node.
+
+    Parameters
+    ----------
+    model : Model
+        The whole problem.
+    node : Subproblem
+        The node.
+    point : Point
+        The point at which the steps start, and at return the one at which they end. Its gradient is the parent's.
+    before : float
+        The parent's bound.
+    target : callable
+        Returns the bound at which the node is pruned, so that no further steps are needed.
+    stopping : callable
+        Asked between bursts of steps whether to stop.
+    found : callable
+        Called at most once, when `point.found` may hold a good structure; it may overwrite the point's direction.
+    """
+    width = _STEPS.likelihood_width if model.softening.smooth else _STEPS.width * model.softening.cap
+    reach = _STEPS.reach
+    numbers, counts = point.numbers, point.counts
+    start = float(numbers[TEMPERATURE])
+    samples = np.zeros(len(point.logits), dtype=np.bool_)
+    chosen = np.zeros(len(node.allowed), dtype=np.bool_)
+    first, reported = True, False
+    while True:
+        # Earlier selections stay selected, because points move back and forth.
+        samples |= near_the_cap(model, point.logits, width)
+        chosen |= _promising(model, node, point, reach * (before - target()))
+        small_model, small_node = on_samples(model, samples), node._replace(allowed=chosen)
+        logits = point.logits[samples]
+        small_point = point._replace(logits=logits, direction=np.empty_like(logits))
+        numbers[BOUND], numbers[RELAXED] = np.inf, -np.inf
+        for burst, n_steps in enumerate(FIRST_BURSTS if first else BURSTS):
+            status = take_compiled_steps(
+                small_model, small_node, small_point, target(), _STEPS.accuracy, before, n_steps, True, False
+            )
+            if stopping():
+                return False
+            if first and burst == 0:
+                warmest = TUNING.temperature.first * model.softening.cap
+                numbers[CHILD_TEMPERATURE] = min(start * _warmer(float(numbers[MOVED])), warmest)
+            if status != PAUSED:
+                break
+            left = may_be_left(numbers, target(), _STEPS.accuracy, before)
+            far = numbers[BOUND] - numbers[RELAXED] > _STEPS.reselect_above * left
+            # Only Newton steps move far enough in two bursts to make a new selection worthwhile.
+            if first and burst == 1 and far and numbers[MOVED] > 0.0:
+                # Continue from the last point, not from that of the best bound.
+                counts[BEST_VERTICES] = 0
+                break
+        steps_bound = float(numbers[BOUND])
+        evaluate(model, node, point, False)
+        bound = float(numbers[BOUND])
+        if bound <= target() or bound == -np.inf:
+            return True
+        # The steps also missed too much if they pruned the node, but the whole node is not pruned.
+        missed = status not in (PAUSED, CONVERGED) or bound - steps_bound > _STEPS.most_missed * max(
+            before - steps_bound, _STEPS.least_gain * (before - target())
+        )
+        ended = counts[STEPS] >= _STEPS.most_steps * (2 if missed else 1) or (
+            not missed and status == CONVERGED
+        )
+        if counts[FOUND] and not reported and (ended or not first):
+            found(point)
+            reported = True
+        if ended:
+            return True
+        if missed and not first:
+            width, reach = _STEPS.widening * width, _STEPS.widening * reach
+        first = False
+
+
+def _warmer(moved: float) -> float:
+    """Return the factor from a node's first temperature to that of its children, given how far its second step went.
+
+    When branching removes vertices from a cold point, most of its dual weights change at once, and Newton steps fail.
+    Each data set has its own temperature at which Newton steps go most of their way. After a pairwise step the factor
+    is 0: children then start at the last temperature of the parent.
+    """
+    if moved == 0.0:
+        return 0.0
+    tuned = TUNING.temperature
+    if moved < tuned.poor_step:
+        return tuned.warmer_start
+    return tuned.colder_start if moved > tuned.full_step else 1.0
+
+
+def _set_bounds(model: Model, node: Subproblem, point: Point, threshold: float) -> NDArray[np.float64]:
+    """Return the result of `bound_parent_sets` for a point's gradient, shape (P,)."""
+    return bound_parent_sets(
+        model.oracle, point.gradient, node.allowed, node.forced, node.n_forced, threshold
+    )
+
+
+def _promising(model: Model, node: Subproblem, point: Point, reach: float) -> NDArray[np.bool_]:
+    """Return the parent sets that can be in a structure at most `reach` from the heaviest, bool array, shape (P,)."""
+    choice = np.empty(point.vertices.shape[1], dtype=np.int64)
+    heaviest, _, _ = heaviest_structure(
+        model.oracle, point.gradient, node.allowed, node.forced, node.n_forced, choice
+    )
+    # The largest of the bounds would not do instead of `heaviest`: bounds of class sets can be far too high.
+    near = node.allowed & (_set_bounds(model, node, point, heaviest - reach) >= heaviest - reach)
+    n = int(point.counts[VERTICES])
+    near[point.vertices[:n].ravel()] = True
+    inside: NDArray[np.bool_] = near & node.allowed
+    return inside
+
+
+def fixable(model: Model, node: Subproblem, point: Point, incumbent: float) -> NDArray[np.int64]:
+    """Return the parent sets that no structure of a node better than the incumbent contains: reduced-cost fixing."""
+    threshold = fixing_threshold(incumbent, model.score_error) - float(point.numbers[CONSTANT])
+    bounds = _set_bounds(model, node, point, threshold)
+    return np.flatnonzero(node.allowed & (bounds < threshold))
+
+
+def lower_multipliers(
+    model: Model,
+    rows: Inequalities,
+    active: NDArray[np.int64],
+    node: Subproblem,
+    weights: NDArray[np.float64],
+    multipliers: NDArray[np.float64],
+    bound: float,
+    target: Callable[[], float],
+    stopping: Callable[[], bool],
+) -> tuple[Subproblem, NDArray[np.float64]]:
+    """Change the multipliers of a node one at a time, each to the value that minimises the bound.
+
+    Parameters
+    ----------
+    model, node
+        The whole problem, and the node.
+    rows : Inequalities
+        R rows.
+    active : int64 array, shape (k,)
+        The rows whose multipliers may change.
+    weights : float64 array, shape (P,)
+        A gradient that includes the terms of the multipliers; updated with them.
+    multipliers : float64 array, shape (R,)
+        The multipliers at the start.
+    bound : float
+        The bound at the gradient, or a larger number.
+    target : callable
+        Returns the bound at which the node is pruned, so that no further changes are needed.
+    stopping : callable
+        Asked between groups of rows whether to stop.
+
+    Returns
+    -------
+    node, multipliers
+        The arguments themselves if no multiplier changed.
+    """
+    if not len(active):
+        return node, multipliers
+    tuned = TUNING.multipliers
+    better = multipliers.copy()
+    choice = np.empty(len(model.oracle.offsets) - 1, dtype=np.int64)
+    space = node.allowed, node.forced, node.n_forced
+    for _ in range(tuned.sweeps):
+        fallen = 0.0
+        for first in range(0, len(active), tuned.rows_at_a_time):
+            some = active[first : first + tuned.rows_at_a_time]
+            if bound > target() and not stopping():
+                fall = lower(model.oracle, rows, weights, *space, better, some, bound - target(), choice)
+                fallen, bound = fallen + fall, bound - fall
+        if fallen <= tuned.least_fall * max(1.0, abs(bound)):
+            break
+    if (better == multipliers).all():
+        return node, multipliers
+    return subproblem_of(model, rows, better, *space), better

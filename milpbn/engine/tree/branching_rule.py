@@ -1,0 +1,177 @@
+"""The branching rule: fractionality times pseudo-costs."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from milpbn.certificate.records import ARC, EDGE, ORPHAN, PARENT_SET, Decision
+from milpbn.engine.relaxation.oracle import BRANCHINGS, Oracle
+from milpbn.engine.tuning import TUNING
+from milpbn.util.compiled import kernel
+
+#: A share this close to 0 or 1 is integral.
+INTEGRAL = 1e-6
+_TREE = TUNING.tree
+
+
+@kernel
+def _shares(oracle, vertices, shares, arcs, entries):  # type: ignore[no-untyped-def]  # numba infers the types
+    """Write the shares of arcs j -> i at a point, shape (V, V), and those of parent sets, shape (P,)."""
+    for i in range(arcs.shape[0]):
+        for j in range(arcs.shape[1]):
+            arcs[i, j] = 0.0
+    for p in range(len(entries)):
+        entries[p] = 0.0
+    for v in range(len(shares)):
+        for i in range(vertices.shape[1]):
+            p = vertices[v, i]
+            entries[p] += shares[v]
+            for x in range(oracle.first[p], oracle.first[p + 1]):
+                arcs[oracle.members[x], i] += shares[v]
+
+
+class Fall(NamedTuple):
+    """The fall of the bound from a parent to a child: one observation for the pseudo-costs.
+
+    Attributes
+    ----------
+    decision : Decision
+        The branching decision of the parent.
+    holds : bool
+        Whether the decision holds in the child.
+    share : float
+        The share of the parent's point for which the decision holds.
+    nats : float
+        The fall of the bound.
+    """
+
+    decision: Decision
+    holds: bool
+    share: float
+    nats: float
+
+
+class BranchingRule:
+    """Chooses decisions by pseudo-costs: the mean fall of the bound per unit of fractionality, in both children.
+
+    Undirected edges come first: the two directions of an edge are Markov equivalent, except for smoothing and dropped
+    features, so a decision on one arc changes little. The pseudo-costs of a decision without observations are estimated
+    from decisions on the same variables. For example, a feature that hardly varies is as good a parent as none, and no
+    decision on it lowers the bound.
+
+    Parameters
+    ----------
+    oracle : Oracle
+        Candidate sets.
+    """
+
+    def __init__(self, oracle: Oracle) -> None:
+        self.oracle = oracle
+        V = len(oracle.offsets) - 1
+        self.V = V
+        # For branchings: edges above the diagonal, orphans on it, arcs into the class in the last column. Else: arcs.
+        self._sums = np.zeros((2, V, V))
+        self._counts = np.zeros((2, V, V))
+
+    def copy(self) -> BranchingRule:
+        """Return an independent copy with the same observations."""
+        other = BranchingRule(self.oracle)
+        other._sums, other._counts = self._sums.copy(), self._counts.copy()
+        return other
+
+    def _table(self, arcs: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the shares of all decisions with pseudo-costs, shape (V, V); the others are 0."""
+        if self.oracle.kind != BRANCHINGS:
+            return arcs
+        c = self.V - 1
+        table = np.zeros_like(arcs)
+        inner = arcs[:c, :c]
+        table[:c, :c] = np.triu(inner + inner.T, 1)
+        table[np.arange(c), np.arange(c)] = 1.0 - inner.sum(axis=0)
+        table[:c, c] = arcs[:c, c]
+        return table
+
+    def _decision(self, a: int, b: int) -> Decision:
+        if self.oracle.kind != BRANCHINGS or b == self.V - 1:
+            return Decision(ARC, a, b)
+        return Decision(ORPHAN, a, 0) if a == b else Decision(EDGE, a, b)
+
+    def place(self, decision: Decision) -> tuple[int, int] | None:
+        """Return the row and column of a decision's pseudo-costs, or None for a decision without any."""
+        kind, a, b = decision
+        if kind == EDGE:
+            return (a, b)
+        if kind == ORPHAN:
+            return (a, a)
+        if kind == ARC and (self.oracle.kind != BRANCHINGS or b == self.V - 1):
+            return (a, b)
+        return None
+
+    def choose(
+        self,
+        vertices: NDArray[np.int64],
+        shares: NDArray[np.float64],
+        allowed: NDArray[np.bool_],
+    ) -> tuple[Decision, float] | None:
+        """Return a decision and its share at a point, or None if at most one choice of parent sets is allowed.
+
+        Parameters
+        ----------
+        vertices, shares : arrays, shapes (k, V) and (k,)
+            The point.
+        allowed : bool array, shape (P,)
+            Parent sets that may be chosen.
+        """
+        arcs = np.empty((self.V, self.V))
+        entries = np.empty(len(self.oracle.variable))
+        _shares(self.oracle, vertices, shares, arcs, entries)
+        table = self._table(arcs)
+        inside = np.clip(table, 0.0, 1.0)
+        open_ = (inside > INTEGRAL) & (inside < 1 - INTEGRAL)
+        if open_.any():
+            gain, least = self.expected(), _TREE.least_score
+            score = np.maximum(gain[1] * (1 - inside), least) * np.maximum(gain[0] * inside, least)
+            score[~open_] = -1.0
+            a, b = divmod(int(np.argmax(score)), self.V)
+            return self._decision(a, b), float(inside[a, b])
+        open_ = (arcs > INTEGRAL) & (arcs < 1 - INTEGRAL)
+        if open_.any():
+            a, b = divmod(int(np.argmax(np.where(open_, 0.5 - np.abs(arcs - 0.5), -1.0))), self.V)
+            return Decision(ARC, a, b), float(arcs[a, b])
+        p = int(np.argmax(np.where(allowed, 0.5 - np.abs(entries - 0.5), -1.0)))
+        if INTEGRAL < entries[p] < 1 - INTEGRAL:
+            return Decision(PARENT_SET, p, 0), float(entries[p])
+        # The point is one structure. Decide on one of its parent sets whose variable has an alternative.
+        left = np.add.reduceat(allowed.astype(np.int64), self.oracle.offsets[:-1])
+        for p in vertices[0]:
+            if left[self.oracle.variable[p]] > 1:
+                return Decision(PARENT_SET, int(p), 0), 1.0
+        return None
+
+    def expected(self) -> NDArray[np.float64]:
+        """Return the expected falls per unit, [0] if decisions do not hold and [1] if they do, shape (2, V, V)."""
+        out = np.empty_like(self._sums)
+        for answer in (0, 1):
+            sums, counts = self._sums[answer], self._counts[answer]
+            total = counts.sum()
+            mean = sums.sum() / total if total else 1.0
+            # Per variable: the falls and the observations of all decisions on it.
+            falls, n = (x.sum(axis=0) + x.sum(axis=1) - np.diag(x) for x in (sums, counts))
+            prior = _TREE.prior_observations
+            estimate = (falls[:, None] + falls + prior * mean) / (n[:, None] + n + prior)
+            # The estimate counts as one observation beside the real ones.
+            out[answer] = (sums + estimate) / (counts + 1)
+        return out
+
+    def learn(self, fall: Fall) -> None:
+        """Add a fall of the bound to the pseudo-costs."""
+        where = self.place(fall.decision)
+        if where is None or not np.isfinite(fall.nats):
+            return
+        distance = 1 - fall.share if fall.holds else fall.share
+        answer = int(fall.holds)
+        self._sums[(answer, *where)] += max(0.0, fall.nats) / max(distance, _TREE.least_distance)
+        self._counts[(answer, *where)] += 1

@@ -1,0 +1,114 @@
+"""The incumbent, and the primal heuristic: climbs from the oracle's answers and from structures near the incumbent."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager
+
+import numpy as np
+
+from milpbn.engine.dual.point import Point, score_of
+from milpbn.engine.events import Events
+from milpbn.engine.root import Root
+from milpbn.engine.tuning import TUNING
+from milpbn.heuristics.local_search import LocalSearch
+from milpbn.heuristics.tuning import TUNING as CLIMBS
+from milpbn.network.structure import Structure
+
+
+class PrimalHeuristic:
+    """The incumbent, and local searches for better structures. Any thread may call its methods.
+
+    Parameters
+    ----------
+    root : Root
+        The whole problem, bounded.
+    best : Structure
+        The first incumbent.
+    events : Events
+        Receives better structures; may stop climbs.
+    lock : context manager
+        A reentrant lock, held while attributes change.
+    random_state : int
+        Seed of the climbs.
+
+    Attributes
+    ----------
+    structure : Structure
+        The incumbent.
+    value : float
+        The score of the incumbent.
+    """
+
+    def __init__(
+        self,
+        root: Root,
+        best: Structure,
+        events: Events,
+        lock: AbstractContextManager[bool],
+        random_state: int,
+    ) -> None:
+        self.root, self.problem = root, root.problem
+        self.structure, self.value = best, root.value(best)
+        self.random_state = random_state
+        self._events, self._lock = events, lock
+        self._climbed: set[bytes] = set()
+        self._climbs = 0
+        self._next_climb, self._pause = 0.0, 1.0
+        model, tuned = root.model, TUNING.primal
+        size = model.tables.codes.shape[1] * len(model.linear)
+        self._longest_pause = tuned.small_pause if size <= tuned.small_data else tuned.longest_pause
+        self._stray = tuned.stray * max(1.0, model.softening.cap) if size <= tuned.medium_data else 0.0
+        # The structure that the next climb near the incumbent perturbs, and its score.
+        self._here = best, self.value
+
+    def offer(self, structure: Structure, value: float) -> None:
+        """Make a structure the incumbent if its score is better."""
+        with self._lock:
+            if value > self.value:
+                self.structure = self._events.offer(structure)
+                self.value = value
+                self._here = self.structure, value
+
+    def climb_from_answer(self, point: Point) -> None:
+        """Climb from the oracle's last answer at a point, if that is a good and new structure.
+
+        The point's `direction` is overwritten.
+        """
+        value = score_of(self.root.model, point.found, point.direction, False)
+        if value < self.value - TUNING.primal.answer_distance * max(0.0, self.root.bound - self.value):
+            return
+        key = point.found.tobytes()
+        if key in self._climbed:
+            return
+        self._climbed.add(key)
+        structure = self.problem.candidates.structure(point.found)
+        if not self.problem.obeys(structure):
+            return
+        search = LocalSearch(self.problem, structure, parallel=False)
+        rng = np.random.default_rng([self.random_state, len(self._climbed)])
+        value = search.climb(rng, self._events.stopping)
+        self.offer(search.structure, value)
+
+    def climb_near_incumbent(self, branchings: int) -> None:
+        """Climb from near the incumbent if the pause since the last climb is over; climbs that succeed shorten it."""
+        tuned = TUNING.primal
+        with self._lock:
+            if branchings < self._next_climb:
+                return
+            self._climbs += 1
+            self._next_climb = branchings + self._pause
+            rng = np.random.default_rng([self.random_state, 1, self._climbs])
+            start = self._here[0]
+        search = LocalSearch(self.problem, start, parallel=False)
+        search.perturb(rng, int(rng.integers(CLIMBS.fewest_changes, CLIMBS.most_changes)))
+        value = search.climb(rng, self._events.stopping)
+        with self._lock:
+            if value >= self._here[1] - self._stray * rng.exponential():
+                self._here = search.structure, value
+            if self._here[1] < self.value - tuned.return_after * self._stray:
+                self._here = self.structure, self.value
+            if value > self.value + CLIMBS.least_gain:
+                self._pause = 1.0
+                self.offer(search.structure, value)
+            else:
+                self._pause = min(self._longest_pause, self._pause * tuned.pause_growth)

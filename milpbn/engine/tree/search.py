@@ -1,0 +1,212 @@
+"""Branch and bound: threads that take open nodes, expand them, and process the results under one lock."""
+
+from __future__ import annotations
+
+import threading
+
+import numpy as np
+
+from milpbn.certificate.format import OVERHEAD, Proof
+from milpbn.engine.dual.point import Point, empty_point
+from milpbn.engine.events import Events
+from milpbn.engine.root import Root
+from milpbn.engine.thresholds import pruning_threshold
+from milpbn.engine.tree.branching_rule import BranchingRule
+from milpbn.engine.tree.expansion import Context, Expansion, expand, expand_root
+from milpbn.engine.tree.node import Node
+from milpbn.engine.tree.node_selection import Frontier
+from milpbn.engine.tree.optima import Optima
+from milpbn.engine.tree.primal import PrimalHeuristic
+from milpbn.network.structure import Structure
+
+
+class BranchAndBound:
+    """Best-bound search that continues from the root bound.
+
+    Parameters
+    ----------
+    root : Root
+        The whole problem, bounded.
+    best : Structure
+        The incumbent.
+    events : Events
+        Receives better structures, smaller bounds and the number of nodes; is asked after every burst of steps whether
+        to stop.
+    threads : int
+        Number of nodes that are expanded at the same time.
+    random_state : int
+        Seed of the primal heuristic.
+    reduce : bool
+        Fix parent sets by their reduced costs.
+    proof : Proof or None
+        Receives decisions, fixings and the dual weights of all leaves; the search ends when it is full.
+    memory : float
+        Bytes that open nodes and the proof may take. Beyond them the search becomes depth-first.
+    """
+
+    def __init__(
+        self,
+        root: Root,
+        best: Structure,
+        events: Events,
+        *,
+        threads: int = 1,
+        random_state: int = 0,
+        reduce: bool = True,
+        proof: Proof | None = None,
+        memory: float = 4e9,
+    ) -> None:
+        self.root = root
+        self.context = Context.of(root, reduce=reduce, certify=proof is not None)
+        self.rule = BranchingRule(root.model.oracle)
+        self.proof = proof
+        self.events = events
+        self.threads = threads
+        self.memory = memory
+        # The attributes below change only under the lock.
+        self._lock = threading.Condition(threading.RLock())
+        self.primal = PrimalHeuristic(root, best, events, self._lock, random_state)
+        self._frontier = Frontier()
+        #: By thread, the bound of the node that it expands.
+        self._busy: dict[int, float] = {}
+        #: Number of nodes so far, without the root.
+        self._n_children = 0
+        #: The largest bound of all pruned nodes.
+        self._pruned = -np.inf
+        self._optima = Optima(root.problem.candidates, root.model.score_error)
+        self._failure: BaseException | None = None
+
+    @property
+    def incumbent(self) -> float:
+        """Score of the incumbent."""
+        return self.primal.value
+
+    @property
+    def target(self) -> float:
+        """The largest bound at which a node is pruned."""
+        return pruning_threshold(self.incumbent)
+
+    def bound(self) -> float:
+        """Return the bound on all structures."""
+        return max(self._pruned, self.incumbent, self._frontier.bound(), *self._busy.values())
+
+    def run(self) -> bool:
+        """Search until all nodes are pruned or branched on; return False if stopped before."""
+        first = expand_root(self.context, self.root, self.rule, self.primal)
+        if self.proof is not None:
+            for leaf in first.leaves:
+                self.proof.leaf(*leaf)
+        self._process(first)
+        others = [
+            threading.Thread(target=self._work, args=(k,), name=f"milpbn-native-{k}", daemon=True)
+            for k in range(1, self.threads if self._frontier else 0)
+        ]
+        for thread in others:
+            thread.start()
+        self._work(0)
+        for thread in others:
+            thread.join()
+        if self._failure is not None:
+            raise self._failure
+        finished = not self._frontier and not self._busy
+        if finished:
+            self.root.optima = self._optima
+        self._report()
+        return finished
+
+    def _work(self, thread: int) -> None:
+        """Expand one node after another, until there are none or the search has to stop."""
+        node: Node | None = None
+        try:
+            point = empty_point(self.root.model)
+            while (node := self._next(thread, node)) is not None:
+                node = self._finish(thread, node, self._expand(node, point))
+        except BaseException as error:
+            with self._lock:
+                self._failure = self._failure or error
+                if node is not None:
+                    # The node stays open. Otherwise the bound on the other nodes would pass for that on all structures.
+                    self._frontier.push(node)
+                self._busy.pop(thread, None)
+                self._lock.notify_all()
+
+    def _next(self, thread: int, node: Node | None) -> Node | None:
+        """Return the node that a thread expands next: the one it has, or one of the open nodes; None to end."""
+        with self._lock:
+            while node is None and not self._frontier and self._busy and self._failure is None:
+                self._lock.wait(0.1)
+                if self._stopping():
+                    break
+            if self._failure is not None or self._stopping():
+                self._busy.pop(thread, None)
+                if node is not None:
+                    self._frontier.push(node)
+                node = None
+            elif node is None and self._frontier:
+                node = self._frontier.pop(newest=self._bytes() > self.memory)
+            if node is None:
+                self._lock.notify_all()
+            else:
+                self._busy[thread] = node.bound
+            return node
+
+    def _expand(self, node: Node, point: Point) -> Expansion | None:
+        """Expand a node, or prune it if the incumbent allows; see `milpbn.engine.tree.expansion.expand`."""
+        if node.bound <= self.target:
+            allowed = node.restriction(len(self.root.model.linear)).allowed
+            return Expansion(pruned=[(allowed, node.bound)])
+        with self._lock:
+            numbers = (self._n_children + 1, self._n_children + 2)
+            self._n_children += 2
+            rule = self.rule.copy()
+        expansion = expand(self.context, node, numbers, point, rule, self.primal, self._stopping)
+        if expansion is not None and self.proof is not None:
+            self.proof.branch(node.number, node.decision, numbers, expansion.fixings, expansion.leaves)
+        self.primal.climb_near_incumbent(self._n_children // 2)
+        return expansion
+
+    def _finish(self, thread: int, node: Node, expansion: Expansion | None) -> Node | None:
+        """Process the expansion of a node; if memory is short, return the child that the thread expands next."""
+        with self._lock:
+            self._busy.pop(thread, None)
+            down: Node | None = None
+            if expansion is None:
+                # The expansion was stopped, so the node stays open.
+                self._frontier.push(node)
+            else:
+                children = expansion.children
+                if children and self._bytes() + sum(c.nbytes for c in children) > self.memory:
+                    # The child with the smaller bound is likely to be pruned first.
+                    down = min(children, key=lambda child: child.bound)
+                    self._busy[thread] = down.bound
+                self._process(expansion, down)
+                self._report()
+            self._lock.notify_all()
+            return down
+
+    def _process(self, expansion: Expansion, down: Node | None = None) -> None:
+        """Add all children except `down` to the open nodes, and record pruned nodes and pseudo-costs."""
+        for child in expansion.children:
+            if child is not down:
+                self._frontier.push(child)
+        for allowed, bound in expansion.pruned:
+            self._pruned = max(self._pruned, bound)
+            self._optima.add(allowed, bound, self.incumbent)
+        for fall in expansion.falls:
+            self.rule.learn(fall)
+
+    def _report(self) -> None:
+        """Report the bound and the number of nodes."""
+        bound = self.bound()
+        self._frontier.update(bound, self.incumbent)
+        self.events.bound(bound)
+        self.events.nodes(self._n_children + 1)
+
+    def _stopping(self) -> bool:
+        """Return whether the search has to stop, by request or because the proof is full."""
+        return self.events.stopping() or (self.proof is not None and self.proof.full)
+
+    def _bytes(self) -> float:
+        """Return the bytes that open nodes and the proof take in memory."""
+        proof = 0.0 if self.proof is None else OVERHEAD * self.proof.nbytes
+        return self._frontier.nbytes + proof

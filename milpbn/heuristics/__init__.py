@@ -1,0 +1,1 @@
+"""Structures without proof: starts, local search, subtree exchange, spanning trees."""

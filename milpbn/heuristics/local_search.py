@@ -1,0 +1,316 @@
+"""Local search that changes one variable's parent set at a time, with exact scores of all its candidate sets."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from milpbn.heuristics.subtree_exchange import SubtreeExchange
+from milpbn.heuristics.tuning import TUNING
+from milpbn.network.structure import Structure
+from milpbn.problem.candidates import Candidates
+from milpbn.problem.changes import score_changes
+from milpbn.problem.duals import Duals, add_gradient, empty_duals, score_temperature, weigh
+from milpbn.problem.problem import Problem
+from milpbn.problem.products import add_columns, total_score
+
+
+class LocalSearch:
+    """A structure of a problem, and moves that replace one variable's parent set.
+
+    The search keeps the margins of all samples. One pass over a variable's coefficients then gives the scores of all
+    its parent sets.
+
+    Parameters
+    ----------
+    problem : Problem
+        The problem, with margin coefficients or linear scores.
+    structure : Structure
+        The first structure; it must obey the problem's rules.
+    parallel : bool
+        Whether to use threads. A caller that runs several searches at a time sets it to False.
+    """
+
+    def __init__(self, problem: Problem, structure: Structure, *, parallel: bool = True) -> None:
+        choice = problem.choice(structure)
+        if choice is None:
+            raise ValueError("the structure is outside the problem's candidates")
+        self.problem = problem
+        self.choice = choice
+        margins = problem.margins
+        self.parallel = (
+            parallel and margins is not None and margins.n_rows * len(margins.columns) > TUNING.parallel_from
+        )
+        candidates = problem.candidates
+        self._column = problem.column
+        self._duals: Duals | None = None
+        #: Whether a climb also tries subtree exchanges.
+        self.exchanges_subtrees = candidates.feature_parent is not None and not problem.rules.max_children
+        self._refresh()
+
+    def _refresh(self) -> None:
+        """Recompute the margins from the coefficients, so that rounding errors do not accumulate."""
+        margins = self.problem.margins
+        if margins is not None:
+            self._logits = margins.logits(self.problem.indicator(self.choice))
+
+    @property
+    def candidates(self) -> Candidates:
+        """The problem's parent sets."""
+        return self.problem.candidates
+
+    @property
+    def structure(self) -> Structure:
+        """The current structure."""
+        return self.problem.candidates.structure(self.choice)
+
+    @property
+    def value(self) -> float:
+        """The score of the current structure, computed from the coefficients."""
+        return self.problem.value(self.problem.indicator(self.choice))
+
+    def scores(
+        self,
+        variable: int,
+        wanted: NDArray[np.bool_] | None = None,
+        choice: NDArray[np.int64] | None = None,
+    ) -> NDArray[np.float64]:
+        """Return the score with each candidate set of one variable in place of its current parent set.
+
+        Sets that close a cycle are scored too.
+
+        Parameters
+        ----------
+        variable : int
+            The variable, with Q_i candidate sets.
+        wanted : bool array, shape (Q_i,), optional
+            The candidate sets to score; by default all.
+        choice : int64 array, shape (V,), optional
+            Indices of the other variables' parent sets; by default those of the current structure.
+
+        Returns
+        -------
+        float64 array, shape (Q_i,)
+            Scores; -inf for sets that are not wanted, if the problem has margins.
+        """
+        if choice is None:
+            choice = self.choice
+        problem, candidates = self.problem, self.problem.candidates
+        a, b = int(candidates.offsets[variable]), int(candidates.offsets[variable + 1])
+        rest = np.delete(choice, variable)
+        values = problem.linear[a:b] + problem.linear[rest].sum()
+        if problem.curve is not None:
+            k = problem.curve.parameters[rest].sum()
+            values = values - np.array(
+                [problem.curve.correction(k + added) for added in problem.curve.parameters[a:b]]
+            )
+        margins = problem.margins
+        if margins is None:
+            return values
+        if wanted is None:
+            wanted = np.ones(b - a, dtype=bool)
+        columns = self._column[a:b]
+        base = self._logits_without(variable, choice)
+        part = np.full(b - a, -np.inf)
+        idle = wanted & (columns < 0)
+        if idle.any():
+            part[idle] = total_score(margins.flat, margins.softening, base, margins.smallest)
+        active = np.flatnonzero(wanted & (columns >= 0))
+        if len(active):
+            part[active] = score_changes(
+                margins.flat,
+                margins.spreads,
+                margins.softening,
+                base,
+                columns[active],
+                margins.smallest,
+                self.parallel,
+            )
+        return values + part
+
+    def _logits_without(self, variable: int, choice: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Return the logits that the parent sets `choice` of all other variables give, shape (M, Q)."""
+        margins = self.problem.margins
+        assert margins is not None
+        changed = choice != self.choice
+        changed[variable] = False
+        sets = np.concatenate([self.choice[[variable]], self.choice[changed], choice[changed]])
+        columns = self._column[sets]
+        signs = np.repeat([-1.0, 1.0], [1 + np.count_nonzero(changed), np.count_nonzero(changed)])
+        logits = self._logits.copy()
+        used = columns >= 0
+        add_columns(margins.flat, columns[used], signs[used], logits, False)
+        return logits
+
+    def _supergradient(self) -> NDArray[np.float64] | None:
+        """Return a supergradient of the score at the current structure, shape (P,), or None.
+
+        A supergradient g exists if the score f is concave in eta. It bounds the score of every other structure:
+        f(z') <= f(z) + g @ (z' - z). It is not computed for the hard margin and for scores with a curve.
+        """
+        problem, margins = self.problem, self.problem.margins
+        if margins is None or margins.smallest or problem.curve is not None:
+            return None
+        if self._duals is None:
+            self._duals = empty_duals(margins.flat)
+        temperature = score_temperature(margins.softening)
+        weigh(margins.flat, margins.softening, self._logits, temperature, self._duals)
+        gradient = problem.linear.copy()
+        everything = np.ones(len(gradient), dtype=bool)
+        add_gradient(margins.flat, self._duals, everything, gradient, self.parallel)
+        return gradient
+
+    def admissible(self, variable: int) -> NDArray[np.bool_]:
+        """Return which candidate sets of a variable close no cycle and obey the child limits, shape (Q_i,)."""
+        candidates, rules = self.problem.candidates, self.problem.rules
+        chosen = [candidates.flat[p] for p in self.choice]
+        below = {variable}
+        grown = True
+        while grown:
+            more = {i for i, s in enumerate(chosen) if i not in below and not below.isdisjoint(s)}
+            grown = bool(more)
+            below |= more
+        banned = set(below)
+        if rules.max_children:
+            for j, limit in rules.max_children.items():
+                if sum(j in s for i, s in enumerate(chosen) if i != variable) >= limit:
+                    banned.add(j)
+        return np.array([banned.isdisjoint(s) for s in candidates.sets[variable]])
+
+    def move(self, variable: int, candidate: int) -> None:
+        """Give a variable the candidate set with this position among its candidate sets."""
+        new = int(self.problem.candidates.offsets[variable]) + candidate
+        margins = self.problem.margins
+        if margins is not None:
+            for sign, column in ((-1.0, self._column[self.choice[variable]]), (1.0, self._column[new])):
+                if column >= 0:
+                    add_columns(margins.flat, column[None], np.array([sign]), self._logits, False)
+        self.choice[variable] = new
+
+    def climb(self, rng: np.random.Generator, stopping: Callable[[], bool] = lambda: False) -> float:
+        """Climb to a local optimum and return its score.
+
+        Each round goes through the variables in random order and gives each the parent set with the best score. The
+        climb ends when no change of one variable improves the score. If features have at most one feature parent,
+        the score has a supergradient and there are no child limits, no subtree exchange improves it either
+        (`SubtreeExchange`).
+
+        Changes that cannot gain according to the supergradient are not scored. The supergradient is computed once per
+        round, so it is only a heuristic after the first move of a round. The last round makes no move, so its
+        supergradient is valid throughout, and every change that could improve the score has been scored.
+        """
+        candidates = self.problem.candidates
+        improved = True
+        while improved and not stopping():
+            improved = False
+            supergradient = self._supergradient()
+            for i in rng.permutation(candidates.n_variables):
+                if len(candidates.sets[i]) == 1:
+                    continue
+                if stopping():
+                    break
+                allowed = self.admissible(i)
+                now = int(self.choice[i] - candidates.offsets[i])
+                if supergradient is not None:
+                    slopes = supergradient[candidates.offsets[i] : candidates.offsets[i + 1]]
+                    allowed &= slopes > slopes[now] + TUNING.least_gain
+                    if not allowed.any():
+                        continue
+                    allowed[now] = True
+                values = np.where(allowed, self.scores(i, allowed), -np.inf)
+                best = int(np.argmax(values))
+                if values[best] > values[now] + TUNING.least_gain:
+                    self.move(i, best)
+                    improved = True
+            self._refresh()
+            if not improved and supergradient is not None and self.exchanges_subtrees and not stopping():
+                improved = self._exchange_subtree(supergradient, stopping)
+        return self.value
+
+    def _exchange_subtree(self, supergradient: NDArray[np.float64], stopping: Callable[[], bool]) -> bool:
+        """Make a subtree exchange that improves the score, and return whether there is one."""
+        before, value = self.choice, self.value
+        other = SubtreeExchange(self, supergradient).first_gain(TUNING.least_gain, stopping)
+        if other is None:
+            return False
+        self.choice = other
+        self._refresh()
+        if self.value > value + TUNING.least_gain:
+            return True
+        # `scores` and `value` add in different orders. A gain by rounding only could be repeated for ever.
+        self.choice = before
+        self._refresh()
+        return False
+
+    def perturb(self, rng: np.random.Generator, changes: int) -> None:
+        """Give `changes` random variables random admissible parent sets."""
+        n = self.problem.candidates.n_variables
+        for i in rng.choice(n, size=min(changes, n), replace=False):
+            allowed = np.flatnonzero(self.admissible(int(i)))
+            if len(allowed):
+                self.move(int(i), int(rng.choice(allowed)))
+        self._refresh()
+
+
+def search(
+    problem: Problem,
+    starts: Iterable[Structure],
+    *,
+    random_state: int = 0,
+    restarts: int = TUNING.restarts,
+    stopping: Callable[[], bool] = lambda: False,
+    found: Callable[[Structure], object] = lambda structure: None,
+    parallel: bool = True,
+) -> Structure | None:
+    """Climb from every start, then repeatedly perturb the best structure and climb again.
+
+    Parameters
+    ----------
+    problem : Problem
+        The problem to maximise.
+    starts : iterable of Structure
+        Starting points; those outside the candidate sets or the child limits are skipped.
+    random_state : int
+        Seed of the random choices.
+    restarts : int
+        Number of perturbations of the best structure.
+    stopping : callable
+        Called often; the search ends when it returns True.
+    found : callable
+        Called with every structure that is better than all previous ones.
+    parallel : bool
+        Whether to use threads.
+
+    Returns
+    -------
+    Structure or None
+        The best structure, or None if there is no usable start.
+    """
+    rng = np.random.default_rng(random_state)
+    best: tuple[float, NDArray[np.int64]] | None = None
+
+    def keep(current: LocalSearch, value: float) -> None:
+        nonlocal best
+        if best is None or value > best[0] + TUNING.least_gain:
+            best = value, current.choice.copy()
+            found(current.structure)
+
+    for start in starts:
+        if not problem.obeys(start):
+            continue
+        current = LocalSearch(problem, start, parallel=parallel)
+        keep(current, current.value)
+        if stopping():
+            break
+        keep(current, current.climb(rng, stopping))
+    if best is None:
+        return None
+    for _ in range(restarts):
+        if stopping():
+            break
+        current = LocalSearch(problem, problem.candidates.structure(best[1]), parallel=parallel)
+        current.perturb(rng, int(rng.integers(TUNING.fewest_changes, TUNING.most_changes)))
+        keep(current, current.climb(rng, stopping))
+    return problem.candidates.structure(best[1])

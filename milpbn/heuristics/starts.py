@@ -1,0 +1,130 @@
+"""The first incumbent: simple structures, each improved by local search."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from milpbn.errors import InputError
+from milpbn.heuristics.local_search import search
+from milpbn.heuristics.trees import tan_structure
+from milpbn.heuristics.tuning import TUNING
+from milpbn.network.cpt import require_match
+from milpbn.network.structure import Structure
+from milpbn.problem.conflicts import feasible_structure
+from milpbn.problem.problem import Problem
+
+
+def plain_starts(problem: Problem, start: Structure | None = None) -> Iterator[Structure]:
+    """Yield the structures that the search begins with: the user's, a feasible one, naive Bayes and TAN.
+
+    Structures that break a constraint are left out. Each is computed when the iterator reaches it, so that the first
+    ones do not wait for TAN, which needs the information of all pairs of features.
+
+    Parameters
+    ----------
+    problem : Problem
+        The problem to maximise.
+    start : Structure, optional
+        The user's structure, which comes first.
+
+    Raises
+    ------
+    InputError
+        If `start` has other variables, is outside the candidate sets, breaks a constraint, or has too many parameters
+        for AICc.
+    """
+    if start is not None:
+        start = checked_start(problem, start)
+    return (s for s in _simple(problem, start) if s is not None and problem.obeys(s))
+
+
+def _simple(problem: Problem, start: Structure | None) -> Iterator[Structure | None]:
+    yield start
+    yield feasible_structure(problem.candidates, problem.rules)
+    yield Structure.naive_bayes(problem.candidates.names)
+    if problem.score.max_parents > 1:
+        yield tan_structure(problem.data)
+
+
+def checked_start(problem: Problem, start: Structure) -> Structure:
+    """Return a user's start, or the structure of candidate sets that has the same score (`Problem.adopted`).
+
+    Raises
+    ------
+    InputError
+        See `plain_starts`.
+    """
+    require_match(problem.data, start)
+    adopted = problem.adopted(start)
+    if not problem.obeys(adopted):
+        raise InputError(_refusal(problem, adopted))
+    return adopted
+
+
+def _refusal(problem: Problem, start: Structure) -> str:
+    """Return a sentence that says why the start is not feasible, and which option would make it feasible."""
+    score, names, target = problem.score, start.names, len(start.names) - 1
+    places = [problem.candidates.position(i, s) for i, s in enumerate(start.parents)]
+    i = next((i for i, place in enumerate(places) if place is None), None)
+    if i is None:
+        variable = problem.rules.over_limit(start.parents)
+        if variable is None:
+            return "The start has more parameters than AICc is defined for; choose another start, or none."
+        limit = problem.rules.max_children[variable]
+        return f"In the start, {names[variable]!r} has more than {limit} children; raise that, or leave the start out."
+    parents = start.parents[i]
+    shown = ", ".join(names[j] for j in parents) or "(none)"
+    if len(parents) > score.max_parents:
+        cure = f"raise --max-parents to {len(parents)}"
+    elif i == target and parents and not score.class_parents:
+        cure = "allow --class-parents"
+    elif i != target and parents and target not in parents and score.parent_sets == "paper":
+        # Without penalties and arc weights, `Problem.adopted` replaces the set by a smaller one of the same score.
+        cure = "leave penalties and arc weights out" if score.is_margin else "allow --parent-sets all"
+    else:
+        cure = "relax the constraints"
+    return (
+        f"In the start, {names[i]!r} has the parents {shown}, which are not one of its candidate sets; {cure}, "
+        "or leave the start out."
+    )
+
+
+def first_incumbent(
+    problem: Problem,
+    start: Structure | None = None,
+    *,
+    random_state: int = 0,
+    restarts: int = TUNING.restarts,
+    stopping: Callable[[], bool] = lambda: False,
+    found: Callable[[Structure], object] = lambda structure: None,
+) -> Structure | None:
+    """Return the best structure that local search finds from the starts of `plain_starts`, or None.
+
+    Parameters
+    ----------
+    problem : Problem
+        The problem to maximise.
+    start : Structure, optional
+        The user's structure, which is the first start.
+    random_state : int
+        Seed of the search.
+    restarts : int
+        Number of perturbations of the best structure.
+    stopping : callable
+        Called often; when it returns True, the search ends with the best structure so far.
+    found : callable
+        Called with every structure that is better than all previous ones.
+
+    Raises
+    ------
+    InputError
+        See `plain_starts`.
+    """
+    return search(
+        problem,
+        plain_starts(problem, start),
+        random_state=random_state,
+        restarts=restarts,
+        stopping=stopping,
+        found=found,
+    )

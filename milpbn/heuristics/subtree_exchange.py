@@ -1,0 +1,130 @@
+"""Subtree exchange: moves of a forest of features that no sequence of improving single-variable changes can make.
+
+A subtree with the root y is cut off, re-rooted at another of its features u, and attached to a parent outside. In the
+undirected forest this replaces one edge by another. To re-root a subtree reverses the arcs between y and u. If the
+class is a parent of all these features, the two directions are Markov equivalent, so that re-rooting alone hardly
+changes the score; the gain comes from the new parent of u.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from milpbn.network.structure import topological_order
+from milpbn.problem.candidates import Candidates
+
+#: Bound on the gain, indices of the parent sets on the reversed path, new root, and its candidate sets to score.
+Move = tuple[float, list[int], int, NDArray[np.bool_]]
+
+
+class Scorer(Protocol):
+    """The structure that is improved: its parent sets, its score, and the scores of other parent sets."""
+
+    @property
+    def candidates(self) -> Candidates:
+        """The parent sets to choose from."""
+
+    @property
+    def choice(self) -> NDArray[np.int64]:
+        """The index of each variable's parent set, shape (V,)."""
+
+    @property
+    def value(self) -> float:
+        """The score of the structure."""
+
+    def scores(
+        self, variable: int, wanted: NDArray[np.bool_] | None, choice: NDArray[np.int64] | None
+    ) -> NDArray[np.float64]:
+        """Return the score with each wanted parent set of a variable; `choice` gives the other variables' sets."""
+
+
+class SubtreeExchange:
+    """The subtree exchanges of one structure whose features have at most one feature parent each.
+
+    Parameters
+    ----------
+    scorer : Scorer
+        A structure that no change of a single variable improves. Its candidate sets have a `feature_parent`.
+    supergradient : float64 array, shape (P,)
+        A supergradient of the score at the structure, which bounds the gain of every other structure.
+    """
+
+    def __init__(self, scorer: Scorer, supergradient: NDArray[np.float64]) -> None:
+        self._scorer = scorer
+        self._candidates = candidates = scorer.candidates
+        self._supergradient = supergradient
+        self._n = candidates.n_variables - 1
+        assert candidates.feature_parent is not None
+        self._feature = candidates.feature_parent
+        self._parent = self._feature[scorer.choice[: self._n]].tolist()
+        #: For each feature the parent set that its feature parent gets if the arc between them is reversed.
+        self._reversed = [self._reversed_set(i) for i in range(self._n)]
+
+    def _reversed_set(self, child: int) -> int | None:
+        """Return the index of the parent set of `child`'s feature parent after a reversal, None if there is none."""
+        i = self._parent[child]
+        if i < 0:
+            return None
+        kept = tuple(j for j in self._candidates.flat[self._scorer.choice[i]] if j == self._n)
+        return self._candidates.position(i, (child, *kept))
+
+    def first_gain(self, least: float, stopping: Callable[[], bool]) -> NDArray[np.int64] | None:
+        """Return the parent sets of the first structure found that gains more than `least`, shape (V,), or None.
+
+        Moves are tried in the order of their bounds on the gain, the largest first.
+        """
+        now = self._scorer.value
+        for _, path, u, allowed in self._moves(least, stopping):
+            if stopping():
+                return None
+            choice = self._scorer.choice.copy()
+            for parent_set in path:
+                choice[self._candidates.variable[parent_set]] = parent_set
+            values = self._scorer.scores(u, allowed, choice)
+            for best in np.argsort(-values, kind="stable"):
+                if values[best] <= now + least:
+                    break
+                choice[u] = int(self._candidates.offsets[u]) + best
+                # No cycle runs through features only, but one can run through the class if it has parents.
+                if topological_order([self._candidates.flat[p] for p in choice]) is not None:
+                    return choice
+        return None
+
+    def _moves(self, least: float, stopping: Callable[[], bool]) -> list[Move]:
+        """Return all moves that may gain more than `least`, in the order of their bounds, the largest first."""
+        candidates, choice, supergradient = self._candidates, self._scorer.choice, self._supergradient
+        children: list[list[int]] = [[] for _ in range(self._n)]
+        for i, j in enumerate(self._parent):
+            if j >= 0:
+                children[j].append(i)
+        moves = []
+        for y in range(self._n):
+            if stopping():
+                return []
+            inside = np.zeros(self._n + 1, dtype=bool)  # index -1, "no feature parent", is the last element
+            below: list[tuple[int, float, list[int]]] = []
+            # The path is None below an arc that cannot be reversed: such features cannot become the root.
+            stack: list[tuple[int, float, list[int] | None]] = [(y, 0.0, [])]
+            while stack:
+                i, gain, path = stack.pop()
+                inside[i] = True
+                for k in children[i]:
+                    parent_set = self._reversed[k]
+                    if path is None or parent_set is None:
+                        stack.append((k, 0.0, None))
+                        continue
+                    more = gain + supergradient[parent_set] - supergradient[choice[i]]
+                    below.append((k, more, [*path, parent_set]))
+                    stack.append(below[-1])
+            for u, gain, path in below:
+                a, b = candidates.offsets[u : u + 2]
+                bounds = gain + supergradient[a:b] - supergradient[choice[u]]
+                allowed = ~inside[self._feature[a:b]] & (bounds > least)
+                if allowed.any():
+                    moves.append((float(bounds[allowed].max()), path, u, allowed))
+        moves.sort(key=lambda move: -move[0])
+        return moves

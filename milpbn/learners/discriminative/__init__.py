@@ -1,0 +1,1 @@
+"""Heuristic learners of discriminative scores."""

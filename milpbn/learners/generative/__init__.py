@@ -1,0 +1,1 @@
+"""Learners that maximise generative scores."""

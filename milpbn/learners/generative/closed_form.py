@@ -1,0 +1,97 @@
+"""Learners of Bayesian networks with closed-form parameters, which are Laplace-smoothed relative frequencies."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+
+from milpbn.data.dataset import Dataset
+from milpbn.data.folds import validation_split
+from milpbn.errors import InputError
+from milpbn.learners.base import Control, Learned, Learner, setting
+from milpbn.network.classifier import Classifier
+from milpbn.network.cpt import fit_cpts, require_dataset
+from milpbn.network.structure import Structure
+
+#: A structure, and details of the run (JSON values).
+Found = tuple[Structure, dict[str, Any]]
+
+
+@dataclass(frozen=True, kw_only=True)
+class ClosedForm(Learner):
+    """A learner of structures; `Classifier.fit` estimates the parameters on the same data.
+
+    Attributes
+    ----------
+    smoothing : float
+        Laplace constant a >= 0 of the parameters; Peharz & Pernkopf (2012) use 1.
+    """
+
+    smoothing: float = setting(1.0, "Laplace constant of the parameters.")
+
+    @abstractmethod
+    def search(self, data: Dataset, control: Control) -> Found:
+        """Return a structure over the data's variables, and details of the search (JSON values)."""
+
+    def _fit(self, data: Dataset, control: Control) -> Learned:
+        """Learn structure and parameters."""
+        check_data(data, self.smoothing)
+        structure, details = self.search(data, control)
+        options = {f.name: getattr(self, f.name) for f in fields(self)}
+        provenance = {"learner": {"name": self.name, **options}}
+        classifier = Classifier.fit(data, structure, self.smoothing, provenance)
+        return Learned(predictor=classifier, structure=structure, details=details)
+
+
+def check_data(data: Dataset, smoothing: float) -> None:
+    """Refuse data and constants that the parameters cannot be fitted with, before a long search begins.
+
+    Raises
+    ------
+    InputError
+        If `data` is not a `Dataset`, a value has no state, or the smoothing is negative or not finite.
+    """
+    require_dataset(data)
+    fit_cpts(data, Structure.empty(data.names), smoothing)
+
+
+def log_joint(data: Dataset, classifier: Classifier) -> float:
+    """Return sum_m w_m log P(c_m, x_m), in nats: the log-likelihood of labelled samples."""
+    rows = classifier.predict_log_joint(data)[np.arange(data.n_samples), data.y]
+    return float(data.weights @ rows)
+
+
+def hold_out(data: Dataset, share: float, smoothing: float, random_state: int) -> tuple[Dataset, Dataset]:
+    """Split the rows into a part to learn from and a part to choose a complexity with, stratified by class.
+
+    Two copies of a row can be in different parts, but one row of weight 2 cannot. Everywhere else in the learners the
+    two cases are equivalent.
+
+    Parameters
+    ----------
+    data : Dataset
+        Training data.
+    share : float
+        Share of the rows held out, in (0, 1).
+    smoothing : float
+        Laplace constant of the parameters, which must not be 0 here.
+    random_state : int
+        Seed of the split.
+
+    Raises
+    ------
+    InputError
+        If the share or the smoothing is out of range, or there are fewer than two rows.
+    """
+    if not 0.0 < share < 1.0:
+        raise InputError(f"The share of rows held out must be above 0 and below 1; got {share}.")
+    if smoothing == 0:
+        raise InputError(
+            "Hold-out selection compares log-likelihoods, which can be infinite without smoothing; give a smoothing "
+            "above 0."
+        )
+    fit, held = validation_split(data.y, share, random_state)
+    return data.take(fit), data.take(held)

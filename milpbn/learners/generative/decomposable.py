@@ -1,0 +1,177 @@
+"""The common part of the learners of generative scores: options, problem, and choice of max_parents."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from milpbn.data.dataset import Dataset
+from milpbn.errors import InputError, NoIncumbentError
+from milpbn.learners.base import Control, Learned, setting
+from milpbn.learners.generative.closed_form import ClosedForm, hold_out, log_joint
+from milpbn.network.classifier import Classifier
+from milpbn.network.structure import Structure
+from milpbn.problem.problem import Problem, build_problem
+from milpbn.problem.rescore import rescore
+from milpbn.problem.scores.base import Shape
+from milpbn.problem.scores.registry import ALIASES, find_score, generative_scores
+from milpbn.problem.scores.spec import Score
+from milpbn.util.clock import SELECTION_SHARE
+
+
+@dataclass(frozen=True, kw_only=True)
+class Decomposable(ClosedForm):
+    """A learner that maximises a generative score over bounded parent sets.
+
+    Attributes
+    ----------
+    score : {"mdl", "bic", "aic", "aicc", "bdeu", "ll"}
+        The score to maximise; bic is another name of mdl.
+    max_parents : int
+        Maximum number of parents of a variable, including the class.
+    class_parents : bool
+        Whether the class may have feature parents.
+    parent_sets : {"paper", "all"}
+        ``paper``: a feature has no parents, or a parent set that contains the class (Peharz & Pernkopf 2012).
+        ``all``: a feature may have every parent set.
+    ess : float
+        Equivalent sample size of bdeu.
+    """
+
+    score: str = setting(
+        "mdl", "The score to maximise; bic is the same as mdl.", choices=("bic", *generative_scores())
+    )
+    max_parents: int = setting(2, "Maximum number of parents of a variable, including the class.")
+    class_parents: bool = setting(True, "Allow feature parents of the class.")
+    parent_sets: str = setting(
+        "paper",
+        "Parent sets of a feature. paper: the empty set and the sets with the class. all: all sets.",
+        choices=("paper", "all"),
+    )
+    ess: float = setting(1.0, "Equivalent sample size of bdeu.")
+
+    def _fit(self, data: Dataset, control: Control) -> Learned:
+        """Learn structure and parameters; the result is naive Bayes if the time ends before anything is scored."""
+        try:
+            return super()._fit(data, control)
+        except NoIncumbentError:
+            structure = Structure.naive_bayes(data.names)
+        control.report("the time ended before anything was scored; the result is naive Bayes")
+        value = rescore(data, structure, self.spec())
+        classifier = Classifier.fit(data, structure, self.smoothing, {"learner": {"name": "naive-bayes"}})
+        return Learned(
+            predictor=classifier, structure=structure, details={"score": value, "stopped_early": True}
+        )
+
+    def spec(self, max_parents: int | None = None) -> Score:
+        """Return the score with all options.
+
+        Raises
+        ------
+        InputError
+            If it is not a generative score, or an option is out of range.
+        """
+        score = Score(
+            name=self.score,
+            max_parents=self.max_parents if max_parents is None else max_parents,
+            class_parents=self.class_parents,
+            parent_sets=self.parent_sets,
+            equivalent_sample_size=self.ess,
+        )
+        if score.is_margin:
+            raise InputError(
+                f"The learner {self.name} maximises {', '.join(generative_scores())}, not {score.name}; "
+                "use milpbn solve for that score."
+            )
+        return score
+
+    def unused(self) -> Mapping[str, str]:
+        """Return the options that change nothing; see `Learner.unused`."""
+        kind = find_score(ALIASES.get(self.score, self.score))
+        return {} if kind.takes("equivalent_sample_size") else {"ess": f"score {self.score}"}
+
+    def additive_spec(self, max_parents: int | None = None) -> Score:
+        """Return the score as `spec` does, but refuse AICc, which is not a sum over the variables."""
+        score = self.spec(max_parents)
+        if score.kind.shape is not Shape.LINEAR:
+            raise InputError(
+                f"AICc is not a sum over the variables, so {self.name} cannot maximise it; use the learner exact, "
+                "or the score aic."
+            )
+        return score
+
+
+def problem_of(data: Dataset, score: Score, control: Control) -> Problem:
+    """Return the problem with the candidate sets of all variables and their local scores.
+
+    Raises
+    ------
+    NoIncumbentError
+        If the time limit ends before all scores are computed.
+    InputError
+        If there are too many candidate sets for the machine's memory.
+    """
+    deadline = None if control.time_limit is None else time.monotonic() + control.time_limit
+    control.report(
+        f"scoring the parent sets of {data.n_variables} variables, max_parents {score.max_parents}"
+    )
+    problem = build_problem(data, score, for_milp=False, deadline=deadline)
+    control.report(f"{problem.candidates.n_sets} parent sets are scored")
+    return problem
+
+
+def choose_max_parents(
+    learn: Callable[[Dataset, int, Control], Structure],
+    data: Dataset,
+    most: int,
+    share: float,
+    smoothing: float,
+    control: Control,
+) -> tuple[int, dict[str, Any]]:
+    """Return the max_parents with the highest log-likelihood of held-out rows.
+
+    Parameters
+    ----------
+    learn : callable
+        Returns a structure, given data, max_parents and a `Control`.
+    data : Dataset
+        Training data.
+    most : int
+        The values 1 to `most` are tried; of equally good ones the smallest is chosen.
+    share : float
+        Share of the rows held out, in (0, 1). With 0 the choice is `most`, and nothing is learnt.
+    smoothing : float
+        Laplace constant of the parameters that are compared, above 0.
+    control : Control
+        Seed of the split, and reports. The choice takes at most `SELECTION_SHARE` of the time limit.
+
+    Returns
+    -------
+    max_parents : int
+        The choice.
+    details : dict
+        The choice, and for every value the log-likelihood of the held-out rows per unit of weight, in nats.
+
+    Raises
+    ------
+    InputError
+        See `hold_out`.
+    """
+    if share == 0:
+        return most, {}
+    fit, held = hold_out(data, share, smoothing, control.random_state)
+    values: dict[int, float] = {}
+    counts = range(1, max(1, min(most, data.n_features)) + 1)
+    each = control
+    if control.time_limit is not None:
+        each = replace(control, time_limit=SELECTION_SHARE * control.time_limit / len(counts))
+    for count in counts:
+        classifier = Classifier.fit(fit, learn(fit, count, each), smoothing)
+        values[count] = log_joint(held, classifier) / float(held.weights.sum())
+        control.report(f"max_parents {count}: {values[count]:.6f} nats per held-out row")
+    best = 1 + int(np.argmax(list(values.values())))
+    return best, {"max_parents": best, "held_out": {str(k): v for k, v in values.items()}}

@@ -1,0 +1,117 @@
+"""Bayesian multinets: one Chow-Liu tree of the features per class (Friedman et al. 1997, section 4.2)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from milpbn.data.dataset import Dataset, Variable
+from milpbn.errors import InputError
+from milpbn.learners.base import Control, Learned, Learner, setting
+from milpbn.learners.generative.closed_form import check_data
+from milpbn.learners.generative.forests import ForestOptions
+from milpbn.network.classifier import Classifier, Source
+from milpbn.network.cpt import class_log_joint, fit_cpts
+from milpbn.network.margins import log_posterior
+from milpbn.network.structure import Structure
+
+
+@dataclass(frozen=True, eq=False)
+class Multinet:
+    """One network of the features per class, and the probabilities of the classes.
+
+    Attributes
+    ----------
+    networks : tuple of Classifier, length C
+        The network of each class, fitted on the rows of the class. The class variable has no arcs in it, and its table
+        is not used.
+    log_prior : float64 array, shape (C,)
+        log P(c) in nats.
+    """
+
+    networks: tuple[Classifier, ...]
+    log_prior: NDArray[np.float64]
+
+    @property
+    def variables(self) -> tuple[Variable, ...]:
+        """Features first, the class variable last."""
+        return self.networks[0].variables
+
+    def encode(self, source: Source) -> Dataset:
+        """Return samples as codes; see `Classifier.encode`."""
+        return self.networks[0].encode(source)
+
+    @property
+    def classes(self) -> tuple[str, ...]:
+        """Labels of the classes, in the order of the columns of the log-joint."""
+        return self.networks[0].classes
+
+    def predict_log_joint(self, source: Source) -> NDArray[np.float64]:
+        """Return log P(c) + log P(x_m | c) in nats, shape (M, C); see `Classifier.encode` for the sources."""
+        codes = self.encode(source).codes
+        columns = [class_log_joint(codes, n.structure, n.cpts[:-1], 1)[:, 0] for n in self.networks]
+        return np.column_stack(columns) + self.log_prior
+
+    def predict_proba(self, source: Source) -> NDArray[np.float64]:
+        """Return P(c | x_m), shape (M, C); uniform for a sample to which every class gives probability 0."""
+        return np.exp(log_posterior(self.predict_log_joint(source)))
+
+    def predict(self, source: Source) -> NDArray[np.object_]:
+        """Return the label of each sample's most probable class, shape (M,); ties go to the first class."""
+        return np.array(self.classes, dtype=object)[self.predict_log_joint(source).argmax(axis=1)]
+
+
+@dataclass(frozen=True, kw_only=True)
+class MultinetLearner(ForestOptions, Learner):
+    """One Chow-Liu tree or forest per class; its edges and their penalty are computed from the rows of the class.
+
+    Attributes
+    ----------
+    smoothing : float
+        Laplace constant a >= 0 of the parameters.
+    """
+
+    name = "multinet"
+    is_network = False
+    summary = "Multinet: one Chow-Liu tree of the features per class; it is not one graph over the variables."
+    reference = "Friedman, Geiger & Goldszmidt 1997, section 4.2; Ihler's slides."
+
+    smoothing: float = setting(1.0, "Laplace constant of the parameters.")
+
+    def _fit(self, data: Dataset, control: Control) -> Learned:
+        """Learn the networks. The structure of the result is None; its details have the number of edges per class.
+
+        Raises
+        ------
+        InputError
+            If a class has too few rows for the penalty; for other reasons see `Learner.fit`.
+        """
+        check_data(data, self.smoothing)
+        trees: list[Classifier] = []
+        stopped = False
+        left = control.clock()
+        for c in range(data.n_classes):
+            rows = data.take(np.flatnonzero(data.y == c))
+            above = np.full(data.n_features, -1, dtype=np.int64)
+            if rows.n_samples:
+                features = replace(rows, variables=rows.variables[:-1], codes=rows.X)
+                part = left()
+                if part.time_limit is not None:
+                    part = replace(part, time_limit=part.time_limit / (data.n_classes - c))
+                try:
+                    above, grown = self.grow(features, self.smoothing, part, conditional=False, root=0)
+                    stopped = stopped or grown.get("stopped_early", False)
+                except InputError as error:
+                    label = data.variables[-1].states[c]
+                    raise InputError(f"The tree of the class {label!r} cannot be learnt: {error}") from None
+            structure = Structure(data.names, (*(() if j < 0 else (int(j),) for j in above), ()))
+            trees.append(Classifier.fit(rows, structure, self.smoothing))
+            control.report(f"{data.variables[-1].states[c]}: {len(structure.arcs)} edges")
+        prior = fit_cpts(data, Structure.empty(data.names), self.smoothing)[-1].table
+        with np.errstate(divide="ignore"):
+            predictor = Multinet(tuple(trees), np.log(prior))
+        edges = {label: len(n.structure.arcs) for label, n in zip(predictor.classes, trees, strict=True)}
+        details = {"edges": edges, "stopped_early": stopped}
+        return Learned(predictor=predictor, structure=None, details=details)

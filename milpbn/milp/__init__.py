@@ -1,0 +1,1 @@
+"""The solver-neutral mixed integer linear program of a problem."""

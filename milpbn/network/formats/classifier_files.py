@@ -1,0 +1,205 @@
+"""The classifier file: a JSON object with everything that prediction needs.
+
+Its keys are ``format`` and ``version``, ``variables`` (name, states, cuts, ...; the class last), ``structure``
+{variable: [parents...]}, ``smoothing``, ``cpts`` {variable: {parents, table}} and ``provenance``. A table has one axis
+per parent, in the listed order, and the axis of the variable's own states last. The file of a pseudo-TAN has another
+``format``; see `PseudoClassifier`.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from milpbn.data.dataset import Variable
+from milpbn.errors import InputError
+from milpbn.network.checks import check_variables
+from milpbn.network.classifier import Classifier
+from milpbn.network.cpt import Cpt
+from milpbn.network.pseudo import FORMAT as PSEUDO_FORMAT
+from milpbn.network.pseudo import PseudoClassifier
+from milpbn.network.structure import Structure
+from milpbn.util.atomic import atomic_write_text
+from milpbn.util.jsonable import dump_json, finite_number, json_safe, parse_object, read_text
+
+T = TypeVar("T")
+#: Value of the key ``format``.
+FORMAT = "milpbn-classifier"
+#: Version of the format that this module writes and reads.
+VERSION = 1
+
+
+def save_classifier(classifier: Classifier | PseudoClassifier, path: str | os.PathLike[str]) -> None:
+    """Write a classifier file atomically; the loaded classifier's predictions are identical to the last bit.
+
+    Raises
+    ------
+    InputError
+        If the file cannot be written, or a value of the provenance cannot be written as JSON.
+    """
+    if isinstance(classifier, PseudoClassifier):
+        atomic_write_text(path, dump_json(classifier.to_dict()))
+    else:
+        atomic_write_text(path, dump_json(classifier_to_dict(classifier)))
+
+
+def load_classifier(path: str | os.PathLike[str]) -> Classifier:
+    """Read and check the classifier file of a Bayesian network.
+
+    Raises
+    ------
+    InputError
+        If the file cannot be read or is not valid; the message names the file and the first error in it.
+    """
+    return _load(path, classifier_from_dict)
+
+
+def load_any_classifier(path: str | os.PathLike[str]) -> Classifier | PseudoClassifier:
+    """Read any file that `save_classifier` wrote, with the errors of `load_classifier`."""
+
+    def read(document: Mapping[str, Any]) -> Classifier | PseudoClassifier:
+        pseudo = document.get("format") == PSEUDO_FORMAT
+        return PseudoClassifier.from_dict(document) if pseudo else classifier_from_dict(document)
+
+    return _load(path, read)
+
+
+def _load(path: str | os.PathLike[str], read: Callable[[Mapping[str, Any]], T]) -> T:
+    text = read_text(path, "classifier file")
+    try:
+        return read(parse_object(text))
+    except InputError as error:
+        reason = str(error)
+        raise InputError(
+            f"The classifier file {str(path)!r} is unusable: {reason[0].lower()}{reason[1:]}"
+        ) from None
+
+
+def classifier_to_dict(classifier: Classifier) -> dict[str, Any]:
+    """Return a classifier as JSON values; NaN and infinity in the provenance become None."""
+    names = classifier.structure.names
+    return {
+        "format": FORMAT,
+        "version": VERSION,
+        "variables": [
+            {
+                "name": v.name,
+                "states": list(v.states),
+                "cuts": None if v.cuts is None else [float(cut) for cut in v.cuts],
+                "numeric": bool(v.numeric),
+                "missing_state": bool(v.missing_state),
+            }
+            for v in classifier.variables
+        ],
+        "structure": classifier.structure.to_mapping(),
+        "smoothing": float(classifier.smoothing),
+        "cpts": {
+            names[cpt.variable]: {"parents": [names[j] for j in cpt.parents], "table": cpt.table.tolist()}
+            for cpt in classifier.cpts
+        },
+        "provenance": json_safe(classifier.provenance),
+    }
+
+
+def classifier_from_dict(document: Mapping[str, Any]) -> Classifier:
+    """Return the classifier that `classifier_to_dict` described, after checking every value.
+
+    Raises
+    ------
+    InputError
+        If a key is missing, or a value has the wrong type or is not possible.
+    """
+    if document.get("format") == PSEUDO_FORMAT:
+        raise InputError(
+            "It holds a pseudo-TAN, which is not a Bayesian network; only the commands evaluate and predict accept it."
+        )
+    if document.get("format") != FORMAT:
+        raise InputError(f"Its key 'format' is not {FORMAT!r}, so it is another kind of file.")
+    if document.get("version") != VERSION:
+        raise InputError(
+            f"Its format version is {document.get('version')!r}, but this milpbn reads version {VERSION}; "
+            "use the milpbn that wrote it."
+        )
+    variables = tuple(_variable(item) for item in _get(document, "variables", list, "the file"))
+    check_variables(variables)
+    names = [v.name for v in variables]
+    structure = Structure.from_mapping(names, parents_mapping(_get(document, "structure", dict, "the file")))
+
+    tables = _get(document, "cpts", dict, "the file")
+    unknown = [name for name in tables if name not in names]
+    if unknown:
+        raise InputError(f"The key 'cpts' names {unknown[0]!r}, which is not a variable.")
+    cpts = []
+    for i, name in enumerate(names):
+        entry = _get(tables, name, dict, "'cpts'")
+        where = f"the table of {name!r}"
+        if _get(entry, "parents", list, where) != [names[j] for j in structure.parents[i]]:
+            raise InputError(
+                f"The parents of {where} are not those of the structure, in the order of the variables."
+            )
+        cpts.append(Cpt(i, structure.parents[i], _table(_get(entry, "table", list, where), where)))
+
+    smoothing = finite_number(document.get("smoothing"))
+    if smoothing is None or smoothing < 0:
+        raise InputError("Its key 'smoothing' is missing or not a number of at least 0.")
+    provenance = _get(document, "provenance", dict, "the file")
+    return Classifier(variables, structure, tuple(cpts), smoothing, provenance)
+
+
+def parents_mapping(value: Any) -> dict[str, list[str]]:
+    """Return a JSON value as ``{variable: [parents...]}``.
+
+    Raises
+    ------
+    InputError
+        If it is something else.
+    """
+    if not isinstance(value, dict):
+        raise InputError("The structure is not an object {variable: [parents...]}.")
+    for child, parents in value.items():
+        if not isinstance(parents, list) or not all(isinstance(name, str) for name in parents):
+            raise InputError(f"The structure's entry for {child!r} is not a list of names.")
+    return value
+
+
+def _variable(item: Any) -> Variable:
+    if not isinstance(item, dict):
+        raise InputError("An entry of 'variables' is not an object.")
+    name = _get(item, "name", str, "a variable")
+    where = f"the variable {name!r}"
+    states = _get(item, "states", list, where)
+    if not all(isinstance(state, str) for state in states):
+        raise InputError(f"The states of {where} are not all text.")
+    cuts = item.get("cuts")
+    if cuts is not None:
+        if not isinstance(cuts, list) or any(finite_number(cut) is None for cut in cuts):
+            raise InputError(f"The cuts of {where} are not a list of finite numbers.")
+        cuts = tuple(float(cut) for cut in cuts)
+    numeric = _get(item, "numeric", bool, where)
+    missing_state = _get(item, "missing_state", bool, where)
+    return Variable(name, tuple(states), cuts, numeric, missing_state)
+
+
+def _table(value: list[Any], where: str) -> NDArray[np.float64]:
+    try:
+        table = np.array(value)
+    except ValueError:  # rows of different lengths
+        table = np.array(None)
+    if table.dtype.kind not in "fiu":
+        raise InputError(f"The rows of {where} have different lengths, or values that are not numbers.")
+    return table.astype(np.float64)
+
+
+def _get(document: Mapping[str, Any], key: str, kind: type, where: str) -> Any:
+    """Return the value of a required key, which must have the given type."""
+    if key not in document:
+        raise InputError(f"The key {key!r} is missing in {where}.")
+    value = document[key]
+    if not isinstance(value, kind):
+        named = {list: "a list", dict: "an object", str: "text", bool: "true or false"}[kind]
+        raise InputError(f"The key {key!r} in {where} is not {named}.")
+    return value

@@ -1,0 +1,245 @@
+"""Candidate parent sets: which sets each variable may choose, and their indices in eta."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import combinations, pairwise
+from math import comb
+
+import numpy as np
+from numpy.typing import NDArray
+
+from milpbn.errors import InputError
+from milpbn.network.structure import Structure
+from milpbn.problem.constraints import Rules
+from milpbn.problem.scores.spec import Score
+
+ParentSet = tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Candidates:
+    """Candidate parent sets S_{i,k} of every variable (section 3 of Peharz & Pernkopf 2012, P12).
+
+    The vector eta has one binary indicator for each parent set, variable by variable.
+
+    Attributes
+    ----------
+    names : tuple of str, length V
+        Variable names, the class last.
+    sets : tuple of tuples of parent sets, length V
+        For each variable its candidates, each an ascending tuple of variable indices.
+    """
+
+    names: tuple[str, ...]
+    sets: tuple[tuple[ParentSet, ...], ...]
+
+    @property
+    def n_variables(self) -> int:
+        """V = N + 1."""
+        return len(self.names)
+
+    @cached_property
+    def offsets(self) -> NDArray[np.int64]:
+        """Start of each variable's block in eta, shape (V + 1,)."""
+        return np.concatenate([[0], np.cumsum([len(s) for s in self.sets])]).astype(np.int64)
+
+    @property
+    def n_sets(self) -> int:
+        """P, the length of eta."""
+        return int(self.offsets[-1])
+
+    @cached_property
+    def variable(self) -> NDArray[np.int64]:
+        """Variable of each parent set, shape (P,)."""
+        return np.repeat(np.arange(self.n_variables), np.diff(self.offsets))
+
+    @cached_property
+    def flat(self) -> tuple[ParentSet, ...]:
+        """All parent sets in the order of eta, length P."""
+        return tuple(s for sets in self.sets for s in sets)
+
+    @cached_property
+    def _positions(self) -> list[dict[ParentSet, int]]:
+        return [
+            {s: int(o) + k for k, s in enumerate(sets)}
+            for o, sets in zip(self.offsets, self.sets, strict=False)
+        ]
+
+    def position(self, variable: int, parents: ParentSet) -> int | None:
+        """Return the index in eta of one variable's parent set, or None if the set is not a candidate."""
+        return self._positions[variable].get(parents)
+
+    @cached_property
+    def feature_parent(self) -> NDArray[np.int64] | None:
+        """The first feature in each parent set, or -1, shape (P,); None if a feature may have two feature parents."""
+        c = self.n_variables - 1
+        members = [[j for j in s if j != c] for s in self.flat]
+        if any(len(s) > 1 for s in members[: self.offsets[c]]):
+            return None
+        return np.array([s[0] if s else -1 for s in members], dtype=np.int64)
+
+    @cached_property
+    def arcs(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+        """Parent, child and parent set (its index in eta) of every arc in every candidate, three arrays."""
+        triples = [
+            (j, i, p) for p, (i, s) in enumerate(zip(self.variable, self.flat, strict=True)) for j in s
+        ]
+        table = np.array(triples, dtype=np.int64).reshape(-1, 3)
+        return table[:, 0], table[:, 1], table[:, 2]
+
+    def choice(self, structure: Structure) -> NDArray[np.int64] | None:
+        """Return the index in eta of each variable's parent set, shape (V,); None if one of them is not a candidate."""
+        places = [self.position(i, parents) for i, parents in enumerate(structure.parents)]
+        return None if None in places else np.array(places, dtype=np.int64)
+
+    def stand_in(self, i: int, parents: ParentSet) -> ParentSet | None:
+        """Return a candidate of variable i with the same score as a parent set, or None if there is none.
+
+        This is the set itself if it is a candidate. For a feature's set without the class it may be a subset of it.
+        Call this only where all class-free sets score the same (see `class_free_alike`).
+        """
+        if self.position(i, parents) is not None:
+            return parents
+        if self.n_variables - 1 in (i, *parents):
+            return None
+        return next((s for s in self.sets[i] if set(s) <= set(parents)), None)
+
+    def heaviest(self, weights: NDArray[np.float64]) -> NDArray[np.int64]:
+        """Return the index of each variable's parent set of largest weight, shape (V,); the first one of a tie.
+
+        `weights` has shape (P,).
+        """
+        blocks = pairwise(self.offsets.tolist())
+        return np.array([a + int(np.argmax(weights[a:b])) for a, b in blocks], dtype=np.int64)
+
+    def structure(self, choice: Sequence[int] | NDArray[np.integer]) -> Structure:
+        """Return the structure that one chosen parent set (its index in eta) per variable makes.
+
+        Raises
+        ------
+        InputError
+            If the choice has a cycle.
+        """
+        return Structure(self.names, tuple(self.flat[int(p)] for p in choice))
+
+    def __repr__(self) -> str:
+        return f"Candidates({self.n_variables} variables, {self.n_sets} sets)"
+
+
+def count_candidates(n_features: int, score: Score, rules: Rules | None = None) -> int:
+    """Return the number P of candidate sets that `build_candidates` would list, without listing them.
+
+    A variable with a fixed parent set counts as one, even if the rules do not admit that set.
+    """
+    rules = rules or Rules()
+    c = n_features
+    into: tuple[dict[int, set[int]], dict[int, set[int]]] = {}, {}
+    for arcs, parents in zip((rules.required, rules.forbidden), into, strict=True):
+        for j, i in arcs:
+            parents.setdefault(i, set()).add(j)
+    total = 0
+    for i in range(c + 1):
+        must, banned = (parents.get(i, set()) for parents in into)
+        if i in rules.fixed:
+            total += 1
+            continue
+        if must & banned:
+            continue
+        n_free = c + 1 - len({i, c} | must | banned)
+        if i == c:
+            total += _count_subsets(n_free, (score.max_parents if score.class_parents else 0) - len(must))
+            continue
+        if c not in must:
+            room = score.max_parents - len(must)
+            total += _count_subsets(n_free, room if score.parent_sets == "all" else min(room, 0))
+        if c not in banned:
+            total += _count_subsets(n_free, score.max_parents - len(must | {c}))
+    return total
+
+
+def _count_subsets(n: int, room: int) -> int:
+    """Return the number of subsets of n variables that have at most `room` members."""
+    return sum(comb(n, size) for size in range(min(room, n) + 1))
+
+
+def build_candidates(names: Sequence[str], score: Score, rules: Rules | None = None) -> Candidates:
+    """List every variable's candidate parent sets that obey the rules.
+
+    The candidates of a feature are {} and all sets that contain the class (P12, section 4); with
+    ``parent_sets='all'`` they are all sets. The candidates of the class are all sets of features, or only {} with
+    ``class_parents=False``. If rules require arcs into a feature, the smallest class-free set that satisfies them
+    takes the place of {}. No set has more than `max_parents` members.
+
+    Parameters
+    ----------
+    names : sequence of str, length V
+        Variable names, the class last.
+    score : Score
+        Reads max_parents, class_parents and parent_sets.
+    rules : Rules, optional
+        Constraints in indices.
+
+    Returns
+    -------
+    Candidates
+        A variable has an empty list if no parent set of it obeys the rules.
+    """
+    rules = rules or Rules()
+    c = len(names) - 1
+    sets: list[tuple[ParentSet, ...]] = []
+    for i in range(c + 1):
+        if i in rules.fixed:
+            fixed = tuple(sorted(rules.fixed[i]))
+            sets.append((fixed,) if rules.admits(i, fixed) else ())
+            continue
+        must = {j for j, child in rules.required if child == i}
+        banned = {j for j, child in rules.forbidden if child == i}
+        if must & banned:
+            sets.append(())
+            continue
+        free = [j for j in range(c) if j != i and j not in must and j not in banned]
+        base = tuple(sorted(must - {c}))
+        if i == c:
+            room = (score.max_parents if score.class_parents else 0) - len(must)
+            sets.append(tuple(_extend(base, free, room)))
+            continue
+        own: list[ParentSet] = []
+        if c not in must:
+            room = score.max_parents - len(must)
+            if score.parent_sets == "all":
+                own += _extend(base, free, room)
+            elif room >= 0:
+                own.append(base)
+        if c not in banned:
+            room = score.max_parents - len(must | {c})
+            own += [(*s, c) for s in _extend(base, free, room)]
+        sets.append(tuple(own))
+    return Candidates(tuple(names), tuple(sets))
+
+
+def _extend(base: ParentSet, free: Iterable[int], room: int) -> list[ParentSet]:
+    """Return the union of `base` with every subset of `free` of at most `room` members, smallest first."""
+    members = list(free)
+    sizes = range(min(room, len(members)) + 1)
+    return [tuple(sorted((*base, *extra))) for size in sizes for extra in combinations(members, size)]
+
+
+def class_free_alike(score: Score, rules: Rules) -> bool:
+    """Return whether all parent sets of a feature without the class score the same.
+
+    They do if the score consists of margins alone (P12, footnote 1). Local terms and arc weights make them differ.
+    """
+    return score.kind.class_free_alike and not rules.arc_weights
+
+
+def require_candidates(candidates: Candidates, score: Score) -> None:
+    """Raise InputError if a variable has no candidate parent set."""
+    for name, sets in zip(candidates.names, candidates.sets, strict=True):
+        if not sets:
+            raise InputError(
+                f"The constraints leave the variable {name!r} no parent set with max_parents = {score.max_parents}"
+                f"{'' if score.class_parents else ' and without class parents'}; relax them."
+            )

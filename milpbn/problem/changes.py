@@ -1,0 +1,202 @@
+"""The score with one column added to the joint log-probabilities, for many columns: local search needs it.
+
+Under SM, SBM and the hard margin, the smallest margin of each sample is looked up. Under the conditional log-likelihood
+every class counts: the odds of the classes are computed once per sample, and the exponentials of a column's table once
+per cell. Then a sample and a column need one product per class and one logarithm.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from milpbn.problem.products import NEGLIGIBLE, Softening, Tables, cell_of, is_two_rows
+from milpbn.util.compiled import kernel
+from milpbn.util.threads import in_parts
+
+#: Smaller sums are replaced by it. A sample then loses 690 nats, far from any structure that a search accepts.
+LEAST_SUM = 1e-300
+
+
+@kernel
+def table_spreads(tables):  # type: ignore[no-untyped-def]  # numba infers the types
+    """Return the most by which each column's table can lower a log-margin, in nats; float64 array, shape (K,)."""
+    out = np.zeros(len(tables.columns))
+    for k in range(len(out)):
+        start = tables.start[k]
+        for row in range(start, start + tables.sizes[tables.domain[k]]):
+            low, high = np.inf, -np.inf
+            for c in range(tables.values.shape[1]):
+                low, high = min(low, tables.values[row, c]), max(high, tables.values[row, c])
+            out[k] = max(out[k], high - low)
+    return out
+
+
+def score_changes(
+    tables: Tables,
+    spreads: NDArray[np.float64],
+    softening: Softening,
+    logits: NDArray[np.float64],
+    columns: NDArray[np.int64],
+    smallest: bool,
+    parallel: bool,
+) -> NDArray[np.float64]:
+    """Return the samples' part of the score with each of some columns added to the logits, one at a time.
+
+    Samples whose margin stays above gamma whichever column is added are counted once for all columns.
+
+    Parameters
+    ----------
+    tables : Tables
+        Coefficients.
+    spreads : float64 array, shape (K,)
+        See `table_spreads`.
+    softening : Softening
+        Shape and cap of a sample's part.
+    logits : float64 array, shape (M, Q)
+        Joint log-probabilities from the parent sets of all other variables.
+    columns : int64 array, shape (n,)
+        Columns to add.
+    smallest : bool
+        Hard margin: the smallest margin of all samples is the score.
+    parallel : bool
+        Use threads.
+
+    Returns
+    -------
+    float64 array, shape (n,)
+        Nats.
+    """
+    reach = np.inf
+    if not smallest:
+        beyond = softening.cap + (NEGLIGIBLE if softening.smooth else 0.0)
+        reach = beyond + float(spreads[columns].max(initial=0.0))
+    sample, gaps, weights, decided = _within_reach(tables, logits, reach)
+    least = _to_odds(gaps) if softening.smooth else np.empty(0)
+    out = np.empty(len(columns))
+
+    def part(begin: int, end: int) -> None:
+        if softening.smooth:
+            _likelihoods(tables, gaps, least, sample, weights, columns, out, begin, end)
+        else:
+            _margins(tables, softening.cap, gaps, sample, weights, columns, smallest, out, begin, end)
+
+    in_parts(part, len(columns), parallel)
+    return out if smallest else out + decided * softening.cap
+
+
+@kernel
+def _within_reach(tables, logits, reach):  # type: ignore[no-untyped-def]
+    """Return the samples with a margin below `reach`, their log-odds and weights, and the weight of the others."""
+    M, Q = logits.shape
+    sample = np.empty(M, dtype=np.int64)
+    n = 0
+    decided = 0.0
+    for m in range(M):
+        y = tables.true[m]
+        own = logits[m, y]
+        low = np.inf
+        for c in range(Q):
+            if c != y:
+                low = min(low, own - logits[m, c])
+        if low < reach:
+            sample[n] = m
+            n += 1
+        else:
+            decided += tables.weights[m]
+    sample = sample[:n]
+    gaps = np.empty((n, Q))
+    weights = np.empty(n)
+    for x in range(n):
+        m = sample[x]
+        weights[x] = tables.weights[m]
+        for c in range(Q):
+            gaps[x, c] = logits[m, tables.true[m]] - logits[m, c]
+        gaps[x, tables.true[m]] = np.inf
+    return sample, gaps, weights, decided
+
+
+@kernel
+def _to_odds(gaps):  # type: ignore[no-untyped-def]
+    """Replace log-odds against all classes by exp(least - log-odds); return `least`, the smallest log-odds, shape (n,).
+
+    The true class has the log-odds 0, although the array holds inf there.
+    """
+    least = np.zeros(len(gaps))
+    for x in range(len(gaps)):
+        for c in range(gaps.shape[1]):
+            least[x] = min(least[x], gaps[x, c])
+        for c in range(gaps.shape[1]):
+            gaps[x, c] = np.exp(least[x] - (0.0 if gaps[x, c] == np.inf else gaps[x, c]))
+    return least
+
+
+@kernel(inner=True)
+def _cells(tables, k, sample):  # type: ignore[no-untyped-def]
+    """Return the table of column k and the cells of some samples, unsigned to save the check for negatives."""
+    d, start = tables.domain[k], tables.start[k]
+    cells = np.empty(len(sample), dtype=np.uint64)
+    if is_two_rows(tables, d):
+        one, two = tables.codes[tables.rows[d, 0]], tables.codes[tables.rows[d, 1]]
+        s, t = tables.strides[d, 0], tables.strides[d, 1]
+        for x in range(len(sample)):
+            cells[x] = s * one[sample[x]] + t * two[sample[x]]
+    else:
+        for x in range(len(sample)):
+            cells[x] = cell_of(tables, d, sample[x])
+    return tables.values[start : start + tables.sizes[d]], cells
+
+
+@kernel
+def _margins(tables, cap, gaps, sample, weights, columns, smallest, out, begin, end):  # type: ignore[no-untyped-def]
+    """Write the score of some samples with each of some columns added, given the log-odds against all classes."""
+    for n in range(begin, end):
+        out[n] = _sum_of_margins(tables, cap, gaps, sample, weights, columns[n], smallest)
+
+
+@kernel(inner=True)
+def _sum_of_margins(tables, cap, gaps, sample, weights, k, smallest):  # type: ignore[no-untyped-def]
+    Q = gaps.shape[1]
+    table, cells = _cells(tables, k, sample)
+    total = np.inf if smallest else 0.0
+    for x in range(len(sample)):
+        cell = cells[x]
+        low = np.inf
+        for c in range(Q):
+            v = gaps[x, c] - table[cell, c]
+            low = min(low, v)
+        low += table[cell, np.uint64(tables.true[sample[x]])]
+        if smallest:
+            total = min(total, low)
+        else:
+            total += weights[x] * min(low, cap)
+    return total
+
+
+@kernel
+def _likelihoods(tables, odds, least, sample, weights, columns, out, begin, end):  # type: ignore[no-untyped-def]
+    """Write the conditional log-likelihood of some samples with each of some columns added, given the odds."""
+    for n in range(begin, end):
+        out[n] = _sum_of_likelihoods(tables, odds, least, sample, weights, columns[n])
+
+
+@kernel(inner=True)
+def _sum_of_likelihoods(tables, odds, least, sample, weights, k):  # type: ignore[no-untyped-def]
+    Q = odds.shape[1]
+    table, cells = _cells(tables, k, sample)
+    # Exponentials relative to the largest of their row, computed at a cell's first visit: most cells have no sample.
+    factors = np.empty(table.shape)
+    largest = np.full(len(table), np.nan)
+    total = 0.0
+    for x in range(len(sample)):
+        cell = cells[x]
+        if np.isnan(largest[cell]):
+            largest[cell] = table[cell].max()
+            for c in range(Q):
+                factors[cell, c] = np.exp(table[cell, c] - largest[cell])
+        mass = 0.0
+        for c in range(Q):
+            mass += odds[x, c] * factors[cell, c]
+        own = table[cell, np.uint64(tables.true[sample[x]])] - largest[cell]
+        total += weights[x] * (own + least[x] - np.log(max(mass, LEAST_SUM)))
+    return total

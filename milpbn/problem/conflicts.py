@@ -1,0 +1,125 @@
+"""Check that some structure obeys all constraints; if not, find a minimal set of constraints that conflict."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from scipy.optimize import Bounds, LinearConstraint, milp
+
+from milpbn.errors import InputError
+from milpbn.network.structure import Structure
+from milpbn.problem.candidates import Candidates, build_candidates
+from milpbn.problem.constraints import Atom, Constraints, Rules, atoms, combine
+from milpbn.problem.forecast import require_lists
+from milpbn.problem.rows import children_block, order_block, set_block, stack
+from milpbn.problem.scores.spec import Score
+
+
+def resolve(constraints: Constraints, names: Sequence[str], score: Score) -> tuple[Rules, Candidates]:
+    """Turn named constraints into rules and candidate sets that some structure obeys.
+
+    Raises
+    ------
+    InputError
+        If no structure obeys all constraints. The message names a minimal conflicting subset: if any one of its
+        constraints is dropped, some structure obeys the others. Also if there are too many candidate sets to list.
+    """
+    parts = atoms(constraints, names)
+    if _feasible(parts, names, score):
+        rules = combine(parts)
+        return rules, build_candidates(names, score, rules)
+    binding = [p for p in parts if not p.rules.arc_weights]
+    needed = minimal_conflict(binding, names, score)
+    limits = f"max_parents = {score.max_parents}" + ("" if score.class_parents else " and no class parents")
+    if len(needed) == 1:
+        raise InputError(
+            f"No structure with {limits} obeys this constraint: {needed[0].text}. Drop or change it."
+        )
+    shown = "; ".join(p.text for p in needed)
+    raise InputError(
+        f"With {limits} these constraints exclude each other: {shown}. Drop or change one of them."
+    )
+
+
+def minimal_conflict(parts: Sequence[Atom], names: Sequence[str], score: Score) -> list[Atom]:
+    """Return a conflicting subset; some structure obeys each of its proper subsets (deletion filter)."""
+    needed = list(parts)
+    # Large blocks are dropped first: most constraints of a long list have no part in the conflict.
+    size = len(needed) // 2
+    while size >= 1:
+        start = 0
+        while start < len(needed):
+            rest = needed[:start] + needed[start + size :]
+            if _feasible(rest, names, score):
+                start += size
+            else:
+                needed = rest
+        size //= 2
+    return needed
+
+
+def _feasible(parts: Sequence[Atom], names: Sequence[str], score: Score) -> bool:
+    fixed: dict[int, frozenset[int]] = {}
+    for part in parts:
+        for i, parents in part.rules.fixed.items():
+            if fixed.setdefault(i, parents) != parents:
+                return False
+            if len(parents) > score.max_parents or (
+                i == len(names) - 1 and parents and not score.class_parents
+            ):
+                return False
+    rules = combine(parts)
+    require_lists(len(names) - 1, score, rules)
+    return feasible_structure(build_candidates(names, score, rules), rules) is not None
+
+
+def feasible_structure(candidates: Candidates, rules: Rules) -> Structure | None:
+    """Return some structure over the candidates that obeys the rules, or None if there is none.
+
+    Without child limits, variables are placed greedily: a variable can come next if one of its candidates is a subset
+    of the variables already placed, and placing it only adds options for the others. With child limits, a small MILP
+    is solved.
+    """
+    if any(not s for s in candidates.sets):
+        return None
+    if rules.max_children:
+        return _feasible_by_milp(candidates, rules)
+    chosen: dict[int, tuple[int, ...]] = {}
+    placed: set[int] = set()
+    waiting = set(range(candidates.n_variables))
+    while waiting:
+        ready = {}
+        for i in waiting:
+            fitting = next((s for s in candidates.sets[i] if placed.issuperset(s)), None)
+            if fitting is not None:
+                ready[i] = fitting
+        if not ready:
+            return None
+        chosen |= ready
+        placed |= ready.keys()
+        waiting -= ready.keys()
+    return Structure(candidates.names, tuple(chosen[i] for i in range(candidates.n_variables)))
+
+
+def _feasible_by_milp(candidates: Candidates, rules: Rules) -> Structure | None:
+    """Decide by rows (4)-(6) and (16) of Peharz & Pernkopf (2012), with Delta = V, and one row per child limit."""
+    P, V = candidates.n_sets, candidates.n_variables
+    rows = stack(
+        [
+            set_block(candidates),
+            order_block(candidates, P, arcs_only=True),
+            children_block(candidates, rules.max_children),
+        ],
+        P + V,
+    )
+    result = milp(
+        np.zeros(P + V),
+        integrality=np.concatenate([np.ones(P), np.zeros(V)]),
+        bounds=Bounds(np.zeros(P + V), np.concatenate([np.ones(P), np.full(V, float(V))])),
+        constraints=LinearConstraint(rows.matrix, rows.lower, rows.upper),
+    )
+    if result.x is None:
+        return None
+    chosen = [int(np.flatnonzero((candidates.variable == i) & (result.x[:P] > 0.5))[0]) for i in range(V)]
+    return candidates.structure(chosen)

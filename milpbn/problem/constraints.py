@@ -1,0 +1,307 @@
+"""User constraints on structures: by name as a user gives them, and by variable index as the search reads them."""
+
+from __future__ import annotations
+
+import numbers
+import operator
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from milpbn.errors import InputError
+from milpbn.util.jsonable import finite_number
+
+Arc = tuple[str, str]
+
+#: The most variables that an error message lists.
+SHOWN = 20
+#: The JSON form of each constraint, as `Constraints.from_dict` reads it.
+JSON_FORMS = {
+    "required": '[["A", "B"], ...]',
+    "forbidden": '[["A", "B"], ...]',
+    "tiers": '[["A", "B"], ["C"], ...]',
+    "max_children": '{"A": 2, "*": 3, ...}',
+    "fixed": '{"A": ["B", "C"], ...}',
+    "allowed": '{"A": ["B", "C"], ...}',
+    "arc_weights": '[["A", "B", 1.5], ...]',
+}
+#: Largest arc weight in nats. A larger one would cost the digits of the score in a sum.
+LARGEST_WEIGHT = 1e6
+
+
+@dataclass(frozen=True, kw_only=True)
+class Constraints:
+    """What a user knows about the structure, in names.
+
+    Attributes
+    ----------
+    required, forbidden : tuples of (parent, child)
+        Arcs that must, or must not, be in the structure.
+    tiers : tuple of tuples of str
+        A partial order: no arc leads from a variable of a later tier to one of an earlier tier. Variables in
+        no tier are free.
+    max_children : mapping of name to int
+        The most children that a variable may have. The key ``"*"`` applies to every feature without a key of its
+        own. It does not apply to the class, because the children of the class make the classifier.
+    fixed : mapping of name to tuple of str
+        The exact parent sets of some variables: a given part of the structure.
+    allowed : mapping of name to tuple of str
+        The only variables that may be parents of a variable.
+    arc_weights : mapping of (parent, child) to float
+        Prior weight in nats, added to the score of every structure with the arc.
+
+    Raises
+    ------
+    InputError
+        If an attribute does not have the form above.
+    """
+
+    required: tuple[Arc, ...] = ()
+    forbidden: tuple[Arc, ...] = ()
+    tiers: tuple[tuple[str, ...], ...] = ()
+    max_children: Mapping[str, int] = field(default_factory=dict)
+    fixed: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    allowed: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    arc_weights: Mapping[Arc, float] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        key = ""
+        try:
+            for key in ("required", "forbidden", "arc_weights"):
+                for a, b in getattr(self, key):
+                    _text(a), _text(b)
+            for key in ("tiers", "fixed", "allowed"):
+                groups = getattr(self, key)
+                for names in groups if key == "tiers" else groups.values():
+                    _texts(tuple(names) if isinstance(names, set | frozenset) else names)
+            key = "max_children"
+            for limit in self.max_children.values():
+                operator.index(limit)
+            key = "arc_weights"
+            for weight in self.arc_weights.values():
+                if isinstance(weight, bool) or not isinstance(weight, numbers.Real):
+                    raise TypeError
+        except (TypeError, ValueError, AttributeError):
+            raise InputError(
+                f"The constraints: the value of {key!r} does not have the documented form."
+            ) from None
+
+    def __bool__(self) -> bool:
+        return any(
+            (
+                self.required,
+                self.forbidden,
+                self.tiers,
+                self.max_children,
+                self.fixed,
+                self.allowed,
+                self.arc_weights,
+            )
+        )
+
+    def to_dict(self) -> dict[str, object]:
+        """Return the constraints as JSON-safe values, the form that `from_dict` reads."""
+        return {
+            "required": [list(a) for a in self.required],
+            "forbidden": [list(a) for a in self.forbidden],
+            "tiers": [list(t) for t in self.tiers],
+            "max_children": dict(self.max_children),
+            "fixed": {k: list(v) for k, v in self.fixed.items()},
+            "allowed": {k: list(v) for k, v in self.allowed.items()},
+            "arc_weights": [[a, b, w] for (a, b), w in self.arc_weights.items()],
+        }
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, object], where: str = "The constraints") -> Constraints:
+        """Build constraints from parsed JSON: the keys of the attributes, arcs as ``[parent, child]`` lists.
+
+        Raises
+        ------
+        InputError
+            If a key is unknown or a value has the wrong form; the message begins with `where`.
+        """
+        if not isinstance(values, Mapping):
+            raise InputError(f"{where}: they must be an object with the keys {', '.join(JSON_FORMS)}.")
+        unknown = [k for k in values if k not in JSON_FORMS]
+        if unknown:
+            raise InputError(
+                f"{where}: there is no constraint {unknown[0]!r}; choose from {', '.join(JSON_FORMS)}."
+            )
+        key = ""
+        try:
+            parts: dict[str, object] = {}
+            for key, value in values.items():
+                if key in ("required", "forbidden"):
+                    parts[key] = tuple((_text(a), _text(b)) for a, b in value)  # type: ignore[attr-defined]
+                elif key == "tiers":
+                    parts[key] = tuple(_texts(t) for t in value)  # type: ignore[attr-defined]
+                elif key == "max_children":
+                    parts[key] = {_text(k): _count(v) for k, v in value.items()}  # type: ignore[attr-defined]
+                elif key in ("fixed", "allowed"):
+                    parts[key] = {_text(k): _texts(v) for k, v in value.items()}  # type: ignore[attr-defined]
+                else:
+                    parts[key] = {(_text(a), _text(b)): _number(w) for a, b, w in value}  # type: ignore[attr-defined]
+            return cls(**parts)  # type: ignore[arg-type]
+        except (TypeError, ValueError, AttributeError):
+            raise InputError(
+                f"{where}: the value of {key!r} does not have the form {JSON_FORMS[key]} with names of variables."
+            ) from None
+
+
+def _text(value: object) -> str:
+    if not isinstance(value, str):
+        raise TypeError
+    return value
+
+
+def _texts(values: object) -> tuple[str, ...]:
+    if not isinstance(values, list | tuple):
+        raise TypeError
+    return tuple(_text(v) for v in values)
+
+
+def _count(value: object) -> int:
+    if not isinstance(value, int) or isinstance(value, bool) or value < 0:
+        raise ValueError
+    return value
+
+
+def _number(value: object) -> float:
+    number = finite_number(value)
+    if number is None:
+        raise TypeError
+    return number
+
+
+@dataclass(frozen=True)
+class Rules:
+    """Constraints by variable index, as the candidate sets and the model read them.
+
+    Attributes
+    ----------
+    required, forbidden : frozensets of (parent, child)
+        Arcs; `forbidden` includes the arcs that tiers and allowed parents rule out.
+    fixed : dict of int to frozenset of int
+        Exact parent sets.
+    max_children : dict of int to int
+        The most children that a variable may have.
+    arc_weights : dict of (parent, child) to float
+        Prior weights in nats.
+    """
+
+    required: frozenset[tuple[int, int]] = frozenset()
+    forbidden: frozenset[tuple[int, int]] = frozenset()
+    fixed: Mapping[int, frozenset[int]] = field(default_factory=dict)
+    max_children: Mapping[int, int] = field(default_factory=dict)
+    arc_weights: Mapping[tuple[int, int], float] = field(default_factory=dict)
+
+    def admits(self, child: int, parents: Iterable[int]) -> bool:
+        """Whether one parent set obeys the required, forbidden and fixed arcs into `child`."""
+        members = frozenset(parents)
+        if child in self.fixed and members != self.fixed[child]:
+            return False
+        if any((j, child) in self.forbidden for j in members):
+            return False
+        return all(j in members for j, i in self.required if i == child)
+
+    def over_limit(self, parents: Sequence[Collection[int]]) -> int | None:
+        """Return the first variable with more children than `max_children` allows, given all parent sets, or None."""
+        for j, limit in self.max_children.items():
+            if sum(j in members for members in parents) > limit:
+                return j
+        return None
+
+
+@dataclass(frozen=True)
+class Atom:
+    """One single constraint, with the text that names it in the message about a conflict."""
+
+    text: str
+    rules: Rules
+
+
+def atoms(constraints: Constraints, names: Sequence[str]) -> list[Atom]:
+    """Split constraints into single ones over variable indices (the class is the last name).
+
+    Raises
+    ------
+    InputError
+        If a constraint names a variable that is not in the data, an arc from a variable to itself, a variable in two
+        tiers, a negative child limit, or a weight that is not finite or too large.
+    """
+    index = {name: i for i, name in enumerate(names)}
+
+    def at(name: str, what: str) -> int:
+        if name not in index:
+            known = ", ".join(names[:SHOWN]) + (", ..." if len(names) > SHOWN else "")
+            raise InputError(f"{what} names {name!r}, which is no variable of the data ({known}).")
+        return index[name]
+
+    def arc(pair: Arc, what: str) -> tuple[int, int]:
+        j, i = at(pair[0], what), at(pair[1], what)
+        if i == j:
+            raise InputError(f"{what} names an arc from {pair[0]!r} to itself.")
+        return j, i
+
+    result = [
+        Atom(f"required arc {a} -> {b}", Rules(required=frozenset([arc((a, b), "A required arc")])))
+        for a, b in constraints.required
+    ]
+    result += [
+        Atom(f"forbidden arc {a} -> {b}", Rules(forbidden=frozenset([arc((a, b), "A forbidden arc")])))
+        for a, b in constraints.forbidden
+    ]
+    tier_of: dict[int, int] = {}
+    for level, tier in enumerate(constraints.tiers):
+        for name in tier:
+            i = at(name, "A tier")
+            if tier_of.setdefault(i, level) != level:
+                raise InputError(f"The variable {name!r} is in two tiers; leave it in one.")
+    for j, later in tier_of.items():
+        for i, earlier in tier_of.items():
+            if later > earlier:
+                text = f"tiers: {names[j]} comes after {names[i]}"
+                result.append(Atom(text, Rules(forbidden=frozenset([(j, i)]))))
+    for name, members in constraints.fixed.items():
+        i = at(name, "A fixed parent set")
+        parents = frozenset(arc((p, name), "A fixed parent set")[0] for p in members)
+        shown = "{" + ", ".join(members) + "}"
+        result.append(Atom(f"fixed parent set of {name}: {shown}", Rules(fixed={i: parents})))
+    for name, members in constraints.allowed.items():
+        i = at(name, "The allowed parents")
+        parents = frozenset(arc((p, name), "The allowed parents")[0] for p in members)
+        others = frozenset((j, i) for j in range(len(names)) if j != i and j not in parents)
+        shown = "{" + ", ".join(members) + "}"
+        result.append(Atom(f"allowed parents of {name}: {shown}", Rules(forbidden=others)))
+    every = constraints.max_children.get("*")
+    limits = dict.fromkeys(range(len(names) - 1), every) if every is not None else {}
+    limits |= {at(n, "max_children"): c for n, c in constraints.max_children.items() if n != "*"}
+    for i, limit in limits.items():
+        if limit < 0:
+            raise InputError(f"max_children of {names[i]!r} must be at least 0, got {limit}.")
+        most = min(limit, len(names))  # no variable has more; the user's number may be huge
+        result.append(Atom(f"at most {limit} children of {names[i]}", Rules(max_children={i: most})))
+    for (a, b), weight in constraints.arc_weights.items():
+        pair = arc((a, b), "An arc weight")
+        if not abs(weight) <= LARGEST_WEIGHT:
+            raise InputError(
+                f"The weight of the arc {a} -> {b} must be a finite number of at most {LARGEST_WEIGHT:g} nats, got "
+                f"{weight:g}; to force or exclude an arc, make it required or forbidden."
+            )
+        result.append(Atom(f"weight of arc {a} -> {b}", Rules(arc_weights={pair: weight})))
+    return result
+
+
+def combine(parts: Iterable[Atom]) -> Rules:
+    """Join single constraints that do not fix two different parent sets of one variable (`conflicts` checks that)."""
+    required: set[tuple[int, int]] = set()
+    forbidden: set[tuple[int, int]] = set()
+    fixed: dict[int, frozenset[int]] = {}
+    max_children: dict[int, int] = {}
+    arc_weights: dict[tuple[int, int], float] = {}
+    for part in parts:
+        required |= part.rules.required
+        forbidden |= part.rules.forbidden
+        fixed |= part.rules.fixed
+        max_children |= part.rules.max_children
+        arc_weights |= part.rules.arc_weights
+    return Rules(frozenset(required), frozenset(forbidden), fixed, max_children, arc_weights)

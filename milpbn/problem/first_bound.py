@@ -1,0 +1,107 @@
+"""An upper bound from a few Frank-Wolfe steps, without compiled kernels and without acyclicity.
+
+For any dual weights lambda_m of a sample's margins and its cap, `constant + max over structures of g @ eta` is a bound,
+where g are the coefficients summed with the weights. Each variable takes its own best parent set here, cyclic or not.
+On a new machine this bound is there before the kernels of a better one are compiled.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import softmax, xlogy
+
+from milpbn.network.structure import Structure
+from milpbn.problem.margins import MarginRows
+from milpbn.problem.problem import Problem
+from milpbn.problem.rounding import CAREFUL, bound_errors, bound_slack
+
+#: Temperature of the soft minimum that the weights are those of, as a share of gamma.
+TEMPERATURE = 0.05
+#: Most steps, and the seconds after which none begins.
+STEPS, SECONDS = 50, 0.5
+#: Most products of samples, domains and classes in one step: about a second.
+MOST_PRODUCTS = 100_000_000
+
+
+def first_bound(
+    problem: Problem, structure: Structure, stopping: Callable[[], bool] = lambda: False
+) -> float:
+    """Return an upper bound on the score of every structure.
+
+    Parameters
+    ----------
+    problem : Problem
+        Its score is a sum over the samples (`ScoreKind.sums_samples`).
+    structure : Structure
+        One of the problem's, where the steps begin.
+    stopping : callable
+        Asked before every step but the first.
+
+    Returns
+    -------
+    float
+        Nats, rounded up; inf where one step would take longer than about a second.
+    """
+    margins, choice = problem.margins, problem.choice(structure)
+    if margins is None or choice is None:
+        raise ValueError("the bound needs margins, and a structure of the problem")
+    tables, offsets = margins.tables, problem.candidates.offsets
+    n_classes = tables.values.shape[1]
+    if margins.n_samples * n_classes * len(tables.sizes) > MOST_PRODUCTS:
+        return np.inf
+    errors = bound_errors(
+        problem.data, problem.score.smoothing, margins.n_samples, problem.linear_error, offsets, CAREFUL
+    )
+    logits = margins.logits(problem.indicator(choice))
+    best, end = np.inf, time.monotonic() + SECONDS
+    for step in range(STEPS):
+        constant, factors = _dual_weights(margins, logits)
+        gradient = problem.linear + _gradient(margins, factors, len(problem.linear))
+        largest = np.maximum.reduceat(gradient, offsets[:-1])
+        slack = bound_slack(errors, constant, float(np.maximum(factors, 0.0).sum()), factors.size)
+        best = min(best, float(constant + largest.sum() + slack))
+        if time.monotonic() >= end or stopping():
+            break
+        vertex = [a + int(gradient[a:b].argmax()) for a, b in pairwise(offsets)]
+        logits += 2 / (step + 3) * (margins.logits(problem.indicator(np.array(vertex))) - logits)
+    return best
+
+
+def _gradient(margins: MarginRows, factors: NDArray[np.float64], size: int) -> NDArray[np.float64]:
+    """Return the sum over samples and classes of factors times log-probabilities, of every parent set."""
+    tables, gradient = margins.tables, np.zeros(size)
+    for d, n_cells in enumerate(tables.sizes.tolist()):
+        cells = tables.cells(d)
+        sums = np.stack([np.bincount(cells, column, n_cells) for column in factors.T], axis=1)
+        for k in np.flatnonzero(tables.domain == d):
+            start = tables.start[k]
+            gradient[tables.columns[k]] = np.vdot(sums, tables.values[start : start + n_cells])
+    return gradient
+
+
+def _dual_weights(margins: MarginRows, logits: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
+    """Return what the weights of the soft minimum add by themselves, and the factors of the joint log-probabilities.
+
+    The factors, shape (M, Q), are minus w lambda_c for competing classes, and their sum for the true class. What the
+    weights add by themselves is gamma sum_m w_m lambda_{m,0}; under the conditional log-likelihood it is minus the
+    weighted entropies of the lambda_m.
+    """
+    cap, smooth = margins.softening
+    every, true = np.arange(len(logits)), margins.tables.true
+    values = logits[every, true, None] - logits
+    values[every, true] = cap  # the place of the cap, which no class of its own has
+    temperature = 1.0 if smooth else TEMPERATURE * cap
+    shares = softmax(-values / temperature, axis=1)
+    if smooth:
+        constant = float(margins.weights @ xlogy(shares, shares).sum(axis=1))
+    else:
+        constant = cap * float(margins.weights @ shares[every, true])
+    factors = -margins.weights[:, None] * shares
+    factors[every, true] = 0.0
+    factors[every, true] = -factors.sum(axis=1)
+    return constant, factors

@@ -1,0 +1,112 @@
+"""The gate for structures: check on the arcs whether a structure obeys the score's limits and the constraints.
+
+Every structure that is returned, imported or verified passes this check. It reads names, `Constraints` and `Score`, but
+neither candidate sets nor rules nor coefficients, so that it finds mistakes in those.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from milpbn.network.structure import Structure
+from milpbn.problem.constraints import Constraints
+from milpbn.problem.scores.spec import Score
+
+
+def objection(
+    structure: Structure, score: Score, constraints: Constraints, *, class_free_alike: bool = False
+) -> str | None:
+    """Return the first violation of a score's limits or of the constraints by a structure's arcs.
+
+    Parameters
+    ----------
+    structure : Structure
+        The class is its last variable.
+    score : Score
+        Reads max_parents, class_parents and parent_sets.
+    constraints : Constraints
+        The arc weights are ignored, because they forbid nothing.
+    class_free_alike : bool
+        Accept any class-free parent set of a feature that the constraints and limits allow. Otherwise
+        ``parent_sets='paper'`` accepts only one: {} or the required parents (Peharz & Pernkopf 2012, footnote 1).
+
+    Returns
+    -------
+    str or None
+        A clause such as "it has the forbidden arc X1 -> X2"; None if the structure violates nothing.
+    """
+    parents = {child: set(members) for child, members in structure.to_mapping().items()}
+    target = structure.names[-1]
+    cyclic = _on_cycles(parents)
+    if cyclic:
+        return f"it has a cycle through {', '.join(map(repr, sorted(cyclic)))}"
+    for child, members in parents.items():
+        found = _limits(child, members, score, target) or _constraints(child, members, constraints)
+        if found is not None:
+            return found
+        needed = {a for a, b in constraints.required if b == child}
+        paper = score.parent_sets == "paper" and not class_free_alike and child not in constraints.fixed
+        if paper and child != target and target not in members and members != needed:
+            return (
+                f"it gives {child!r} the parents {_listed(members)} without the class {target!r}, where "
+                f"{_listed(needed)} stands for all such sets"
+            )
+    return _child_limits(parents, constraints, target)
+
+
+def _limits(child: str, members: set[str], score: Score, target: str) -> str | None:
+    if len(members) > score.max_parents:
+        return f"it gives {child!r} {len(members)} parents, and max_parents is {score.max_parents}"
+    if child == target and members and not score.class_parents:
+        return f"it gives the class {child!r} the parents {_listed(members)}, and class parents are off"
+    return None
+
+
+def _constraints(child: str, members: set[str], constraints: Constraints) -> str | None:
+    """Return how one parent set violates a constraint on single arcs or on parent sets, or None."""
+    for a, b in constraints.required:
+        if b == child and a not in members:
+            return f"it lacks the required arc {a} -> {b}"
+    for a, b in constraints.forbidden:
+        if b == child and a in members:
+            return f"it has the forbidden arc {a} -> {b}"
+    if child in constraints.fixed and members != set(constraints.fixed[child]):
+        fixed = _listed(set(constraints.fixed[child]))
+        return f"it gives {child!r} the parents {_listed(members)}, where {fixed} is fixed"
+    if child in constraints.allowed and not members <= set(constraints.allowed[child]):
+        others = _listed(members - set(constraints.allowed[child]))
+        return f"it gives {child!r} the parents {others}, which are not among those allowed"
+    level = {name: k for k, tier in enumerate(constraints.tiers) for name in tier}
+    if child in level:
+        for parent in sorted(members & level.keys()):
+            if level[parent] > level[child]:
+                return f"it has the arc {parent} -> {child}, against the tiers"
+    return None
+
+
+def _child_limits(parents: Mapping[str, set[str]], constraints: Constraints, target: str) -> str | None:
+    own = {name: limit for name, limit in constraints.max_children.items() if name != "*"}
+    every = constraints.max_children.get("*")
+    for name in parents:
+        limit = own.get(name, None if name == target else every)
+        children = sum(name in members for members in parents.values())
+        if limit is not None and children > limit:
+            return f"it gives {name!r} more children than the {limit} allowed"
+    return None
+
+
+def _on_cycles(parents: Mapping[str, set[str]]) -> set[str]:
+    """Return the variables that remain when those without remaining parents are removed repeatedly.
+
+    They are the variables on cycles and those below a cycle.
+    """
+    left = set(parents)
+    while True:
+        sources = {name for name in left if not parents[name] & left}
+        if not sources:
+            return left
+        left -= sources
+
+
+def _listed(names: set[str]) -> str:
+    return "{" + ", ".join(sorted(names)) + "}"

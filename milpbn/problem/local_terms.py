@@ -1,0 +1,58 @@
+"""Local terms: the coefficients that are linear in eta, one per candidate family."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from milpbn.data.dataset import Dataset
+from milpbn.problem.candidates import Candidates
+from milpbn.problem.counts import n_parameters
+from milpbn.problem.scores.base import ScoreKind
+from milpbn.util.clock import check_deadline
+
+
+def local_terms(
+    data: Dataset, candidates: Candidates, kind: ScoreKind, deadline: float | None = None
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the local term of every candidate family, and its size for the error bound (`ScoreKind.family`).
+
+    Parameters
+    ----------
+    data : Dataset
+        Training data.
+    candidates : Candidates
+        Parent sets.
+    kind : ScoreKind
+        The score with its options.
+    deadline : float, optional
+        `time.monotonic` value after which NoIncumbentError is raised.
+
+    Returns
+    -------
+    terms, sizes : float64 arrays, shape (P,)
+        Nats; zeros if the score has no local terms.
+
+    Raises
+    ------
+    NoIncumbentError
+        When the deadline has passed.
+    """
+    terms, sizes = np.zeros((2, candidates.n_sets))
+    if not kind.has_local_terms:
+        return terms, sizes
+    for p, (variable, parents) in enumerate(zip(candidates.variable.tolist(), candidates.flat, strict=True)):
+        if p % 64 == 0:
+            check_deadline(
+                deadline,
+                f"{candidates.n_sets} local scores were computed",
+                f"local scores {p} of {candidates.n_sets}",
+            )
+        terms[p], sizes[p] = kind.family(data, variable, parents)
+    return terms, sizes
+
+
+def parameter_counts(data: Dataset, candidates: Candidates) -> NDArray[np.float64]:
+    """Return the number of free parameters of every candidate family, float64 array, shape (P,)."""
+    families = zip(candidates.variable.tolist(), candidates.flat, strict=True)
+    return np.array([n_parameters(data, i, s) for i, s in families], dtype=np.float64)

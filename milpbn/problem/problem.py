@@ -1,0 +1,315 @@
+"""The problem to solve: candidate sets, and the score as a function of eta."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from milpbn.data.dataset import Dataset
+from milpbn.errors import InputError
+from milpbn.network.cpt import MAX_TABLE_ENTRIES, require_states, require_table
+from milpbn.network.structure import Structure
+from milpbn.problem.candidates import Candidates, class_free_alike, require_candidates
+from milpbn.problem.conflicts import resolve
+from milpbn.problem.constraints import Constraints, Rules
+from milpbn.problem.forecast import (
+    COEFFICIENTS_AND_MODEL,
+    TABLES,
+    remedy,
+    require_room,
+    solver_bytes,
+    tables_bytes,
+    tensor_bytes,
+)
+from milpbn.problem.gate import objection
+from milpbn.problem.local_terms import local_terms, parameter_counts
+from milpbn.problem.margins import MarginRows, margin_rows
+from milpbn.problem.rescore import rescored
+from milpbn.problem.rounding import EPS, linear_error, margin_error, margin_size
+from milpbn.problem.scores.curve import AiccCurve
+from milpbn.problem.scores.spec import Score
+from milpbn.problem.subset import Subset
+from milpbn.util.clock import check_deadline
+from milpbn.util.memory import require_memory
+
+#: Largest local term of a parent set in nats; far below the range of float64.
+LARGEST_TERM = 1e100
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Maximise ``linear @ eta + margins(eta) - correction(parameters @ eta)`` over acyclic choices.
+
+    Attributes
+    ----------
+    data : Dataset
+        Training samples, identical ones merged unless that was switched off.
+    score : Score
+        The score to maximise.
+    candidates : Candidates
+        Parent sets that obey the rules.
+    rules : Rules
+        User constraints by variable index.
+    linear : float64 array, shape (P,)
+        Terms linear in eta, in nats: local scores, penalty, hybrid term, arc weights.
+    linear_error : float64 array, shape (P,)
+        Bounds on their rounding errors, in nats.
+    margins : MarginRows or None
+        Coefficients of a margin score.
+    curve : AiccCurve or None
+        AICc's convex correction.
+    sample_weights : float64 array, shape (M,), or None
+        Weights of the samples' margins, instead of those of the data, if a subset stands for all samples.
+    constraints : Constraints
+        User constraints by name; `rules` and `candidates` are built from them.
+    """
+
+    data: Dataset
+    score: Score
+    candidates: Candidates
+    rules: Rules
+    linear: NDArray[np.float64]
+    linear_error: NDArray[np.float64]
+    margins: MarginRows | None = None
+    curve: AiccCurve | None = None
+    sample_weights: NDArray[np.float64] | None = None
+    constraints: Constraints = field(default_factory=Constraints)
+
+    @property
+    def score_error(self) -> float:
+        """Bound on the rounding error of any structure's score by the coefficients, in nats."""
+        size = 0.0
+        error = float(np.maximum.reduceat(self.linear_error, self.candidates.offsets[:-1]).sum())
+        if self.margins is not None:
+            total = 1.0 if self.margins.smallest else float(self.margins.weights.sum())
+            size = total * margin_size(self.data, self.score.smoothing)
+            error += total * margin_error(self.data, self.score.smoothing)
+        return error + EPS * (self.data.n_samples + 8) * size
+
+    @cached_property
+    def column(self) -> NDArray[np.int64]:
+        """Column of each parent set's coefficients, -1 where all are 0, shape (P,)."""
+        column = np.full(self.candidates.n_sets, -1, dtype=np.int64)
+        if self.margins is not None:
+            column[self.margins.columns] = np.arange(len(self.margins.columns))
+        return column
+
+    @cached_property
+    def subset_weights(self) -> NDArray[np.float64] | None:
+        """Weights of the merged samples (`Dataset.merged`) if a subset stands for all; None without a subset."""
+        return None if self.sample_weights is None else self.data.merged_weights(self.sample_weights)
+
+    def with_p(self, p: float) -> Problem:
+        """Return the same problem for another `Score.p`, the desired log-margin; the coefficients are shared."""
+        assert self.margins is not None
+        score = replace(self.score, p=p, gamma=None)
+        return replace(self, score=score, margins=replace(self.margins, kind=score.kind))
+
+    def indicator(self, choice: NDArray[np.integer]) -> NDArray[np.float64]:
+        """Return eta for one chosen parent set (its index) per variable, shape (P,)."""
+        eta = np.zeros(self.candidates.n_sets)
+        eta[choice] = 1.0
+        return eta
+
+    def choice(self, structure: Structure) -> NDArray[np.int64] | None:
+        """Return the indices in eta of a structure's parent sets, or None if one of them is not a candidate."""
+        return self.candidates.choice(structure)
+
+    def adopted(self, structure: Structure) -> Structure:
+        """Return a structure from elsewhere, with class-free parent sets replaced by candidates of the same score.
+
+        If all class-free sets of a feature score the same (`class_free_alike`), only one of them is a candidate, and
+        it takes the place of the others. All other parent sets stay as they are. The result may still break a rule;
+        `obeys` tells.
+        """
+        if not class_free_alike(self.score, self.rules):
+            return structure
+        stand_ins = [self.candidates.stand_in(i, s) for i, s in enumerate(structure.parents)]
+        pairs = zip(stand_ins, structure.parents, strict=True)
+        return Structure(structure.names, tuple(s if found is None else found for found, s in pairs))
+
+    def value(self, eta: NDArray[np.float64]) -> float:
+        """Return the score at a point eta, computed from the coefficients (`rescore` computes it from the data)."""
+        total = float(self.linear @ eta)
+        if self.margins is not None:
+            total += self.margins.value(eta)
+        if self.curve is not None:
+            total -= self.curve.correction(float(self.curve.parameters @ eta))
+        return total
+
+    def rescore(self, structure: Structure) -> float:
+        """Return the score of a structure, computed from the data (see `milpbn.problem.rescore.rescore`)."""
+        return self.rescored(structure)[0]
+
+    def rescored(self, structure: Structure) -> tuple[float, float]:
+        """Return the score of a structure, computed from the data, and a bound on its rounding error."""
+        return rescored(self.data, structure, self.score, self.rules, self.sample_weights)
+
+    def objection(self, structure: Structure) -> str | None:
+        """Return how a structure's arcs violate limits or constraints (see `milpbn.problem.gate`), or None."""
+        return objection(structure, self.score, self.constraints)
+
+    def obeys(self, structure: Structure) -> bool:
+        """Whether a structure consists of candidates, is within the child limits, and has a score (AICc)."""
+        choice = self.choice(structure)
+        if choice is None:
+            return False
+        if self.curve is not None and self.curve.correction(self.curve.parameters[choice].sum()) == math.inf:
+            return False
+        return self.rules.over_limit(structure.parents) is None
+
+
+def _linear_terms(
+    data: Dataset,
+    score: Score,
+    candidates: Candidates,
+    rules: Rules,
+    deadline: float | None,
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the terms linear in eta and bounds on their rounding errors, two arrays of shape (P,)."""
+    linear, size = local_terms(data, candidates, score.kind, deadline)
+    parent, child, index = candidates.arcs
+    for (j, i), weight in rules.arc_weights.items():
+        here = index[(parent == j) & (child == i)]
+        linear[here] += weight
+        size[here] += abs(weight)
+    if not (np.abs(linear) < LARGEST_TERM).all():
+        raise InputError(
+            f"The penalty or the likelihood of a parent set reaches {LARGEST_TERM:g} nats; "
+            "give a smaller penalty, hybrid or weight of the samples."
+        )
+    return linear, linear_error(data, size)
+
+
+def _require_tables(data: Dataset, candidates: Candidates) -> None:
+    """Refuse candidate sets whose parameter tables would be too large for a classifier, before the search starts.
+
+    Raises
+    ------
+    InputError
+        See `require_table`.
+    """
+    states = [v.n_states for v in data.variables]
+    for i, sets in enumerate(candidates.sets):
+        if max(states) ** (1 + max(map(len, sets))) <= MAX_TABLE_ENTRIES:
+            continue
+        largest = max(sets, key=lambda parents: math.prod(states[j] for j in parents))
+        require_table(data.variables, i, largest)
+
+
+def parent_sets(
+    data: Dataset,
+    score: Score,
+    constraints: Constraints | None,
+    *,
+    for_milp: bool,
+    deadline: float | None = None,
+) -> tuple[Rules, Candidates]:
+    """List the candidate parent sets, and refuse a problem that does not fit the memory before any table is built.
+
+    Parameters
+    ----------
+    data : Dataset
+        Training data, merged if the coefficients are built from merged samples.
+    score, constraints, for_milp, deadline
+        As for `build_problem`.
+
+    Raises
+    ------
+    InputError, NoIncumbentError
+        As for `build_problem`.
+    """
+    require_states(data)
+    constraints = Constraints() if constraints is None else constraints
+    if not isinstance(constraints, Constraints):
+        raise InputError(
+            f"constraints must be Constraints, got a {type(constraints).__name__}; "
+            "`Constraints.from_dict` reads a mapping."
+        )
+    if not constraints:
+        require_room(data, score, for_milp=for_milp)
+    check_deadline(deadline, "parent sets were listed", "parent sets")
+    rules, candidates = resolve(constraints, data.names, score)
+    require_candidates(candidates, score)
+    check_deadline(deadline, f"{candidates.n_sets} parent sets were looked at", "parent sets")
+    _require_tables(data, candidates)
+    if score.is_margin:
+        if for_milp:
+            needed = tensor_bytes(data, candidates, score) + solver_bytes(data, candidates, score)
+            what = COEFFICIENTS_AND_MODEL
+        else:
+            needed, what = tables_bytes(data, candidates, score), TABLES
+        require_memory(needed, what, remedy(score))
+    check_deadline(deadline, f"{candidates.n_sets} parent sets were looked at", "parent sets")
+    return rules, candidates
+
+
+def build_problem(
+    data: Dataset,
+    score: Score,
+    constraints: Constraints | None = None,
+    *,
+    merge: bool = True,
+    for_milp: bool = True,
+    deadline: float | None = None,
+    subset: Subset | None = None,
+    sample_weights: NDArray[np.float64] | None = None,
+    listed: tuple[Rules, Candidates] | None = None,
+) -> Problem:
+    """Build candidate sets and coefficients.
+
+    Parameters
+    ----------
+    data : Dataset
+        Training data.
+    score : Score
+        The score to maximise.
+    constraints : Constraints, optional
+        User constraints by name.
+    merge : bool
+        Merge identical samples into one with their total weight. This does not change any score.
+    for_milp : bool
+        Include the tensor of all coefficients and a sparse model in the memory forecast.
+    deadline : float, optional
+        `time.monotonic` value at which to give up.
+    subset : Subset, optional
+        Sum the margins over representative samples instead of all.
+    sample_weights : float64 array, shape (M,), optional
+        Weights of the margins of the (merged) samples, from a subset that was chosen before.
+    listed : Rules and Candidates, optional
+        The rules and all or some of the parent sets, as `parent_sets` returns them. By default they are listed here.
+
+    Returns
+    -------
+    Problem
+
+    Raises
+    ------
+    InputError
+        If a value has no state, constraints conflict, AICc is undefined, the coefficients would not fit into memory,
+        or a subset is too small or the score is not a sum over samples.
+    NoIncumbentError
+        If the deadline has passed.
+    """
+    require_states(data)
+    if merge:
+        data = data.merged
+    if subset is not None:
+        sample_weights = subset.weights(data, score)
+    if listed is None:
+        listed = parent_sets(data, score, constraints, for_milp=for_milp, deadline=deadline)
+    rules, candidates = listed
+    linear, error = _linear_terms(data, score, candidates, rules, deadline)
+    margins = None
+    if score.is_margin:
+        margins = margin_rows(data, candidates, score, deadline, sample_weights)
+    curve = None
+    if score.kind.curve is not None:
+        curve = score.kind.curve(parameter_counts(data, candidates), data.total_weight)
+        curve.range(candidates.offsets)
+    asked = constraints or Constraints()
+    return Problem(data, score, candidates, rules, linear, error, margins, curve, sample_weights, asked)

@@ -1,0 +1,266 @@
+"""Kernels over the family tables: joint log-probabilities and scores at a point, coefficients, best margins.
+
+The joint log-probabilities (logits) at a point eta are L[m, c] = sum_k eta_k table_k[cell, c]. They give the margin
+rows: alpha_{m,c} @ eta = L[m, true] - L[m, c].
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+from numba.extending import overload
+from numpy.typing import NDArray
+
+from milpbn.problem.tables import FamilyTables
+from milpbn.util.compiled import kernel
+from milpbn.util.threads import in_parts
+
+#: Samples whose joint log-probabilities are summed at a time, so that they stay in the cache.
+BLOCK = 256
+#: Table look-ups of a kernel between two checks of the clock: a fraction of a second.
+SLICE = 50_000_000
+#: Adding exp(-NEGLIGIBLE) to a float64 of at least 1 does not change it: samples with a larger margin add nothing.
+NEGLIGIBLE = 37.0
+#: Classes further than this from the nearest one are left out of a sample's score. It is larger than `NEGLIGIBLE`,
+#: because log1p takes their sum without the 1.
+VANISHING = 100.0
+
+
+class Tables(NamedTuple):
+    """The arrays of `FamilyTables`, the columns of each domain (``members[first[d] : first[d + 1]]``), and weights."""
+
+    codes: NDArray[np.int32]
+    true: NDArray[np.int32]
+    rows: NDArray[np.int64]
+    strides: NDArray[np.int64]
+    sizes: NDArray[np.int64]
+    columns: NDArray[np.int64]
+    domain: NDArray[np.int64]
+    start: NDArray[np.int64]
+    values: NDArray[np.float64]
+    first: NDArray[np.int64]
+    members: NDArray[np.int64]
+    weights: NDArray[np.float64]
+
+
+class Softening(NamedTuple):
+    """A sample's part: min(cap, its margins), or with `smooth` their soft minimum at temperature 1 (CLL, cap 0)."""
+
+    cap: float
+    smooth: bool
+
+
+def flat_tables(families: FamilyTables, weights: NDArray[np.float64]) -> Tables:
+    """Return the tables as the kernels take them; `weights`, shape (M,), are the samples'."""
+    order = np.argsort(families.domain, kind="stable")
+    first = np.searchsorted(families.domain[order], np.arange(len(families.sizes) + 1))
+    return Tables(
+        families.codes,
+        families.true,
+        families.rows,
+        families.strides,
+        families.sizes,
+        families.columns,
+        families.domain,
+        families.start,
+        families.values,
+        first.astype(np.int64),
+        order.astype(np.int64),
+        weights,
+    )
+
+
+@kernel(linked=True, inner=True)
+def cell_of(tables, d, m):  # type: ignore[no-untyped-def]  # numba infers the types
+    """Return the cell of sample m in domain d."""
+    cell = 0
+    for t in range(tables.rows.shape[1]):
+        row = tables.rows[d, t]
+        if row < 0:
+            break
+        cell += tables.strides[d, t] * tables.codes[row, m]
+    return cell
+
+
+@kernel(linked=True, inner=True)
+def is_two_rows(tables, d):  # type: ignore[no-untyped-def]
+    """Return whether two rows number the cells of domain d, as in most domains; these have a faster loop."""
+    rows = tables.rows
+    return rows.shape[1] > 1 and rows[d, 1] >= 0 and (rows.shape[1] == 2 or rows[d, 2] < 0)
+
+
+@kernel
+def _add_range(tables, columns, factors, logits, begin, end):  # type: ignore[no-untyped-def]
+    # Unsigned indices into flat arrays need no check for negatives, so the loops are vectorised.
+    Q = np.uint64(logits.shape[1])
+    values = tables.values.reshape(tables.values.size)
+    out = logits.reshape(logits.size)
+    place = np.empty(BLOCK, dtype=np.uint64)
+    for first in range(begin, end, BLOCK):
+        n = min(end - first, BLOCK)
+        for k, f in zip(columns, factors):  # noqa: B905 - numba knows no `strict`
+            d, start = tables.domain[k], np.uint64(tables.start[k])
+            if is_two_rows(tables, d):
+                one, two = tables.codes[tables.rows[d, 0]], tables.codes[tables.rows[d, 1]]
+                s, t = np.uint64(tables.strides[d, 0]), np.uint64(tables.strides[d, 1])
+                for x in range(n):
+                    place[x] = (start + s * np.uint64(one[first + x]) + t * np.uint64(two[first + x])) * Q
+            else:
+                for x in range(n):
+                    place[x] = (start + np.uint64(cell_of(tables, d, first + x))) * Q
+            for x in range(n):
+                row = place[x]
+                base = np.uint64(first + x) * Q
+                for c in range(Q):
+                    out[base + np.uint64(c)] += f * values[row + np.uint64(c)]
+
+
+def add_columns(
+    tables: Tables,
+    columns: NDArray[np.int64],
+    factors: NDArray[np.float64],
+    logits: NDArray[np.float64],
+    parallel: bool,
+) -> None:
+    """Add ``factors[n]`` times the log-probabilities of ``columns[n]`` to `logits`, shape (M, Q)."""
+    in_parts(
+        lambda begin, end: _add_range(tables, columns, factors, logits, begin, end), len(logits), parallel
+    )
+
+
+@overload(add_columns)
+def _add_columns(tables, columns, factors, logits, parallel):  # type: ignore[no-untyped-def]
+    return lambda tables, columns, factors, logits, parallel: _add_range(
+        tables, columns, factors, logits, np.int64(0), len(logits)
+    )
+
+
+@kernel(linked=True, inner=True)
+def sample_score(softening, logits, m, true):  # type: ignore[no-untyped-def]
+    """Return the part of sample m in the score, for a unit of weight."""
+    own = logits[m, true]
+    low = softening.cap
+    least = true
+    for c in range(logits.shape[1]):
+        if c != true and own - logits[m, c] < low:
+            low = own - logits[m, c]
+            least = c
+    if not softening.smooth:
+        return low
+    # The smallest margin adds 1 to the sum, so its logarithm is log1p of the rest.
+    rest = 0.0 if least == true else np.exp(low - softening.cap)
+    for c in range(logits.shape[1]):
+        if c != true and c != least and own - logits[m, c] - low < VANISHING:
+            rest += np.exp(low - own + logits[m, c])
+    return low - np.log1p(rest)
+
+
+@kernel
+def total_score(tables, softening, logits, smallest):  # type: ignore[no-untyped-def]
+    """Return the samples' part of the score at given logits, shape (M, Q); the smallest margin if `smallest`."""
+    total = np.inf if smallest else 0.0
+    for m in range(logits.shape[0]):
+        value = sample_score(softening, logits, m, tables.true[m])
+        if smallest:
+            total = min(total, value)
+        else:
+            total += tables.weights[m] * value
+    return total
+
+
+def coefficients(tables: Tables) -> NDArray[np.float64]:
+    """Return alpha of every sample, competing class and column, float64 array, shape (M, Q - 1, K)."""
+    M, K, Q = tables.codes.shape[1], len(tables.columns), tables.values.shape[1]
+    alpha = np.empty((M, Q - 1, K))
+    in_parts(lambda begin, end: _fill_coefficients(tables, alpha, begin, end), M, True)
+    return alpha
+
+
+@kernel
+def _fill_coefficients(tables, alpha, begin, end):  # type: ignore[no-untyped-def]
+    K, Q = alpha.shape[2], tables.values.shape[1]
+    D = len(tables.sizes)
+    # Each cell and each true class is looked up once, and alpha is written in memory order.
+    cell = np.empty(D, dtype=np.int64)
+    row = np.empty(K, dtype=np.uint64)
+    own = np.empty(K)
+    for m in range(begin, end):
+        y = np.uint64(tables.true[m])
+        for d in range(D):
+            cell[d] = cell_of(tables, d, m)
+        for k in range(K):
+            row[k] = tables.start[k] + cell[tables.domain[k]]
+            own[k] = tables.values[row[k], y]
+        r = 0
+        for c in range(Q):
+            if c == tables.true[m]:
+                continue
+            for k in range(K):
+                alpha[m, r, k] = own[k] - tables.values[row[k], np.uint64(c)]
+            r += 1
+
+
+def best_margins(
+    tables: Tables,
+    blocks: NDArray[np.int64],
+    idle: NDArray[np.bool_],
+    stopping: Callable[[], bool] = lambda: False,
+) -> NDArray[np.float64]:
+    """Return min_c sum_i max_k alpha(i, k, m, c) of every sample, shape (M,): each margin row has its own best sets.
+
+    Parameters
+    ----------
+    tables : Tables
+        Coefficients.
+    blocks : int64 array, shape (n + 1,)
+        First column of each variable that has columns, and the total number of columns.
+    idle : bool array, shape (n,)
+        The variable also has a parent set without coefficients.
+    stopping : callable
+        Called between slices of samples. Once it returns true, the remaining samples keep the trivial value inf.
+    """
+    out = np.full(tables.codes.shape[1], np.inf)
+    step = BLOCK * max(1, SLICE // (BLOCK * max(1, tables.values.shape[1] * len(tables.columns))))
+
+    def part(begin: int, end: int) -> None:
+        for first in range(begin, end, step):
+            if stopping():
+                return
+            _best_margins(tables, blocks, idle, out, first, min(end, first + step))
+
+    in_parts(part, len(out), True)
+    return out
+
+
+@kernel
+def _best_margins(tables, blocks, idle, out, begin, end):  # type: ignore[no-untyped-def]
+    # The outer loop is over columns: one table fits into the cache, all tables do not.
+    Q = tables.values.shape[1]
+    cells = np.empty(BLOCK, dtype=np.int64)
+    sums, best = np.empty((BLOCK, Q)), np.empty((BLOCK, Q))
+    for first in range(begin, end, BLOCK):
+        n = min(end - first, BLOCK)
+        sums[:] = 0.0
+        for i in range(len(idle)):
+            best[:] = 0.0 if idle[i] else -np.inf
+            before = -1
+            for k in range(blocks[i], blocks[i + 1]):
+                d, start = tables.domain[k], tables.start[k]
+                if d != before:
+                    before = d
+                    for x in range(n):
+                        cells[x] = cell_of(tables, d, first + x)
+                for x in range(n):
+                    row = start + cells[x]
+                    own = tables.values[row, tables.true[first + x]]
+                    for c in range(Q):
+                        best[x, c] = max(best[x, c], own - tables.values[row, c])
+            sums += best
+        for x in range(n):
+            low = np.inf
+            for c in range(Q):
+                if c != tables.true[first + x]:
+                    low = min(low, sums[x, c])
+            out[first + x] = low

@@ -1,0 +1,146 @@
+"""Score a structure from the data alone: the check on every structure that a backend returns.
+
+Nothing here reads the coefficients of the model. The parameters of the structure are estimated afresh.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from milpbn.data.dataset import Dataset
+from milpbn.network.cpt import class_log_joint, log_cpts, require_match, require_states
+from milpbn.network.structure import Structure
+from milpbn.problem.constraints import Constraints, Rules, atoms, combine
+from milpbn.problem.rounding import EPS, linear_error, table_error
+from milpbn.problem.scores.spec import Score
+
+
+def _log_joint(
+    data: Dataset, structure: Structure, smoothing: float, rows: NDArray[np.bool_]
+) -> NDArray[np.float64]:
+    """Return log P(c, z_m) of the selected samples, shape (selected, C); the parameters come from all samples."""
+    tables = log_cpts(data, structure, smoothing)
+    return class_log_joint(data.codes[rows], structure, tables, data.n_classes, np.asarray)
+
+
+def _joints(
+    data: Dataset, structure: Structure, score: Score
+) -> tuple[NDArray[np.float64], NDArray[np.integer]]:
+    """Return the joint log-probabilities of all samples, shape (M, Q), and the column of each one's own class.
+
+    Under a binary margin, equation (21) of Peharz & Pernkopf (2012), the class variable is re-read as {c, not c} for
+    each class c, parameters are estimated from these data, and they give the margins of the samples of class c.
+    """
+    if not score.kind.binary:
+        return _log_joint(data, structure, score.smoothing, np.ones(data.n_samples, dtype=bool)), data.y
+    joint = np.empty((data.n_samples, 2))
+    last = data.variables[-1]
+    for c in range(data.n_classes):
+        mine = data.y == c
+        if not mine.any():
+            continue
+        codes = data.codes.copy()
+        codes[:, -1] = np.where(mine, 0, 1)
+        two = type(last)(last.name, ("1", "2"))
+        binary = Dataset(data.name, (*data.variables[:-1], two), codes, data.weights)
+        joint[mine] = _log_joint(binary, structure, score.smoothing, mine)
+    return joint, np.zeros(data.n_samples, dtype=np.int64)
+
+
+def _samples_part(
+    data: Dataset, structure: Structure, score: Score, weights: NDArray[np.float64]
+) -> tuple[float, float]:
+    """Return the samples' part of a margin score with the given weights, and a bound on its rounding error.
+
+    A joint log-probability has a bounded relative error (`milpbn.problem.rounding`).
+    """
+    share = table_error(data) + EPS * (data.n_variables + 4)
+    values, errors = score.kind.sample_values(*_joints(data, structure, score), share)
+    if not score.kind.sums_samples:
+        return float(values.min()), float(errors.max())
+    return math.fsum(weights * values), math.fsum(weights * (errors + 16 * EPS * np.abs(values)))
+
+
+def rescore(
+    data: Dataset,
+    structure: Structure,
+    score: Score,
+    rules: Rules | Constraints | None = None,
+    sample_weights: NDArray[np.float64] | None = None,
+) -> float:
+    """Return the score of a structure, computed from the data.
+
+    Parameters
+    ----------
+    data : Dataset
+        Training data, merged or not.
+    structure : Structure
+        A structure over the same variables.
+    score : Score
+        The score and its options; its class in `milpbn.problem.scores` has the formula.
+    rules : Rules or Constraints, optional
+        Read for the arc weights only.
+    sample_weights : float64 array, shape (M,), optional
+        Weights of the samples' margins; by default those of the data. The parameters are estimated from all data.
+
+    Returns
+    -------
+    float
+        Nats. ``-inf`` for AICc with k >= M - 1.
+
+    Raises
+    ------
+    InputError
+        If the structure has other variables or another order of them, or if a value has no state.
+    """
+    return rescored(data, structure, score, rules, sample_weights)[0]
+
+
+def rescored(
+    data: Dataset,
+    structure: Structure,
+    score: Score,
+    rules: Rules | Constraints | None = None,
+    sample_weights: NDArray[np.float64] | None = None,
+) -> tuple[float, float]:
+    """Return the score of a structure and a bound on its rounding error.
+
+    Parameters
+    ----------
+    data, structure, score, rules, sample_weights
+        As for `rescore`.
+
+    Returns
+    -------
+    value, error : float
+        Nats. The exact score differs from the value by at most half the error. So two such values, for example from
+        merged and from unmerged samples, differ by at most the error.
+    """
+    require_match(data, structure)
+    require_states(data)
+    if isinstance(rules, Constraints):
+        rules = combine(atoms(rules, data.names))
+    parts: list[float] = []
+    error = 0.0
+    if score.is_margin:
+        weights = data.weights if sample_weights is None else sample_weights
+        value, error = _samples_part(data, structure, score, weights)
+        parts.append(value)
+    sizes: list[float] = []
+    if score.kind.has_local_terms:
+        local = score.kind.local_value(data, structure.parents)
+        parts += local.parts
+        sizes += local.sizes
+        error += local.error
+    if rules is not None:
+        arcs = [rules.arc_weights.get(arc, 0.0) for arc in structure.arcs]
+        parts += arcs
+        sizes += map(abs, arcs)
+    error += math.fsum(linear_error(data, np.array(sizes)))
+    total = math.fsum(parts)
+    if total == -math.inf:
+        return total, 0.0
+    return total, 2 * (error + 4 * EPS * math.fsum(map(abs, parts)))

@@ -1,0 +1,179 @@
+r"""Bounds on the rounding errors of scores and dual bounds; the search and the verifier use the same formulas.
+
+Notation: eps = 2^-52, twice the relative error of one operation; V variables, C classes, M samples; r the largest
+number of states, W the total weight, a the smoothing. The constants cover the errors of second order.
+
+*Counts.* `milpbn.data.sums` adds weights exactly except for at most 6 roundings, once when samples are merged and once
+for a count. The relative error of a count is at most 6 eps; that of the sum of the other cells of its row is at most
+(r / 2 + 6) eps; a sum over all classes but one adds at most (C / 2) eps.
+
+*Log-probabilities.* log theta = - log1p(x) with x = (rest + a (sp - 1)) / (n + a). Neither sum has a negative term, so
+the relative error of x is at most (r / 2 + C + 15) eps. Because x / ((1 + x) log1p(x)) <= 1, that of log theta is no
+larger, except for the 4 ulp of the logarithm itself. So the **relative** error of log theta is at most
+`table_error` = (r + C + 24) eps. Its absolute value is at most G = log(r + W / a). The same relative error holds for
+log(n_{j|h} / n_h) in the log-likelihood, a sum of terms of one sign.
+
+*Margins.* A joint log-probability is a sum of V such terms, all negative: its relative error is at most table_error +
+(V + 4) eps. A log-margin is the difference of two joint log-probabilities, whose absolute values sum to at most
+R = 2 V G. So its absolute error is at most R times that relative error.
+
+*Dual bounds.* With any dual weights lambda in the simplex, b(lambda) = constant + max gradient @ eta is a bound. Let
+lambda be the computed exponentials, taken as exact, divided by their exact sum. Then the computed bound has the errors
+
+- `per_constant` = (M / 2 + C + 32) eps times the constant. The constant is a sum over samples of terms of one sign,
+  gamma lambda_0 or minus the entropy; each has a relative error of at most (C + 16) eps, as its logarithm is one of
+  1 + rest;
+- `per_weight` = R (table_error + (V + 2 C + 32) eps) for each unit of dual weight on the competing classes, from the
+  coefficients and from the division that makes the dual weights;
+- `per_place` = R eps for each such unit and each product in a gradient's sum;
+- `fixed`: the errors of the terms linear in eta.
+
+The maximum over structures has an error bound of its own (`milpbn.engine.relaxation.oracle`,
+`milpbn.certificate.verify.maxima`).
+
+*Claims.* The verifier adds the bound on its own error to the value it computes, and rejects a claim below the sum. Two
+computations differ by at most the errors of both. The search adds `CAREFUL` = 4 times the same formula: once for its
+own error, twice for the verifier's, and once in reserve. So the verifier accepts what the search claims. One more
+difference remains: the verifier computes the margins at a point anew, and the dual weights of a soft minimum at
+temperature T change with the margins' errors divided by T. Any dual weights give a bound, but not the same one. The
+search adds `drift` for that.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numba.extending import register_jitable
+from numpy.typing import NDArray
+
+from milpbn.data.dataset import Dataset
+from milpbn.data.sums import EPS
+
+#: The search adds this many times the verifier's error bound to its own bounds.
+CAREFUL = 4.0
+#: Errors of margins that change dual weights, in eps of a log-margin's size; and the largest change of dual weights.
+_DRIFT, _MOST_DRIFT = 256.0, 2.0**-30
+
+
+def table_error(data: Dataset) -> float:
+    """Return a bound on the relative error of a log-probability, smoothed or not."""
+    return EPS * (int(data.n_states.max()) + data.n_classes + 24)
+
+
+def margin_size(data: Dataset, smoothing: float) -> float:
+    """Return R, a bound on the summed sizes of the two joint log-probabilities in a log-margin, in nats."""
+    largest = math.log(int(data.n_states.max()) + data.total_weight / smoothing)
+    return 2 * data.n_variables * largest
+
+
+def margin_error(data: Dataset, smoothing: float) -> float:
+    """Return a bound on the absolute error of a structure's log-margin, in nats."""
+    return margin_size(data, smoothing) * (table_error(data) + EPS * (data.n_variables + 4))
+
+
+def linear_error(data: Dataset, size: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return bounds on the errors of terms linear in eta, given the summed sizes of their summands; shape (P,).
+
+    The relative error of a log-likelihood is at most `table_error` and some eps for its sum. That of penalties, arc
+    weights and logarithms of the gamma function is smaller: implementations of the latter promise some ulp.
+    """
+    return (table_error(data) + 64 * EPS) * size
+
+
+class BoundErrors(NamedTuple):
+    """Bounds on the rounding errors of a dual bound; the module's docstring explains the names."""
+
+    fixed: float
+    per_constant: float
+    per_weight: float
+    per_place: float
+    #: R, and the errors of margins that change dual weights, in nats; only the search adds a slack for them.
+    size: float
+    drift: float
+
+
+def bound_errors(
+    data: Dataset,
+    smoothing: float,
+    n_samples: int,
+    linear_error: NDArray[np.float64],
+    offsets: NDArray[np.int64],
+    careful: float = 1.0,
+) -> BoundErrors:
+    """Return the bounds on the rounding errors of a dual bound.
+
+    Parameters
+    ----------
+    data : Dataset
+        Training data.
+    smoothing : float
+        Laplace constant.
+    n_samples : int
+        Number of samples over which the margins are summed.
+    linear_error : float64 array, shape (P,)
+        Errors of the terms linear in eta.
+    offsets : int64 array, shape (V + 1,)
+        Start of each variable's block in eta.
+    careful : float
+        Factor of all error bounds except the drift.
+    """
+    V, C = data.n_variables, data.n_classes
+    size = margin_size(data, smoothing)
+    return BoundErrors(
+        careful * float(np.maximum.reduceat(linear_error, offsets[:-1]).sum()),
+        careful * EPS * (n_samples / 2 + C + 32),
+        careful * size * (table_error(data) + EPS * (V + 2 * C + 32)),
+        careful * size * EPS,
+        size,
+        _DRIFT * EPS * size,
+    )
+
+
+@register_jitable(no_cpython_wrapper=True, no_cfunc_wrapper=True)
+def bound_slack(errors: BoundErrors, constant: float, weight: float, places: int) -> float:
+    """Return the bound on the error of a dual bound, from its constant, its dual weight and its number of products."""
+    return (
+        errors.fixed
+        + errors.per_constant * abs(constant)
+        + (errors.per_weight + errors.per_place * places) * weight
+    )
+
+
+@register_jitable(no_cpython_wrapper=True, no_cfunc_wrapper=True)
+def drift_slack(errors: BoundErrors, soft: float, temperature: float) -> float:
+    """Return by how much the bound can rise if the dual weights at a point are computed anew at the same temperature.
+
+    `soft` is the weight that is not on its sample's largest dual weight: only this weight can move.
+    """
+    return soft * errors.size * min(errors.drift / temperature, _MOST_DRIFT)
+
+
+def no_search_slack(
+    data: Dataset,
+    smoothing: float,
+    best: NDArray[np.float64],
+    weights: NDArray[np.float64],
+    cap: float,
+    terms: NDArray[np.float64],
+) -> float:
+    """Return the bound on the rounding error of `milpbn.problem.trivial_bound.trivial_bound`.
+
+    Parameters
+    ----------
+    data, smoothing
+        Training data and Laplace constant.
+    best : float64 array, shape (M,)
+        The samples' largest log-margins.
+    weights : float64 array, shape (M,)
+        The samples' weights.
+    cap : float
+        The most that a sample adds. A sample whose margin exceeds it by more than the margin's error adds exactly it.
+    terms : float64 array, shape (V,)
+        The terms of the variables, already rounded up.
+    """
+    error = margin_error(data, smoothing)
+    uncapped = float(weights[best < cap + error].sum())
+    sums = EPS * (len(best) / 2 + 8) * float(weights @ np.abs(np.minimum(best, cap)))
+    return error * uncapped + sums + EPS * (len(terms) + 8) * float(np.abs(terms).sum())

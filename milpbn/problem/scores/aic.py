@@ -1,0 +1,18 @@
+"""Akaike's information criterion, AIC."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from milpbn.problem.scores.likelihood import Likelihood
+
+
+@dataclass(frozen=True, kw_only=True)
+class Aic(Likelihood):
+    """The log-likelihood minus 1 per free parameter."""
+
+    name = "aic"
+
+    def local_weights(self, total_weight: float) -> tuple[float, float]:
+        """Return the log-likelihood with a penalty of 1 per parameter; see `ScoreKind.local_weights`."""
+        return 1.0, 1.0

@@ -1,0 +1,40 @@
+"""The log-likelihood, LL, of the training data, and the base class of all scores with a log-likelihood term."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from milpbn.data.dataset import Dataset
+from milpbn.problem.counts import log_likelihood, n_parameters
+from milpbn.problem.scores.base import LocalValue, ScoreKind, Shape
+
+
+class LikelihoodTerms(ScoreKind):
+    """A score with the log-likelihood times a factor, minus a penalty per free parameter (`local_weights`)."""
+
+    def family(self, data: Dataset, child: int, parents: tuple[int, ...]) -> tuple[float, float]:
+        """Return a family's log-likelihood minus its penalty, and its size; see `ScoreKind.family`."""
+        likelihood, per_parameter = self.local_weights(data.total_weight)
+        fit = likelihood * log_likelihood(data, child, parents)
+        k = n_parameters(data, child, parents)
+        # The + 1: the logarithm of a total weight near 1 has a large relative error.
+        return fit - per_parameter * k, abs(fit) + (abs(per_parameter) + 1) * k
+
+    def local_value(self, data: Dataset, parents: tuple[tuple[int, ...], ...]) -> LocalValue:
+        """Return the log-likelihoods of all families and minus the total penalty; see `ScoreKind.local_value`."""
+        likelihood, per_parameter = self.local_weights(data.total_weight)
+        fits = [likelihood * log_likelihood(data, i, s) for i, s in enumerate(parents)]
+        k = sum(n_parameters(data, i, s) for i, s in enumerate(parents))
+        return LocalValue([*fits, -per_parameter * k], [*map(abs, fits), (abs(per_parameter) + 1) * k])
+
+
+@dataclass(frozen=True, kw_only=True)
+class Likelihood(LikelihoodTerms):
+    """Sum over the families of n_{j|h} log(n_{j|h} / n_h), with unsmoothed parameters and 0 log 0 = 0."""
+
+    name = "ll"
+    shape = Shape.LINEAR
+
+    def local_weights(self, total_weight: float) -> tuple[float, float]:
+        """Return the log-likelihood without a penalty; see `ScoreKind.local_weights`."""
+        return 1.0, 0.0

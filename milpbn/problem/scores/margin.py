@@ -1,0 +1,61 @@
+"""The base class of the scores on class margins: log-margins, the hybrid term and the penalty."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from milpbn.problem.scores.base import Range, Shape
+from milpbn.problem.scores.likelihood import LikelihoodTerms
+
+PENALTY = Range(0.0, 1e12, "penalty must be a number of at least 0 and at most {high:g}, got {value}.")
+HYBRID = Range(0.0, 1e12, "hybrid must be a number of at least 0 and at most {high:g}, got {value}.")
+
+
+@dataclass(frozen=True, kw_only=True)
+class MarginScore(LikelihoodTerms):
+    """A score on log-margins log P(c_m, z_m) - max over c != c_m of log P(c, z_m), with Laplace-smoothed parameters.
+
+    Attributes
+    ----------
+    penalty : float, "bic" or "aic"
+        Nats subtracted per free parameter; ``bic`` is log(M) / 2, ``aic`` is 1.
+    hybrid : float
+        Factor of the log-likelihood that is added to the score.
+    """
+
+    shape = Shape.PIECEWISE_LINEAR
+    is_margin = True
+    sums_samples = True
+    penalty: float | str = PENALTY.option(default=0.0)
+    hybrid: float = HYBRID.option(default=0.0)
+
+    @property
+    def has_local_terms(self) -> bool:
+        """Whether the score has a penalty or a hybrid term."""
+        return bool(self.penalty or self.hybrid)
+
+    @property
+    def cap(self) -> float:
+        """Infinite: a log-margin has no upper limit."""
+        return math.inf
+
+    def local_weights(self, total_weight: float) -> tuple[float, float]:
+        """Return `hybrid` and the penalty in nats; see `ScoreKind.local_weights`."""
+        if isinstance(self.penalty, str):
+            return self.hybrid, {"bic": 0.5 * math.log(total_weight), "aic": 1.0}[self.penalty]
+        return self.hybrid, self.penalty
+
+    def sample_values(
+        self, log_joint: NDArray[np.float64], true: NDArray[np.integer], share: float
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return the log-margins and their errors; see `ScoreKind.sample_values`."""
+        every = np.arange(len(log_joint))
+        own, rivals = log_joint[every, true], log_joint.copy()
+        rivals[every, true] = -np.inf
+        best = rivals.max(axis=1)
+        # With a single class there are no rivals, and their best is -inf.
+        return own - best, share * (np.abs(own) + np.abs(np.where(np.isfinite(best), best, 0.0)))

@@ -1,0 +1,48 @@
+"""The probabilistic soft margin, SM: equation (9) of Peharz & Pernkopf (2012)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from milpbn.problem.scores.base import Range
+from milpbn.problem.scores.margin import MarginScore
+
+#: In nats. Log-margins of float64 probabilities stay far below the upper end, and their errors exceed the lower end.
+GAMMA = Range(
+    1e-9,
+    1e6,
+    "gamma must be a positive number of at least {low:g} and at most {high:g} nats, got {value}.",
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SoftMargin(MarginScore):
+    """Sum over the samples of w_m min(gamma, log-margin of m).
+
+    Attributes
+    ----------
+    gamma : float
+        The desired log-margin in nats, log(p / (1 - p)).
+    """
+
+    name = "sm"
+    certified = True
+    lighter = "sbm"
+    gamma: float = GAMMA.option()
+
+    @property
+    def cap(self) -> float:
+        """Gamma."""
+        return self.gamma
+
+    def sample_values(
+        self, log_joint: NDArray[np.float64], true: NDArray[np.integer], share: float
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return min(gamma, log-margin) and its error; see `ScoreKind.sample_values`."""
+        margins, errors = super().sample_values(log_joint, true, share)
+        # A sample whose margin exceeds gamma by more than its error adds exactly gamma.
+        errors = np.where(margins - errors < self.gamma, errors, 0.0)
+        return np.minimum(margins, self.gamma), errors

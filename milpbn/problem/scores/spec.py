@@ -1,0 +1,183 @@
+"""The score that a user asks for: its name and options, checked once."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from functools import cached_property
+from typing import Any
+
+from milpbn.errors import InputError
+from milpbn.problem.scores.base import Range, ScoreKind
+from milpbn.problem.scores.registry import ALIASES, find_score, margin_scores, score_names
+from milpbn.util.validation import convert_fields
+
+#: The values of p from which Peharz & Pernkopf (2012, P12) choose; gamma = log(p / (1 - p)).
+P_GRID = (0.501, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99, 0.999)
+#: The default of p.
+DEFAULT_P = 0.99
+#: The ranges of the options and of the weights (`milpbn.data.weights`) keep rounding errors bounded
+#: (`milpbn.problem.rounding`).
+SMOOTHING = Range(1e-12, 1e12, "smoothing must be a positive number from {low:g} to {high:g}, got {value}.")
+
+
+def gamma_from_p(p: float) -> float:
+    """Return the desired log-margin gamma = log(p / (1 - p)) in nats (P12, section 6).
+
+    Raises
+    ------
+    InputError
+        If p is not strictly between 0.5 and 1, so that gamma would not be positive and finite.
+    """
+    if not 0.5 < p < 1:
+        raise InputError(
+            f"p must lie strictly between 0.5 and 1, got {p}; {P_GRID[0]} to {P_GRID[-1]} are usual."
+        )
+    return math.log(p / (1 - p))
+
+
+@dataclass(frozen=True, kw_only=True, repr=False)
+class Score:
+    """A score and its options.
+
+    Two scores are equal if they are the same function: `gamma` is compared, whether it was given as `gamma` or as `p`.
+
+    Attributes
+    ----------
+    name : str
+        A name of `milpbn.problem.scores.registry` (``bic`` is accepted and becomes ``mdl``).
+    gamma : float or None
+        Desired log-margin in nats, from 1e-9 to 1e6, for ``sm`` and ``sbm`` only; by default it follows from `p`.
+    p : float or None
+        The desired margin as a probability: gamma = log(p / (1 - p)). If neither is given, p is `DEFAULT_P`. If gamma
+        was given, p is None. To change one of them by `dataclasses.replace`, set the other one to None.
+    max_parents : int
+        The most parents of a variable, the class included, as in P12.
+    class_parents : bool
+        The class variable may have feature parents, as in P12 (19).
+    smoothing : float
+        Laplace constant a of the parameters of margin scores and ``cll``, from 1e-12 to 1e12 (P12 uses 1).
+    parent_sets : {"paper", "all"}
+        Candidate parent sets of the features for generative scores: those of the margin scores ({} and the sets with
+        the class), or all.
+    equivalent_sample_size : float
+        Equivalent sample size of ``bdeu``, from 1e-12 to 1e12.
+    penalty : float, "bic" or "aic"
+        Nats subtracted per free parameter from a margin score or ``cll``: a number from 0 to 1e12, or log(M) / 2 for
+        "bic", or 1 for "aic".
+    hybrid : float
+        Factor of the log-likelihood that is added to a margin score or ``cll``, from 0 to 1e12.
+
+    Raises
+    ------
+    InputError
+        If an option is out of range or does not belong to the score.
+    """
+
+    name: str = "sm"
+    gamma: float | None = None
+    p: float | None = field(default=None, compare=False)
+    max_parents: int = 2
+    class_parents: bool = True
+    smoothing: float = 1.0
+    parent_sets: str = "paper"
+    equivalent_sample_size: float = 1.0
+    penalty: float | str = 0.0
+    hybrid: float = 0.0
+
+    def __post_init__(self) -> None:
+        convert_fields(self)
+        object.__setattr__(self, "name", ALIASES.get(self.name, self.name))
+        kind = find_score(self.name)
+        if kind.takes("gamma"):
+            self._settle_gamma()
+        if self.max_parents < 1:
+            raise InputError(
+                f"max_parents counts all parents and must be at least 1, got {self.max_parents}."
+            )
+        SMOOTHING.check(self.smoothing)
+        if self.parent_sets not in ("paper", "all"):
+            raise InputError(f"parent_sets must be 'paper' or 'all', got {self.parent_sets!r}.")
+        object.__setattr__(self, "penalty", _parse_penalty(self.penalty))
+        self._refuse_options_of_others(kind)
+        _ = self.kind  # checks its options
+
+    def _settle_gamma(self) -> None:
+        """Compute gamma from p, or from the default of p, unless gamma was given."""
+        if self.gamma is None:
+            p = DEFAULT_P if self.p is None else self.p
+            object.__setattr__(self, "p", p)
+            object.__setattr__(self, "gamma", gamma_from_p(p))
+        elif self.p is not None and self.gamma != gamma_from_p(self.p):
+            # Both may be given if they agree, because `dataclasses.replace` passes both on.
+            raise InputError("gamma and p say the same thing; give one of them.")
+
+    def _refuse_options_of_others(self, kind: type[ScoreKind]) -> None:
+        """Refuse an option that was given and belongs to other scores only."""
+        if (self.gamma, self.p) != (None, None) and not kind.takes("gamma"):
+            those = " and ".join(score_names(lambda other: other.takes("gamma")))
+            raise InputError(f"gamma and p belong to the scores {those}, not to {self.name}; leave them out.")
+        if self.parent_sets == "all" and kind.is_margin:
+            raise InputError(
+                f"parent_sets 'all' is for generative scores: under {self.name} all sets without the class are alike."
+            )
+        option = "equivalent_sample_size"
+        if self.equivalent_sample_size != 1.0 and not kind.takes(option):
+            those = " and ".join(score_names(lambda other: other.takes(option)))
+            raise InputError(
+                f"The equivalent sample size belongs to the score {those}, not to {self.name}; leave it out."
+            )
+        for option in ("penalty", "hybrid"):
+            if getattr(self, option) and not kind.takes(option):
+                raise InputError(
+                    f"{option} goes with the margin scores {', '.join(margin_scores())}, not with {self.name}."
+                )
+
+    def __repr__(self) -> str:
+        """Show the name and the options that differ from their defaults; p if it was given, else gamma."""
+        shown = [f"name={self.name!r}"]
+        for item in fields(self)[1:]:
+            value = getattr(self, item.name)
+            if value != item.default and not (item.name == "gamma" and self.p is not None):
+                shown.append(f"{item.name}={value!r}")
+        return f"Score({', '.join(shown)})"
+
+    @cached_property
+    def kind(self) -> ScoreKind:
+        """The score's class, which has its facts and formulas, with the options of this score."""
+        kind = find_score(self.name)
+        return kind(**{item.name: getattr(self, item.name) for item in fields(kind)})
+
+    @property
+    def is_margin(self) -> bool:
+        """Whether the score is a function of class margins, as ``cll`` is; otherwise it is generative."""
+        return self.kind.is_margin
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> Score:
+        """Read what `to_dict` wrote."""
+        return cls(**values)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return all options as JSON-safe values; p is written as gamma."""
+        return {
+            "name": self.name,
+            "gamma": self.gamma,
+            "max_parents": self.max_parents,
+            "smoothing": self.smoothing,
+            "class_parents": self.class_parents,
+            "parent_sets": self.parent_sets,
+            "equivalent_sample_size": self.equivalent_sample_size,
+            "penalty": self.penalty,
+            "hybrid": self.hybrid,
+        }
+
+
+def _parse_penalty(penalty: float | str) -> float | str:
+    if penalty in ("bic", "aic"):
+        return penalty
+    try:
+        return float(penalty)
+    except (TypeError, ValueError):
+        raise InputError(f"penalty must be bic, aic or a number, got {penalty!r}.") from None

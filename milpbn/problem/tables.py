@@ -1,0 +1,267 @@
+"""Log-probability tables of all families, and the cell in which each sample looks them up.
+
+The coefficient alpha(i, k, m, c), equation (12) of Peharz & Pernkopf (2012, P12), is a difference of two numbers in one
+row of a small table. The table has a row, a *cell*, for every joint state of the family's variables other than the
+class, and a column for every class. Families over the same variables form a *domain*: they share the numbering of the
+cells, and a sample's cell follows from its codes. The bounds need products of the coefficients with eta and with the
+dual weights. Both are computed from these tables in O(M N + P) memory. The tensor of all coefficients is built only for
+a MILP.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from math import prod
+
+import numpy as np
+from numpy.typing import NDArray
+
+from milpbn.data.dataset import Dataset
+from milpbn.data.sums import log_share
+from milpbn.problem.candidates import Candidates, ParentSet
+from milpbn.problem.counts import cell_limit
+from milpbn.util.clock import check_deadline
+
+
+def active_columns(candidates: Candidates) -> NDArray[np.int64]:
+    """Return the indices in eta of the parent sets whose margin coefficients are not all 0; int64 array, shape (K,).
+
+    They are a feature's sets with the class, and every set of the class variable (P12, footnote 1).
+    """
+    c = candidates.n_variables - 1
+    variable = candidates.variable
+    return np.array([p for p, s in enumerate(candidates.flat) if variable[p] == c or c in s], dtype=np.int64)
+
+
+@dataclass(frozen=True)
+class FamilyTables:
+    """Tables of all families (*columns*) whose coefficients are not all 0.
+
+    The cell of sample m in domain d is ``sum_t strides[d, t] * codes[rows[d, t], m]``, over the t with
+    ``rows[d, t] >= 0``. Column k has the table ``values[start[k] : start[k] + sizes[domain[k]]]``, and
+    alpha(k, m, c) = table[cell, true[m]] - table[cell, c].
+
+    Attributes
+    ----------
+    codes : int32 array, shape (n_rows, M)
+        The samples, one row per variable. Further rows hold the cell numbers of domains with too many joint states.
+    true : int32 array, shape (M,)
+        The column of a table that belongs to the sample's true class.
+    rows, strides : int64 arrays, shape (D, W)
+        The rows of `codes` and the strides that number the cells of each domain; rows of -1 are padding.
+    sizes : int64 array, shape (D,)
+        Number of cells of each domain.
+    columns : int64 array, shape (K,)
+        Index in eta of each column, ascending.
+    domain, start : int64 arrays, shape (K,)
+        Domain of each column, and the first row of its table in `values`.
+    values : float64 array, shape (cells, Q)
+        Log-probabilities in nats, Q = C. Under the binary margin Q = 2: the sample's class is part of the domain, a row
+        is (0, -abar), and `true` is 0.
+    """
+
+    codes: NDArray[np.int32]
+    true: NDArray[np.int32]
+    rows: NDArray[np.int64]
+    strides: NDArray[np.int64]
+    sizes: NDArray[np.int64]
+    columns: NDArray[np.int64]
+    domain: NDArray[np.int64]
+    start: NDArray[np.int64]
+    values: NDArray[np.float64]
+
+    @property
+    def n_samples(self) -> int:
+        """Number of (merged) samples M."""
+        return self.codes.shape[1]
+
+    def take(self, samples: NDArray[np.integer]) -> FamilyTables:
+        """Return the same tables for a selection of the samples."""
+        codes = np.ascontiguousarray(self.codes[:, samples])
+        return replace(self, codes=codes, true=self.true[samples])
+
+    def cells(self, domain: int) -> NDArray[np.int64]:
+        """Return the cell of every sample in a domain, int64 array, shape (M,)."""
+        used = self.rows[domain] >= 0
+        return self.strides[domain, used] @ self.codes[self.rows[domain, used]].astype(np.int64)
+
+    def coefficients(self, column: int) -> NDArray[np.float64]:
+        """Return alpha of one column for every sample and competing class, shape (M, Q - 1)."""
+        domain, start = self.domain[column], self.start[column]
+        table = self.values[start : start + self.sizes[domain]][self.cells(int(domain))]
+        own = table[np.arange(len(table)), self.true]
+        others = np.ones(table.shape, dtype=bool)
+        others[np.arange(len(table)), self.true] = False
+        return own[:, None] - table[others].reshape(len(table), -1)
+
+    def keep(self, entries: NDArray[np.bool_]) -> FamilyTables:
+        """Return the tables of the parent sets marked in `entries`, bool array, shape (P,), with new indices."""
+        kept = entries[self.columns]
+        place = np.cumsum(entries) - 1
+        return replace(
+            self, columns=place[self.columns[kept]], domain=self.domain[kept], start=self.start[kept]
+        )
+
+
+def family_tables(
+    data: Dataset, candidates: Candidates, smoothing: float, *, binary: bool, deadline: float | None = None
+) -> FamilyTables:
+    """Count the data and build the tables of all families.
+
+    The smoothed ML parameters are theta_{j|h} = (n_{j|h} + a) / (n_h + a sp(X_i)), P12 (2) with Laplace
+    smoothing. With `binary` the class is re-read as {c, not c} in the counts, P12 (20)-(23).
+
+    Parameters
+    ----------
+    data : Dataset
+        Training data; merged samples save time. The counts are sums of its weights.
+    candidates : Candidates
+        Parent sets.
+    smoothing : float
+        Laplace constant a > 0.
+    binary : bool
+        Build the tables of the binary margin.
+    deadline : float, optional
+        `time.monotonic` value after which NoIncumbentError is raised.
+
+    Returns
+    -------
+    FamilyTables
+
+    Raises
+    ------
+    NoIncumbentError
+        When the deadline has passed.
+    """
+    c = candidates.n_variables - 1
+    columns = active_columns(candidates)
+    members: dict[ParentSet, list[int]] = {}
+    for k, p in enumerate(columns.tolist()):
+        if k % 4096 == 0:
+            check_deadline(deadline, "parent sets were listed", "parent sets")
+        child = int(candidates.variable[p])
+        domain = tuple(sorted({child, *candidates.flat[p]} - {c}))
+        members.setdefault(domain, []).append(k)
+    codes = [np.ascontiguousarray(data.codes[:, j]) for j in range(data.n_variables)]
+    n_states = data.n_states
+    width = max((len(d) for d in members), default=0) + binary
+    rows = np.full((len(members), max(1, width)), -1, dtype=np.int64)
+    strides = np.zeros_like(rows)
+    sizes = np.empty(len(members), dtype=np.int64)
+    domain_of = np.empty(len(columns), dtype=np.int64)
+    start = np.empty(len(columns), dtype=np.int64)
+    parts: list[NDArray[np.float64]] = []
+    filled = filled_columns = 0
+    for number, (domain, inside) in enumerate(members.items()):
+        if number % 64 == 0:
+            check_deadline(
+                deadline,
+                f"the tables of {len(columns)} parent sets were computed",
+                f"tables {filled_columns} of {len(columns)} parent sets",
+            )
+        counted = _Domain(data, domain, n_states, codes)
+        own_rows, own_strides = (domain, counted.strides)
+        if counted.numbers is not None:
+            codes.append(counted.numbers.astype(np.int32))
+            own_rows, own_strides = (len(codes) - 1,), (1,)
+        factor = data.n_classes if binary else 1
+        rows[number, : len(own_rows)] = own_rows
+        strides[number, : len(own_rows)] = [factor * s for s in own_strides]
+        if binary:
+            rows[number, len(own_rows)], strides[number, len(own_rows)] = c, 1
+        sizes[number] = counted.size * factor
+        for k in inside:
+            p = int(columns[k])
+            child = int(candidates.variable[p])
+            table = counted.table(None if child == c else child, smoothing, binary=binary)
+            domain_of[k], start[k] = number, filled
+            parts.append(table)
+            filled += len(table)
+            filled_columns += 1
+    n_entries = 2 if binary else data.n_classes
+    values = np.concatenate(parts) if parts else np.empty((0, n_entries))
+    true = np.zeros(data.n_samples, dtype=np.int32) if binary else np.ascontiguousarray(data.y)
+    return FamilyTables(np.stack(codes), true, rows, strides, sizes, columns, domain_of, start, values)
+
+
+class _Domain:
+    """The counts n(x_D, c) of the joint states of some features D and the class.
+
+    Parameters
+    ----------
+    data : Dataset
+        Training data.
+    members : tuple of int
+        The features D, ascending.
+    n_states : int64 array, shape (V,)
+        Numbers of states.
+    codes : list of int32 arrays, shape (M,)
+        The samples' codes, one contiguous array per variable.
+    """
+
+    def __init__(
+        self,
+        data: Dataset,
+        members: ParentSet,
+        n_states: NDArray[np.int64],
+        codes: list[NDArray[np.int32]],
+    ) -> None:
+        self.members = members
+        self.data = data
+        self.shape = tuple(int(n_states[j]) for j in members)
+        self.strides = tuple(prod(self.shape[t + 1 :]) for t in range(len(members)))
+        self.size = prod(self.shape)
+        self.present: NDArray[np.int64] | None = None
+        #: Cell numbers of the samples, if only the joint states that occur have a cell.
+        self.numbers: NDArray[np.int64] | None = None
+        index = np.zeros(data.n_samples, dtype=np.int64)
+        for j, stride in zip(members, self.strides, strict=True):
+            index += stride * codes[j].astype(np.int64)
+        if self.size > cell_limit(data.n_samples):
+            self.present, self.numbers = np.unique(index, return_inverse=True)
+            index, self.size = self.numbers, len(self.present)
+        C = data.n_classes
+        self.counts = data.total_weights(index * C + data.y, self.size * C).reshape(self.size, C)
+
+    def table(self, child: int | None, a: float, *, binary: bool) -> NDArray[np.float64]:
+        """Return log theta of a child given the other members and the class, or of the class given all members.
+
+        It is log(part / (part + rest)), where part = n_{j|h} + a and rest sums the same over the child's other states.
+        A child of None stands for the class.
+        """
+        counts = self.counts
+        if child is None:
+            rest, states = self.data.other_weights(counts), 2 if binary else counts.shape[1]
+            other, other_rest = rest, counts
+        else:
+            rest, states = self._other_states(child), self.shape[self.members.index(child)]
+        own = log_share(counts + a, rest + a * (states - 1))
+        if not binary:
+            return own
+        if child is not None:
+            other, other_rest = self.data.other_weights(counts), self.data.other_weights(rest)
+        # One cell per joint state and true class, the class varying fastest.
+        pairs = np.zeros((own.size, 2))
+        pairs[:, 1] = (log_share(other + a, other_rest + a * (states - 1)) - own).ravel()
+        return pairs
+
+    def _other_states(self, child: int) -> NDArray[np.float64]:
+        """Return for each cell the sum over the cells that differ only in the child's state, shape (size, C)."""
+        place = self.members.index(child)
+        if self.present is None:
+            cube = self.counts.reshape(*self.shape, -1)
+            return self.data.other_weights(cube, place).reshape(self.counts.shape)
+        stride, states = self.strides[place], self.shape[place]
+        state = self.present // stride % states
+        kinds, number = np.unique(self.present - state * stride, return_inverse=True)
+        cells = np.split(
+            np.argsort(state, kind="stable"), np.cumsum(np.bincount(state, minlength=states))[:-1]
+        )
+        rest = np.zeros_like(self.counts)
+        # Sums over the states before each one, then over those after it; without subtraction nothing cancels.
+        for order in (cells, cells[::-1]):
+            before = np.zeros((len(kinds), self.counts.shape[1]))
+            for here in order:
+                rest[here] += before[number[here]]
+                before[number[here]] += self.counts[here]
+        return rest

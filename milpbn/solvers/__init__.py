@@ -1,0 +1,1 @@
+"""MILP solvers behind one interface."""

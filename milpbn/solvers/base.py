@@ -1,0 +1,267 @@
+"""The interface of a MILP solver: a function from a MILP to events and an outcome, and declared capabilities."""
+
+from __future__ import annotations
+
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import ClassVar, Protocol
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from milpbn.errors import InputError
+from milpbn.milp.milp import Milp
+from milpbn.problem.scores.base import ScoreKind
+from milpbn.problem.scores.registry import score_names
+
+
+@dataclass(frozen=True)
+class Capabilities:
+    """What an engine, or the MILP solver behind it, can do. Nothing else decides what it is asked for.
+
+    Attributes
+    ----------
+    sums_only : bool
+        Whether it maximises only scores that are sums over samples (`ScoreKind.sums_samples`); ``auto`` uses this.
+    certificate : bool
+        Whether its bounds are certified by the project's own arithmetic, and their proof can be written to a file.
+    milp : bool
+        Whether it solves a MILP. If so, memory is forecast for one, and the options that concern a MILP are accepted.
+    continues_root : bool
+        Whether it continues from the project's root bound, with the project's kernels and its own local search. If so,
+        the root bound is not cut short, no restarts come before it, and a run without limits is deterministic.
+    warm_start : bool
+        Whether it takes a complete starting point.
+    bound_stream : bool
+        Whether it reports its bound while it runs, not only at the end.
+    lazy_rows : bool
+        Whether it adds violated rows inside its tree (`LazySolver`); otherwise they are added in rounds.
+    """
+
+    sums_only: bool = False
+    certificate: bool = False
+    milp: bool = True
+    continues_root: bool = False
+    warm_start: bool = True
+    bound_stream: bool = True
+    lazy_rows: bool = False
+
+    def maximises(self, kind: ScoreKind | type[ScoreKind]) -> bool:
+        """Whether it can maximise scores of this kind."""
+        return kind.sums_samples or not self.sums_only
+
+    @property
+    def scores(self) -> tuple[str, ...]:
+        """Names of the scores that it can maximise."""
+        return score_names(self.maximises)
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Limits and options of one run of an engine, or of a solver within it.
+
+    Attributes
+    ----------
+    deadline : float or None
+        `time.monotonic` value at which the solver has to stop.
+    threads : int
+        Number of threads that the solver may use.
+    seed : int
+        Random seed.
+    gap_rel, gap_abs : float
+        Stop when the gap is at most this, relative to the bound or in nats; 0 asks for a proof.
+    options : mapping of str to str
+        The solver's own parameters (``--solver-option``).
+    log : Path or None
+        File for the solver's own log.
+    acyclicity : {"order", "cluster"}
+        How a MILP excludes cycles.
+    reduce : bool
+        Fix parent sets to 0 that are proved to be in no better structure: in the native tree, and when a MILP is built.
+    """
+
+    deadline: float | None = None
+    threads: int = 1
+    seed: int = 0
+    gap_rel: float = 0.0
+    gap_abs: float = 0.0
+    options: Mapping[str, str] = field(default_factory=dict)
+    log: Path | None = None
+    acyclicity: str = "order"
+    reduce: bool = True
+
+    def remaining(self) -> float | None:
+        """Return the seconds until the deadline, at least 0, or None without one."""
+        return None if self.deadline is None else max(0.0, self.deadline - time.monotonic())
+
+
+class MilpEvents(Protocol):
+    """Receives what a running solver reports. All methods may be called from any thread."""
+
+    def point(self, x: NDArray[np.float64], source: str, objective: float | None = None) -> None:
+        """Report a feasible point of the MILP, shape (n,), and its objective as stated by the solver, or None."""
+
+    def bound(self, value: float) -> None:
+        """Report a valid upper bound on the MILP's objective, constant included."""
+
+    def nodes(self, count: int) -> None:
+        """Report the number of branch-and-bound nodes so far."""
+
+    def stopping(self) -> bool:
+        """Whether the solver has to stop now (deadline, interrupt, gap reached)."""
+        ...
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a run ended, as the engine or solver states it; the caller judges by the numbers.
+
+    Attributes
+    ----------
+    finished : bool
+        Whether the search is complete (within the solver's tolerances).
+    infeasible : bool
+        Whether the solver proved that no feasible point exists.
+    limit : {"time", "node", "memory", "gap", "user"} or None
+        What stopped the solver, if anything did.
+    detail : str
+        The solver's own status.
+    model_seconds : float
+        Seconds to formulate the MILP; 0 without one.
+    """
+
+    finished: bool = False
+    infeasible: bool = False
+    limit: str | None = None
+    detail: str = ""
+    model_seconds: float = 0.0
+
+
+class IgnoredEvents:
+    """MilpEvents that are discarded."""
+
+    def point(self, x: NDArray[np.float64], source: str, objective: float | None = None) -> None:
+        """Ignore a point."""
+
+    def bound(self, value: float) -> None:
+        """Ignore a bound."""
+
+    def nodes(self, count: int) -> None:
+        """Ignore a count."""
+
+    def stopping(self) -> bool:
+        """Never stop."""
+        return False
+
+
+class Solver(ABC):
+    """A MILP solver.
+
+    Subclasses are stateless: the state of a run is in the arguments of `solve`.
+    """
+
+    name: ClassVar[str]
+    capabilities: ClassVar[Capabilities] = Capabilities()
+    #: Whether the solver runs in a child process, so that `milpbn.solvers.support.canary` examines it there.
+    examined_in_child: ClassVar[bool] = False
+
+    @abstractmethod
+    def version(self) -> str:
+        """Return the solver's name and version.
+
+        Raises
+        ------
+        InputError
+            If the solver is not installed; the text says how to get it.
+        """
+
+    def check_options(self, options: Mapping[str, str]) -> None:
+        """Refuse options that the solver does not take, by solving a MILP of one column with them.
+
+        Raises
+        ------
+        InputError
+            If there is one; the sentence names it.
+        """
+        if options:
+            one = np.ones(1)
+            row = sp.csr_array(np.ones((1, 1)))
+            tiny = Milp(one, 0.0, row, 0 * one, one, 0 * one, one, np.array([True]), ["x"], ["r"])
+            self.solve(tiny, None, Settings(options=options), IgnoredEvents())
+
+    @abstractmethod
+    def solve(
+        self, milp: Milp, start: NDArray[np.float64] | None, settings: Settings, events: MilpEvents
+    ) -> Outcome:
+        """Maximise the MILP, reporting points and bounds as they are found.
+
+        Parameters
+        ----------
+        milp : Milp
+            The MILP.
+        start : float64 array, shape (n,), or None
+            A complete feasible point to start from.
+        settings : Settings
+            Limits and options.
+        events : MilpEvents
+            Receives points and bounds.
+
+        Returns
+        -------
+        Outcome
+
+        Raises
+        ------
+        InputError
+            If the solver or its licence is missing, or if the solver does not take an option.
+        SolverError
+            If the solver fails.
+        """
+
+
+LazyRows = Callable[[NDArray[np.float64]], list[tuple[NDArray[np.int64], NDArray[np.float64], float]]]
+"""Separation for solvers with lazy rows: takes a point, integral or not, and returns the rows that it violates, each as
+columns, values and lower bound.
+"""
+
+
+class LazySolver(Solver):
+    """A solver that adds violated rows inside its tree."""
+
+    @abstractmethod
+    def solve_lazily(
+        self,
+        milp: Milp,
+        separate: LazyRows,
+        start: NDArray[np.float64] | None,
+        settings: Settings,
+        events: MilpEvents,
+    ) -> Outcome:
+        """Maximise the MILP under the rows that `separate` finds; see `Solver.solve`.
+
+        A point is reported only if `separate` finds no violated row.
+        """
+
+
+def parse_number(text: str) -> int | float | bool | str:
+    """Return the value of an option as solvers write it: true or false, an integer, a float, else text."""
+    if text.lower() in ("true", "false"):
+        return text.lower() == "true"
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text
+
+
+def unknown_option(solver: str, key: str, reason: str = "") -> InputError:
+    """Return the error for an option that a solver does not take."""
+    tail = f" ({reason})" if reason else ""
+    return InputError(
+        f"{solver} does not take the solver option {key!r} with that value{tail}; see its manual."
+    )

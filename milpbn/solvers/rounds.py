@@ -1,0 +1,311 @@
+"""The cutting-plane method: solve with few rows of a kind, add the violated rows, solve again.
+
+Cluster rows, equation (7) of Peharz and Pernkopf (2012), make graphs acyclic. Tangent rows bound the conditional
+log-likelihood from above.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Hashable, Sequence
+from dataclasses import replace
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from milpbn.milp.clusters import MINIMAL_VIOLATION, cluster_slack, cyclic_clusters, fractional_clusters
+from milpbn.milp.formulation import Formulation
+from milpbn.milp.tangents import tangent_block
+from milpbn.network.structure import Structure, topological_order
+from milpbn.problem.rows import RowBlock, cluster_block, cluster_parent_sets, stack
+from milpbn.solvers.base import MilpEvents, Outcome, Settings, Solver
+from milpbn.solvers.highs import pass_model, scheduler_lock
+from milpbn.solvers.support.audit import solve_audited
+from milpbn.solvers.support.canary import require_sound
+
+#: Maximum number of rounds of rows added to the LP relaxation before the first MILP.
+ROOT_ROUNDS = 50
+#: Share of the remaining time that the rounds on the LP relaxation may take.
+ROOT_SHARE = 0.2
+#: Tangents are added where the score is overestimated by more than this, relative to its size. The first value is for
+#: points of MILPs, where its sum with a solver's own tolerances must be below 1e-6; the second for LP relaxations.
+EXCESS, ROOT_EXCESS = 2e-7, 1e-4
+#: Tangents of a start are also taken where its log-odds are multiplied by these factors, since the log-odds of other
+#: structures lie near such points.
+START_SCALES = (1.0, 0.5, 2.0, -1.0)
+#: Tangents with more slack than this, in nats, at the optimum of the last LP are left out of the MILP.
+ROOT_SLACK = 1e-6
+
+
+class RowKind(Protocol):
+    """A kind of rows of which a formulation holds only some."""
+
+    #: Whether rows that are slack at the optimum of the LP relaxation are left out of the MILP.
+    forget: bool
+
+    def violated(self, x: NDArray[np.float64], *, integral: bool) -> dict[Hashable, RowBlock]:
+        """Return blocks of rows that cut a point off, by key; empty if no row does."""
+        ...
+
+
+class ClusterRows:
+    """Cluster rows (7), with the cluster as key."""
+
+    forget = False
+
+    def __init__(self, formulation: Formulation) -> None:
+        self._formulation = formulation
+
+    def violated(self, x: NDArray[np.float64], *, integral: bool) -> dict[Hashable, RowBlock]:
+        """Return the rows of short cycles at an integral point, else of the most violated clusters."""
+        candidates = self._formulation.problem.candidates
+        if integral:
+            clusters = cyclic_clusters([candidates.flat[p] for p in self._formulation.choice(x)])
+        else:
+            eta = x[: self._formulation.n_sets]
+            clusters = [
+                s
+                for s in fractional_clusters(candidates, eta)
+                if cluster_slack(candidates, eta, s) < -MINIMAL_VIOLATION
+            ]
+        return {s: cluster_block(candidates, s) for s in clusters}
+
+
+class TangentRows:
+    """Tangents of the conditional log-likelihood, with the point where they touch it as key."""
+
+    forget = True
+
+    def __init__(self, formulation: Formulation) -> None:
+        self._formulation = formulation
+        #: Number of points so far; the tangents that the formulation begins with belong to point 0.
+        self._points = 0
+
+    def violated(self, x: NDArray[np.float64], *, integral: bool) -> dict[Hashable, RowBlock]:
+        """Return the tangents at a point, for the samples whose likelihood it overestimates."""
+        problem = self._formulation.problem
+        assert problem.margins is not None
+        eta = x[: self._formulation.n_sets]
+        if integral:
+            eta = problem.indicator(self._formulation.choice(x))
+        excess = x[self._formulation.tau] - problem.margins.parts(eta)
+        weights = problem.margins.weights
+        allowed = (EXCESS if integral else ROOT_EXCESS) * max(1.0, abs(problem.value(eta)))
+        if weights @ np.maximum(excess, 0.0) <= allowed:
+            return {}
+        # The excess of the samples left out adds up to at most a quarter of what is allowed.
+        return self.at(eta, np.flatnonzero(excess > 0.25 * allowed / weights.sum()))
+
+    def at(
+        self, eta: NDArray[np.float64], samples: NDArray[np.integer] | None = None
+    ) -> dict[Hashable, RowBlock]:
+        """Return the tangents at a point for the given samples, by default for all."""
+        margins = self._formulation.problem.margins
+        assert margins is not None
+        rows = np.arange(margins.n_samples) if samples is None else samples
+        self._points += 1
+        return {eta.tobytes(): tangent_block(margins, self._formulation.tau.start, eta, rows, self._points)}
+
+
+def solve_formulation(
+    solver: Solver, formulation: Formulation, start: Structure | None, settings: Settings, events: MilpEvents
+) -> Outcome:
+    """Solve a formulation, in rounds with more rows where it is a relaxation.
+
+    Parameters
+    ----------
+    solver : Solver
+        Any MILP solver.
+    formulation : Formulation
+        With ``acyclicity='order'`` it is solved once. With ``'cluster'``, a `LazySolver` adds rows inside its tree, and
+        for other solvers rows are added in rounds. Tangents of the conditional log-likelihood are always added in
+        rounds. The bound of every round is valid, because the round solves a relaxation.
+    start : Structure or None
+        Warm start, for solvers that take one.
+    settings : Settings
+        Limits for all rounds together.
+    events : MilpEvents
+        Also receives cyclic points, and points whose score is overestimated; it must check them.
+
+    Returns
+    -------
+    Outcome
+
+    Raises
+    ------
+    SolverError
+        If the solver fails, solves a tiny model wrongly (`milpbn.solvers.support.canary`), or contradicts itself
+        (`milpbn.solvers.support.audit`).
+    """
+
+    def vector(current: Formulation) -> NDArray[np.float64] | None:
+        return None if start is None or not solver.capabilities.warm_start else current.vector(start)
+
+    require_sound(solver, settings, events)
+    kinds: list[RowKind] = []
+    added: set[Hashable] = set()
+    if formulation.acyclicity == "cluster":
+        kinds.append(ClusterRows(formulation))
+    if formulation.tangents:
+        tangents = TangentRows(formulation)
+        kinds.append(tangents)
+        if start is not None:
+            eta = formulation.vector(start)[: formulation.n_sets]
+            rows = {key: block for s in START_SCALES for key, block in tangents.at(s * eta).items()}
+            added |= rows.keys()
+            formulation = formulation.with_rows(list(rows.values()))
+    if not kinds:
+        return solve_audited(solver, formulation.milp, vector(formulation), settings, events)
+    formulation = strengthen_root(formulation, kinds, settings, events)
+    if solver.capabilities.lazy_rows and not formulation.tangents:
+        return _solve_lazily(solver, formulation, vector(formulation), settings, events)
+    while True:
+        watch = _Watch(kinds, added, events)
+        outcome = solve_audited(solver, formulation.milp, vector(formulation), settings, watch)
+        if outcome.infeasible or not outcome.finished or not watch.cut_off:
+            return outcome
+        remaining = settings.remaining()
+        if events.stopping() or remaining == 0.0:
+            return Outcome(limit="time", detail=outcome.detail)
+        added |= watch.found.keys()
+        formulation = formulation.with_rows(list(watch.found.values()))
+
+
+class _Watch:
+    """Passes events on, and collects the rows that cut off their points."""
+
+    def __init__(self, kinds: Sequence[RowKind], added: set[Hashable], events: MilpEvents) -> None:
+        self._kinds = kinds
+        self._added = added
+        self._events = events
+        self.found: dict[Hashable, RowBlock] = {}
+        #: Whether new rows cut off the last point, which is the best of the run. Rows added before can be violated by
+        #: rounding only.
+        self.cut_off = False
+
+    def point(self, x: NDArray[np.float64], source: str, objective: float | None = None) -> None:
+        violated = {
+            key: rows for kind in self._kinds for key, rows in kind.violated(x, integral=True).items()
+        }
+        new = violated.keys() - self._added
+        self.cut_off = bool(new)
+        self.found |= {key: violated[key] for key in violated if key in new}
+        self._events.point(x, source, objective)
+
+    def bound(self, value: float) -> None:
+        self._events.bound(value)
+
+    def nodes(self, count: int) -> None:
+        self._events.nodes(count)
+
+    def stopping(self) -> bool:
+        return self._events.stopping()
+
+
+def _solve_lazily(
+    solver: Solver,
+    formulation: Formulation,
+    start: NDArray[np.float64] | None,
+    settings: Settings,
+    events: MilpEvents,
+) -> Outcome:
+    candidates = formulation.problem.candidates
+    P = formulation.n_sets
+
+    def separate(x: NDArray[np.float64]) -> list[tuple[NDArray[np.int64], NDArray[np.float64], float]]:
+        eta = np.asarray(x[:P], dtype=np.float64)
+        chosen = candidates.heaviest(eta)
+        if eta[chosen].min() > 1 - 1e-6:
+            parents = [candidates.flat[p] for p in chosen]
+            clusters = [] if topological_order(parents) is not None else cyclic_clusters(parents)
+        else:
+            clusters = fractional_clusters(candidates, eta)
+        rows = [cluster_parent_sets(candidates, s) for s in clusters]
+        return [(entries, np.ones(len(entries)), 1.0) for entries in rows]
+
+    return solve_audited(solver, formulation.milp, start, settings, events, separate)
+
+
+def strengthen_root(
+    formulation: Formulation, kinds: Sequence[RowKind], settings: Settings, events: MilpEvents
+) -> Formulation:
+    """Add rows that the optimum of the LP relaxation violates, in rounds.
+
+    Parameters
+    ----------
+    formulation : Formulation
+        A relaxation.
+    kinds : sequence of RowKind
+        The kinds of rows of which it holds only some.
+    settings : Settings
+        Gives the deadline; the rounds take at most `ROOT_SHARE` of the remaining time.
+    events : MilpEvents
+        Receives the bound of every LP that was solved to optimality.
+
+    Returns
+    -------
+    Formulation
+        The formulation with the rows found. Rows of a kind with `RowKind.forget` are kept only if they bind at the end.
+    """
+    import highspy
+
+    remaining = settings.remaining()
+    end = math.inf if remaining is None else time.monotonic() + ROOT_SHARE * remaining
+    milp = formulation.milp
+    kept: dict[Hashable, RowBlock] = {}
+    forgettable: dict[Hashable, RowBlock] = {}
+    x = np.zeros(milp.n_columns)
+    with scheduler_lock:
+        highspy.Highs.resetGlobalScheduler(True)
+        h = highspy.Highs()
+        h.setOptionValue("output_flag", False)
+        h.setOptionValue("threads", settings.threads)
+        pass_model(h, replace(milp, integer=np.zeros(milp.n_columns, dtype=bool)))
+
+        def stop(event: object) -> None:
+            event.data_in.user_interrupt = events.stopping()  # type: ignore[attr-defined]
+
+        h.cbSimplexInterrupt += stop
+        h.cbIpmInterrupt += stop
+        for _ in range(ROOT_ROUNDS):
+            left = end - time.monotonic()
+            if left <= 0 or events.stopping():
+                break
+            if math.isfinite(left):
+                h.setOptionValue("time_limit", h.getRunTime() + left)
+            h.run()
+            if h.getModelStatus() != highspy.HighsModelStatus.kOptimal:
+                break
+            x = np.array(h.getSolution().col_value)
+            # Within the dual feasibility tolerance, the LP value may be this much below the true one.
+            value = h.getInfo().objective_function_value
+            events.bound(value + 1e-7 * max(1.0, abs(value)))
+            new: list[RowBlock] = []
+            for kind in kinds:
+                rows = kind.violated(x, integral=False)
+                rows = {
+                    key: block for key, block in rows.items() if key not in kept and key not in forgettable
+                }
+                (forgettable if kind.forget else kept).update(rows)
+                new += rows.values()
+            if not new:
+                break
+            _add_rows(h, stack(new, milp.n_columns))
+    binding = [block.take(np.flatnonzero(block.slack(x) <= ROOT_SLACK)) for block in forgettable.values()]
+    return formulation.with_rows([*kept.values(), *binding])
+
+
+def _add_rows(h: Any, rows: RowBlock) -> None:
+    """Add rows to a Highs object."""
+    A = rows.matrix
+    h.addRows(
+        len(rows.names),
+        rows.lower,
+        rows.upper,
+        A.nnz,
+        A.indptr[:-1].astype(np.int32),
+        A.indices.astype(np.int32),
+        A.data,
+    )

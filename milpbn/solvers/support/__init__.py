@@ -1,0 +1,1 @@
+"""Code that several solvers share: child processes, guards, audit and canary models, repairs, integer relaxations."""

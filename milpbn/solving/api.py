@@ -1,0 +1,193 @@
+"""The main job: from data to a structure with a proven gap."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from milpbn.claims.result import Result
+from milpbn.data import Dataset, Table, read_table
+from milpbn.errors import InputError
+from milpbn.network.cpt import require_states
+from milpbn.network.structure import Structure
+from milpbn.problem.candidates import Candidates
+from milpbn.problem.conflicts import feasible_structure
+from milpbn.problem.constraints import Constraints, Rules
+from milpbn.problem.problem import Problem, build_problem, parent_sets
+from milpbn.problem.scores.spec import Score
+from milpbn.problem.subset import Subset
+from milpbn.solving.engines.registry import checked_engine
+from milpbn.solving.job import FullProblem, Job
+from milpbn.solving.options import Options
+from milpbn.solving.progress import wants_progress
+from milpbn.solving.run import run
+from milpbn.util import stages
+from milpbn.util.clock import before
+
+#: Samples times parent sets up to which the tables of all parent sets are built at once: they take a second or so, and
+#: with a time limit much less. Above, a search over small parent sets comes first.
+SMALL_TABLES, SMALL_TABLES_WITHIN_LIMIT = 30_000_000, 2_000_000
+
+
+def training_data(source: Any) -> Dataset:
+    """Return the training rows of anything that `solve` accepts as data."""
+    if isinstance(source, Dataset):
+        return source
+    table = source if isinstance(source, Table) else read_table(source)
+    return table.dataset("train")
+
+
+def solve(
+    data: Any,
+    score: Score | str = "sm",
+    *,
+    constraints: Constraints | None = None,
+    subset: int | None = None,
+    started: float | None = None,
+    backend: str = "auto",
+    acyclicity: str = "order",
+    time_limit: float | None = None,
+    gap_rel: float = 0.0,
+    gap_abs: float = 0.0,
+    threads: int | None = None,
+    random_state: int = 0,
+    start: Structure | None = None,
+    warm_start: bool = True,
+    root_bound: bool = True,
+    root_only: bool = False,
+    reduce: bool = True,
+    merge: bool = True,
+    solver_options: Mapping[str, str] | None = None,
+    output: str | os.PathLike[str] | None = None,
+    trace: str | os.PathLike[str] | None = None,
+    certificate: str | os.PathLike[str] | None = None,
+    log: str | os.PathLike[str] | None = None,
+    verbose: bool | None = None,
+    interrupted: Callable[[], bool] | None = None,
+) -> Result:
+    """Find the structure that maximises a score, and a bound on the score of every structure.
+
+    Parameters
+    ----------
+    data : Dataset, Table, or anything `read_table` reads
+        Training data; if a table has a split, its training rows are used.
+    score : Score or str
+        What to maximise; a name stands for the score with its default options.
+    constraints : Constraints, optional
+        What the structure has to obey.
+    subset : int, optional
+        Sum the margins over this many representative samples only. The bound then holds for their sum only.
+    started : float, optional
+        `time.monotonic` value from which the time limit counts; by default the time of the call.
+    backend, acyclicity, time_limit, gap_rel, gap_abs, threads, random_state, start, warm_start, root_bound, \
+root_only, reduce, merge, solver_options, output, trace, certificate, log, verbose, interrupted
+        How to search; see `milpbn.solving.options.Options`.
+
+    Returns
+    -------
+    Result
+        With ``structure``, ``objective``, ``bound``, ``gap``, ``classifier`` and more.
+
+    Raises
+    ------
+    InputError
+        If data or options are unusable, the solver is missing, or the memory does not suffice.
+    SolverError
+        If the solver fails.
+    NotSavedError
+        If a file could not be written at the end; its attribute ``result`` is the result.
+
+    Examples
+    --------
+    >>> import milpbn
+    >>> result = milpbn.solve("corral", milpbn.Score(p=0.9), time_limit=60)
+    >>> result.reason == "optimal"
+    True
+    """
+    options = Options.among(locals())
+    return maximise(data, score, options, constraints=constraints, subset=subset, started=started)
+
+
+def maximise(
+    data: Any,
+    score: Score | str,
+    options: Options,
+    *,
+    constraints: Constraints | None = None,
+    subset: int | None = None,
+    started: float | None = None,
+) -> Result:
+    """Do the same as `solve`, with the options in one object."""
+    began = time.monotonic() if started is None else started
+    spec = Score(name=score) if isinstance(score, str) else score
+    if not isinstance(spec, Score):
+        raise InputError(f"score must be a Score or the name of one, got {score!r}.")
+    chosen = Subset.of(subset, options.random_state)
+    engine, version = checked_engine(options, spec)
+    for_milp, deadline = engine.capabilities.milp, options.deadline(began)
+    with stages.shown(began, wanted=wants_progress(options.verbose)):
+        dataset = before(deadline, lambda: training_data(data), "the data were read")
+        require_states(dataset)
+        samples = before(
+            deadline, lambda: dataset.merged if options.merge else dataset, "identical samples were merged"
+        )
+        # The whole problem is checked before a search over a part of it begins.
+        rules, candidates = parent_sets(samples, spec, constraints, for_milp=for_milp, deadline=deadline)
+
+        def build(some: Candidates, sample_weights: NDArray[np.float64] | None = None) -> Problem:
+            return build_problem(
+                dataset,
+                spec,
+                constraints,
+                merge=options.merge,
+                for_milp=for_milp,
+                deadline=deadline,
+                subset=chosen if sample_weights is None else None,
+                sample_weights=sample_weights,
+                listed=(rules, some),
+            )
+
+        at_once = SMALL_TABLES if options.time_limit is None else SMALL_TABLES_WITHIN_LIMIT
+        n_samples = max(1, samples.n_samples)
+        small = None
+        if candidates.n_sets * n_samples > at_once:
+            small = _small_sets(rules, candidates, SMALL_TABLES // n_samples, options.start)
+        build_began = time.monotonic()
+        problem, full = build(candidates if small is None else small), None
+        if small is not None:
+            seconds = (time.monotonic() - build_began) * candidates.n_sets / small.n_sets
+            full = FullProblem(lambda: build(candidates, problem.sample_weights), seconds)
+        return run(Job(problem, dataset, options, engine, version, began, full))
+
+
+def _small_sets(
+    rules: Rules, candidates: Candidates, most: int, start: Structure | None
+) -> Candidates | None:
+    """Return the small candidate parent sets and those of the start, for a search before the full problem.
+
+    Sets are small up to the largest size at which there are at most `most` of them; this size is at least 1, and less
+    than the size of the largest set. Return None if every set is small, or if no structure over the small sets obeys
+    the rules.
+    """
+    sizes = np.array([len(s) for s in candidates.flat])
+    parents = 1
+    while parents + 1 < sizes.max() and np.count_nonzero(sizes <= parents + 1) <= most:
+        parents += 1
+    if parents >= sizes.max():
+        return None
+    given = start.parents if start is not None and start.names == candidates.names else None
+    small = Candidates(
+        candidates.names,
+        tuple(
+            tuple(s for s in sets if len(s) <= parents or (given is not None and s == given[i]))
+            for i, sets in enumerate(candidates.sets)
+        ),
+    )
+    if not all(small.sets) or feasible_structure(small, rules) is None:
+        return None
+    return small

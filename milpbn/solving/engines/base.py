@@ -1,0 +1,89 @@
+"""The interface of an engine: a function from a problem to events and an outcome, and declared capabilities."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from milpbn.engine.events import Events
+from milpbn.engine.root import Root
+from milpbn.network.structure import Structure
+from milpbn.problem.problem import Problem
+from milpbn.solvers.base import Capabilities, Outcome, Settings
+
+
+@dataclass(frozen=True)
+class Start:
+    """What an engine starts from.
+
+    Attributes
+    ----------
+    structure : Structure or None
+        The incumbent, or the user's own start. The problem may lack some of its parent sets.
+    root : Root or None
+        The root bound of the whole problem with its fixed parent sets, if it was computed.
+    """
+
+    structure: Structure | None = None
+    root: Root | None = None
+
+
+class Engine(ABC):
+    """An algorithm that maximises a problem. It is stateless: the state of a run is in the arguments of `run`."""
+
+    #: Its name as a value of ``--backend``.
+    name: str
+    capabilities: Capabilities
+
+    @property
+    def source(self) -> str:
+        """Its name in progress lines."""
+        return self.name
+
+    @abstractmethod
+    def version(self) -> str:
+        """Return name and version.
+
+        Raises
+        ------
+        InputError
+            If its solver is not installed; the text says how to get it.
+        """
+
+    @abstractmethod
+    def check_options(self, options: Mapping[str, str]) -> None:
+        """Refuse solver options that the engine does not take.
+
+        Raises
+        ------
+        InputError
+            If there is one; the sentence names it.
+        """
+
+    @abstractmethod
+    def run(self, problem: Problem, start: Start, settings: Settings, events: Events) -> Outcome:
+        """Maximise a problem, reporting structures and bounds as they are found.
+
+        Parameters
+        ----------
+        problem : Problem
+            The problem without the parent sets that the root bound excludes.
+        start : Start
+            What to start from.
+        settings : Settings
+            Limits and options.
+        events : Events
+            Receives structures and bounds. `Events.offer` returns the best structure known.
+
+        Returns
+        -------
+        Outcome
+
+        Raises
+        ------
+        InputError
+            If the solver or its licence is missing, or if the solver does not take an option.
+        SolverError
+            If the solver fails, or contradicts itself or the data.
+        """

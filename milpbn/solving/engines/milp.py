@@ -1,0 +1,130 @@
+"""Adapter from MILP solver to engine: formulates the problem, solves it in rounds, turns points into structures."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from milpbn.engine.events import Events
+from milpbn.errors import MilpbnError, SolverError
+from milpbn.milp.clusters import repaired
+from milpbn.milp.formulation import Formulation, formulate
+from milpbn.network.structure import Structure, topological_order
+from milpbn.problem.problem import Problem
+from milpbn.solvers.base import Outcome, Settings, Solver
+from milpbn.solvers.rounds import solve_formulation
+from milpbn.solvers.support.audit import allowance
+from milpbn.solving.engines.base import Engine, Start
+from milpbn.util import stages
+
+
+class MilpEngine(Engine):
+    """A MILP solver behind the interface of an engine.
+
+    Parameters
+    ----------
+    solver : Solver
+        The MILP solver.
+    """
+
+    def __init__(self, solver: Solver) -> None:
+        self.solver = solver
+        self.name, self.capabilities = solver.name, solver.capabilities
+
+    def version(self) -> str:
+        """Return the solver's name and version; see `Solver.version`."""
+        return self.solver.version()
+
+    def check_options(self, options: Mapping[str, str]) -> None:
+        """Refuse options that the solver does not take; see `Solver.check_options`."""
+        self.solver.check_options(options)
+
+    def run(self, problem: Problem, start: Start, settings: Settings, events: Events) -> Outcome:
+        """Formulate the problem, and solve it with cluster and tangent rows, audited; see `Engine.run`."""
+        begun = time.monotonic()
+        stages.enter("model")
+        formulation = formulate(problem, settings.acyclicity, reduce=settings.reduce)
+        seconds = time.monotonic() - begun
+        if events.stopping():
+            return Outcome(model_seconds=seconds)
+        stages.enter(self.name)
+        structure = start.structure
+        if structure is not None and problem.choice(structure) is None:
+            structure = None  # the user's own start may have a parent set that the root bound excludes
+        points = Points(formulation, events)
+        outcome = solve_formulation(self.solver, formulation, structure, settings, points)
+        if points.error is not None:
+            raise points.error
+        return replace(outcome, model_seconds=seconds)
+
+
+class Points:
+    """The `MilpEvents` of a solver, passed on to the `Events` of a search: every point becomes a structure.
+
+    Parameters
+    ----------
+    formulation : Formulation
+        The formulation whose points are reported.
+    events : Events
+        Receives structures, bounds and nodes.
+
+    Attributes
+    ----------
+    error : MilpbnError or None
+        The first error about a point. An exception inside a solver's callback would be lost; so the error is stored,
+        the solver is asked to stop, and the caller raises the error.
+    """
+
+    def __init__(self, formulation: Formulation, events: Events) -> None:
+        self.formulation = formulation
+        self.error: MilpbnError | None = None
+        self._events = events
+
+    def point(self, x: NDArray[np.float64], source: str, objective: float | None = None) -> None:
+        """Offer the structure of a point; a cyclic one (cluster rows still missing) is repaired first."""
+        try:
+            structure = self._structure(x, source)
+            if structure is not None:
+                self._events.offer(structure)
+        except MilpbnError as error:
+            self.error = self.error or error
+
+    def _structure(self, x: NDArray[np.float64], source: str) -> Structure | None:
+        formulation = self.formulation
+        problem, candidates = formulation.problem, formulation.problem.candidates
+        choice = formulation.choice(x)
+        self._check_value(x, choice, source)
+        if topological_order([candidates.flat[p] for p in choice]) is not None:
+            return candidates.structure(choice)
+        if formulation.acyclicity == "order":
+            raise SolverError(f"{source} returned a cyclic graph although the order rows forbid it.")
+        structure = repaired(candidates, choice)
+        return structure if structure is not None and problem.obeys(structure) else None
+
+    def _check_value(self, x: NDArray[np.float64], choice: NDArray[np.int64], source: str) -> None:
+        """Refuse a point, cyclic or not, whose objective exceeds the score of its parent sets."""
+        formulation = self.formulation
+        problem, claimed = formulation.problem, formulation.milp.objective(x)
+        value = problem.value(problem.indicator(choice))
+        # Tangents overestimate the score; later rounds add more of them where they do.
+        if not formulation.tangents and not claimed <= value + allowance(formulation.milp, value):
+            raise SolverError(
+                f"{source} returned a point with the objective {claimed!r} whose parent sets score {value!r}; its "
+                "answers cannot be trusted. Install another version of it, or choose another --backend."
+            )
+
+    def bound(self, value: float) -> None:
+        """Pass a bound on."""
+        self._events.bound(value)
+
+    def nodes(self, count: int) -> None:
+        """Pass the number of nodes on."""
+        self._events.nodes(count)
+
+    def stopping(self) -> bool:
+        """Whether to stop: because the search has to, or after an error."""
+        return self.error is not None or self._events.stopping()

@@ -1,0 +1,62 @@
+"""The native engine: branch and bound on the problem itself, without a MILP and without a solver."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from milpbn.engine.events import Events
+from milpbn.engine.tree.search import BranchAndBound
+from milpbn.problem.problem import Problem
+from milpbn.solvers.base import Capabilities, Outcome, Settings
+from milpbn.solving.engines.base import Engine, Start
+from milpbn.util import stages
+from milpbn.util.memory import available_memory
+from milpbn.version import __version__
+
+#: Share of the free memory that open nodes and the proof may take.
+MEMORY_SHARE = 0.5
+#: Free memory in bytes to assume where the system does not tell it.
+FALLBACK_MEMORY = 2**32
+CERTIFICATE_FULL = (
+    "the certificate has its maximum size (500 MB); a search without a certificate could continue"
+)
+
+
+class NativeEngine(Engine):
+    """Branch and bound on the dual of the margin rows (`milpbn.engine.tree.search`); its bounds are certified."""
+
+    name = "native"
+    source = "branch and bound"
+    capabilities = Capabilities(sums_only=True, certificate=True, milp=False, continues_root=True)
+
+    def version(self) -> str:
+        """Return the project's own version."""
+        return f"milpbn {__version__} native"
+
+    def check_options(self, options: Mapping[str, str]) -> None:
+        """Do nothing: options of MILP solvers were refused before (`Capabilities.milp`), and there are no others."""
+        assert not options
+
+    def run(self, problem: Problem, start: Start, settings: Settings, events: Events) -> Outcome:
+        """Branch from where the root bound ended, until proof or until told to stop.
+
+        `start` must have a structure and a root. The root's problem and fixed parent sets are used, not `problem`.
+        """
+        stages.enter("branch and bound")
+        root = start.root
+        assert root is not None
+        assert start.structure is not None
+        tree = BranchAndBound(
+            root,
+            start.structure,
+            events,
+            threads=settings.threads,
+            random_state=settings.seed,
+            reduce=settings.reduce,
+            proof=root.proof,
+            memory=MEMORY_SHARE * (available_memory() or FALLBACK_MEMORY),
+        )
+        finished = tree.run()
+        if not finished and root.proof is not None and root.proof.full:
+            return Outcome(limit="memory", detail=CERTIFICATE_FULL)
+        return Outcome(finished=finished)

@@ -1,0 +1,123 @@
+"""Finds an engine by its name, and refuses early what it cannot do."""
+
+from __future__ import annotations
+
+from milpbn.errors import InputError
+from milpbn.problem.scores.registry import score_names
+from milpbn.problem.scores.spec import Score
+from milpbn.solvers.registry import SOLVERS, find_solver, solver_names
+from milpbn.solving.engines.base import Engine
+from milpbn.solving.engines.milp import MilpEngine
+from milpbn.solving.engines.native import NativeEngine
+from milpbn.solving.options import Options
+
+#: The engines that ``auto`` tries, in this order; it stands for the first one that maximises the score.
+AUTOMATIC = ("native", "highs")
+
+
+def engine_names() -> list[str]:
+    """Return the names that `get_engine` takes, whether their solvers are installed or not."""
+    return [NativeEngine.name, *solver_names()]
+
+
+def get_engine(name: str) -> Engine:
+    """Return an engine by its name: ``native``, ``highs``, ``cbc``, ``cpsat``, ``scip`` or ``pulp:NAME``.
+
+    Raises
+    ------
+    InputError
+        If there is no engine of that name. Whether its solver is installed is checked by `Engine.version` and
+        `Engine.run` only.
+    """
+    if name.lower() == NativeEngine.name:
+        return NativeEngine()
+    solver = find_solver(name)
+    if solver is None:
+        known = ", ".join([NativeEngine.name, *SOLVERS])
+        raise InputError(f"There is no backend {name!r}; choose one of auto, {known} or pulp:NAME.")
+    return MilpEngine(solver)
+
+
+def automatic(name: str, score: Score) -> str:
+    """Return the name of the engine that ``auto`` stands for; other names are returned unchanged."""
+    if name.lower() != "auto":
+        return name
+    return next(engine for engine in AUTOMATIC if get_engine(engine).capabilities.maximises(score.kind))
+
+
+def check(engine: Engine, options: Options, score: Score) -> None:
+    """Refuse options and scores that the engine's capabilities exclude, and options that its solver does not take.
+
+    Raises
+    ------
+    InputError
+        The sentence says what to do instead.
+    """
+    name, can = engine.name, engine.capabilities
+    # Options that concern a MILP or its solver only, in their spelling on the command line.
+    for_solvers = {
+        "--no-warm-start": not options.warm_start,
+        "--no-root-bound": not options.root_bound,
+        f"--acyclicity {options.acyclicity}": options.acyclicity != Options.acyclicity,
+        "--log": options.log is not None,
+    }
+    unused = ", ".join(option for option, given in for_solvers.items() if given)
+    certified = score_names(lambda kind: kind.certified)
+    # Per row: whether something is asked for, whether the engine can do it, and the sentence if it cannot.
+    table = (
+        (
+            bool(options.solver_options),
+            can.milp,
+            f"The backend {name} has no solver options; leave out --solver-option.",
+        ),
+        (
+            True,
+            can.maximises(score.kind),
+            f"The backend {name} maximises {', '.join(can.scores)}, not {score.name}; use --backend highs or auto.",
+        ),
+        (
+            bool(unused),
+            can.milp,
+            f"The backend {name}, which auto chooses for this score, has no use for {unused}; leave it "
+            "out, or name a MILP solver, for instance --backend highs.",
+        ),
+        (
+            options.certificate is not None,
+            can.certificate,
+            f"A certificate comes with the backend {NativeEngine.name}, not with {name}; leave one of them out.",
+        ),
+        (
+            options.certificate is not None,
+            score.kind.certified,
+            f"A certificate comes with the scores {', '.join(certified)}, not with {score.name}.",
+        ),
+    )
+    for asked, able, sentence in table:
+        if asked and not able:
+            raise InputError(sentence)
+    engine.check_options(options.solver_options)
+
+
+def checked_engine(options: Options, score: Score) -> tuple[Engine, str]:
+    """Return the engine that the options name, and its version, after checking options and score.
+
+    Raises
+    ------
+    InputError
+        If there is no such engine, its solver is missing, or it does not take an option or the score.
+    """
+    engine = get_engine(automatic(options.backend, score))
+    version = engine.version()
+    check(engine, options, score)
+    return engine, version
+
+
+def available_engines() -> dict[str, str]:
+    """Return for each engine its version, or a sentence that says what is missing."""
+    answers = {}
+    for name in engine_names():
+        try:
+            answers[name] = get_engine(name).version()
+        except InputError as error:
+            answers[name] = str(error)
+    return answers

@@ -1,0 +1,111 @@
+"""The files that a run writes, during the search and at its end: trace, result and certificate."""
+
+from __future__ import annotations
+
+import os
+import time
+import warnings
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from milpbn.certificate.format import certificate_header, save_certificate
+from milpbn.claims.result import Result, TracePoint
+from milpbn.errors import InputError, MilpbnWarning
+from milpbn.solving.options import Options
+from milpbn.solving.progress import TraceFile
+from milpbn.util.atomic import check_writable
+
+#: Seconds between two updates of the output file: at most, and at the beginning, from which they double.
+SAVE_EVERY, SAVE_FIRST = 15.0, 0.5
+
+#: A result, and the arrays of its proof, or None without a proof.
+Known = tuple[Result, dict[str, Any] | None]
+
+
+class RunFiles:
+    """Writes the files that the options name. A file that cannot be written later does not end the search.
+
+    Raises
+    ------
+    InputError
+        If one of the files cannot be written when the run begins.
+    """
+
+    def __init__(self, options: Options) -> None:
+        self._options = options
+        for path in (options.output, options.certificate):
+            if path is not None:
+                check_writable(path)
+        self._trace = None if options.trace is None else TraceFile(options.trace)
+        if options.log is not None:
+            try:
+                Path(options.log).touch()
+            except OSError as error:
+                raise InputError(
+                    f"The log {os.fspath(options.log)!r} cannot be written ({error.strerror})."
+                ) from None
+        self._saved = time.monotonic()
+        self._save_every = min(SAVE_FIRST, SAVE_EVERY)
+        self._warned = False
+
+    def update(self, trace: Sequence[TracePoint], known: Callable[[], Known]) -> None:
+        """Append new points to the trace file, and from time to time write result and certificate.
+
+        If a file cannot be written, there is one warning, and the next call tries again.
+        """
+        failures = _try(lambda: self._append(trace))
+        begun = time.monotonic()
+        wanted = self._options.output is not None or self._options.certificate is not None
+        if wanted and begun - self._saved > self._save_every:
+            failures += self._save(*known())
+            self._saved = time.monotonic()
+            # A large certificate is written less often, so that saving takes a small share of the time.
+            self._save_every = max(min(2 * self._save_every, SAVE_EVERY), 20 * (self._saved - begun))
+        if failures and not self._warned:
+            self._warned = True
+            warnings.warn(f"{failures[0]} The search goes on.", MilpbnWarning, stacklevel=2)
+
+    def finish(self, trace: Sequence[TracePoint], result: Result, arrays: dict[str, Any] | None) -> list[str]:
+        """Write everything for the last time; return a sentence for each file that could not be written."""
+        return self._save(result, arrays) + _try(lambda: self._append(trace), self._close)
+
+    def _append(self, trace: Sequence[TracePoint]) -> None:
+        if self._trace is not None:
+            self._trace.update(trace)
+
+    def _close(self) -> None:
+        if self._trace is not None:
+            self._trace.close()
+
+    def _save(self, result: Result, arrays: dict[str, Any] | None) -> list[str]:
+        output, certificate = self._options.output, self._options.certificate
+        unsaved = output is not None
+
+        def save_result() -> None:
+            nonlocal unsaved
+            unsaved = False
+            assert output is not None
+            result.save(output)
+
+        failures = []
+        if certificate is not None and arrays is not None:
+            header = certificate_header(result)
+            # The result replaces its old version right after the certificate, which takes longer to write. So a killed
+            # run rarely leaves two files of different moments.
+            with_result = (lambda: failures.extend(_try(save_result))) if unsaved else None
+            failures += _try(lambda: save_certificate(certificate, header, arrays, with_result))
+        if unsaved:
+            failures += _try(save_result)
+        return list(dict.fromkeys(failures))
+
+
+def _try(*actions: Callable[[], None]) -> list[str]:
+    """Run all actions, even if some fail; return a sentence for each file that could not be written."""
+    failures = []
+    for action in actions:
+        try:
+            action()
+        except InputError as error:
+            failures.append(str(error))
+    return list(dict.fromkeys(failures))

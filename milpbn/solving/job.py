@@ -1,0 +1,83 @@
+"""The input of one run. Nothing in it changes during the run."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from milpbn.data import Dataset
+from milpbn.problem.problem import Problem
+from milpbn.solving.engines.base import Engine
+from milpbn.solving.options import Options
+from milpbn.solving.state import Session
+
+#: Each stage before the engine may take this share of the remaining time, and at most this many seconds.
+BRIEF_SHARE, BRIEF_SECONDS = 0.1, 20.0
+
+
+class FullProblem(NamedTuple):
+    """The problem over all parent sets, not built yet.
+
+    Attributes
+    ----------
+    make : callable
+        Builds the problem.
+    seconds : float
+        Seconds that this is expected to take.
+    """
+
+    make: Callable[[], Problem]
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Job:
+    """One search for the best structure of a problem.
+
+    Attributes
+    ----------
+    problem : Problem
+        What to maximise, with its coefficients; or, if `full` is given, the same over small parent sets only.
+    dataset : Dataset
+        The training data of the problem, for the classifier's parameters.
+    options : Options
+        How to search.
+    engine : Engine
+        The engine that searches.
+    version : str
+        Return value of `Engine.version`.
+    started : float
+        `time.monotonic` value from which the time limit counts.
+    full : FullProblem or None
+        The problem to maximise, where its tables take long. A search over the small parent sets comes first, so that
+        there is a good structure even if the time limit comes soon. If it comes before the full problem is built, the
+        bound is `loose_bound`, which needs no coefficients.
+    is_trial : bool
+        Whether this run is a part of a longer job. Its files then say ``running`` even at its end.
+    """
+
+    problem: Problem
+    dataset: Dataset
+    options: Options
+    engine: Engine
+    version: str
+    started: float
+    full: FullProblem | None = None
+    is_trial: bool = False
+
+    def brief(self, session: Session, most: float = BRIEF_SECONDS) -> Callable[[], bool]:
+        """Return a function that tells a stage to stop after a share of the remaining time, or `most` seconds.
+
+        Without a time limit, and with an engine that continues from the root, it tells a stage to stop only when the
+        run stops. Stages then end by themselves, and the run is deterministic.
+        """
+        deadline = session.deadline
+        if deadline is None and self.engine.capabilities.continues_root and not self.options.root_only:
+            return session.stopping
+        now = time.monotonic()
+        end = now + most
+        if deadline is not None:
+            end = min(end, now + BRIEF_SHARE * max(0.0, deadline - now))
+        return lambda: session.stopping() or time.monotonic() > end

@@ -1,0 +1,123 @@
+"""The options of a search: they never change which structure is best."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+from milpbn.errors import InputError
+from milpbn.milp.formulation import ACYCLICITY
+from milpbn.network.structure import Structure
+from milpbn.util.threads import all_cores
+from milpbn.util.validation import convert_fields
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """How to search. No option changes which structure is best; what does belongs to the problem.
+
+    Attributes
+    ----------
+    backend : str
+        ``auto``, ``native``, ``highs``, ``cbc``, ``cpsat``, ``scip`` or ``pulp:NAME``.
+    acyclicity : {"order", "cluster"}
+        How a MILP excludes cycles; the backend ``native`` refuses ``cluster``.
+    time_limit : float or None
+        Wall-clock seconds for everything, reading included.
+    gap_rel, gap_abs : float
+        Stop when the gap is at most this, relative to the bound or in nats. 0 asks for a proof.
+    threads : int or None
+        Threads; by default all cores this process may use.
+    random_state : int
+        Seed.
+    start : Structure or None
+        A structure to start from, for instance the structure of another learner.
+    warm_start : bool
+        Start the MILP solver from the best structure of the heuristics; ``native`` refuses False.
+    root_bound : bool
+        Compute the project's own root bound (`milpbn.engine`) before the MILP solver starts; ``native`` refuses False.
+    root_only : bool
+        Stop after the root bound, without a solver.
+    reduce : bool
+        Fix parent sets to 0 that are proved to be in no better structure; a MILP is built without them.
+    merge : bool
+        Merge identical samples.
+    solver_options : mapping of str to str
+        Parameters of the MILP solver itself.
+    output : path or None
+        File for ``result.json``, written at the end and at least every 30 seconds.
+    trace : path or None
+        File for the any-time trace, as JSON lines.
+    certificate : path or None
+        File for the proof of the bound (`milpbn verify`); backend ``native`` only.
+    log : path or None
+        File for the MILP solver's own log; ``native`` refuses it.
+    verbose : bool or None
+        Whether to show progress lines on stderr; None shows them in a terminal or a notebook.
+    interrupted : callable or None
+        Called often, from any thread; the search ends as with Ctrl-C when it returns True.
+    """
+
+    backend: str = "auto"
+    acyclicity: str = "order"
+    time_limit: float | None = None
+    gap_rel: float = 0.0
+    gap_abs: float = 0.0
+    threads: int | None = None
+    random_state: int = 0
+    start: Structure | None = None
+    warm_start: bool = True
+    root_bound: bool = True
+    root_only: bool = False
+    reduce: bool = True
+    merge: bool = True
+    solver_options: Mapping[str, str] = field(default_factory=dict)
+    output: str | os.PathLike[str] | None = None
+    trace: str | os.PathLike[str] | None = None
+    certificate: str | os.PathLike[str] | None = None
+    log: str | os.PathLike[str] | None = None
+    verbose: bool | None = None
+    interrupted: Callable[[], bool] | None = None
+
+    def __post_init__(self) -> None:
+        convert_fields(self)
+        object.__setattr__(self, "solver_options", dict(self.solver_options or {}))
+        if self.start is not None and not isinstance(self.start, Structure):
+            raise InputError(
+                f"start must be a Structure, got {type(self.start).__name__}; `Structure.from_mapping` makes one."
+            )
+        if self.time_limit is not None and not self.time_limit > 0:
+            raise InputError(f"The time limit must be a positive number of seconds, got {self.time_limit}.")
+        if self.threads is not None and self.threads < 1:
+            raise InputError(f"The number of threads must be at least 1, got {self.threads}.")
+        if not 0 <= self.random_state < 2**31:
+            raise InputError(f"The seed must lie between 0 and 2147483647, got {self.random_state}.")
+        for word, gap in (("relative", self.gap_rel), ("absolute", self.gap_abs)):
+            if not gap >= 0:
+                raise InputError(f"The {word} gap at which to stop must be at least 0, got {gap}.")
+        if self.acyclicity not in ACYCLICITY:
+            raise InputError(
+                f"There is no acyclicity {self.acyclicity!r}; choose one of {', '.join(ACYCLICITY)}."
+            )
+
+    def deadline(self, started: float) -> float | None:
+        """Return the `time.monotonic` value at which a run that began at `started` has to stop, or None."""
+        return None if self.time_limit is None else started + self.time_limit
+
+    @classmethod
+    def among(cls, arguments: Mapping[str, Any]) -> Options:
+        """Return the options among a function's arguments, by their names.
+
+        Functions that take options list each in their signature, for completion and type checkers. They call this
+        method with their ``locals()``.
+        """
+        return cls(**{field.name: arguments[field.name] for field in fields(cls)})
+
+    @property
+    def n_threads(self) -> int:
+        """Threads to use."""
+        if self.threads is not None:
+            return self.threads
+        return all_cores()

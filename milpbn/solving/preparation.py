@@ -1,0 +1,129 @@
+"""The stages before the engine: a search over small parent sets, first structures, local search, and the root bound.
+
+Each stage is a small function of the job and the session, and asks the session whether to stop.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from milpbn.claims.reasons import BoundSource, Limit
+from milpbn.engine.root import root_bound
+from milpbn.errors import NoIncumbentError
+from milpbn.heuristics.local_search import search
+from milpbn.heuristics.starts import plain_starts
+from milpbn.heuristics.tuning import TUNING as CLIMBS
+from milpbn.network.cpt import require_match
+from milpbn.network.structure import Structure
+from milpbn.problem.first_bound import first_bound
+from milpbn.problem.trivial_bound import loose_bound, trivial_bound
+from milpbn.solving.job import BRIEF_SECONDS, FullProblem, Job
+from milpbn.solving.state import Session
+from milpbn.solving.warm_up import Kernels
+from milpbn.util import stages
+
+#: Seconds for the trivial bound; it rarely needs more.
+TRIVIAL_SECONDS = 0.5
+#: Time for local search over the small parent sets, as a share of the expected time to build the full problem.
+SMALL_SETS_SHARE = 0.2
+
+
+def prepare(job: Job, session: Session, kernels: Kernels) -> None:
+    """Find first structures and bounds, the quickest first; each stage waits for its kernels."""
+    session.bound(_loose_bound(session), BoundSource.CERTIFIED)
+    if job.full is not None and not _search_small_sets(job, session, job.full):
+        return
+    starts = _offer(session, plain_starts(session.problem, job.options.start))
+    if session.stopping():
+        return
+    stages.enter("kernels")
+    # A better bound comes soon where no kernels are missing; and this one is in no certificate.
+    if kernels.missing and job.options.root_bound and job.options.certificate is None:
+        _bound_first(session)
+    if not kernels.ready("search") or session.stopping():
+        return
+    stages.enter("trivial bound")
+    session.bound(trivial_bound(session.problem, job.brief(session, TRIVIAL_SECONDS)), BoundSource.CERTIFIED)
+    if session.structure is not None:  # the best first: the time may suffice for one climb only
+        starts = [session.structure, *(s for s in starts if s != session.structure)]
+    # An engine that continues from the root perturbs structures by itself.
+    _climb(job, session, starts, 0 if job.engine.capabilities.continues_root else CLIMBS.restarts)
+    if job.options.root_bound and kernels.ready("root") and not session.stopping():
+        _bound_root(job, session)
+
+
+def _loose_bound(session: Session) -> float:
+    problem = session.problem
+    return loose_bound(problem.score, problem.data, problem.rules, problem.sample_weights)
+
+
+def _bound_first(session: Session) -> None:
+    """Bound the problem without kernels, which are compiled meanwhile."""
+    problem, structure = session.problem, session.structure
+    if structure is not None and problem.margins is not None and problem.score.kind.sums_samples:
+        session.bound(first_bound(problem, structure, session.stopping), BoundSource.CERTIFIED)
+
+
+def _search_small_sets(job: Job, session: Session, full: FullProblem) -> bool:
+    """Search over the small parent sets, then build the full problem; return whether the time sufficed for both."""
+    problem, start = session.problem, job.options.start
+    if start is not None:
+        require_match(problem.data, start)
+        start = problem.adopted(start)
+        start = start if problem.obeys(start) else None
+    starts = _offer(session, plain_starts(problem, start))
+    _climb(job, session, starts, 0, SMALL_SETS_SHARE * full.seconds)
+    if session.stopping():
+        return False
+    try:
+        made = full.make()
+    except NoIncumbentError:
+        session.stop(Limit.TIME)
+        return False
+    session.make(problem=made, reduced=made, coefficient_seconds=session.elapsed())
+    return True
+
+
+def _offer(session: Session, starts: Iterable[Structure]) -> list[Structure]:
+    """Offer each structure to the session as soon as it is found, and return them all."""
+    stages.enter("first structures")
+    offered = []
+    for structure in starts:
+        session.offer(structure, "start")
+        offered.append(structure)
+        if session.stopping():
+            break
+    return offered
+
+
+def _climb(
+    job: Job, session: Session, starts: list[Structure], restarts: int, most: float = BRIEF_SECONDS
+) -> None:
+    """Run local search for at most `most` seconds, and offer what it finds."""
+    stages.enter("local search")
+    search(
+        session.problem,
+        starts,
+        random_state=job.options.random_state,
+        restarts=restarts,
+        stopping=job.brief(session, most),
+        found=session.events("local search").offer,
+    )
+
+
+def _bound_root(job: Job, session: Session) -> None:
+    """Take root steps until they gain little; stop earlier before an engine that does not continue from the root."""
+    stages.enter("root bound")
+    options, before = job.options, session.objective
+    stopping = None if job.engine.capabilities.continues_root else job.brief(session)
+    reduced, root = root_bound(
+        session.problem,
+        session.structure,
+        session.events("frank-wolfe", stopping=stopping),
+        reduce=options.reduce,
+        threads=options.n_threads,
+        proof=session.made.proof,
+    )
+    session.make(reduced=reduced, root=root)
+    if session.structure is not None and session.objective != before:
+        _climb(job, session, [session.structure], 0)

@@ -1,0 +1,199 @@
+"""Progress lines, trace files, and the closing block."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from collections.abc import Iterable
+
+from milpbn.claims.result import Gap, Result, TracePoint
+from milpbn.errors import InputError
+from milpbn.util import stages
+from milpbn.util.progress_line import LINE, ProgressLine, in_notebook
+
+#: Seconds after which a line is shown even if nothing has changed; a little before `milpbn.util.stages` shows one.
+HEARTBEAT = stages.HEARTBEAT - 0.5
+HEADER = f"{'time':>9} {'nodes':>9} {'incumbent':>16} {'bound':>16} {'gap':>9}  source"
+
+
+def wants_progress(verbose: bool | None) -> bool:
+    """Return whether to show progress: as `verbose` says, or for None, in a terminal or a notebook."""
+    if verbose is not None:
+        return verbose
+    return in_notebook() or sys.stderr.isatty()
+
+
+def show_number(value: float | None, digits: int = 6) -> str:
+    """Return a score as text: with a fixed number of digits, or a dash if it is unknown."""
+    return "-" if value is None else f"{value:.{digits}f}"
+
+
+def show_gap(value: float | None) -> str:
+    """Return a relative gap in percent as text, or a dash if it is unknown."""
+    if value is None:
+        return "-"
+    return "0 %" if value < 1e-10 else (f"{100 * value:.2g} %" if value < 1e-4 else f"{100 * value:.3f} %")
+
+
+class Progress:
+    """Shows ``time nodes incumbent bound gap source`` on every change and at least every five seconds."""
+
+    def __init__(self, line: ProgressLine = LINE) -> None:
+        self._line = line
+        self._last: tuple[float | None, float | None] | None = None
+        self._header = False
+
+    def line(
+        self,
+        seconds: float,
+        nodes: int | None,
+        objective: float | None,
+        bound: float | None,
+        gap: float | None,
+        source: str,
+    ) -> None:
+        """Show a line with its source if something changed, or with the current stage if the last line is old."""
+        state = (objective, bound)
+        if state == self._last:
+            if time.monotonic() - self._line.shown_at < HEARTBEAT:
+                return
+            source = stages.current() or source
+        if not self._header:
+            self._line.keep(HEADER)
+            self._header = True
+        shown = "-" if nodes is None else str(nodes)
+        self._line.show(
+            f"{seconds:8.1f}s {shown:>9} {show_number(objective):>16} {show_number(bound):>16} "
+            f"{show_gap(gap):>9}  {source}"
+        )
+        self._last = state
+
+
+class TraceFile:
+    """A file with the any-time trace as JSON lines, written during the run."""
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        try:
+            self._file = open(path, "w", encoding="utf-8")  # noqa: SIM115  # open for the whole run
+        except OSError as error:
+            raise self._refusal(path, error) from None
+        self._path = path
+        self._written = 0
+
+    def update(self, trace: Iterable[TracePoint]) -> None:
+        """Append the points that are not in the file yet.
+
+        Raises
+        ------
+        InputError
+            If the file can no longer be written.
+        """
+        points = list(trace)
+        try:
+            for seconds, objective, bound in points[self._written :]:
+                line = {"seconds": round(seconds, 6), "incumbent": objective, "bound": bound}
+                self._file.write(json.dumps(line) + "\n")
+            self._written = len(points)
+            self._file.flush()
+        except OSError as error:
+            raise self._refusal(self._path, error) from None
+
+    def close(self) -> None:
+        """Close the file; raises the same errors as `update`."""
+        try:
+            self._file.close()
+        except OSError as error:
+            raise self._refusal(self._path, error) from None
+
+    @staticmethod
+    def _refusal(path: str | os.PathLike[str], error: OSError) -> InputError:
+        return InputError(f"The trace file {os.fspath(path)} cannot be written ({error.strerror}).")
+
+
+def _threads(count: int | None) -> str:
+    return "" if count is None else f", {count} thread{'' if count == 1 else 's'}"
+
+
+def number_lines(objective: float | None, bound: float | None, samples: int | None = None) -> list[str]:
+    """Return incumbent, bound and gap, one line each; for a subset of `samples` rows, a line about it comes first."""
+    gap = Gap.between(objective, bound)
+    subset = (
+        [] if samples is None else [f"subset     {samples} representative samples; these numbers are theirs"]
+    )
+    return [
+        *subset,
+        f"incumbent  {show_number(objective)}",
+        f"bound      {show_number(bound)}",
+        f"gap        {show_number(gap.absolute)} nats; {show_gap(gap.relative_to_bound)} of the bound",
+    ]
+
+
+def _vouched(source: str, read: bool) -> str:
+    """Return in words who vouches for a bound."""
+    if not read:
+        return source
+    check = "; milpbn verify checks it with the certificate" if source == "certified" else ""
+    return f"the file says {source}{check}"
+
+
+def closing_block(result: Result, *, read: bool = False) -> str:
+    """Return the closing block: status, score, bound, all gaps, times, and the structure.
+
+    For a result that was `read` from a file, the block says that the bound is the claim of the file.
+    """
+    score = result.score
+    described = score.name if score.gamma is None else f"{score.name}, gamma = {score.gamma:.6g}"
+    described += f", max_parents = {score.max_parents}"
+    if not score.class_parents:
+        described += ", no class parents"
+    gap = result.gap
+    status = str(result.reason)
+    if result.limit is not None:
+        explained = result.limit == "memory" and result.detail
+        status += f" (stopped: {result.detail})" if explained else f" (stopped by: {result.limit})"
+    unique = (
+        ""
+        if result.data.unique_samples == result.data.samples
+        else f" ({result.data.unique_samples} different)"
+    )
+    within = ""
+    if not result.optimal and gap.relative_to_bound is not None and gap.relative_to_bound <= 1e-4:
+        within = "  (within 1e-4)"
+    lines = [
+        f"data       {result.data.name}: {result.data.samples} samples{unique}, "
+        f"{result.data.features} features, {result.data.classes} classes",
+        f"score      {described}",
+        f"backend    {result.backend.version}{_threads(result.backend.threads)}",
+        f"status     {status}",
+        f"incumbent  {show_number(result.objective)}",
+        f"bound      {show_number(result.bound)}"
+        + ("" if result.bound is None else f"  ({_vouched(result.bound_source, read)})"),
+        f"gap        {show_number(gap.absolute)} nats; {show_gap(gap.relative_to_bound)} of the bound, "
+        f"{show_gap(gap.relative_to_incumbent)} of the incumbent{within}",
+    ]
+    if result.subset is not None:
+        of = result.subset
+        proof = ", proved best" if of.optimal else ""
+        lines.append(
+            f"subset     {of.samples} representative samples: {show_number(of.objective)}, bound "
+            f"{show_number(of.bound)}{f' ({_vouched(result.bound_source, read)})' if read else ''}, "
+            f"gap {show_gap(of.gap.relative_to_bound)}{proof}"
+        )
+    if any(v is not None and v <= 0 for v in (result.objective, result.bound)):
+        lines.append("           (the score can be negative: only the gap in nats is meaningful)")
+    integral = result.primal_dual_integral()
+    if integral is not None:
+        lines.append(f"integral   {integral:.3f} s of gap (primal-dual)")
+    s = result.seconds
+    lines.append(
+        f"seconds    {s.total:.2f} = {s.coefficients:.2f} data and coefficients + {s.model:.2f} model + "
+        f"{s.solve:.2f} search"
+    )
+    if result.structure is not None:
+        lines.append("structure")
+        width = max(len(name) for name in result.structure.names)
+        for name, parents in result.structure.to_mapping().items():
+            lines.append(f"  {name:<{width}} <- {', '.join(parents) if parents else '(none)'}")
+    return "\n".join(lines)

@@ -1,0 +1,172 @@
+"""Progress lines, files and result of a run, during the search and at its end."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping
+from dataclasses import replace
+
+import numpy as np
+
+from milpbn.claims.parts import ProvedArcs, SubsetClaim
+from milpbn.claims.reasons import Limit, Reason
+from milpbn.claims.result import BackendInfo, DataSummary, Gap, Result, Seconds, is_optimal
+from milpbn.data import Dataset
+from milpbn.data.dataset import dropped_notes
+from milpbn.network.classifier import Classifier
+from milpbn.problem.problem import Problem
+from milpbn.problem.rescore import rescore
+from milpbn.solving.files import Known, RunFiles
+from milpbn.solving.job import Job
+from milpbn.solving.progress import Progress, wants_progress
+from milpbn.solving.state import Session
+from milpbn.version import __version__
+
+
+class Report:
+    """Shows and saves the state of a session.
+
+    Parameters
+    ----------
+    job : Job
+        The input of the run.
+    session : Session
+        The state of the run.
+
+    Raises
+    ------
+    InputError
+        If one of the files cannot be written.
+    """
+
+    def __init__(self, job: Job, session: Session) -> None:
+        self._job, self._session = job, session
+        self._summary = DataSummary.of(job.dataset)
+        #: The name of the run, which its certificate has too.
+        self._name = uuid.uuid4().hex
+        self._progress = Progress() if wants_progress(job.options.verbose) else None
+        self._files = RunFiles(job.options)
+
+    def update(self) -> None:
+        """Show what changed since the last call, and save it from time to time."""
+        session = self._session
+        _, objective, bound, trace = session.snapshot()
+        if self._progress is not None:
+            gap = Gap.between(objective, bound).relative_to_bound
+            self._progress.line(session.elapsed(), session.node_count, objective, bound, gap, session.source)
+        self._files.update(trace, lambda: self.known(final=False))
+
+    def finish(self, known: Known) -> list[str]:
+        """Save everything for the last time; return a sentence for each file that could not be written."""
+        result, arrays = known
+        if self._job.is_trial:
+            result = replace(result, reason=Reason.RUNNING, limit=None, detail="")
+        return self._files.finish(self._session.snapshot()[3], result, arrays)
+
+    def known(self, *, final: bool) -> Known:
+        """Return the current result, and the arrays of its proof.
+
+        The search may be running meanwhile. So the bound and the arcs are read before their proof. The proof is read
+        before the incumbent, because its fixings hold for the incumbents so far.
+        """
+        bound, made = self._session.best_bound, self._session.made
+        arcs = None if made.root is None else made.root.proved_arcs()
+        arrays = None if made.proof is None else made.proof.arrays()
+        return self._result(bound, arcs, final=final), arrays
+
+    def _result(
+        self, bound: float | None, arcs: Mapping[str, list[list[str]]] | None, *, final: bool
+    ) -> Result:
+        job, session, made = self._job, self._session, self._session.made
+        structure, objective, _, trace = session.snapshot()
+        if bound is not None and objective is not None:
+            bound = max(bound, objective)
+        reason, limit = self._end(objective, bound) if final else (Reason.RUNNING, None)
+        total = session.elapsed()
+        before = made.coefficient_seconds + made.model_seconds
+        result = Result(
+            data=self._summary,
+            score=made.problem.score,
+            constraints=made.problem.constraints,
+            reason=reason,
+            limit=limit,
+            structure=structure,
+            objective=objective,
+            bound=bound,
+            bound_source=session.bound_source,
+            backend=BackendInfo(job.engine.name, job.version, job.options.n_threads),
+            seconds=Seconds(total, made.coefficient_seconds, made.model_seconds, total - before),
+            # No point of the trace may be below `bound`, although another thread may have proved more since `bound`
+            # was read, and a solver's bound may have been lifted to an incumbent.
+            trace=tuple((t, z, None if bound is None or b is None else max(b, bound)) for t, z, b in trace),
+            seed=job.options.random_state,
+            run=self._name,
+            nodes=session.node_count,
+            proved=None if arcs is None else ProvedArcs.of(arcs),
+            detail=self._detail() if final else "",
+            notes=dropped_notes(job.dataset.notes),
+        )
+        result = of_all_data(made.problem, result)
+        return replace(result, classifier=fit_classifier(job.dataset, result)) if final else result
+
+    def _end(self, objective: float | None, bound: float | None) -> tuple[Reason, Limit | None]:
+        """Return the reason and the limit with which the run ends."""
+        session, outcome = self._session, self._session.made.outcome
+        limit = None if outcome.limit is None else Limit(outcome.limit)
+        if limit is Limit.USER:
+            # An interrupt by the user is in `session.stopped`; so the deadline stopped the solver.
+            limit = Limit.TIME
+        if session.stopped not in (None, Limit.GAP):
+            limit = session.stopped
+        if session.error is not None:
+            return Reason.ERROR, None
+        if objective is None:
+            if outcome.infeasible:
+                return Reason.INFEASIBLE, None
+            return Reason.NO_SOLUTION, limit or Limit.TIME
+        if bound is not None and is_optimal(objective, bound, session.objective_error):
+            return Reason.OPTIMAL, None
+        return Reason.FEASIBLE, Limit.GAP if session.stopped is Limit.GAP else limit
+
+    def _detail(self) -> str:
+        """Return the text of the error, or the solver's own status if the solver ended by itself."""
+        if self._session.error is not None:
+            return str(self._session.error)
+        return self._session.made.outcome.detail if self._session.stopped is None else ""
+
+
+def of_all_data(problem: Problem, result: Result) -> Result:
+    """Return a result whose objective is over all data; numbers of a subset move to `Result.subset`.
+
+    Without a subset the result is returned unchanged.
+    """
+    counted = problem.subset_weights
+    if counted is None:
+        return result
+    subset = SubsetClaim(
+        samples=int(np.count_nonzero(counted)),
+        objective=result.objective,
+        bound=result.bound,
+        optimal=result.optimal,
+    )
+    objective = None
+    if result.structure is not None:
+        objective = rescore(problem.data, result.structure, problem.score, problem.rules)
+    reason = Reason.FEASIBLE if result.optimal else result.reason
+    return replace(result, reason=reason, objective=objective, bound=None, proved=None, subset=subset)
+
+
+def fit_classifier(dataset: Dataset, result: Result) -> Classifier | None:
+    """Fit the parameters of a result's structure, with the numbers of the result as provenance."""
+    if result.structure is None:
+        return None
+    provenance = {
+        "milpbn": __version__,
+        "data": vars(result.data),
+        "score": result.score.to_dict(),
+        "objective": result.objective,
+        "bound": result.bound,
+        "status": result.reason.value,
+        "backend": vars(result.backend),
+    }
+    return Classifier.fit(dataset, result.structure, result.score.smoothing, provenance)

@@ -1,0 +1,148 @@
+"""The stages of a run: preparation, the engine's search, and the report. Limits do not wait for the stages' threads."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+
+from threadpoolctl import threadpool_limits
+
+from milpbn.certificate.format import Proof
+from milpbn.claims.reasons import BoundSource, Limit
+from milpbn.claims.result import NotSavedError, Result
+from milpbn.errors import MilpbnError, SolverError
+from milpbn.solvers.base import Outcome, Settings
+from milpbn.solving.engines.base import Engine, Start
+from milpbn.solving.engines.registry import get_engine
+from milpbn.solving.job import Job
+from milpbn.solving.preparation import prepare
+from milpbn.solving.report import Report
+from milpbn.solving.state import Session
+from milpbn.solving.warm_up import Kernels
+from milpbn.solving.watched import run_watched
+from milpbn.util import interrupts
+from milpbn.util.threads import threads_used
+
+OUT_OF_MEMORY = Outcome(limit="memory", detail="out of memory")
+#: Backend that replaces an engine that continues from the root where there is no root, because no structure is known. A
+#: MILP solver finds a structure, or proves that none exists.
+WITHOUT_ROOT = "highs"
+
+
+def run(job: Job) -> Result:
+    """Search until proof, limit or interrupt, and return the result.
+
+    Raises
+    ------
+    SolverError
+        If the solver failed; the output file still contains incumbent and bound.
+    NotSavedError
+        If a file could not be written.
+    """
+    options = job.options
+    session = Session(
+        job.problem,
+        started=job.started,
+        deadline=options.deadline(job.started),
+        gap_rel=options.gap_rel,
+        gap_abs=options.gap_abs,
+        interrupted=options.interrupted,
+    )
+    session.make(coefficient_seconds=session.elapsed())
+    if options.certificate is not None:
+        session.make(proof=Proof(sample_weights=job.problem.subset_weights))
+    report = Report(job, session)
+    try:
+        try:
+            # Kernels of the native engine and NumPy's own threads would compete for the cores.
+            blas = 1 if job.engine.capabilities.continues_root else options.n_threads
+            with threadpool_limits(blas), threads_used(options.n_threads), interrupts.deferred():
+                branches = job.engine.capabilities.continues_root and not options.root_only
+                with closing(Kernels(job.problem, options.root_bound, branches, session.stopping)) as kernels:
+                    _run_stages(job, session, kernels, report.update)
+        except KeyboardInterrupt:
+            session.stop(Limit.USER)
+        except SolverError as error:
+            session.fail(error)
+        except MemoryError:
+            session.make(outcome=OUT_OF_MEMORY)
+        known = report.known(final=True)
+    finally:
+        session.end()  # a thread that nobody waits for may still run
+    failures = report.finish(known)
+    if session.error is not None:
+        raise session.error
+    if failures:
+        raise NotSavedError(failures[0], known[0])
+    return known[0]
+
+
+def _run_stages(job: Job, session: Session, kernels: Kernels, update: Callable[[], None]) -> None:
+    """Prepare, then search, each in a thread; a thread that does not stop in time is not waited for."""
+    _in_thread(lambda: prepare(job, session, kernels), job, session, update, ends=True)
+    if session.stopping() or session.made.outcome is OUT_OF_MEMORY:
+        return
+    if job.options.root_only:
+        session.make(outcome=Outcome(limit="node"))
+        return
+    engine = job.engine
+    if engine.capabilities.continues_root and session.made.root is None:
+        engine = get_engine(WITHOUT_ROOT)
+    ends = engine.capabilities.continues_root
+
+    def search() -> None:
+        if kernels.ready("branching"):
+            _search(job, session, engine)
+
+    _in_thread(search, job, session, update, ends=ends)
+    root = session.made.root
+    if root is not None and session.structure is not None and job.options.reduce:
+        root.fix(session.structure)  # the last incumbent may fix more parent sets
+
+
+def _search(job: Job, session: Session, engine: Engine) -> None:
+    """Run the engine from the incumbent and the root bound."""
+    options, made = job.options, session.made
+    structure = session.structure if options.warm_start else options.start
+    if structure is not None:
+        structure = made.problem.adopted(structure)
+    settings = Settings(
+        deadline=session.deadline,
+        threads=options.n_threads,
+        seed=options.random_state,
+        gap_rel=options.gap_rel,
+        gap_abs=options.gap_abs,
+        options=options.solver_options,
+        log=None if options.log is None else Path(options.log),
+        acyclicity=options.acyclicity,
+        reduce=options.reduce,
+    )
+    bound_source = BoundSource.CERTIFIED if engine.capabilities.certificate else BoundSource.SOLVER
+    events = session.events(engine.source, bound_source)
+    outcome = engine.run(made.reduced, Start(structure, made.root), settings, events)
+    session.make(outcome=outcome, model_seconds=outcome.model_seconds)
+    known = session.structure
+    # If the reduced problem lacks a parent set of the incumbent, it may truly be infeasible.
+    if outcome.infeasible and known is not None and made.reduced.choice(known) is not None:
+        raise SolverError(
+            f"The solver says that no structure obeys the constraints ({outcome.detail}), although one does, with "
+            f"the score {session.objective!r}; install another version of it, or choose another --backend."
+        )
+
+
+def _in_thread(
+    work: Callable[[], None], job: Job, session: Session, update: Callable[[], None], *, ends: bool
+) -> None:
+    """Run a function in a thread (see `run_watched`); what it raises becomes the outcome, a stop or an error."""
+    error = run_watched(work, session, update, name=f"milpbn-{job.engine.name}", ends=ends)
+    if isinstance(error, MemoryError):
+        session.make(outcome=OUT_OF_MEMORY)
+    elif isinstance(error, KeyboardInterrupt):
+        session.stop(Limit.USER)
+    elif isinstance(error, MilpbnError):
+        raise error
+    elif error is not None:
+        raise SolverError(f"{job.version} failed: {error}") from error
+    else:
+        update()

@@ -1,0 +1,305 @@
+"""The state of a running search: incumbent, bound, trace, the products of its stages, and the reasons to stop."""
+
+from __future__ import annotations
+
+import math
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from milpbn.certificate.format import Proof
+from milpbn.claims.reading import TracePoint
+from milpbn.claims.reasons import BoundSource, Limit
+from milpbn.claims.result import Gap, is_optimal
+from milpbn.engine.root import Root
+from milpbn.errors import MilpbnError, SolverError
+from milpbn.network.structure import Structure
+from milpbn.problem.problem import Problem
+from milpbn.solvers.base import Outcome
+from milpbn.solvers.support.audit import TOLERANCE
+from milpbn.util import interrupts
+
+#: Relative difference between a structure's score by the coefficients and its score from the data that is an error.
+MISMATCH = 1e-7
+#: Share of its size by which a structure's score may exceed a bound. A larger excess proves the bound wrong. A solver's
+#: bound holds up to its tolerances, and these add up over the rows of the samples.
+CONTRADICTION = {BoundSource.CERTIFIED: 1e-7, BoundSource.SOLVER: TOLERANCE}
+#: Scores that differ by no more than this, relative to their size, count as equal.
+ROUNDING = 1e-12
+
+
+@dataclass(frozen=True)
+class Made:
+    """What the stages of a run have produced so far.
+
+    Attributes
+    ----------
+    problem : Problem
+        What is maximised; before the full problem is built, the same over small parent sets.
+    reduced : Problem
+        The same problem without the parent sets that reduced-cost fixing has excluded.
+    root : Root or None
+        The root bound, from which the native engine continues.
+    proof : Proof or None
+        The proof of the bound, if a certificate is wanted.
+    outcome : Outcome
+        How the engine ended.
+    coefficient_seconds, model_seconds : float
+        Seconds for data and coefficients, and seconds to build the MILP.
+    """
+
+    problem: Problem
+    reduced: Problem
+    root: Root | None = None
+    proof: Proof | None = None
+    outcome: Outcome = Outcome()  # noqa: RUF009  # frozen
+    coefficient_seconds: float = 0.0
+    model_seconds: float = 0.0
+
+
+class Session:
+    """The state of a run that threads share: incumbent, bound, products of the stages, and whether to stop.
+
+    Stages and engines offer structures through their `events`, and get the best structure known in return. The
+    incumbent never falls and the bound never rises. Every structure is scored from the data before it becomes the
+    incumbent. Any thread may call any method.
+
+    Parameters
+    ----------
+    problem : Problem
+        What is maximised.
+    started : float
+        `time.monotonic` value that counts as second 0.
+    deadline : float or None
+        `time.monotonic` value from which `stopping` returns True.
+    gap_rel, gap_abs : float
+        Stop when the gap is at most this, relative to the bound or in nats.
+    interrupted : callable, optional
+        Returns True when the caller wants the search to stop.
+    """
+
+    def __init__(
+        self,
+        problem: Problem,
+        *,
+        started: float,
+        deadline: float | None = None,
+        gap_rel: float = 0.0,
+        gap_abs: float = 0.0,
+        interrupted: Callable[[], bool] | None = None,
+    ) -> None:
+        self.made = Made(problem, problem)
+        self.structure: Structure | None = None
+        self.objective: float | None = None
+        #: Largest possible rounding error of the objective (`milpbn.problem.rescore.rescored`).
+        self.objective_error = 0.0
+        self.best_bound: float | None = None
+        self.bound_source = BoundSource.CERTIFIED
+        self.trace: list[TracePoint] = []
+        self.node_count: int | None = None
+        self.source = ""
+        self.error: MilpbnError | None = None
+        #: Why the run was told to stop; None before that.
+        self.stopped: Limit | None = None
+        self._ended = False
+        self._started = started
+        self.deadline = deadline
+        self._gap_rel = gap_rel
+        self._gap_abs = gap_abs
+        self._interrupted = interrupted or (lambda: False)
+        self._lock = threading.RLock()
+        #: Set at every change; the main thread waits for it to show progress.
+        self.changed = threading.Event()
+
+    @property
+    def problem(self) -> Problem:
+        """What is maximised; before the full problem is built, the same over small parent sets."""
+        return self.made.problem
+
+    def make(self, **parts: Any) -> None:
+        """Replace attributes of `made` by what a stage has produced."""
+        with self._lock:
+            self.made = replace(self.made, **parts)
+
+    def events(
+        self,
+        source: str,
+        bound_source: BoundSource = BoundSource.CERTIFIED,
+        stopping: Callable[[], bool] | None = None,
+    ) -> SessionEvents:
+        """Return the `Events` of a stage or an engine, which report to this session.
+
+        Parameters
+        ----------
+        source : str
+            Name of the stage or engine, for the progress lines.
+        bound_source : BoundSource
+            Who vouches for its bounds.
+        stopping : callable, optional
+            Whether the stage has to stop; by default whether the run has to stop.
+        """
+        return SessionEvents(self, source, bound_source, stopping or self.stopping)
+
+    def elapsed(self) -> float:
+        """Return the seconds since the start."""
+        return time.monotonic() - self._started
+
+    def offer(self, structure: Structure, source: str) -> Structure:
+        """Make a structure the incumbent if it is better than the current one.
+
+        Parameters
+        ----------
+        structure : Structure
+            Acyclic by construction.
+        source : str
+            Who found it, for the progress line.
+
+        Returns
+        -------
+        Structure
+            The incumbent after the call.
+
+        Raises
+        ------
+        SolverError
+            If the structure breaks a constraint of the user, or if its score by the coefficients is not its score
+            from the data.
+        """
+        problem = self.problem
+        objection = problem.objection(structure)
+        choice = problem.choice(structure)
+        if objection is None and (choice is None or not problem.obeys(structure)):
+            objection = "it is outside the candidate parent sets"
+        if objection is not None or choice is None:
+            raise SolverError(
+                f"A structure from {source} breaks the constraints: {objection}. Please report this."
+            )
+        value = problem.value(problem.indicator(choice))
+        with self._lock:
+            if self.structure is not None and self.objective is not None and value <= self.objective:
+                return self.structure
+        objective, error = problem.rescored(structure)
+        if abs(objective - value) > MISMATCH * max(1.0, abs(value)) + problem.score_error + error:
+            raise SolverError(
+                f"A structure from {source} scores {objective!r} from the data and {value!r} in the model; "
+                "please report this."
+            )
+        with self._lock:
+            # Equivalent structures differ by rounding only; replacing one could lift a bound that is already proved.
+            best, known = self.objective, self.structure
+            if known is not None and best is not None and objective <= best + ROUNDING * abs(best):
+                return known
+            self.structure, self.objective, self.source = structure, objective, source
+            self.objective_error = error
+            bound = self.best_bound
+            if bound is not None and bound < objective and not self._contradicts(bound, self.bound_source):
+                # Solvers' bounds hold up to their tolerances; the incumbent is exact.
+                self.best_bound = objective
+            self._record()
+            return structure
+
+    def bound(self, value: float, source: BoundSource = BoundSource.SOLVER) -> None:
+        """Record an upper bound on the score of every structure."""
+        if not math.isfinite(value):
+            return
+        if source is BoundSource.SOLVER:
+            # A solver adds in another order than the scores do; a score must not lift its bound by that difference.
+            value += ROUNDING * abs(value)
+        with self._lock:
+            if self.objective is not None:
+                if self._contradicts(value, source):
+                    return
+                value = max(value, self.objective)
+            if self.best_bound is None or value < self.best_bound:
+                self.best_bound = value
+                self.bound_source = source
+                self.source = "bound"
+                self._record()
+
+    def _contradicts(self, bound: float, source: BoundSource) -> bool:
+        """Return whether the incumbent disproves a bound; if so, the run has no bound and ends with an error."""
+        assert self.objective is not None
+        size = max(1.0, abs(self.objective))
+        margins = self.problem.margins
+        if source is BoundSource.SOLVER and margins is not None:
+            size = max(size, float(margins.weights.sum()))
+        if bound >= self.objective - CONTRADICTION[source] * size:
+            return False
+        self.best_bound = None
+        self.fail(
+            SolverError(
+                f"A structure scores {self.objective!r}, but the bound on all scores is {bound!r} ({source}); one of "
+                "them is wrong. Please report this."
+            )
+        )
+        return True
+
+    def nodes(self, count: int) -> None:
+        """Record the number of branch-and-bound nodes so far."""
+        self.node_count = max(count, self.node_count or 0)
+
+    def fail(self, error: MilpbnError) -> None:
+        """Record an error, which ends the run; the first one counts."""
+        self.error = self.error or error
+        self.changed.set()
+
+    def stop(self, reason: Limit) -> None:
+        """Tell the run to stop; the first reason counts."""
+        self.stopped = self.stopped or reason
+        self.changed.set()
+
+    def end(self) -> None:
+        """End the run for threads that nobody waits for any more: `stopping` returns True from now on."""
+        self._ended = True
+
+    def stopping(self) -> bool:
+        """Whether to stop now: by a signal, the deadline, a small enough gap, an error, or the end of the run."""
+        if self.stopped is None and (interrupts.requested() or self._interrupted()):
+            self.stop(Limit.USER)
+        if self.stopped is None and self.deadline is not None and time.monotonic() >= self.deadline:
+            self.stop(Limit.TIME)
+        if self.stopped is None and self.closed():
+            self.stop(Limit.GAP)
+        return self._ended or self.stopped is not None or self.error is not None
+
+    def closed(self) -> bool:
+        """Whether the gap is as small as the user asked for, or proves an optimum."""
+        z, b = self.objective, self.best_bound
+        if z is None or b is None:
+            return False
+        relative = Gap.between(z, b).relative_to_bound
+        small_enough = b - z <= self._gap_abs or (relative is not None and relative <= self._gap_rel)
+        return small_enough or is_optimal(z, b, self.objective_error)
+
+    def _record(self) -> None:
+        self.trace.append((self.elapsed(), self.objective, self.best_bound))
+        self.changed.set()
+
+    def snapshot(self) -> tuple[Structure | None, float | None, float | None, list[TracePoint]]:
+        """Return structure, objective, bound and trace of one moment."""
+        with self._lock:
+            return self.structure, self.objective, self.best_bound, list(self.trace)
+
+
+class SessionEvents:
+    """The `Events` of one stage or engine: its reports go to the session under its name."""
+
+    def __init__(
+        self, session: Session, source: str, bound_source: BoundSource, stopping: Callable[[], bool]
+    ) -> None:
+        self._session, self._source, self._bound_source = session, source, bound_source
+        self.stopping = stopping
+
+    def offer(self, structure: Structure) -> Structure:
+        """Make a structure the incumbent if it is better; return the incumbent."""
+        return self._session.offer(structure, self._source)
+
+    def bound(self, value: float) -> None:
+        """Report an upper bound on the score of every structure."""
+        self._session.bound(value, self._bound_source)
+
+    def nodes(self, count: int) -> None:
+        """Report the number of branch-and-bound nodes so far."""
+        self._session.nodes(count)

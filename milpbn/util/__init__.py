@@ -1,0 +1,1 @@
+"""Utilities for all layers: atomic files, time limits, interrupts, threads, memory, compiled kernels, validation."""

@@ -1,0 +1,110 @@
+"""Time limits and interrupts for work before the first incumbent, when there is no result to fall back on."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from typing import TypeVar
+
+from milpbn.errors import NoIncumbentError
+from milpbn.util import interrupts, stages
+
+#: Seconds that work may take to stop after it is asked to; later it is no longer waited for.
+GRACE = 0.7
+#: Share of the time limit for choosing options by validation; the rest is for the work with the chosen options.
+SELECTION_SHARE = 0.5
+
+T = TypeVar("T")
+
+
+def check_deadline(deadline: float | None, doing: str, stage: str = "") -> None:
+    """Raise an exception if the time is over or a signal has arrived, and enter a stage of progress.
+
+    Parameters
+    ----------
+    deadline : float or None
+        `time.monotonic` value at which to give up; None without a limit.
+    doing : str
+        The current work, for the error message: "the tables of 40 parent sets were computed".
+    stage : str
+        The current work in a few words, for lines of progress; see `milpbn.util.stages`.
+
+    Raises
+    ------
+    NoIncumbentError
+        If the deadline has passed.
+    KeyboardInterrupt
+        If a signal was noted (`milpbn.util.interrupts`).
+    """
+    if stage:
+        stages.enter(stage)
+    if interrupts.requested():
+        raise KeyboardInterrupt
+    if deadline is not None and time.monotonic() >= deadline:
+        raise NoIncumbentError(
+            f"The time limit ended while {doing}, before any structure was scored; allow more time (a first run "
+            "compiles for up to a minute), or reduce --max-parents."
+        )
+
+
+def within(work: Callable[[], T], stopping: Callable[[], bool], *, name: str) -> T | None:
+    """Run work in a thread and return its result, or None if it is still running `GRACE` seconds after it should stop.
+
+    Parameters
+    ----------
+    work : callable
+        The work. The process waits for its thread before it ends, because kernels may be compiling in it, and the
+        interpreter must not end meanwhile.
+    stopping : callable
+        Returns whether the work should stop; the work calls it, too.
+    name : str
+        Name of the thread.
+    """
+    answers: list[T] = []
+    failures: list[BaseException] = []
+
+    def guarded() -> None:
+        try:
+            answers.append(work())
+        except BaseException as error:  # raised again in the calling thread
+            failures.append(error)
+
+    thread = threading.Thread(target=guarded, name=name)
+    thread.start()
+    stopped_at = None
+    while thread.is_alive():
+        thread.join(0.05)
+        if stopped_at is None and stopping():
+            stopped_at = time.monotonic()
+        if stopped_at is not None and time.monotonic() - stopped_at > GRACE:
+            break
+    if failures:
+        raise failures[0]
+    return answers[0] if answers else None
+
+
+def before(deadline: float | None, work: Callable[[], T], doing: str) -> T:
+    """Return the result of work that does not check the deadline itself, such as reading a file.
+
+    Parameters
+    ----------
+    deadline : float or None
+        `time.monotonic` value at which to give up. Without a deadline the work runs in the calling thread.
+    work : callable
+        The work.
+    doing : str
+        The current work, as for `check_deadline`.
+
+    Raises
+    ------
+    NoIncumbentError
+        If the work has not ended `GRACE` seconds after the deadline.
+    """
+    if deadline is None:
+        return work()
+    done: list[T] = []
+    within(lambda: done.append(work()), lambda: time.monotonic() >= deadline, name="milpbn-work")
+    if not done:
+        check_deadline(deadline, doing)
+    return done[0]

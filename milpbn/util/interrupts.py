@@ -1,0 +1,108 @@
+"""Signals that ask a run to stop: raised as KeyboardInterrupt, or only noted during a run.
+
+If a signal handler raises an exception inside a callback of another library, that library may print and ignore it,
+and partial results may be lost. A run therefore checks whether a signal was noted, and stops at a convenient point.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+#: Seconds after which a signal that no code has reacted to ends the process.
+UNHEARD = 1.5
+
+#: Name of the thread that ends the process then.
+GUARD = "milpbn-signals"
+
+_noted = threading.Event()
+_raised = threading.Event()
+#: Number of signals that were raised, or were noted and then seen by `requested`.
+_heard = 0
+#: Whether `requested` has seen the noted signal.
+_answered = threading.Event()
+#: Number of nested `deferred` blocks that are active.
+_depth = 0
+
+
+def install() -> None:
+    """Make SIGINT (Ctrl-C) and SIGTERM interrupt this process as the module describes; call it in the main thread."""
+    _raised.clear()
+    signal.signal(signal.SIGINT, _interrupt)
+    signal.signal(signal.SIGTERM, _interrupt)
+
+
+def guard() -> None:
+    """Start a thread that ends this process if no code reacts to a signal within `UNHEARD` seconds.
+
+    It is meant for a command line. The interpreter calls a signal handler only between two of its own instructions,
+    and so not during a long call of compiled code. Work that defers signals may also not check for them in time.
+    """
+    receive, send = os.pipe()
+    os.set_blocking(send, False)
+    signal.set_wakeup_fd(send, warn_on_full_buffer=False)
+
+    def wait() -> None:
+        number = 0
+        while True:
+            received = os.read(receive, 1)
+            if not received:
+                return
+            if received[0] not in (signal.SIGINT, signal.SIGTERM):
+                continue
+            number += 1
+            time.sleep(UNHEARD)
+            if _heard < number:
+                os.write(2, b"Error: Interrupted before there was anything to keep.\n")
+                os._exit(130)
+
+    threading.Thread(target=wait, name=GUARD, daemon=True).start()
+
+
+def requested() -> bool:
+    """Return whether a signal was noted in the current `deferred` block."""
+    global _heard
+    if not _noted.is_set():
+        return False
+    if not _answered.is_set():
+        _answered.set()
+        _heard += 1
+    return True
+
+
+def raised() -> bool:
+    """Return whether a signal has been raised as KeyboardInterrupt since `install`; later errors may follow from it."""
+    return _raised.is_set()
+
+
+@contextmanager
+def deferred() -> Iterator[None]:
+    """Only note the first signal within this block; a second signal raises KeyboardInterrupt.
+
+    Blocks may be nested, for example in a comparison that runs one search after another. The signal stays noted until
+    the outermost block ends.
+    """
+    global _depth
+    _depth += 1
+    try:
+        yield
+    finally:
+        _depth -= 1
+        if _depth == 0:
+            _noted.clear()
+
+
+def _interrupt(number: int, frame: FrameType | None) -> None:
+    global _heard
+    if _depth > 0 and not _noted.is_set():
+        _answered.clear()
+        _noted.set()
+    else:
+        _heard += 1
+        _raised.set()
+        raise KeyboardInterrupt

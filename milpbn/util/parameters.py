@@ -1,0 +1,42 @@
+"""Search parameters: fields of frozen dataclasses with a unit, an effect, and the evidence for their value."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import Field, field, fields, is_dataclass
+from typing import Any
+
+#: Evidence of a value that has not been compared with others.
+NOT_MEASURED = "set once, not measured"
+
+
+def parameter(default: Any, unit: str, effect: str, evidence: str = NOT_MEASURED) -> Any:
+    """Return a field of a frozen dataclass that is a search parameter.
+
+    Parameters
+    ----------
+    default : int or float
+        Value of the parameter.
+    unit : str
+        Unit of the value; for a share, the quantity of which it is a share.
+    effect : str
+        One sentence about the effect of the parameter.
+    evidence : str
+        A heading of docs/decisions.md in quotation marks, or a file of results/.
+    """
+    return field(default=default, metadata={"unit": unit, "effect": effect, "evidence": evidence})
+
+
+def parameters(kind: Any) -> Iterator[Field[Any]]:
+    """Return the search parameters of a dataclass, without those of nested dataclasses."""
+    return (f for f in fields(kind) if not is_dataclass(f.default))
+
+
+def as_table(kind: type) -> str:
+    """Return a Markdown table of the search parameters of a dataclass."""
+    rows = ["| parameter | value | unit | effect | evidence |", "|---|---|---|---|---|"]
+    for f in parameters(kind):
+        value = f"{f.default:,}" if isinstance(f.default, int) else f"{f.default:g}"
+        cells = " | ".join(f.metadata[key] for key in ("unit", "effect", "evidence"))
+        rows.append(f"| `{f.name}` | {value} | {cells} |")
+    return "\n".join(rows)

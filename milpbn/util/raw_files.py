@@ -1,0 +1,89 @@
+"""Reading bytes of files of unknown origin, with limits on endless streams and on the size of unpacked archives."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import os
+import stat
+import zlib
+from pathlib import Path
+
+from milpbn.errors import InputError
+from milpbn.util.memory import format_bytes
+
+#: Largest number of bytes that are read from a pipe or device, which may have no end.
+LARGEST_STREAM = 1 << 28
+#: Largest ratio of unpacked to packed size; tables have 5 to 50. Archives may always unpack to `SMALL` bytes.
+LARGEST_RATIO = 100
+SMALL = 1 << 24
+
+
+def read_bytes(path: str | os.PathLike[str]) -> bytes:
+    """Return a file's bytes.
+
+    Parameters
+    ----------
+    path : str or path-like
+        Path of a file, pipe or device.
+
+    Raises
+    ------
+    InputError
+        If a pipe or device gives more than `LARGEST_STREAM` bytes.
+    OSError
+        If the file cannot be read.
+    ValueError
+        If the path contains a null character.
+    """
+    with Path(path).open("rb") as file:
+        if stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+            return file.read()
+        data = file.read(LARGEST_STREAM + 1)
+    if len(data) > LARGEST_STREAM:
+        raise InputError(
+            f"{str(path)!r} is not a regular file and gives more than {format_bytes(LARGEST_STREAM)}; write its "
+            "content to a file and name that file."
+        )
+    return data
+
+
+def shown_name(name: str) -> str:
+    """Return a file's name as text that can be encoded; its bytes that are not UTF-8 become U+FFFD."""
+    return os.fsencode(name).decode(errors="replace")
+
+
+def most_unpacked(packed: int) -> int:
+    """Return the largest number of bytes, or cells of a table, to which so many packed bytes may unpack."""
+    return max(SMALL, LARGEST_RATIO * packed)
+
+
+def unpack_gzip(data: bytes, where: str) -> bytes:
+    """Return the unpacked content of a gzip file.
+
+    Parameters
+    ----------
+    data : bytes
+        Bytes of the gzip file.
+    where : str
+        Name of the file in error messages.
+
+    Raises
+    ------
+    InputError
+        If the archive is damaged, cut off, or unpacks to more than `most_unpacked` bytes.
+    """
+    most = most_unpacked(len(data))
+    try:
+        with gzip.GzipFile(fileobj=io.BytesIO(data)) as file:
+            unpacked = file.read(most + 1)
+    except (OSError, EOFError, zlib.error) as error:
+        raise InputError(
+            f"The file {where} is not an intact gzip file ({error}); compress it again."
+        ) from None
+    if len(unpacked) > most:
+        raise InputError(
+            f"The file {where} unpacks to more than {format_bytes(most)}, {most // len(data)} times its size, which is "
+            "unusual for a table; to read it all the same, unpack it with gunzip and name the plain file."
+        )
+    return unpacked

@@ -1,0 +1,239 @@
+"""Whether what a result says is true: its numbers and words against the exact scores of all structures."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import pairwise
+from typing import Any
+
+from campaign.case import Case
+from campaign.exact import NOTHING, Truth
+from campaign.space import Graph, breach, sets_are_alike
+
+#: What a structure's score may differ from the exact one, relative to max(1, its size): the verifier's own allowance.
+SCORE_TOLERANCE = 1e-9
+#: A structure is called optimal up to this.
+OPTIMALITY = 1e-6
+#: What solvers' bounds are held to, relative to the largest of 1, the optimum, and the sum of the weights: they meet
+#: each sample's rows up to a feasibility tolerance.
+SOLVER_TOLERANCE = 1e-6
+
+
+@dataclass(frozen=True)
+class Failure:
+    """Something that must not be: its kind, by which a smaller case is recognised as the same, and the details."""
+
+    kind: str
+    text: str
+
+
+def near(a: float, b: float, tolerance: float = SCORE_TOLERANCE) -> bool:
+    """Whether two numbers agree up to rounding."""
+    return abs(a - b) <= tolerance * max(1.0, abs(a), abs(b))
+
+
+def graph_of(case: Case, mapping: Mapping[str, list[str]]) -> Graph:
+    """Return a structure by name as parents by index."""
+    return tuple(tuple(sorted({case.names.index(j) for j in mapping[name]})) for name in case.names)
+
+
+def check_structure(case: Case, truth: Truth, mapping: Any) -> Iterator[Failure]:
+    """Check that a structure obeys the constraints, and is one that the bound speaks of."""
+    broken = breach(case, mapping)
+    if broken:
+        yield Failure("structure breaks a constraint", f"{mapping}: {broken}")
+        return
+    graph = graph_of(case, mapping)
+    if graph not in truth.values and not _with_fewer(case, truth, graph):
+        yield Failure("structure is no candidate", f"{mapping} is none of the structures searched")
+
+
+def _with_fewer(case: Case, truth: Truth, graph: Graph) -> bool:
+    """Whether a structure is one of the candidates with more parents in sets without the class, which score alike."""
+    if not sets_are_alike(case):
+        return False
+    last = len(graph) - 1
+    return any(
+        all(a == b or (i != last and last not in b and set(a) <= set(b)) for i, (a, b) in enumerate(pairs))
+        for pairs in (list(zip(other, graph, strict=True)) for other in truth.values)
+    )
+
+
+def check_numbers(
+    case: Case, truth: Truth, numbers: Mapping[str, Any], mapping: Any, source: str
+) -> Iterator[Failure]:
+    """Check objective, bound, gaps and optimality of a result, or of its subset.
+
+    Parameters
+    ----------
+    case, truth
+        The problem, and what is true of it; of the subset, if the numbers are its.
+    numbers : mapping
+        With the keys objective, bound, gap, and optimal.
+    mapping : dict
+        The structure.
+    source : str
+        Who vouches for the bound.
+    """
+    z, b, best = numbers["objective"], numbers["bound"], truth.optimum
+    assert best is not None
+    exact = truth.scores.of(graph_of(case, mapping))
+    if exact is None or z is None:
+        yield Failure("structure has no score", f"{mapping} with objective {z!r}")
+        return
+    if not near(z, float(exact)):
+        yield Failure("wrong objective", f"objective {z!r}, exactly {_show(exact)}")
+    if b is not None:
+        yield from check_bound(truth, b, source)
+        if b < z:
+            yield Failure("bound below the objective", f"bound {b!r}, objective {z!r}")
+        yield from check_gap(z, b, numbers["gap"])
+        optimal = b - z <= OPTIMALITY * max(1.0, abs(z))
+        if optimal != bool(numbers["optimal"]):
+            yield Failure("wrong status", f"{numbers['optimal']!r} with objective {z!r} and bound {b!r}")
+    if numbers["optimal"]:
+        worse = float(best - exact) - slack(truth, source)
+        if worse > OPTIMALITY * max(1.0, abs(z)) * (1 + 1e-9):
+            yield Failure(
+                "called optimal and is not", f"exactly {_show(exact)}, the optimum is {_show(best)}"
+            )
+
+
+def slack(truth: Truth, source: str) -> float:
+    """Return by how much a bound may be false, by who vouches for it."""
+    if source == "certified":
+        return 0.0
+    return SOLVER_TOLERANCE * max(1.0, abs(float(truth.optimum or 0)), float(truth.scores.total))
+
+
+def check_bound(truth: Truth, b: float, source: str) -> Iterator[Failure]:
+    """Check that no structure exceeds a bound."""
+    best = truth.optimum
+    assert best is not None
+    if not math.isfinite(b):
+        yield Failure("bound is not finite", repr(b))
+        return
+    below = best - Fraction(b) - Fraction(slack(truth, source))
+    if below > NOTHING:
+        much = below > Fraction(SCORE_TOLERANCE) * max(Fraction(1), abs(best))
+        how = "" if much else " by rounding"
+        kind = f"{source} bound below the optimum{how}"
+        yield Failure(kind, f"bound {b!r}, optimum {_show(best)}, {float(below):.3g} below")
+
+
+def check_gap(z: float, b: float, gap: Mapping[str, Any]) -> Iterator[Failure]:
+    """Check the three gaps."""
+    absolute = b - z
+    ratios = {"relative_to_bound": abs(b), "relative_to_incumbent": abs(z)}
+    told = gap.get("absolute")
+    if told is None or not near(told, absolute):
+        yield Failure("wrong gap", f"absolute {told!r}, objective {z!r}, bound {b!r}")
+    for key, size in ratios.items():
+        told = gap.get(key)
+        if told is None or told == absolute == 0:
+            continue
+        if size == 0 or not near(told, absolute / size):
+            yield Failure("wrong gap", f"{key} {told!r}, objective {z!r}, bound {b!r}")
+
+
+def check_trace(truth: Truth, trace: Any, source: str) -> Iterator[Failure]:
+    """Check that incumbents never fall, bounds never rise, and both hold at every moment."""
+    best = float(truth.optimum or 0)
+    for t, z, b in trace:
+        if z is not None and z > best and not near(z, best):
+            yield Failure("incumbent above the optimum", f"{z!r} at {t} s, optimum {best!r}")
+        if b is not None:
+            yield from check_bound(truth, b, source)
+        if z is not None and b is not None and z > b:
+            yield Failure("trace crosses", f"{z!r} above {b!r} at {t} s")
+    for (t, z, b), (later, higher, lower) in pairwise(trace):
+        fine = t <= later and (z is None or (higher is not None and z <= higher))
+        fine = fine and (b is None or (lower is not None and lower <= b))
+        if not fine:
+            yield Failure("trace goes back", f"{(t, z, b)} then {(later, higher, lower)}")
+
+
+def check_proved(case: Case, truth: Truth, proved: Any) -> Iterator[Failure]:
+    """Check the arcs that every optimum is said to have, or to lack."""
+    if proved is None:
+        return
+    for key in ("in", "out"):
+        for a, b in proved.get(key, ()):
+            if a not in case.names or b not in case.names:
+                yield Failure("wrong proved arc", f"{a} -> {b} is between no variables")
+                continue
+            j, i = case.names.index(a), case.names.index(b)
+            if any((j in graph[i]) != (key == "in") for graph in truth.optimal):
+                yield Failure("wrong proved arc", f"{a} -> {b} as {key}, optima {truth.optimal[:3]}")
+
+
+def check_data(case: Case, data: Mapping[str, Any]) -> Iterator[Failure]:
+    """Check the sizes of the data."""
+    training = case.training
+    lost = [row[-1] == -1 if case.missing == "state" else -1 in row for row in case.rows]
+    rows = sum(case.times(k) for k, gone in enumerate(lost) if not gone and case.weights[k] > 0)
+    expected = {
+        "samples": rows,
+        "unique_samples": len(training.rows),
+        "features": len(case.names) - 1,
+        "classes": len(training.states[-1]),
+    }
+    for key, value in expected.items():
+        if data[key] != value:
+            yield Failure("wrong size of the data", f"{key} {data[key]!r}, it is {value}")
+
+
+def check_result(case: Case, truth: Truth, result: Mapping[str, Any], part: Truth | None) -> list[Failure]:
+    """Return what a result says that is not so.
+
+    Parameters
+    ----------
+    case, truth
+        The problem, and what is true of it.
+    result : mapping
+        Contents of ``result.json``.
+    part : Truth or None
+        What is true of the result's subset of samples, if that is known.
+    """
+    found = list(check_data(case, result["data"]))
+    mapping, source, subset = result["structure"], result["bound_source"], result.get("subset")
+    reason = result["status"]["reason"]
+    if mapping is None:
+        if result["objective"] is not None or reason in ("optimal", "feasible"):
+            found.append(Failure("result without structure", f"{reason}, {result['objective']!r}"))
+        if result["bound"] is not None:
+            found += check_bound(truth, result["bound"], source)
+        return found
+    broken = list(check_structure(case, truth, mapping))
+    found += broken
+    if any(failure.kind == "structure breaks a constraint" for failure in broken):
+        return found
+    if result["class"] != case.names[-1]:
+        found.append(Failure("wrong class", repr(result["class"])))
+    if subset is None:
+        numbers = {**result, "optimal": reason == "optimal"}
+        found += check_numbers(case, truth, numbers, mapping, source)
+        found += check_trace(truth, result["trace"], source)
+        found += check_proved(case, truth, result.get("proved"))
+        if result["trace"] and result["trace"][-1][1:] != [result["objective"], result["bound"]]:
+            found.append(Failure("trace ends elsewhere", f"{result['trace'][-1]}"))
+        return found
+    numbers = {"objective": result["objective"], "bound": None, "gap": {}, "optimal": False}
+    found += check_numbers(case, truth, numbers, mapping, source)
+    if result["bound"] is not None or reason == "optimal" or result.get("proved"):
+        found.append(
+            Failure("subset claims too much", f"{result['bound']!r}, {reason}, {result.get('proved')}")
+        )
+    if part is not None:
+        found += check_numbers(case, part, subset, mapping, source)
+        found += check_trace(part, result["trace"], source)
+    return found
+
+
+def _show(value: Fraction) -> str:
+    from campaign.exact import CONTEXT, number
+
+    return str(CONTEXT.nstr(number(value), 25))

@@ -1,0 +1,266 @@
+"""The score of every structure of a case, in exact arithmetic: the truth that results are held against.
+
+Counts, weights and parameters are fractions. Their logarithms are integers in units of 2**-SHIFT, rounded down from
+numbers of some 100 more bits, so that sums and comparisons of them are exact, and a score is off by less than
+10**-70 of what its weights add up to: `NOTHING` is far more than that, and far less than float64 can tell.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property, lru_cache
+from typing import Any
+
+import mpmath  # type: ignore[import-untyped]
+import numpy as np
+
+from campaign.case import Case, Training
+from campaign.space import Graph, Parents, is_margin, structures
+
+SHIFT = 320
+ONE = 1 << SHIFT
+CONTEXT = mpmath.MPContext()
+CONTEXT.prec = SHIFT + 110
+#: Differences below this are none.
+NOTHING = Fraction(1, 1 << 200)
+
+
+def fixed(value: Any) -> int:
+    """Return a number of the context in units of 2**-SHIFT."""
+    return int(CONTEXT.floor(CONTEXT.ldexp(value, SHIFT)))
+
+
+def number(value: Fraction) -> Any:
+    """Return a fraction as a number of the context."""
+    return CONTEXT.mpf(value.numerator) / value.denominator
+
+
+@lru_cache(maxsize=200_000)
+def log(value: Fraction) -> int:
+    """Return the logarithm of a positive fraction."""
+    return fixed(CONTEXT.log(number(value)))
+
+
+@lru_cache(maxsize=100_000)
+def log_gamma(value: Fraction) -> int:
+    """Return the logarithm of the gamma function."""
+    return fixed(CONTEXT.loggamma(number(value)))
+
+
+@lru_cache(maxsize=200_000)
+def log_one_plus_exp(rivals: tuple[int, ...]) -> int:
+    """Return log(1 + sum of exp) of numbers in units of 2**-SHIFT."""
+    total = CONTEXT.fsum(CONTEXT.exp(CONTEXT.ldexp(r, -SHIFT)) for r in rivals)
+    return fixed(CONTEXT.log1p(total))
+
+
+def times(weight: Fraction, value: int) -> int:
+    """Return a product in units of 2**-SHIFT."""
+    return weight.numerator * value // weight.denominator
+
+
+def gamma_of(score: dict[str, Any]) -> float:
+    """Return the desired log-margin: as given, or log(p / (1 - p))."""
+    if score.get("gamma") is not None:
+        return float(score["gamma"])
+    p = score.get("p", 0.99)
+    return math.log(p / (1 - p))
+
+
+class Scores:
+    """Scores of structures over the training rows of a case.
+
+    Parameters
+    ----------
+    case : Case
+        The problem.
+    counted : dict of row to Fraction, optional
+        What the margins of some distinct rows count instead of all rows' weights: a subset that stands for all.
+    """
+
+    def __init__(self, case: Case, counted: dict[int, Fraction] | None = None) -> None:
+        self.case, self.score = case, case.score
+        self.data: Training = case.training
+        self.sizes = [len(states) for states in self.data.states]
+        self.total = sum(self.data.weights, Fraction(0))
+        counted = dict(enumerate(self.data.weights)) if counted is None else counted
+        self.rows = sorted(counted)
+        self.weights = [counted[m] for m in self.rows]
+        self.smoothing = Fraction(self.score.get("smoothing", 1.0))
+        self._margins: dict[tuple[int, Parents], np.ndarray | None] = {}
+        self._local: dict[tuple[int, Parents], int] = {}
+        index = {name: i for i, name in enumerate(case.names)}
+        self.arcs = {
+            (index[a], index[b]): fixed(CONTEXT.mpf(w)) for a, b, w in case.constraints.get("arc_weights", [])
+        }
+
+    def of(self, graph: Graph) -> Fraction | None:
+        """Return the score of a structure; None where it has none (AICc)."""
+        value = sum(self.arcs.get((j, i), 0) for i, parents in enumerate(graph) for j in parents)
+        value += sum(self.local(i, parents) for i, parents in enumerate(graph))
+        if is_margin(self.case):
+            value += self._discriminative(graph)
+        if self.score["name"] == "aicc":
+            k = sum(self.parameters(i, parents) for i, parents in enumerate(graph))
+            rest = self.total - k - 1
+            if rest <= 0:
+                return None
+            value -= k * ONE + times(Fraction(k * (k + 1)) / rest, ONE)
+        return Fraction(value, ONE)
+
+    def _discriminative(self, graph: Graph) -> int:
+        R = 1 if self.score["name"] == "sbm" else self.sizes[-1] - 1
+        tables = [t for i, parents in enumerate(graph) if (t := self.margins(i, parents)) is not None]
+        sums = sum(tables[1:], tables[0]).reshape(len(self.rows), R)
+        if self.score["name"] == "cll":
+            parts = [-log_one_plus_exp(tuple(sorted(-v for v in row))) for row in sums.tolist()]
+        else:
+            parts = sums.min(axis=1).tolist()
+        if self.score["name"] == "hard-margin":
+            return min(parts)
+        if self.score["name"] != "cll":
+            gamma = fixed(CONTEXT.mpf(gamma_of(self.score)))
+            parts = [min(gamma, part) for part in parts]
+        return sum(times(w, part) for w, part in zip(self.weights, parts, strict=True))
+
+    def margins(self, i: int, parents: Parents) -> np.ndarray | None:
+        """Return by how much a variable's log theta of the true class exceeds that of each rival, row by row.
+
+        Integers, one after the other for each row and rival; None where the class is not in the family.
+        """
+        last = len(self.sizes) - 1
+        if i != last and last not in parents:
+            return None
+        key = (i, parents)
+        if key not in self._margins:
+            make = self._binary if self.score["name"] == "sbm" else self._against_every_class
+            self._margins[key] = np.array(make(i, parents), dtype=object)
+        return self._margins[key]
+
+    def _against_every_class(self, i: int, parents: Parents) -> list[int]:
+        cells, above = self.counts(i, parents, self.data.rows)
+        size, a = self.sizes[i], self.smoothing
+
+        def theta(row: tuple[int, ...]) -> int:
+            h = tuple(row[j] for j in parents)
+            return log((cells[h, row[i]] + a) / (above[h] + a * size))
+
+        out = []
+        for m in self.rows:
+            row = self.data.rows[m]
+            own = theta(row)
+            out += [own - theta((*row[:-1], c)) for c in range(self.sizes[-1]) if c != row[-1]]
+        return out
+
+    def _binary(self, i: int, parents: Parents) -> list[int]:
+        """P12 (20): for the class of each row the counts anew, with the class re-read as it or another."""
+        last, a, out = len(self.sizes) - 1, self.smoothing, {}
+        size = 2 if i == last else self.sizes[i]
+        for c in {self.data.rows[m][-1] for m in self.rows}:
+            coded = [(*row[:-1], int(row[-1] != c)) for row in self.data.rows]
+            cells, above = self.counts(i, parents, coded)
+            for m in self.rows:
+                if self.data.rows[m][-1] != c:
+                    continue
+                values = []
+                for row in ((*coded[m][:-1], 0), (*coded[m][:-1], 1)):
+                    h = tuple(row[j] for j in parents)
+                    values.append(log((cells[h, row[i]] + a) / (above[h] + a * size)))
+                out[m] = values[0] - values[1]
+        return [out[m] for m in self.rows]
+
+    def counts(
+        self, i: int, parents: Parents, rows: Any
+    ) -> tuple[dict[tuple[Parents, int], Fraction], dict[Parents, Fraction]]:
+        """Return the weights of joint states and of parents' states; 0 where none occurs."""
+        cells: dict[tuple[Parents, int], Fraction] = defaultdict(Fraction)
+        above: dict[Parents, Fraction] = defaultdict(Fraction)
+        for row, weight in zip(rows, self.data.weights, strict=True):
+            h = tuple(row[j] for j in parents)
+            cells[h, row[i]] += weight
+            above[h] += weight
+        return cells, above
+
+    def parameters(self, i: int, parents: Parents) -> int:
+        """Return the number of free parameters of a family."""
+        return (self.sizes[i] - 1) * math.prod(self.sizes[j] for j in parents)
+
+    def local(self, i: int, parents: Parents) -> int:
+        """Return what a family adds by itself."""
+        key = (i, parents)
+        if key not in self._local:
+            self._local[key] = self._family(i, parents)
+        return self._local[key]
+
+    @cached_property
+    def price(self) -> int:
+        """What a free parameter costs."""
+        if is_margin(self.case):
+            penalty = self.score.get("penalty", 0.0)
+        else:
+            penalty = {"mdl": "bic", "aic": "aic"}.get(self.score["name"], 0.0)
+        if penalty == "bic":
+            return log(self.total) // 2
+        return ONE if penalty == "aic" else fixed(CONTEXT.mpf(penalty))
+
+    def _family(self, i: int, parents: Parents) -> int:
+        if self.score["name"] == "bdeu":
+            return self._bdeu(i, parents)
+        factor = Fraction(self.score.get("hybrid", 0.0)) if is_margin(self.case) else Fraction(1)
+        value = -self.price * self.parameters(i, parents)
+        if factor:
+            cells, above = self.counts(i, parents, self.data.rows)
+            value += sum(times(factor * n, log(n / above[h])) for (h, _), n in cells.items())
+        return value
+
+    def _bdeu(self, i: int, parents: Parents) -> int:
+        cells, above = self.counts(i, parents, self.data.rows)
+        ess = Fraction(self.score.get("equivalent_sample_size", 1.0))
+        over = ess / math.prod(self.sizes[j] for j in parents)
+        cell = over / self.sizes[i]
+        value = sum(log_gamma(over) - log_gamma(over + n) for n in above.values())
+        return value + sum(log_gamma(cell + n) - log_gamma(cell) for n in cells.values())
+
+
+@dataclass(frozen=True)
+class Truth:
+    """What is true of a case.
+
+    Attributes
+    ----------
+    scores : Scores
+        For any other structure.
+    values : dict of structure to Fraction
+        Every structure that has a score.
+    """
+
+    scores: Scores
+    values: dict[Graph, Fraction]
+
+    @cached_property
+    def optimum(self) -> Fraction | None:
+        """The best score; None if no structure is allowed."""
+        return max(self.values.values()) if self.values else None
+
+    @cached_property
+    def optimal(self) -> list[Graph]:
+        """All structures of the best score."""
+        best = self.optimum
+        return [g for g, v in self.values.items() if best is not None and best - v <= NOTHING]
+
+
+def truth(case: Case, most: int = 10**9, counted: dict[int, Fraction] | None = None) -> Truth:
+    """Score every structure of a case.
+
+    Raises
+    ------
+    campaign.space.TooManyError
+        If there are more than `most`.
+    """
+    graphs = structures(case, most)
+    scores = Scores(case, counted)
+    values = {graph: value for graph in graphs if (value := scores.of(graph)) is not None}
+    return Truth(scores, values)

@@ -1,0 +1,255 @@
+"""Changes to what a run has written: results, certificates with a fresh signature, and solution files."""
+
+from __future__ import annotations
+
+import copy
+import hashlib
+import json
+import random
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+#: Numbers that are put in place of others.
+STRANGE = (0, 1, -1, 0.5, 1e-300, 1e9, -1e9, 1e308, 10**400, -(10**400), 2**63, True)
+WORDS = (
+    "",
+    "optimal",
+    "feasible",
+    "certified",
+    "solver",
+    "time",
+    "gap",
+    "no_solution",
+    "C",
+    "X1",
+    "1",
+    "nan",
+    "ä",
+)
+
+
+def change_number(rng: random.Random, value: float) -> Any:
+    """Return another number, near or far, or what is no number."""
+    what = rng.random()
+    if what < 0.35:
+        return value * (1 + rng.choice([-1, 1]) * 10 ** rng.uniform(-15, -1))
+    if what < 0.5:
+        return value + rng.choice([-1, 1]) * 10 ** rng.uniform(-12, 3)
+    if what < 0.85:
+        return rng.choice(STRANGE)
+    return rng.choice([None, "1", [], {}, -value, str(value)])
+
+
+def change_leaf(rng: random.Random, value: Any) -> Any:
+    """Return something else of the same kind, or of another."""
+    if isinstance(value, bool) or value is None:
+        return rng.choice([True, False, None, 0, 1.0, "optimal", [], {}])
+    if isinstance(value, int | float):
+        return change_number(rng, value)
+    if isinstance(value, str):
+        return rng.choice([*WORDS, value + "x", value[::-1], None, 3])
+    if isinstance(value, list):
+        other = list(value)
+        if other and rng.random() < 0.5:
+            other.pop(rng.randrange(len(other)))
+        elif other:
+            other.insert(rng.randrange(len(other) + 1), copy.deepcopy(rng.choice(other)))
+        else:
+            other.append(rng.choice(["X1", ["X1", "C"], 1, None]))
+        return other
+    return {}
+
+
+def places(values: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    """Return the path of everything in a JSON value."""
+    out = [path] if path else []
+    items = (
+        values.items() if isinstance(values, dict) else enumerate(values) if isinstance(values, list) else ()
+    )
+    for key, value in items:
+        out += places(value, (*path, key))
+    return out
+
+
+def change_json(rng: random.Random, values: dict[str, Any], names: list[str]) -> dict[str, Any]:
+    """Return a result or header with one to three changes; some of them make a claim that hangs together."""
+    out = copy.deepcopy(values)
+    for _ in range(rng.choice([1, 1, 1, 2, 3])):
+        what = rng.random()
+        if what < 0.2:
+            _claim_more(rng, out, names)
+            continue
+        path = rng.choice(places(out) or [("x",)])
+        parent: Any = out
+        for key in path[:-1]:
+            parent = parent[key]
+        if what < 0.27 and isinstance(parent, dict):
+            parent.pop(path[-1], None)
+        elif what < 0.34 and isinstance(parent, dict):
+            other = rng.choice(list(parent))
+            parent[path[-1]], parent[other] = parent.get(other), parent.get(path[-1])
+        else:
+            parent[path[-1]] = change_leaf(rng, parent[path[-1]] if path != ("x",) else None)
+    return out
+
+
+def _claim_more(rng: random.Random, out: dict[str, Any], names: list[str]) -> None:
+    """Say more than is known: a smaller bound, a proof, arcs of every optimum, no gap."""
+    what = rng.randrange(6)
+    numbers = out["subset"] if rng.random() < 0.3 and isinstance(out.get("subset"), dict) else out
+    if what == 0:
+        numbers["bound"] = numbers.get("objective")
+        out["status"] = {"reason": "optimal", "limit": None, "detail": ""}
+        numbers["gap"] = dict.fromkeys(("absolute", "relative_to_bound", "relative_to_incumbent"), 0.0)
+    elif (
+        what == 1 and isinstance(numbers.get("bound"), float) and isinstance(numbers.get("objective"), float)
+    ):
+        numbers["bound"] -= rng.random() * (numbers["bound"] - numbers["objective"])
+    elif what == 2:
+        out["status"] = {"reason": rng.choice(["optimal", "feasible"]), "limit": None, "detail": ""}
+        numbers["optimal"] = rng.choice([True, False])
+    elif what == 3:
+        key = rng.choice(["in", "out"])
+        out["proved"] = {"in": [], "out": [], key: [rng.sample(names, 2)]}
+    elif what == 4 and isinstance(out.get("structure"), dict):
+        a, b = rng.sample(names, 2)
+        out["structure"][b] = [a]
+    elif isinstance(out.get("trace"), list):
+        point = [rng.random(), numbers.get("objective"), numbers.get("bound")]
+        out["trace"].insert(rng.randrange(len(out["trace"]) + 1), point)
+
+
+def read_certificate(path: Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    """Return a certificate's header and arrays, by its documented form."""
+    with np.load(path) as file:
+        arrays = {name: file[name] for name in file.files if name != "digest"}
+    return json.loads(arrays.pop("header").tobytes().decode()), arrays
+
+
+def write_certificate(path: Path, header: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
+    """Write a certificate with the signature that its contents have."""
+    text = np.frombuffer(json.dumps(header).encode(), dtype=np.uint8)
+    everything = {"header": text, **arrays}
+    digest = hashlib.sha256()
+    for name in sorted(everything):
+        values = np.ascontiguousarray(everything[name])
+        digest.update(f"{name} {values.dtype.str} {values.shape};".encode())
+        digest.update(values.tobytes())
+    everything["digest"] = np.frombuffer(digest.digest(), dtype=np.uint8)
+    np.savez(path, **everything)  # type: ignore[arg-type]
+
+
+def change_arrays(rng: random.Random, arrays: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """Return a proof with one to three changes."""
+    out = {name: values.copy() for name, values in arrays.items()}
+    for _ in range(rng.choice([1, 1, 2, 3])):
+        name = rng.choice(sorted(out))
+        values = out[name]
+        what = rng.random()
+        if what < 0.03:
+            del out[name]
+            if not out:
+                return out
+            continue
+        if not len(values):
+            continue
+        at = rng.randrange(len(values))
+        if what < 0.15:
+            out[name] = np.delete(values, at, axis=0)
+        elif what < 0.25:
+            out[name] = np.concatenate([values, values[at : at + 1]])
+        elif what < 0.32:
+            out[name] = values[np.array(rng.sample(range(len(values)), len(values)))]
+        elif what < 0.42 and len(out.get("leaf_node", ())):
+            _drop_leaf(rng, out)
+        elif what < 0.52 and len(out.get("deletion_size", ())):
+            _delete_more(rng, out)
+        elif values.dtype.kind == "f":
+            flat = values.reshape(-1)
+            new = change_number(rng, float(flat[rng.randrange(flat.size)]))
+            inside = isinstance(new, float | int) and abs(new) < 1e308
+            flat[rng.randrange(flat.size)] = new if inside else rng.choice([np.nan, np.inf, -1.0])
+        elif values.dtype.kind in "iu":
+            flat = values.reshape(-1)
+            flat[rng.randrange(flat.size)] = rng.choice([0, 1, 2, 3, 127, rng.randrange(60)])
+        elif values.dtype.kind == "b":
+            flat = values.reshape(-1)
+            flat[at % flat.size] ^= True
+    return out
+
+
+def _drop_leaf(rng: random.Random, out: dict[str, np.ndarray]) -> None:
+    """Take a leaf and its weights out."""
+    number = rng.randrange(len(out["leaf_node"]))
+    if not {"deletion_node", "weights_size", "entries"} <= set(out):
+        return
+    place = len(out["deletion_node"]) + number
+    sizes = out["weights_size"]
+    if not (place < len(sizes) and sizes.sum() == len(out["entries"]) and (sizes >= 0).all()):
+        return
+    first = int(sizes[:place].sum())
+    here = slice(first, first + int(sizes[place]))
+    out["leaf_node"] = np.delete(out["leaf_node"], number)
+    for name in ("weights_size", "temperature", "multipliers_size"):
+        if place < len(out.get(name, ())):
+            out[name] = np.delete(out[name], place)
+    for name in ("entries", "eta"):
+        if name in out:
+            out[name] = np.delete(out[name], here)
+
+
+def _delete_more(rng: random.Random, out: dict[str, np.ndarray]) -> None:
+    """Delete one more parent set."""
+    if "deleted" not in out:
+        return
+    group = rng.randrange(len(out["deletion_size"]))
+    out["deletion_size"][group] += 1
+    place = min(max(0, int(out["deletion_size"][:group].sum())), len(out["deleted"]))
+    out["deleted"] = np.insert(out["deleted"], place, rng.randrange(40))
+
+
+def change_solution(rng: random.Random, text: str) -> str:
+    """Return a solution file with one to four changes."""
+    lines = text.splitlines()
+    for _ in range(rng.choice([1, 1, 2, 4])):
+        at = rng.randrange(len(lines))
+        what = rng.random()
+        if what < 0.1:
+            del lines[at]
+        elif what < 0.15:
+            lines.insert(at, lines[rng.randrange(len(lines))])
+        elif what < 0.2:
+            lines = lines[: at + 1]
+        elif what < 0.6:  # two parent sets change places: another structure, or none
+            sets = [k for k, line in enumerate(lines) if "p_" in line]
+            if len(sets) > 1:
+                _swap_values(lines, *rng.sample(sets, 2))
+        else:
+            words = lines[at].replace('"', ' " ').split(" ")
+            numbers = [k for k, word in enumerate(words) if _is_number(word)]
+            if numbers:
+                k = rng.choice(numbers)
+                words[k] = str(rng.choice([0, 1, 0.5, -1, 2, 1e-9, "1e400", "nan", float(words[k]) * 1.001]))
+                lines[at] = " ".join(words).replace(' " ', '"')
+        if not lines:
+            return "\n"
+    return "\n".join(lines) + "\n"
+
+
+def _swap_values(lines: list[str], a: int, b: int) -> None:
+    """Exchange the values 0 and 1 of two lines of columns."""
+    for k in (a, b):
+        for old, new in (('value="1"', 'value="0"'), ('value="0"', 'value="1"'), (" 1", " 0"), (" 0", " 1")):
+            if old in lines[k]:
+                lines[k] = lines[k].replace(old, new, 1)
+                break
+
+
+def _is_number(word: str) -> bool:
+    try:
+        float(word)
+    except ValueError:
+        return False
+    return True

@@ -1,0 +1,69 @@
+"""Which cases the documentation rules out: those are refused in a sentence, and the others are not."""
+
+from __future__ import annotations
+
+from campaign.case import Case
+from campaign.exact import Truth
+from campaign.generator import NATIVE
+from campaign.space import breach, is_margin, sets_are_alike
+
+#: Smoothing, gamma and hybrid in this range must be accepted with weights of 1e-9 to 1e9.
+SMALLEST, LARGEST = 1e-6, 1e4
+#: Least weight, and largest sum of weights, that must be accepted.
+LEAST_WEIGHT, MOST_WEIGHT = 1e-9, 1e15
+
+
+def backend_of(case: Case) -> str:
+    """Return which backend runs, with ``auto`` resolved as documented."""
+    name = case.options.get("backend", "auto")
+    if name == "auto":
+        return "native" if case.score["name"] in NATIVE else "highs"
+    return name
+
+
+def ruled_out(case: Case, truth: Truth) -> str | None:
+    """Return why a case has to be refused, "" if it must not be, or None where nobody says."""
+    score, options, name = case.score, case.options, case.score["name"]
+    backend = backend_of(case)
+    margin = is_margin(case)
+    reasons = {
+        "gamma or p without margin": name not in ("sm", "sbm") and bool({"gamma", "p"} & set(score)),
+        "gamma and p": {"gamma", "p"} <= set(score),
+        "all sets of a margin score": margin and score.get("parent_sets") == "all",
+        "penalty of a generative score": not margin and bool(score.get("penalty") or score.get("hybrid")),
+        "native has no such score": backend == "native" and name not in NATIVE,
+        "native is no MILP solver": backend == "native"
+        and not (
+            options.get("warm_start", True)
+            and options.get("root_bound", True)
+            and options.get("acyclicity", "order") == "order"
+        ),
+        "certificate of a solver": case.certificate and backend != "native",
+        "subset of such a score": "subset" in options and name not in NATIVE,
+        "subset smaller than the classes": options.get("subset", 10**9)
+        < len({row[-1] for row in case.training.rows}),
+        "no structure": not truth.values,
+    }
+    for reason, holds in reasons.items():
+        if holds:
+            return reason
+    extreme = [score.get("smoothing", 1.0), score.get("gamma", 1.0), score.get("hybrid") or 1.0]
+    if not all(SMALLEST <= value <= LARGEST for value in extreme):
+        return None
+    weights = case.training.weights
+    if weights and (min(weights) < LEAST_WEIGHT or sum(weights) > MOST_WEIGHT):
+        return None
+    if options.get("acyclicity") == "flow" or options.get("time_limit", 30) < 1:
+        return None
+    if len(case.training.states[-1]) < 2:
+        return None
+    if case.start is not None and (breach(case, case.start) or not _is_candidate(case, truth)):
+        return None
+    return ""
+
+
+def _is_candidate(case: Case, truth: Truth) -> bool:
+    assert case.start is not None
+    names = case.names
+    graph = tuple(tuple(sorted(names.index(j) for j in case.start[name])) for name in names)
+    return graph in truth.values or (sets_are_alike(case) and case.score["name"] != "aicc")

@@ -1,0 +1,137 @@
+"""Every structure that a case allows, by the definitions and nothing else; none is pruned."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from itertools import combinations
+
+from campaign.case import Case
+
+Parents = tuple[int, ...]
+Graph = tuple[Parents, ...]
+
+MARGIN_SCORES = ("sm", "sbm", "hard-margin", "cll")
+
+
+class TooManyError(Exception):
+    """There are more structures than asked for."""
+
+
+def is_margin(case: Case) -> bool:
+    """Whether the score is made of class margins."""
+    return case.score["name"] in MARGIN_SCORES
+
+
+def arc_is_allowed(case: Case, parent: str, child: str) -> bool:
+    """Whether one arc obeys forbidden arcs, tiers and allowed parents."""
+    rules = case.constraints
+    if [parent, child] in rules.get("forbidden", []):
+        return False
+    tier = {name: level for level, names in enumerate(rules.get("tiers", [])) for name in names}
+    if parent in tier and child in tier and tier[parent] > tier[child]:
+        return False
+    allowed = rules.get("allowed", {})
+    return child not in allowed or parent in allowed[child]
+
+
+def set_is_allowed(case: Case, child: int, parents: Parents) -> bool:
+    """Whether one parent set obeys all constraints on single sets, `max_parents` and `class_parents`."""
+    names, rules, last = case.names, case.constraints, len(case.names) - 1
+    members = [names[j] for j in parents]
+    if len(parents) > case.score.get("max_parents", 2):
+        return False
+    if child == last and parents and not case.score.get("class_parents", True):
+        return False
+    if any(b == names[child] and a not in members for a, b in rules.get("required", [])):
+        return False
+    fixed = rules.get("fixed", {})
+    if names[child] in fixed and set(members) != set(fixed[names[child]]):
+        return False
+    return all(arc_is_allowed(case, a, names[child]) for a in members)
+
+
+def breach(case: Case, mapping: Mapping[str, list[str]]) -> str:
+    """Return which constraint a structure, as parents by name, breaks; empty if none."""
+    names = case.names
+    if set(mapping) != set(names):
+        return "it is over other variables"
+    graph = tuple(tuple(sorted({names.index(j) for j in mapping[name]})) for name in names)
+    if not is_acyclic(graph):
+        return "it has a cycle"
+    for child, parents in enumerate(graph):
+        if not set_is_allowed(case, child, parents):
+            return f"the parents {[names[j] for j in parents]} of {names[child]} are not allowed"
+    if (crowded := _crowded(case, graph)) is not None:
+        return f"{crowded} has too many children"
+    return ""
+
+
+def _crowded(case: Case, graph: Graph) -> str | None:
+    limits = case.constraints.get("max_children", {})
+    for j, name in enumerate(case.names):
+        limit = limits.get(name, limits.get("*") if j < len(graph) - 1 else None)
+        if limit is not None and sum(j in parents for parents in graph) > limit:
+            return name
+    return None
+
+
+def candidates(case: Case, child: int) -> list[Parents]:
+    """Return the parent sets that a variable chooses from.
+
+    Under the margin's candidate sets a feature has the sets with the class in them, and of those without it the
+    smallest one that the constraints allow.
+    """
+    last = len(case.names) - 1
+    others = [j for j in range(last + 1) if j != child]
+    most = min(case.score.get("max_parents", 2), last)
+    sets = [s for k in range(most + 1) for s in combinations(others, k) if set_is_allowed(case, child, s)]
+    if child == last or case.score.get("parent_sets", "paper") == "all":
+        return sets
+    free = [s for s in sets if last not in s]
+    return [s for s in sets if last in s or not any(set(t) < set(s) for t in free)]
+
+
+def structures(case: Case, most: int) -> list[Graph]:
+    """Return every structure of the case.
+
+    Raises
+    ------
+    TooManyError
+        If there are more than `most`.
+    """
+    sets = [candidates(case, i) for i in range(len(case.names))]
+    found: list[Graph] = []
+    for graph in _extend(sets, ()):
+        if _crowded(case, graph) is None:
+            found.append(graph)
+        if len(found) > most:
+            raise TooManyError
+    return found
+
+
+def _extend(sets: list[list[Parents]], chosen: Graph) -> Iterator[Graph]:
+    if len(chosen) == len(sets):
+        yield chosen
+        return
+    for parents in sets[len(chosen)]:
+        graph = (*chosen, parents)
+        if is_acyclic(graph):
+            yield from _extend(sets, graph)
+
+
+def is_acyclic(graph: Graph) -> bool:
+    """Whether parents can be taken away until nothing is left; variables beyond the graph have no parents yet."""
+    left = set(range(len(graph)))
+    while left:
+        sources = {i for i in left if left.isdisjoint(graph[i])}
+        if not sources:
+            return False
+        left -= sources
+    return True
+
+
+def sets_are_alike(case: Case) -> bool:
+    """Whether all parent sets of a feature without the class score the same (margin scores alone)."""
+    score = case.score
+    local = score.get("penalty") or score.get("hybrid") or case.constraints.get("arc_weights")
+    return is_margin(case) and not local

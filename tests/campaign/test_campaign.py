@@ -1,0 +1,137 @@
+"""Fresh random cases and forgeries: some 25 seconds in every run of the suite, `--campaign SECONDS` by hand.
+
+Seeds are drawn anew in each run, and printed. A failure is printed with its seed and record, shrunk, and written into a
+folder with a table and a command line. `--campaign-seed N` begins with the seed that was printed.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import shlex
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from campaign.case import Case
+from campaign.checks import check, truth_of
+from campaign.failures import report
+from campaign.generator import draw
+from campaign.mutations import forge, import_forged, open_shop, save
+from campaign.refusals import backend_of
+from campaign.tally import Tally
+
+#: Tests among which the time is divided: random cases, forged files, forged solutions.
+CASES, FORGERIES, SOLUTIONS = 6, 2, 1
+SHARES = CASES + FORGERIES + SOLUTIONS
+#: Seconds of all shares together in an ordinary run, and seconds for shrinking a failure there.
+SECONDS, SHRINKING = 25.0, 20.0
+#: Forgeries of one honest run, and solution files of one exported model.
+PER_RUN = 40
+#: Failures of different kinds after which an ordinary run stops.
+ENOUGH = 3
+
+
+class Share:
+    """The part of one test: its seeds, its time, and its failures."""
+
+    def __init__(self, config: pytest.Config, folder: Path) -> None:
+        given = config.getoption("--campaign")
+        workers = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
+        self.by_hand = given is not None
+        self.seconds = (given * min(workers, SHARES) if self.by_hand else SECONDS) / SHARES
+        fixed = config.getoption("--campaign-seed")
+        self.seed = secrets.randbelow(10**12) if fixed is None else fixed
+        self.aim = config.getoption("--campaign-aim")
+        self.failures = config.getoption("--campaign-failures") or folder / "failures"
+        self.report = config.getoption("--campaign-report")
+        self.tally = Tally()
+        self.texts: list[str] = []
+
+    def seeds(self) -> Iterator[int]:
+        """Yield seeds until the time is up; at least one."""
+        end = time.monotonic() + self.seconds
+        seed = self.seed
+        while seed == self.seed or (time.monotonic() < end and (self.by_hand or len(self.texts) < ENOUGH)):
+            yield seed
+            seed += 1
+
+    def finish(self) -> None:
+        """Print the figures, add them to the report, and fail if anything did."""
+        figures = self.tally.figures()
+        print(f"seeds from {self.seed}, aim {self.aim}: {figures}")
+        if self.report is not None:
+            self.tally.add_to(self.report, shlex.join(["pytest", *sys.argv[1:]]))
+        if self.texts:
+            pytest.fail("\n\n".join(self.texts), pytrace=False)
+
+
+@pytest.fixture
+def share(request: pytest.FixtureRequest, tmp_path: Path) -> Share:
+    mine = Share(request.config, tmp_path)
+    print(
+        f"reproduce with: pytest {request.node.nodeid} --campaign-seed {mine.seed} --campaign-aim {mine.aim}"
+    )
+    return mine
+
+
+def _describe(case: Case) -> str:
+    record = case.to_json()
+    return record if len(record) < 3000 else record[:3000] + " ..."
+
+
+@pytest.mark.parametrize("number", range(CASES))
+def test_random_cases(share: Share, tmp_path: Path, number: int) -> None:
+    for seed in share.seeds():
+        case = draw(seed, share.aim)
+        outcome, failures = check(case, tmp_path)
+        share.tally.tried["cases"] += 1
+        share.tally.tried["structures enumerated"] += len(truth_of(case.problem).values)
+        share.tally.outcomes[outcome] += 1
+        share.tally.outcomes[f"{case.score['name']} by {backend_of(case)}"] += 1
+        for failure in failures:
+            origin = f"pytest --campaign, aim {share.aim}, seed {seed}"
+            if not share.tally.fail(failure.kind, origin):
+                continue
+            small, folder = report(case, failure, origin, share.failures, SHRINKING)
+            share.texts.append(
+                f"{failure.kind} (seed {seed}): {failure.text[-1000:]}\nrecord: {_describe(case)}\n"
+                f"shrunk, in {folder}:\n{_describe(small)}\n{(folder / 'command.txt').read_text()}"
+            )
+    share.finish()
+
+
+@pytest.mark.parametrize("number", range(FORGERIES))
+def test_forged_results_and_certificates(share: Share, tmp_path: Path, number: int) -> None:
+    """None is verified unless what it says is true."""
+    for seed in share.seeds():
+        shop, failures = open_shop(seed, tmp_path)
+        share.tally.tried["honest runs to forge"] += 1
+        for failure in failures:
+            if share.tally.fail(failure.kind, f"mutations of seed {seed}"):
+                share.texts.append(f"{failure.kind} (seed {seed}): {failure.text}")
+        if shop is None:
+            continue
+        for k in range(PER_RUN):
+            share.tally.tried["forgeries"] += 1
+            for failure in forge(shop, seed * 1000 + k):
+                origin = f"mutations of seed {seed}, forgery {k}"
+                if share.tally.fail(failure.kind, origin):
+                    folder = save(shop, failure, origin, share.failures)
+                    share.texts.append(f"{failure.kind} ({origin}, in {folder}): {failure.text[:1000]}")
+    share.finish()
+
+
+@pytest.mark.parametrize("number", range(SOLUTIONS))
+def test_forged_solutions(share: Share, tmp_path: Path, number: int) -> None:
+    """What `milpbn import` makes of a solution is true, or a sentence."""
+    for seed in share.seeds():
+        case, count, failures = import_forged(seed, tmp_path, PER_RUN)
+        share.tally.tried["solution files"] += count
+        for failure in failures:
+            if share.tally.fail(failure.kind, f"solutions of seed {seed}"):
+                share.texts.append(f"{failure.kind} (seed {seed}): {failure.text}\nrecord: {_describe(case)}")
+    share.finish()

@@ -1,0 +1,743 @@
+"""The verifier: intact certificates pass, and no file makes it accept a false bound."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from running import all_choices, optimum, random_data
+
+from milpbn import solve
+from milpbn.certificate.format import VERSION, Proof, certificate_header, load_proof, save_certificate
+from milpbn.certificate.verify.check import verify
+from milpbn.certificate.verify.duals import ClaimedDuals
+from milpbn.certificate.verify.maxima import heaviest, unproved
+from milpbn.certificate.verify.space import ANY, DAGS, FORESTS, left_by, space_of
+from milpbn.claims.parts import ProvedArcs
+from milpbn.claims.result import Gap, Result, is_optimal
+from milpbn.data.dataset import Dataset
+from milpbn.engine.events import Record
+from milpbn.engine.root import Root
+from milpbn.errors import InputError
+from milpbn.network.structure import Structure, topological_order
+from milpbn.problem.conflicts import resolve
+from milpbn.problem.constraints import Constraints
+from milpbn.problem.problem import build_problem
+from milpbn.problem.rescore import rescore
+from milpbn.problem.scores.spec import Score
+from milpbn.problem.trivial_bound import trivial_bound
+from milpbn.solving.progress import closing_block
+
+SCORES = [
+    Score(p=0.9),
+    Score(p=0.99, class_parents=False),
+    Score(p=0.95, max_parents=1),
+    Score(p=0.99, max_parents=3),
+    Score(p=0.9, penalty="bic", hybrid=0.05),
+    Score(name="sbm", p=0.9),
+    Score(name="sbm", p=0.99, max_parents=3, penalty=0.2),
+    Score(name="cll"),
+    Score(name="cll", max_parents=3, class_parents=False),
+]
+RULES = [
+    Constraints(),
+    Constraints(required=(("X1", "X2"),), forbidden=(("X3", "X1"),)),
+    Constraints(max_children={"*": 1}, arc_weights={("X2", "X3"): 1.5}),
+    Constraints(fixed={"X3": ()}, tiers=(("X1",), ("X2", "C"))),
+]
+NO_EDGES = np.zeros((4, 4), dtype=np.int64)
+
+
+def proved(data: Dataset, score: Score, path: Path, **options) -> Result:
+    """Solve with the native backend and write its certificate to `path`."""
+    given = {"backend": "native", "threads": 1, "verbose": False, "certificate": path, **options}
+    return solve(data, score, **given)
+
+
+def saying(result: Result, **changes) -> Result:
+    """Change fields of a result, and its trace accordingly, so that the result stays consistent."""
+    changed = replace(result, **changes)
+    seconds = result.trace[-1][0]
+    return replace(changed, trace=((seconds, changed.objective, changed.bound),))
+
+
+def claiming(header, structure, objective, bound):
+    """Return a consistent header that claims a structure, its score and a bound."""
+    reason = "optimal" if is_optimal(objective, bound) else "feasible"
+    return {
+        **header,
+        "structure": structure,
+        "objective": objective,
+        "bound": bound,
+        "gap": vars(Gap.between(objective, bound)),
+        "status": {"reason": reason, "limit": None, "detail": ""},
+    }
+
+
+def write(path: Path, header, arrays) -> Path:
+    """Write a certificate of any arrays."""
+
+    save_certificate(path, header, arrays)
+    return path
+
+
+@pytest.mark.parametrize("score", SCORES, ids=lambda s: f"{s.name}-{s.max_parents}-{s.class_parents}")
+@pytest.mark.parametrize(
+    "rules", RULES, ids=lambda r: "+".join(k for k, v in r.to_dict().items() if v) or "free"
+)
+def test_whole_certificates_pass_and_their_bounds_hold(score, rules, tmp_path):
+    path = tmp_path / "proof.npz"
+    for seed in range(3):
+        data = random_data(seed, n_classes=2 + seed % 2, n_samples=24, weights=seed % 2 == 1)
+        best = optimum(data, score, rules).objective
+        for options in (
+            {},
+            {"reduce": False},
+            {"merge": False, "threads": 2},
+            {"gap_abs": 0.5},
+            {"root_only": True},
+        ):
+            result = proved(data, score, path, constraints=rules, **options)
+            checked = verify(result, path, data)
+            assert checked.bound >= best - 1e-9
+            assert checked.bound <= result.bound + 1e-9 * max(1.0, abs(result.bound))
+            assert checked.objective == pytest.approx(result.objective, abs=1e-9)
+            assert verify(load_proof(path)[0], path, data).bound == checked.bound
+            if result.reason == "optimal":
+                assert checked.gap.absolute <= 1e-6 * max(1.0, abs(best)) + 1e-9
+
+
+def test_more_features_with_many_decisions_and_deletions(tmp_path):
+    path = tmp_path / "proof.npz"
+    nodes = deletions = 0
+    for seed, score in itertools.product(
+        range(3), (Score(p=0.9), Score(name="cll"), Score(p=0.9, max_parents=3))
+    ):
+        data = random_data(seed, n_features=6, n_samples=40)
+        result = proved(data, score, path)
+        checked = verify(result, path, data)
+        assert checked.nodes == len(load_proof(path)[1]["branches"]) * 2 + 1
+        assert checked.leaves == (checked.nodes + 1) // 2
+        nodes, deletions = nodes + checked.nodes, deletions + checked.deletions
+    assert nodes > 100
+    assert deletions > 100
+
+
+def test_a_search_stops_when_its_certificate_is_full(tmp_path, monkeypatch):
+    data, path = random_data(2, n_features=6, n_samples=40), tmp_path / "proof.npz"
+    whole = proved(data, Score(p=0.9), path)
+    largest = path.stat().st_size
+    monkeypatch.setattr("milpbn.certificate.format.LARGEST", 10_000)
+    result = proved(data, Score(p=0.9), path)
+    assert (whole.limit, result.limit) == (None, "memory")
+    assert "stopped: the certificate is as large" in closing_block(result)
+    assert 1 < verify(result, path, data).nodes < whole.nodes
+    assert path.stat().st_size < largest
+
+
+def test_a_run_without_any_time_has_a_certificate(tmp_path):
+    data = random_data(1)
+    result = proved(data, Score(p=0.9), tmp_path / "proof.npz", gap_rel=1.0)
+    checked = verify(result, tmp_path / "proof.npz", data)
+    assert checked.nodes == 1
+    assert checked.bound >= optimum(data, Score(p=0.9)).objective
+
+
+def structures(candidates):
+    """Yield every acyclic choice of parent sets, by their indices."""
+    for choice in itertools.product(*(range(a, b) for a, b in itertools.pairwise(candidates.offsets))):
+        if topological_order([candidates.flat[p] for p in choice]) is not None:
+            yield np.array(choice)
+
+
+@pytest.mark.parametrize(
+    ("score", "kind"),
+    [
+        (Score(), FORESTS),
+        (Score(class_parents=False), FORESTS),
+        (Score(max_parents=3), DAGS),
+        (Score(max_parents=3), ANY),
+    ],
+)
+def test_maxima_and_deletions_against_enumeration(score, kind):
+    rng = np.random.default_rng(kind)
+    tight = kept = 0
+    for rules in (Constraints(), RULES[1], RULES[3]):
+        _, candidates = resolve(rules, ("X1", "X2", "X3", "C"), score)
+        space = space_of(candidates)._replace(kind=kind)
+        choices = np.array(list(structures(candidates)))
+        for _ in range(60):
+            g = rng.normal(size=candidates.n_sets) * 10.0 ** rng.integers(-3, 5)
+            mask = rng.random(len(g)) < 0.8
+            forced, edges = NO_EDGES.copy(), []
+            if kind == FORESTS:
+                edges = [(0, 1), (1, 2), (0, 2)][: rng.integers(3)]
+            fits = mask[choices].all(axis=1)
+            for a, b in edges:
+                forced[a + 1, b + 1] = forced[b + 1, a + 1] = 1
+                fits &= ~left_by(space, 0, a, b, False)[choices].all(axis=1)
+            values = np.where(fits, g[choices].sum(axis=1), -np.inf)
+            best = values.max()
+            bound = heaviest(space, g, mask, forced, len(edges), -np.inf)
+            assert bound >= best
+            tight += bound <= best + 1e-9 * np.abs(g).max()
+            assert heaviest(space, g, mask, forced, len(edges), best + 1.0) >= best
+            for entry in range(len(g)):
+                having = values[(choices == entry).any(axis=1)]
+                most = having.max(initial=-np.inf)
+                limit = most if np.isfinite(most) else 0.0
+                one = np.array([entry])
+                if np.isfinite(most):
+                    assert unproved(space, g, mask, forced, len(edges), one, limit) == entry
+                easy = limit + 1e-6 * np.abs(g).max()
+                kept += unproved(space, g, mask, forced, len(edges), one, easy) == entry
+    # The bounds are exact, except for ANY and for cycles through the class.
+    assert tight > (0 if kind == ANY else 170 if kind == DAGS or not score.class_parents else 100)
+    assert kind == ANY or kept < 0.2 * 180 * candidates.n_sets
+
+
+def assert_coefficients(duals, problem):
+    """With one unit of weight on a single margin, the gradient is that margin's coefficients."""
+    assert problem.margins is not None
+    expected = problem.margins.alpha.reshape(problem.data.n_samples, duals.n_rows, -1)
+    for m, r in np.ndindex(*expected.shape[:2]):
+        weights = np.zeros(expected.shape[:2])
+        weights[m, r] = 1.0
+        np.testing.assert_allclose(duals._products(weights), expected[m, r], atol=1e-12)
+
+
+@pytest.mark.parametrize("score", SCORES, ids=lambda s: f"{s.name}-{s.max_parents}-{s.class_parents}")
+def test_coefficients_and_linear_terms_are_those_of_the_problem(score):
+    for seed, rules in itertools.product(range(3), RULES):
+        data = random_data(seed, n_samples=30, weights=True)
+        problem = build_problem(data, score, rules)
+        duals = ClaimedDuals(problem.data, problem.candidates, score, problem.rules)
+        np.testing.assert_allclose(duals.linear, problem.linear, atol=1e-9)
+        assert_coefficients(duals, problem)
+        best = optimum(data, score, rules).objective
+        assert duals.without_search() >= best
+        # At a structure, and at a temperature near 0, the bound equals the structure's score.
+        choice = problem.choice(solve(data, score, constraints=rules, threads=1, verbose=False).structure)
+        point = problem.indicator(choice)[duals.parent_sets][None, :]
+        constants, gradients = duals.at(point, np.array([1.0 if score.name == "cll" else 1e-9]))
+        assert constants[0] + gradients[0][choice].sum() == pytest.approx(
+            problem.value(problem.indicator(choice))
+        )
+
+
+@pytest.mark.parametrize("seed", [1, 2, 7, 12, 13])
+def test_likelihoods_of_a_million_copies_are_proved(seed, tmp_path):
+    """A sample's weight of up to a million multiplies the rounding error of its likelihood."""
+    rng = np.random.default_rng(seed)
+    data = random_data(seed, int(rng.integers(3, 6)), 2, n_samples=int(rng.integers(20, 60)))
+    data = replace(data, weights=10 ** rng.uniform(0, 6, data.n_samples))
+    path = tmp_path / "proof.npz"
+    result = proved(data, Score(name="cll"), path)
+    assert result.reason == "optimal"
+    assert verify(result, path, data).bound <= result.bound + 1e-9 * max(1.0, abs(result.bound))
+    if data.n_features < 5:
+        assert result.objective == pytest.approx(optimum(data, Score(name="cll")).objective, rel=1e-9)
+
+
+def test_terms_that_no_structure_has_cost_the_bound_without_search_nothing():
+    """If the trivial bound proves a search's result, the certificate holds only that bound."""
+    weights = {("X1", "X2"): -1e6, ("X3", "X1"): -999_999.9}
+    for seed, score in itertools.product(range(3), SCORES):
+        data = random_data(seed, n_samples=150)
+        problem = build_problem(data, score, Constraints(arc_weights=weights))
+        duals = ClaimedDuals(problem.data, problem.candidates, score, problem.rules)
+        claimed = trivial_bound(problem)
+        assert optimum(data, score, Constraints(arc_weights=weights)).objective <= duals.without_search()
+        assert duals.without_search() <= claimed + 1e-9 * max(1.0, abs(claimed))
+
+
+@pytest.mark.parametrize("name", ["sm", "sbm"])
+def test_parent_sets_with_more_joint_states_than_are_counted(name):
+    """With few samples and many states, only the joint states that occur are numbered."""
+    data = random_data(3, n_features=4, max_states=12, n_samples=12)
+    score = Score(name=name, p=0.9, max_parents=3)
+    problem = build_problem(data, score)
+    duals = ClaimedDuals(problem.data, problem.candidates, score, problem.rules)
+    assert len(duals._columns) > len(data.names)
+    assert_coefficients(duals, problem)
+    assert duals.without_search() == pytest.approx(trivial_bound(problem))
+
+
+@pytest.fixture(scope="module")
+def case(tmp_path_factory):
+    """A result to optimality whose certificate has decisions and fixings, with the header and arrays."""
+    path = tmp_path_factory.mktemp("case") / "proof.npz"
+    data = random_data(4, n_features=5, n_samples=40)
+    result = proved(data, Score(p=0.9), path)
+    header, arrays = load_proof(path)
+    assert result.reason == "optimal"
+    assert len(arrays["branches"]) > 3
+    assert len(arrays["deleted"]) > 3
+    return data, result, header, arrays
+
+
+def refused(path, result, data, words):
+    with pytest.raises(InputError, match=words) as caught:
+        verify(result, path, data)
+    assert len(str(caught.value).splitlines()) == 1
+
+
+def without_weights(arrays, number):
+    """Return the arrays without one leaf and its dual weights."""
+    out = dict(arrays)
+    place = len(arrays["deletion_node"]) + number
+    first = np.concatenate([[0], np.cumsum(arrays["weights_size"])])
+    here = slice(first[place], first[place + 1])
+    out["leaf_node"] = np.delete(arrays["leaf_node"], number)
+    out["weights_size"] = np.delete(arrays["weights_size"], place)
+    out["temperature"] = np.delete(arrays["temperature"], place)
+    out["multipliers_size"] = np.delete(arrays["multipliers_size"], place)
+    out["entries"] = np.delete(arrays["entries"], here)
+    out["eta"] = np.delete(arrays["eta"], here)
+    return out
+
+
+def test_the_arrays_themselves_pass(case, tmp_path):
+    data, result, header, arrays = case
+    assert verify(result, write(tmp_path / "c.npz", header, arrays), data).gap.absolute < 1e-4
+
+
+def test_dropped_leaves_are_missed(case, tmp_path):
+    data, result, header, arrays = case
+    for number in range(len(arrays["leaf_node"])):
+        path = write(tmp_path / "c.npz", header, without_weights(arrays, number))
+        refused(path, result, data, "has no bound for node")
+
+
+def test_dropped_branches_are_missed(case, tmp_path):
+    data, result, header, arrays = case
+    for row in range(len(arrays["branches"])):
+        changed = {**arrays, "branches": np.delete(arrays["branches"], row, axis=0)}
+        refused(
+            write(tmp_path / "c.npz", header, changed), result, data, "no bound for node|never reaches node"
+        )
+
+
+def test_changed_weights_prove_less(case, tmp_path):
+    data, result, header, arrays = case
+    for changed in ({"eta": 0 * arrays["eta"]}, {"temperature": arrays["temperature"] + 20}):
+        path = write(tmp_path / "c.npz", header, {**arrays, **changed})
+        refused(path, result, data, "proves the bound|does not prove that")
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "words"),
+    [
+        ("eta", lambda a: a * np.nan, "a point is not finite, or a temperature"),
+        ("eta", lambda a: a * 1e308, "too large|proves"),
+        ("temperature", lambda a: -a, "a point is not finite, or a temperature"),
+        ("temperature", lambda a: a * np.nan, "a point is not finite, or a temperature"),
+        ("temperature", lambda a: a[1:], "do not fit together"),
+        ("entries", lambda a: a + 100_000, "parent set that does not exist"),
+        ("entries", lambda a: a[:-1], "do not fit together"),
+        ("entries", lambda a: a.astype(float), "has no whole numbers"),
+        ("deleted", lambda a: a - 1000, "parent set that does not exist"),
+        ("deletion_size", lambda a: a - 1, "do not fit together"),
+        ("deletion_node", lambda a: a + 1000, "never reaches node"),
+        ("weights_size", lambda a: -a, "do not fit together"),
+        ("leaf_node", lambda a: a * 0, "twice|do not fit"),
+        ("leaf_node", lambda a: a + 1000, "no bound for node"),
+        ("branches", lambda a: a[:, :5], "does not have 6 columns"),
+        ("branches", lambda a: np.concatenate([a, a[:1]]), "twice"),
+        ("branches", lambda a: np.where(np.arange(6) == 1, 7, a), "unknown decision"),
+        ("branches", lambda a: np.where(np.arange(6) == 2, 99, a), "unknown decision"),
+        ("branches", lambda a: np.where(np.arange(6) == 5, a[:, 4:5], a), "twice"),
+        ("branches", lambda a: np.where(np.arange(6) == 5, 0, a), "twice"),
+        ("branches", lambda a: a[:0], "no bound|never reaches"),
+    ],
+)
+def test_damaged_arrays_are_refused(case, tmp_path, name, change, words):
+    data, result, header, arrays = case
+    refused(write(tmp_path / "c.npz", header, {**arrays, name: change(arrays[name])}), result, data, words)
+
+
+@pytest.fixture(scope="module")
+def limited(tmp_path_factory):
+    """A result whose certificate has multipliers of child limits, with the header and arrays."""
+    path = tmp_path_factory.mktemp("limited") / "proof.npz"
+    data = random_data([5, 1], n_features=5, n_samples=60)
+    result = proved(data, Score(p=0.95), path, constraints=Constraints(max_children={"*": 1, "C": 3}))
+    header, arrays = load_proof(path)
+    assert len(arrays["multiplier"]) > 3
+    return data, result, header, arrays
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "words"),
+    [
+        ("multiplier", lambda a: a * 0, "proves the bound|does not prove that"),
+        ("multiplier", lambda a: a * 100, "proves the bound|does not prove that"),
+        ("multiplier", lambda a: -a, "a multiplier is negative or too large"),
+        ("multiplier", lambda a: a * np.nan, "a multiplier is negative or too large"),
+        ("multiplier", lambda a: a + np.inf, "a multiplier is negative or too large"),
+        ("multiplier", lambda a: a[1:], "do not fit together"),
+        ("multiplier", lambda a: a > 0, "has no numbers"),
+        ("multipliers_size", lambda a: a[1:], "do not fit together"),
+        ("multipliers_size", lambda a: -a, "do not fit together"),
+        ("multiplier_row", lambda a: a + 99, "inequality that does not exist"),
+        ("multiplier_row", lambda a: a - 99, "inequality that does not exist"),
+        ("row_limit", lambda a: a - 1, "not every structure obeys"),
+        ("row_limit", lambda a: a - 5, "not every structure obeys"),
+        ("row_limit", lambda a: a[1:], "do not fit together|does not exist"),
+        ("row_members", lambda a: a[:, 1:], "do not fit together"),
+        ("row_members", lambda a: a & False, "not every structure obeys"),
+        ("row_members", lambda a: a | True, "not every structure obeys"),
+        ("row_members", lambda a: np.roll(a, 1, axis=1), "not every structure obeys|proves"),
+    ],
+)
+def test_damaged_multipliers_are_refused(limited, tmp_path, name, change, words):
+    data, result, header, arrays = limited
+    assert verify(result, write(tmp_path / "c.npz", header, arrays), data).bound <= result.bound + 1e-6
+    refused(write(tmp_path / "c.npz", header, {**arrays, name: change(arrays[name])}), result, data, words)
+
+
+def test_an_empty_cluster_is_no_inequality(limited, tmp_path):
+    data, result, header, arrays = limited
+    nobody = np.zeros((1, data.n_variables), dtype=bool)
+    changed = {
+        "row_members": np.concatenate([arrays["row_members"], nobody]),
+        "row_limit": np.concatenate([arrays["row_limit"], [-1]]),
+    }
+    refused(write(tmp_path / "c.npz", header, arrays | changed), result, data, "not every structure obeys")
+
+
+def test_every_array_is_needed(case, tmp_path):
+    data, result, header, arrays = case
+    for name in arrays:
+        rest = {key: value for key, value in arrays.items() if key != name}
+        refused(write(tmp_path / "c.npz", header, rest), result, data, f"{name} is missing")
+
+
+def test_no_entry_of_the_incumbent_can_be_deleted(case, tmp_path):
+    data, result, header, arrays = case
+    problem = build_problem(data, result.score)
+    for entry in problem.choice(result.structure):
+        sizes = arrays["deletion_size"].copy()
+        sizes[0] += 1
+        deleted = np.concatenate([[entry], arrays["deleted"]]).astype(np.int32)
+        path = write(tmp_path / "c.npz", header, {**arrays, "deletion_size": sizes, "deleted": deleted})
+        refused(path, result, data, f"removes parent set {entry} at node")
+
+
+def test_false_claims_are_refused(case, tmp_path):
+    data, result, header, arrays = case
+    path = write(tmp_path / "c.npz", header, arrays)
+    refused(path, saying(result, objective=(result.objective + result.bound) / 2), data, "scores")
+    refused(path, saying(result, bound=result.objective - 1e-3), data, "below the score")
+    refused(path, saying(result, bound=None, reason="feasible"), data, "no bound")
+    refused(
+        path,
+        saying(result, structure=None, objective=None, reason="infeasible", proved=None),
+        data,
+        "no structure",
+    )
+    refused(path, replace(result, score=Score(p=0.95)), data, "choice of score")
+    refused(path, replace(result, score=Score(name="ll")), data, "no certificates for the score ll")
+    refused(path, replace(result, constraints=RULES[1]), data, "choice of constraints")
+    refused(path, result, random_data(5, n_features=5, n_samples=40), "other data than these")
+    for key in header:
+        if key not in ("version", "milpbn"):
+            short = {k: v for k, v in header.items() if k != key}
+            refused(path, short, data, "result")
+            refused(write(tmp_path / "s.npz", short, arrays), result, data, "The certificate")
+    cyclic = {"X1": ["X2"], "X2": ["X1"]}
+    own = header["structure"]
+    refused(path, {**header, "structure": own | cyclic}, data, "cycle")
+    refused(path, {**header, "structure": own | {"X1": ["nobody"]}}, data, "'nobody'")
+    wide = {**{name: [] for name in own}, "X1": ["X2", "X3", "C"]}
+    refused(path, {**header, "structure": wide}, data, "rule the structure out")
+
+
+def test_what_a_result_says_of_optima_is_checked(tmp_path):
+    path = tmp_path / "proof.npz"
+    data = random_data(4, n_features=5, n_samples=40)
+    result = proved(data, Score(p=0.9), path, root_only=True)
+    refused(
+        path,
+        replace(result, reason="optimal", limit=None),
+        data,
+        "its bound does not prove that its structure",
+    )
+    listed = {key: [tuple(arc) for arc in arcs] for key, arcs in result.proved.to_dict().items()}
+    assert listed["out"]
+    assert verify(result, path, data).arcs_out == len(listed["out"])
+    names = data.names
+    for arc in ((j, i) for j in names for i in names if i != j):
+        for key, words in (
+            ("in", "every optimum has the arc|every optimum, and none"),
+            ("out", "no optimum has the arc|every optimum, and none"),
+        ):
+            more = replace(result, proved=ProvedArcs.of({**listed, key: [*listed[key], arc]}))
+            if arc in listed[key]:
+                refused(path, more, data, f"twice under '{key}'")
+            else:
+                refused(path, more, data, words)
+    refused(
+        path,
+        replace(result, proved=ProvedArcs.of({"in": [("X1", "nobody")], "out": []})),
+        data,
+        "which no structure over its variables",
+    )
+
+
+def test_a_certificate_speaks_for_itself(case, tmp_path):
+    data, result, header, arrays = case
+    path = write(tmp_path / "c.npz", header, arrays)
+    assert verify(None, path, data).bound == verify(result, path, data).bound
+    write(path, {**header, "bound": result.objective - 1.0}, arrays)
+    refused(path, None, data, "below the score")
+    write(path, {**header, "wish": 1}, arrays)
+    refused(path, None, data, "the key 'wish'")
+
+
+@pytest.mark.parametrize("name", ["sm", "sbm", "cll"])
+def test_weights_of_very_different_size(name, tmp_path):
+    """In spite of rounding, the proved bound is at least the best structure's score, without a tolerance."""
+    score = Score(name=name, gamma=None if name == "cll" else 30.0, smoothing=1e-6)
+    for seed in range(4, 8):
+        weights = 10.0 ** np.random.default_rng(seed).uniform(-3, 5, 30)
+        data = replace(random_data(seed, n_features=2, n_samples=30), weights=weights)
+        problem = build_problem(data, score)
+        best = max(problem.rescore(problem.candidates.structure(c)) for c in all_choices(problem.candidates))
+        result = proved(data, score, tmp_path / "proof.npz")
+        assert verify(result, tmp_path / "proof.npz", data).bound >= best
+        assert result.bound >= best
+
+
+def test_a_bound_that_is_not_proved_is_refused(tmp_path):
+    path = tmp_path / "proof.npz"
+    for score in (Score(p=0.9), Score(name="cll"), Score(p=0.9, max_parents=3)):
+        data = random_data(4, n_features=5, n_samples=40)
+        result = proved(data, score, path, root_only=True)
+        assert result.gap.absolute > 1e-3
+        lower = saying(result, bound=(result.objective + result.bound) / 2)
+        refused(path, lower, data, "proves the bound")
+
+
+def test_other_runs_certificates_are_refused(case, tmp_path):
+    data, result, _, _ = case
+    path = tmp_path / "proof.npz"
+    for other, score, rules, words in (
+        (random_data(5, n_features=5, n_samples=40), Score(p=0.9), None, "other data than the result"),
+        (data, Score(p=0.8), None, "choice of score"),
+        (data, Score(name="sbm", p=0.9), None, "choice of score"),
+        (data, Score(p=0.9, penalty=0.1), None, "choice of score"),
+        (data, Score(p=0.9), Constraints(forbidden=(("X1", "X2"),)), "choice of constraints"),
+    ):
+        proved(other, score, path, constraints=rules, root_only=True)
+        refused(path, result, data, words)
+
+
+def test_a_restricted_runs_proof_under_a_free_header_is_refused(tmp_path):
+    """A false header does not make the arrays prove more than they do."""
+    data, path = random_data(4, n_features=5, n_samples=40), tmp_path / "proof.npz"
+    rules = Constraints(fixed={f"X{i}": ("C",) for i in range(1, 6)})
+    narrow = proved(data, Score(p=0.9), path, constraints=rules)
+    _, arrays = load_proof(path)
+    claim = replace(narrow, constraints=Constraints(), proved=None)
+    assert narrow.bound < optimum(data, Score(p=0.9)).objective - 1
+    refused(write(path, certificate_header(claim), arrays), claim, data, "certificate")
+
+
+def test_any_change_of_a_certificate_or_of_what_a_result_says_of_it_is_refused(case, tmp_path):
+    """That includes changes that leave a valid proof: another dual weight, one fixing less, another run's proof."""
+    data, result, header, arrays = case
+    path = write(tmp_path / "c.npz", header, arrays)
+    assert verify(result, path, data)
+    with np.load(path) as file:
+        sealed = dict(file)
+    for name, values in sealed.items():
+        if values.size:
+            changed = values.copy()
+            changed.flat[-1] = not changed.flat[-1] if changed.dtype == bool else changed.flat[-1] * 1.001 + 1
+            np.savez(tmp_path / "changed.npz", **{**sealed, name: changed})
+            refused(tmp_path / "changed.npz", result, data, "certificate")
+        np.savez(tmp_path / "less.npz", **{key: a for key, a in sealed.items() if key != name})
+        refused(tmp_path / "less.npz", result, data, "certificate")
+    again = proved(data, result.score, tmp_path / "again.npz")
+    assert verify(again, tmp_path / "again.npz", data)
+    refused(tmp_path / "again.npz", result, data, "another run")
+    lower = np.nextafter(result.bound, -np.inf)
+    if lower >= result.objective:
+        refused(path, saying(result, bound=lower), data, "claims the bound")
+    values = result.to_dict()
+    values["gap"]["absolute"] += 1.0
+    refused(path, values, data, "the gap .absolute")
+    # A certificate that is a moment newer than its result, after a kill.
+    older = saying(result, bound=result.bound + 1.0, reason="feasible", limit="time")
+    assert verify(older, path, data)
+    refused(path, replace(older, limit="node"), data, "limit = 'node'")
+    refused(path, replace(older, nodes=10**6), data, "has 1000000 nodes")
+
+
+def test_what_a_running_search_wrote_is_verified(case, tmp_path):
+    """Its bound holds, whoever ended it: alone, beside a newer certificate, and beside one of the same moment."""
+    data, result, header, arrays = case
+    path = write(tmp_path / "c.npz", header, arrays)
+    older = saying(result, bound=result.bound + 1.0, reason="running", limit=None, detail="")
+    assert verify(older, path, data).bound <= older.bound
+    running = saying(result, reason="running", limit=None, detail="")
+    refused(path, running, data, "reason = 'running'")  # the certificate knows how the search ended
+    path = write(tmp_path / "running.npz", certificate_header(running), arrays)
+    beside, alone = (replace(verify(of, path, data), seconds=0.0) for of in (running, None))
+    assert beside == alone
+    assert verify(result, path, data).bound <= result.bound
+    refused(path, saying(result, bound=result.bound - 1e-3), data, "claims the bound|below the score")
+
+
+def test_files_that_are_none(case, tmp_path):
+    data, result, header, arrays = case
+    path = write(tmp_path / "c.npz", header, arrays)
+    content = path.read_bytes()
+    refused(tmp_path / "absent.npz", result, data, "There is no certificate")
+    for size in (0, 1, 100, len(content) // 2, len(content) - 1):
+        path.write_bytes(content[:size])
+        refused(path, result, data, "no readable certificate")
+    path.write_text("{}")
+    refused(path, result, data, "no readable certificate")
+    refused(write(path, {**header, "version": VERSION - 1}, arrays), result, data, f"version {VERSION}")
+
+
+def corrupted(rng, arrays):
+    """Change one to three things about a certificate's arrays."""
+    out = {name: values.copy() for name, values in arrays.items()}
+    for _ in range(rng.integers(1, 4)):
+        name = rng.choice(list(out))
+        values = out[name]
+        if not len(values):
+            continue
+        at = rng.integers(len(values))
+        what = rng.integers(7)
+        if what == 0:
+            out[name] = np.delete(values, at, axis=0)
+        elif what == 1:
+            out[name] = np.concatenate([values, values[at : at + 1]])
+        elif what == 2:
+            out[name] = rng.permutation(values)
+        elif what == 3 and name == "branches":
+            # The changed decision may be valid; then the bounds have to hold under it.
+            values[at, 1:4] = rng.integers(0, [4, 6, 6])
+        elif what == 4 and len(out["deletion_size"]):
+            group = rng.integers(len(out["deletion_size"]))
+            out["deletion_size"][group] += 1
+            place = int(out["deletion_size"][:group].sum())
+            out["deleted"] = np.insert(out["deleted"], min(place, len(out["deleted"])), rng.integers(40))
+        elif what == 5 and len(out["leaf_node"]) and fits(out):
+            out = without_weights(out, int(rng.integers(len(out["leaf_node"]))))
+        elif values.dtype.kind == "f":
+            values[at] = rng.choice([0.0, 1.0, -1.0, 1e-300, 1e9, 1e308, np.inf, np.nan, rng.random()])
+        else:
+            values.ravel()[rng.integers(values.size)] = rng.choice([0, 1, 2, -1, 2**31 - 1, rng.integers(60)])
+    return out
+
+
+def fits(arrays) -> bool:
+    lengths = arrays["weights_size"]
+    return (
+        len(lengths) == len(arrays["deletion_node"]) + len(arrays["leaf_node"]) == len(arrays["temperature"])
+        and (lengths >= 0).all()
+        and lengths.sum() == len(arrays["entries"]) == len(arrays["eta"])
+        and len(lengths) == len(arrays["multipliers_size"])
+    )
+
+
+@pytest.mark.parametrize(
+    ("score", "rules"),
+    [
+        (SCORES[0], None),
+        (SCORES[3], None),
+        (SCORES[7], None),
+        (SCORES[1], Constraints(max_children={"*": 1, "C": 3})),
+    ],
+    ids=["sm", "three parents", "cll", "limits"],
+)
+def test_no_corruption_proves_a_bound_below_the_optimum(score, rules, tmp_path):
+    path = tmp_path / "c.npz"
+    accepted = rejected = 0
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        data = random_data(seed, n_features=4, n_samples=24)
+        best = optimum(data, score, rules).objective
+        result = proved(data, score, path, constraints=rules)
+        header, arrays = load_proof(path)
+        problem = build_problem(data, score, rules)
+        worse = [
+            structure
+            for choice in itertools.islice(structures(problem.candidates), 0, None, 501)
+            if rescore(data, structure := problem.candidates.structure(choice), score) < best - 1e-3
+            and problem.obeys(structure)
+        ]
+        for _ in range(140):
+            changed = corrupted(rng, arrays)
+            claim = dict(header)
+            if rng.random() < 0.6:
+                # A false claim: a structure that is not optimal, and a bound below the optimum.
+                own = worse[rng.integers(len(worse))]
+                value = rescore(data, own, score)
+                bound = value + rng.random() * (best - 1e-6 * max(1.0, abs(best)) - value)
+                claim = claiming(header, own.to_mapping(), value, bound)
+            try:
+                checked = verify(claim, write(path, claim, changed), data)
+            except InputError:
+                rejected += 1
+                continue
+            accepted += 1
+            assert claim["bound"] >= best - 1e-9
+            assert checked.bound >= best - 1e-9
+            assert result.bound >= best - 1e-9
+    assert rejected > 400
+    assert accepted > 0
+
+
+def test_every_state_of_the_root_proves_its_bound() -> None:
+    """A certificate may be saved at any moment, so that the proof is stored before its bound is reported."""
+    data = random_data(5, n_features=8, n_samples=300)
+    problem = build_problem(data, Score(p=0.95))
+    start = Structure.naive_bayes(data.names)
+    proof = Proof()
+    seen = []
+
+    class Watch(Record):
+        def bound(self, value: float) -> None:
+            (leaf,) = proof.leaves.values()
+            point = np.zeros(problem.candidates.n_sets)
+            point[leaf.parent_sets] = leaf.eta
+            seen.append((value, len(leaf.parent_sets), float(point.sum())))
+            assert leaf is root.weights
+
+    root = Root(problem, start, proof=proof)
+    root._per_slice = 1
+    root.run(start, Watch())
+    assert len(seen) > 1
+    assert all(total == pytest.approx(data.n_variables) for _, _, total in seen)
+
+
+@pytest.mark.parametrize(
+    ("score", "kind"), [(Score(), FORESTS), (Score(max_parents=3), DAGS), (Score(max_parents=3), ANY)]
+)
+def test_weights_that_overflow_are_no_part_without_structures(score, kind):
+    """Sums beyond the range of float64 are inf or NaN, and NaN does not compare as larger than -inf."""
+    rng = np.random.default_rng(kind)
+    _, candidates = resolve(Constraints(), ("X1", "X2", "X3", "C"), score)
+    space = space_of(candidates)._replace(kind=kind)
+    everything = np.ones(candidates.n_sets, dtype=bool)
+    entries = np.arange(candidates.n_sets)
+    for size in (1e151, 1.7e308, np.inf, np.nan):
+        for _ in range(20):
+            g = rng.normal(size=candidates.n_sets)
+            huge = rng.random(len(g)) < rng.choice([0.1, 0.5, 1.0])
+            huge[rng.integers(len(g))] = True
+            signs = [[-1.0, 1.0], [-1.0]][
+                rng.integers(2)
+            ]  # negative sums are the ones that look like no structure
+            g[huge] = size * rng.choice(signs, int(huge.sum()))
+            assert heaviest(space, g, everything, NO_EDGES, 0, 0.0) == np.inf
+            assert unproved(space, g, everything, NO_EDGES, 0, entries, 1e308) >= 0

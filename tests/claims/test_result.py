@@ -1,0 +1,358 @@
+"""Results: statuses and gaps from the numbers, result.json there and back, unusable files refused."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from running import random_data
+
+import milpbn
+from milpbn.claims.parts import Selection
+from milpbn.claims.result import BackendInfo, DataSummary, Gap, Result, Seconds, is_optimal
+from milpbn.errors import InputError
+from milpbn.network.structure import Structure
+from milpbn.problem.constraints import Constraints
+from milpbn.problem.scores.spec import Score
+from milpbn.util.jsonable import Fields
+
+numbers = st.floats(-1e9, 1e9)
+
+
+SELECTION = {
+    "p": 0.9,
+    "max_parents": 2,
+    "protocol": "5-fold cross-validation",
+    "interrupted": False,
+    "trials": [
+        {"p": 0.9, "max_parents": 2, "accuracy": 0.75, "proved": 3, "splits": 5},
+        {"p": 0.95, "max_parents": 2, "accuracy": 0.75, "proved": 5, "splits": 5},
+        {"p": 0.6, "max_parents": 1, "accuracy": 0.9, "proved": 2, "splits": 4},
+    ],
+}
+
+
+def make_result(**changes) -> Result:
+    options = {
+        "data": DataSummary("d", "0" * 64, 20, 12, 2, 2),
+        "score": Score(p=0.9, penalty="bic"),
+        "constraints": Constraints(required=(("C", "X1"),), arc_weights={("X1", "X2"): 0.5}),
+        "reason": "feasible",
+        "limit": "time",
+        "structure": Structure(("X1", "X2", "C"), ((2,), (0, 2), ())),
+        "objective": -3.5,
+        "bound": 1.25,
+        "backend": BackendInfo("highs", "HiGHS 1", 2),
+        "seconds": Seconds(2.0, 0.5, 0.25, 1.25),
+        "trace": ((0.1, None, 9.0), (0.5, -4.0, 9.0), (1.5, -3.5, 1.25)),
+        "seed": 7,
+        "nodes": 12,
+        "detail": "Time limit",
+    }
+    options |= changes
+    if options["trace"]:
+        *before, (seconds, _, _) = options["trace"]
+        options["trace"] = (*before, (seconds, options["objective"], options["bound"]))
+    return Result(**options)
+
+
+@pytest.mark.parametrize(
+    ("objective", "bound", "absolute", "to_bound", "to_incumbent"),
+    [
+        (90.0, 100.0, 10.0, 0.1, 10 / 90),
+        (-110.0, -100.0, 10.0, 0.1, 10 / 110),
+        (-1.0, 4.0, 5.0, 1.25, 5.0),
+        (0.0, 4.0, 4.0, 1.0, None),
+        (-4.0, 0.0, 4.0, None, 1.0),
+        (0.0, 0.0, 0.0, 0.0, 0.0),
+        (5.0, 5.0, 0.0, 0.0, 0.0),
+        (5.0, 5.0 - 1e-12, 0.0, 0.0, 0.0),
+        (None, 4.0, None, None, None),
+        (4.0, None, None, None, None),
+    ],
+)
+def test_gaps(objective, bound, absolute, to_bound, to_incumbent) -> None:
+    gap = Gap.between(objective, bound)
+    assert (gap.absolute, gap.relative_to_bound, gap.relative_to_incumbent) == (
+        absolute,
+        None if to_bound is None else pytest.approx(to_bound),
+        None if to_incumbent is None else pytest.approx(to_incumbent),
+    )
+
+
+@given(numbers, numbers)
+def test_gaps_are_never_negative_or_undefined_numbers(a: float, b: float) -> None:
+    gap = Gap.between(min(a, b), max(a, b))
+    assert gap.absolute == max(a, b) - min(a, b)
+    for value in (gap.relative_to_bound, gap.relative_to_incumbent):
+        assert value is None or (value >= 0 and math.isfinite(value))
+
+
+@pytest.mark.parametrize(
+    ("objective", "bound", "proved"),
+    [
+        (100.0, 100.0, True),
+        (100.0, 100.00009, True),
+        (100.0, 100.00011, False),
+        (-100.0, -99.99991, True),
+        (-100.0, -99.9998, False),
+        (0.0, 0.9e-6, True),
+        (0.0, 1.1e-6, False),
+        (1e-9, 1.1e-6, False),
+        (-math.inf, 3.0, False),
+        (3.0, math.inf, False),
+        (-math.inf, math.inf, False),
+    ],
+)
+def test_optimal_is_computed_from_the_numbers(objective: float, bound: float, proved: bool) -> None:
+    assert is_optimal(objective, bound) == proved
+
+
+@pytest.mark.parametrize(
+    "result",
+    [
+        make_result(),
+        make_result(reason="optimal", limit=None, bound=-3.5),
+        make_result(reason="no_solution", structure=None, objective=None, trace=((0.1, None, 9.0),)),
+        make_result(reason="infeasible", limit=None, structure=None, objective=None, bound=None, trace=()),
+        make_result(reason="error", limit=None, detail="crashed"),
+        make_result(limit="gap", nodes=None, score=Score(name="bdeu", equivalent_sample_size=3.0)),
+        make_result(backend=BackendInfo("cplex", "unknown", None), bound_source="certified"),
+        make_result(selection=Selection.read(Fields(SELECTION, "The selection"))),
+        make_result(reason="running", limit=None),
+        make_result(reason="running", limit=None, structure=None, objective=None, trace=((0.1, None, 9.0),)),
+    ],
+    ids=lambda r: r.reason,
+)
+def test_json_round_trip(result: Result, tmp_path) -> None:
+    path = tmp_path / "result.json"
+    result.save(path)
+    assert Result.load(path) == result
+    again = tmp_path / "again.json"
+    Result.load(path).save(again)
+    assert again.read_text() == path.read_text()
+
+
+def test_keys_of_the_contract() -> None:
+    values = make_result().to_dict()
+    assert {
+        "version",
+        "data",
+        "score",
+        "status",
+        "objective",
+        "bound",
+        "gap",
+        "structure",
+        "backend",
+        "bound_source",
+        "seconds",
+        "trace",
+        "seed",
+    } <= set(values)
+    assert {"name", "sha256", "samples", "unique_samples", "features", "classes"} <= set(values["data"])
+    assert {"name", "gamma", "max_parents", "smoothing"} <= set(values["score"])
+    assert {"reason", "limit"} <= set(values["status"])
+    assert set(values["gap"]) == {"absolute", "relative_to_bound", "relative_to_incumbent"}
+    assert {"name", "version", "threads"} <= set(values["backend"])
+    assert set(values["seconds"]) == {"total", "coefficients", "model", "solve"}
+    assert values["structure"] == {"X1": ["C"], "X2": ["X1", "C"], "C": []}
+    assert values["trace"][0] == [0.1, None, 9.0]
+
+
+def test_unknown_numbers_are_null_and_never_nan(tmp_path) -> None:
+    result = make_result(objective=float("nan"), bound=float("inf"), trace=((0.0, float("-inf"), math.inf),))
+    path = tmp_path / "result.json"
+    result.save(path)
+    values = json.loads(path.read_text(), parse_constant=lambda name: pytest.fail(name))
+    assert values["objective"] is None
+    assert values["bound"] is None
+    assert values["trace"] == [[0.0, None, None]]
+
+
+def test_sorted_keys_keep_the_class(tmp_path) -> None:
+    """A tool that sorts keys puts C before X1; the key "class" says which one it is."""
+    path = tmp_path / "result.json"
+    path.write_text(json.dumps(make_result().to_dict(), sort_keys=True))
+    loaded = Result.load(path)
+    assert loaded.structure == make_result().structure
+    assert loaded == make_result()
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda v: v.pop("structure"), "lacks the key 'structure'"),
+        (lambda v: v["status"].pop("reason"), "lacks the key 'reason'"),
+        (lambda v: v.update(objective="12"), "a finite number as 'objective', but '12'"),
+        (lambda v: v.update(bound=True), "a finite number as 'bound', but True"),
+        (lambda v: v.update(bound=10**400), "a number of 401 digits"),
+        (lambda v: v["gap"].update(absolute="small"), "of at least 0 as 'gap.absolute', but 'small'"),
+        (lambda v: v.update(score={"name": "k2"}), "no score 'k2'"),
+        (lambda v: v.update(score={"name": "sm", "speed": 1}), "the key 'speed' in 'score'"),
+        (lambda v: v.update(score=3), "an object as 'score'"),
+        (lambda v: v.update(data={"name": "d"}), "lacks the key 'samples' in 'data'"),
+        (lambda v: v.update(structure={"X1": ["Y"], "C": []}), "'Y', which is not a variable"),
+        (lambda v: v.update(structure={"X1": ["C"], "C": ["X1"]}), "cycle"),
+        (lambda v: v.update(structure=[["X1"]]), "an object as 'structure'"),
+        (lambda v: v["status"].update(reason="great"), "as 'status.reason', but 'great'"),
+        (lambda v: v["status"].update(reason="optimal", limit="time"), "does not go with"),
+        (lambda v: v["status"].update(limit="patience"), "as 'status.limit', but 'patience'"),
+        (lambda v: v.update(trace=[[0.0, 1.0]]), r"a list of 3 values as 'trace\[0\]'"),
+        (lambda v: v.update(trace=[["a", 1.0, 2.0]]), r"at least 0 as 'trace\[0\]\[0\]', but 'a'"),
+        (lambda v: v.update(trace=5), "a list as 'trace'"),
+        (lambda v: v.update(constraints={"wish": []}), "no constraint 'wish'"),
+        (lambda v: v.update(backend="highs"), "an object as 'backend'"),
+        (lambda v: v["backend"].update(threads=0), "a whole number of at least 1 as 'backend.threads'"),
+        (lambda v: v.update(seconds=None), "an object as 'seconds'"),
+        (lambda v: v.update(status=[]), "an object as 'status'"),
+        (lambda v: v.update(bound_source="oath"), "certified, solver as 'bound_source'"),
+        (lambda v: v.update(run=7), "a text as 'run'"),
+        (lambda v: v.update(nodes=-1), "a whole number of at least 0 as 'nodes'"),
+    ],
+)
+def test_unusable_results_are_refused(change, message: str, tmp_path) -> None:
+    values = make_result().to_dict()
+    change(values)
+    path = tmp_path / "bad.json"
+    path.write_text(json.dumps(values))
+    with pytest.raises(InputError, match=message) as caught:
+        Result.load(path)
+    assert "bad.json" in str(caught.value)
+
+
+def with_subset(values, **changes) -> None:
+    """Turn a result into one of a subset, and change what it says of that."""
+    gap = vars(Gap.between(2.0, 3.0))
+    own = {"samples": 5, "objective": 2.0, "bound": 3.0, "gap": gap, "optimal": False}
+    values.update(
+        bound=None, gap=vars(Gap()), subset={**own, **changes}, trace=[[0.5, 1.0, 9.0], [1.0, 2.0, 3.0]]
+    )
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda v: v.update(bound=-4.0), "the bound -4.0 is below the score -3.5"),
+        (lambda v: v["gap"].update(absolute=4.0), "the gap .absolute: 4.0. is not that"),
+        (lambda v: v["gap"].update(relative_to_bound=None), "the gap .relative_to_bound: None. is not that"),
+        (lambda v: v["status"].update(reason="optimal", limit=None), "its bound does not prove"),
+        (lambda v: v["status"].update(reason="no_solution"), "goes without a structure"),
+        (
+            lambda v: v.update(structure=None, **{"class": None}),
+            "a structure without a score",
+        ),
+        (lambda v: v.update({"class": "X3"}), "its class 'X3' is not a variable of its structure"),
+        (lambda v: v["structure"].update(X3=[]), "other variables than its data have features"),
+        (lambda v: v["structure"].update(X1=["C", "C"]), "'X1' has a parent twice"),
+        (lambda v: v["trace"].insert(1, [0.2, -3.0, 9.0]), "its incumbent -4.0 is below the -3.0"),
+        (lambda v: v["trace"].insert(1, [0.2, None, 8.0]), "its bound 9.0 is above the 8.0"),
+        (lambda v: v["trace"].insert(1, [0.2, None, None]), "its bound None is above the 9.0"),
+        (lambda v: v["trace"].insert(1, [0.6, None, 9.0]), "its time 0.5 is before the 0.6"),
+        (lambda v: v["trace"].insert(1, [0.2, 9.5, 9.0]), "its bound 9.0 is below its incumbent 9.5"),
+        (lambda v: v["trace"].append([1.6, -3.5, 1.0]), "its trace ends with other numbers"),
+        (lambda v: v["trace"].append([2.1, -3.5, 1.25]), "its trace goes on after"),
+        (lambda v: v["seconds"].update(total=3.0), "its seconds do not add up"),
+        (lambda v: v.update(proved={"in": [], "out": [["X1", "X9"]]}), "X1 -> X9 .out."),
+        (lambda v: v.update(proved={"in": [["C", "X1"]], "out": [["C", "X1"]]}), "every optimum, and none"),
+        (lambda v: with_subset(v, bound=1.0), "contradicts itself in 'subset': the bound 1.0 is below"),
+        (lambda v: with_subset(v, optimal=True), "it calls the subset's structure optimal"),
+        (lambda v: with_subset(v, samples=21), "more samples than its data"),
+        (
+            lambda v: [with_subset(v), v.update(bound=-3.5, gap=vars(Gap(0.0, 0.0, 0.0)))],
+            "proves that|only a subset",
+        ),
+        (lambda v: [with_subset(v), v.update(proved={"in": [], "out": []})], "only a subset was searched"),
+        (lambda v: v.update(selection={**SELECTION, "p": 0.95}), "not the one that was selected"),
+        (lambda v: v.update(selection={**SELECTION, "trials": []}), "not the best of those that were tried"),
+        (
+            lambda v: v.update(
+                score={**v["score"], "max_parents": 1}, selection={**SELECTION, "max_parents": 1}
+            ),
+            "not the best of those that were tried",
+        ),
+    ],
+)
+def test_results_that_contradict_themselves_are_refused(change, message: str, tmp_path) -> None:
+    values = make_result().to_dict()
+    change(values)
+    with pytest.raises(InputError, match=message) as caught:
+        Result.from_dict(values, "The result 'r.json'")
+    assert str(caught.value).startswith("The result 'r.json' contradicts itself")
+
+
+def test_a_result_of_a_subset_is_read() -> None:
+    values = make_result().to_dict()
+    with_subset(values)
+    assert Result.from_dict(values).subset.samples == 5
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", "null", '{"a": NaN}', "\x00\x01"])
+def test_files_that_are_no_results_are_refused(text: str, tmp_path) -> None:
+    path = tmp_path / "bad.json"
+    path.write_text(text)
+    with pytest.raises(InputError, match=r"bad\.json"):
+        Result.load(path)
+    with pytest.raises(InputError, match=r"absent\.json"):
+        Result.load(tmp_path / "absent.json")
+
+
+def test_impossible_combinations_are_programming_errors() -> None:
+    with pytest.raises(ValueError, match="unknown reason"):
+        make_result(reason="fine")
+    with pytest.raises(ValueError, match="does not go with"):
+        make_result(reason="optimal", limit="time")
+    with pytest.raises(ValueError, match="does not go with"):
+        make_result(limit="mood")
+
+
+def test_primal_dual_integral() -> None:
+    # gap 1 until 0.5 s (no incumbent), then 13/9 cut to 1 until 1.5, then 4.75/1.25 cut to 1
+    assert make_result().primal_dual_integral() == pytest.approx(2.0)
+    trace = ((0.5, None, 100.0), (1.0, 50.0, 100.0), (1.5, 100.0, 100.0))
+    result = make_result(trace=trace, objective=100.0, bound=100.0)
+    assert result.primal_dual_integral() == pytest.approx(1.0 + 0.5 * 0.5)
+    assert make_result(trace=()).primal_dual_integral() is None
+
+
+def test_results_of_solve_survive_the_file(tmp_path) -> None:
+    data = random_data(1, n_samples=30)
+    path = tmp_path / "result.json"
+    result = milpbn.solve(data, Score(p=0.9), backend="highs", threads=1, output=path)
+    loaded = Result.load(path)
+    rounded = tuple((round(t, 6), z, b) for t, z, b in result.trace)
+    seconds = Seconds(**{key: round(value, 6) for key, value in vars(result.seconds).items()})
+    assert loaded == replace(result, trace=rounded, seconds=seconds, classifier=None)
+    assert loaded.data == DataSummary.of(data)
+    assert loaded.optimal
+    assert loaded.data.unique_samples == data.merged.n_samples
+    assert milpbn.rescore(data, loaded.structure, loaded.score) == pytest.approx(loaded.objective)
+
+
+@pytest.mark.parametrize("backend", ["native", "highs"])
+@pytest.mark.parametrize(
+    "options", [{}, {"gap_abs": 0.5}, {"root_only": True}, {"subset": 10}, {"time_limit": 0.2}], ids=str
+)
+def test_no_result_of_a_search_contradicts_itself(backend: str, options, tmp_path) -> None:
+    """Final and on the way: every file that a search writes can be read."""
+    for seed in range(2):
+        data = random_data(seed, n_features=4, n_samples=40)
+        path = tmp_path / "r.json"
+        try:
+            result = milpbn.solve(data, Score(p=0.9), backend=backend, threads=1, output=path, **options)
+        except milpbn.MilpbnError:  # no time for a structure
+            continue
+        for loaded in (Result.load(path), Result.from_dict(result.to_dict())):
+            assert loaded.gap == result.gap
+            assert [b for _, _, b in loaded.trace] == sorted((b for _, _, b in loaded.trace), reverse=True)
+
+
+def test_half_of_a_character_is_written_as_its_escape(tmp_path):
+    result = make_result(notes=("\ud800 and \U0001f600",))
+    result.save(tmp_path / "r.json")
+    assert "\\ud800 and \U0001f600" in (tmp_path / "r.json").read_text(encoding="utf-8")
+    assert Result.load(tmp_path / "r.json").notes == result.notes

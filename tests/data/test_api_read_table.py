@@ -1,0 +1,149 @@
+"""Sources of tables, and weights."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from milpbn.data import read_samples, read_table
+from milpbn.errors import InputError
+
+TEXT = "a,b,y\n1,x,p\n2,y,q\n1,x,p\n3,y,q\n"
+FRAME = pd.DataFrame({"a": ["1", "2", "1", "3"], "b": ["x", "y", "x", "y"], "y": ["p", "q", "p", "q"]})
+
+
+def test_every_source_gives_the_same_codes(tmp_path):
+    path = tmp_path / "small.csv"
+    path.write_text(TEXT)
+    expected = read_table(FRAME).dataset().codes
+    sources = [
+        path,
+        str(path),
+        FRAME.to_numpy(dtype=object),
+        (FRAME[["a", "b"]], FRAME["y"]),
+        (FRAME[["a", "b"]].to_numpy(dtype=object), list(FRAME["y"])),
+        FRAME.astype({"a": int}).set_index([[9, 9, 7, 7]]),
+    ]
+    for source in sources:
+        np.testing.assert_array_equal(read_table(source).dataset().codes, expected)
+    assert read_table(path).name == "small"
+    assert read_table(path, name="other").dataset().name == "other"
+
+
+def test_names_of_array_columns():
+    array = np.array([[0, 1, 0], [1, 0, 1], [1, 1, 0]])
+    assert read_table(array).dataset().names == ("x1", "x2", "class")
+    assert read_table((array, [0, 1, 0])).dataset().names == ("x1", "x2", "x3", "class")
+    assert read_table((FRAME[["a"]], FRAME["y"].rename("label"))).target == "label"
+    variables = read_table(FRAME).dataset().variables
+    for width in (2, 3):
+        encoded = read_samples(FRAME.to_numpy(dtype=object)[:, :width], variables)
+        assert encoded.codes[:, :2].tolist() == [[0, 0], [1, 1], [0, 0], [2, 1]]
+
+
+def test_target_by_name():
+    table = read_table(FRAME, target="b")
+    assert table.target == "b"
+    assert table.features == ("a", "y")
+    with pytest.raises(InputError, match=r"'target' names 'class', which is no column .*\(a, b, y\)"):
+        read_table(FRAME, target="class")
+
+
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [
+        (FRAME[["y"]], "only column of .* is 'y'"),
+        (FRAME.iloc[:0], "no rows"),
+        (FRAME.set_axis(["a", "a", "y"], axis=1), "'a' occurs more than once"),
+        (FRAME.set_axis(["a", None, "y"], axis=1), "Column 2 .* no name"),
+        (FRAME.assign(a=[[1], [2], [1], [2]]), "'a' of the data frame holds containers"),
+        (np.zeros(4), "two dimensions"),
+        ((FRAME[["a"]], [1, 2]), "X has 4 rows, but y has 2"),
+        ((1, 2, 3), "pair"),
+        (5, "not from a int"),
+        ("missing/file.csv", "no file"),
+        ("file.csv", "no file"),
+        ("null\0.csv", "cannot be read"),
+        ("n" * 5000, "is no file"),
+    ],
+)
+def test_bad_sources(source, message):
+    with pytest.raises(InputError, match=message):
+        read_table(source)
+
+
+def test_unknown_name_says_what_was_tried(monkeypatch):
+    monkeypatch.delenv("MILPBN_DATA", raising=False)
+    with pytest.raises(InputError, match=r"'nonsense' is no file, no catalog name .*MILPBN_DATA.* instance"):
+        read_table("nonsense")
+
+
+def test_weights():
+    frame = FRAME.assign(w=["1", "2.5", "0", "1"])
+    table = read_table(frame, weights="w", target="y")
+    assert table.features == ("a", "b")
+    assert table.weights.tolist() == [1, 2.5, 1]
+    assert "Rows dropped for a weight of zero: 1 of 4." in table.notes
+    data = table.dataset()
+    assert data.weights.tolist() == [1, 2.5, 1]
+    assert data.n_samples == 3
+    assert read_samples(frame, data.variables, weights="w").weights.tolist() == [1, 2.5, 0, 1]
+
+
+@pytest.mark.parametrize(
+    ("weights", "message"),
+    [
+        (["1", "-2", "1", "1"], "'-2' in row 2; weights must not be negative"),
+        (["1", "x", "1", "1"], "'x' in row 2, not a finite number"),
+        (["1", "1", "", "1"], "row 3 .* is missing"),
+        ([1.0, np.inf, 1.0, 1.0], "'inf' in row 2"),
+        ([0, 0, 0, 0], "are zero"),
+    ],
+)
+def test_bad_weights(weights, message):
+    with pytest.raises(InputError, match=message):
+        read_table(FRAME.assign(w=weights), weights="w", target="y")
+    with pytest.raises(InputError, match="'weights' names 'v'"):
+        read_table(FRAME, weights="v")
+
+
+def test_integer_weights_equal_copies():
+    rng = np.random.default_rng(3)
+    frame = pd.DataFrame({"x": rng.normal(size=80), "w": rng.integers(1, 4, 80)})
+    frame["y"] = np.where(frame["x"] + 0.3 * rng.normal(size=80) > 0, "p", "q")
+    copies = frame.loc[np.repeat(frame.index, frame["w"])].drop(columns="w")
+    weighted, copied = read_table(frame, weights="w").dataset(), read_table(copies).dataset()
+    assert weighted.variables == copied.variables
+    np.testing.assert_array_equal(weighted.merged.codes, copied.merged.codes)
+    np.testing.assert_array_equal(weighted.merged.weights, copied.merged.weights)
+
+
+def test_class_weights():
+    frame = pd.DataFrame({"x": ["a", "b", "c", "a"], "y": [1, 1, 1, 2]})
+    assert read_table(frame, class_weights={"2": 3}).weights.tolist() == [1, 1, 1, 3]
+    assert read_table(frame, class_weights={1: 0.5, 2.0: 2}).weights.tolist() == [0.5, 0.5, 0.5, 2]
+    balanced = read_table(frame, class_weights="balanced").weights
+    np.testing.assert_allclose(balanced, [2 / 3, 2 / 3, 2 / 3, 2])
+    for spec, message in [
+        ({"3": 1}, r"'3', which is no class of 'y' \(1, 2\)"),
+        ({"1": 0}, "must be a positive number, not 0"),
+        ({"1": "much"}, "must be a positive number"),
+        ("equal", "got 'equal'"),
+        ([1, 2], "map class labels to weights"),
+    ]:
+        with pytest.raises(InputError, match=message):
+            read_table(frame, class_weights=spec)
+
+
+def test_embedded_instance():
+    instances = pytest.importorskip("milpbn.instances")
+    name = instances.names()[0]
+    table = read_table(name)
+    assert table.name == name
+    assert table.n_rows == len(instances.load(name))
+
+
+def test_arff_file_with_declared_states(tmp_path):
+    path = tmp_path / "t.arff"
+    path.write_text("@relation r\n@attribute x {u,v,w}\n@attribute y {p,q}\n@data\nw,q\nu,p\n")
+    assert read_table(path, states="declared").dataset().codes.tolist() == [[2, 1], [0, 0]]
+    assert read_table(path).dataset().codes.tolist() == [[1, 1], [0, 0]]

@@ -1,0 +1,142 @@
+"""Scores of one structure to 60 digits, from the definitions: what every floating-point number is compared with.
+
+Weights, smoothing, gamma and all other options are taken as the exact rational numbers that their doubles are. Nothing
+is imported from milpbn but the types of the data. The equations are those of `tests/oracle.py`.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from math import prod
+from typing import Any
+
+from mpmath import mp, mpf
+
+from milpbn.data.dataset import Dataset
+
+Parents = tuple[int, ...]
+mp.dps = 60
+
+
+class Exact:
+    """Scores of structures over some data; families are computed once.
+
+    Parameters
+    ----------
+    data : Dataset
+        Training samples, merged or not.
+    options : dict
+        What `Score.to_dict` returns.
+    arc_weights : dict from (parent, child) to float
+        By index.
+    """
+
+    def __init__(
+        self, data: Dataset, options: dict[str, Any], arc_weights: dict[tuple[int, int], float] | None = None
+    ) -> None:
+        self.o = options
+        self.arc_weights = arc_weights or {}
+        self.states = [v.n_states for v in data.variables]
+        merged: dict[tuple[int, ...], mpf] = defaultdict(mpf)
+        for row, weight in zip(data.codes.tolist(), data.weights.tolist(), strict=True):
+            merged[tuple(row)] += mpf(weight)
+        self.rows, self.weights = list(merged), list(merged.values())
+        self.total = sum(self.weights, mpf(0))
+        self._terms: dict[tuple[int, Parents], list[list[mpf]]] = {}
+        self._likelihood: dict[tuple[int, Parents], mpf] = {}
+
+    def score(self, parents: Sequence[Sequence[int]]) -> mpf:
+        """Return the score of a structure; the class is the last variable."""
+        structure = [tuple(sorted(s)) for s in parents]
+        name = self.o["name"]
+        value = sum(
+            (mpf(self.arc_weights.get((j, i), 0)) for i, s in enumerate(structure) for j in s), mpf(0)
+        )
+        if name == "bdeu":
+            return value + sum(self._bdeu(i, s) for i, s in enumerate(structure))
+        k = sum((self.states[i] - 1) * prod(self.states[j] for j in s) for i, s in enumerate(structure))
+        if name in ("sm", "sbm", "cll", "hard-margin"):
+            penalty = {"bic": mp.log(self.total) / 2, "aic": mpf(1)}.get(self.o["penalty"])
+            value -= k * (mpf(self.o["penalty"]) if penalty is None else penalty)
+            if self.o["hybrid"]:
+                value += mpf(self.o["hybrid"]) * self._log_likelihood(structure)
+            return value + self._margins(structure)
+        value += self._log_likelihood(structure)
+        if name == "mdl":
+            value -= k * mp.log(self.total) / 2
+        elif name in ("aic", "aicc"):
+            value -= k
+            if name == "aicc":
+                rest = self.total - k - 1
+                value = value - k * (k + 1) / rest if rest > 0 else mpf("-inf")
+        return value
+
+    def _margins(self, structure: list[Parents]) -> mpf:
+        terms = [self.terms(i, s) for i, s in enumerate(structure)]
+        name, total, least = self.o["name"], mpf(0), mpf("inf")
+        for m, weight in enumerate(self.weights):
+            true, *rivals = (sum(t) for t in zip(*(of[m] for of in terms), strict=True))
+            if name == "cll":
+                total -= weight * mp.log1p(sum(mp.exp(r - true) for r in rivals))
+                continue
+            margin = true - max(rivals)
+            least = min(least, margin)
+            if name != "hard-margin":
+                total += weight * min(mpf(self.o["gamma"]), margin)
+        return least if name == "hard-margin" else total
+
+    def terms(self, i: int, parents: Parents) -> list[list[mpf]]:
+        """Return log theta of a variable for every sample: with the true class, then with each rival."""
+        if (i, parents) not in self._terms:
+            C = self.states[-1]
+            found: list[list[mpf]] = [[] for _ in self.rows]
+            for c in range(C) if self.o["name"] == "sbm" else (None,):
+                rows, states = self.rows, self.states
+                if c is not None:
+                    rows = [(*row[:-1], int(row[-1] != c)) for row in rows]
+                    states = [*states[:-1], 2]
+                joint, above = self._counts(rows, i, parents)
+                a = mpf(self.o["smoothing"])
+                logs: dict[Any, mpf] = {}
+                for m, row in enumerate(rows):
+                    if c is not None and row[-1] != 0:
+                        continue
+                    for k in (row[-1], *(k for k in range(states[-1]) if k != row[-1])):
+                        other = (*row[:-1], k)
+                        key = other[i], tuple(other[j] for j in parents)
+                        if key not in logs:
+                            logs[key] = mp.log((joint[key] + a) / (above[key[1]] + a * states[i]))
+                        found[m].append(logs[key])
+            self._terms[i, parents] = found
+        return self._terms[i, parents]
+
+    def _counts(self, rows: Sequence[tuple[int, ...]], i: int, parents: Parents) -> tuple[dict, dict]:
+        joint: dict[Any, mpf] = defaultdict(mpf)
+        above: dict[Any, mpf] = defaultdict(mpf)
+        for row, weight in zip(rows, self.weights, strict=True):
+            h = tuple(row[j] for j in parents)
+            joint[row[i], h] += weight
+            above[h] += weight
+        return joint, above
+
+    def _log_likelihood(self, structure: list[Parents]) -> mpf:
+        total = mpf(0)
+        for i, s in enumerate(structure):
+            if (i, s) not in self._likelihood:
+                joint, above = self._counts(self.rows, i, s)
+                self._likelihood[i, s] = sum(
+                    (n * mp.log(n / above[h]) for (_, h), n in joint.items()), mpf(0)
+                )
+            total += self._likelihood[i, s]
+        return total
+
+    def _bdeu(self, i: int, s: Parents) -> mpf:
+        if (i, s) not in self._likelihood:
+            joint, above = self._counts(self.rows, i, s)
+            alpha = mpf(self.o["equivalent_sample_size"]) / prod(self.states[j] for j in s)
+            cell = alpha / self.states[i]
+            value = sum((mp.loggamma(alpha) - mp.loggamma(alpha + n) for n in above.values()), mpf(0))
+            value += sum((mp.loggamma(cell + n) - mp.loggamma(cell) for n in joint.values()), mpf(0))
+            self._likelihood[i, s] = value
+        return self._likelihood[i, s]

@@ -1,0 +1,1 @@
+"""Hostile input: generated files and option values through every reader, see `fuzz.campaign`."""

@@ -1,0 +1,309 @@
+"""Solution files of actual runs and of the documented forms, intact and damaged."""
+
+from __future__ import annotations
+
+import contextlib
+import gzip
+
+import numpy as np
+import pytest
+from files_common import (
+    knapsack,
+    market_split,
+    needs_scip,
+    optimum,
+    random_milp,
+    run_cbc,
+    run_highs,
+    run_scip,
+)
+
+from milpbn.errors import InputError
+from milpbn.milp.files.lp_file import write_lp
+from milpbn.milp.files.mps_file import MPS_OBJECTIVE_SIGN, write_mps
+from milpbn.milp.files.solution import Solution
+from milpbn.milp.files.solution_files import read_solution
+
+CPLEX = """<?xml version = "1.0" encoding="UTF-8" standalone="yes"?>
+<CPLEXSolution version="1.2">
+ <header
+   problemName="m.lp"
+   solutionName="incumbent"
+   solutionIndex="-1"
+   objectiveValue="122.5"
+   solutionTypeValue="3"
+   solutionTypeString="primal"
+   solutionStatusValue="107"
+   solutionStatusString="time limit exceeded"
+   solutionMethodString="mip"
+   primalFeasible="1"
+   dualFeasible="1"
+   MIPNodes="0"
+   MIPIterations="3"
+   writeLevel="1"/>
+ <quality
+   epInt="1.0000000000000001e-05"
+   maxX="40"/>
+ <linearConstraints>
+  <constraint name="c1" index="0" slack="0"/>
+ </linearConstraints>
+ <variables>
+  <variable name="x1" index="0" value="40"/>
+  <variable name="x2" index="1" value="-10.5"/>
+ </variables>
+</CPLEXSolution>
+"""
+INNER = CPLEX.partition("\n")[2]
+POOL = (
+    '<?xml version = "1.0"?>\n<CPLEXSolutions version="1.2">\n'
+    + INNER.replace('"incumbent"', '"p1"').replace("40", "39")
+    + INNER
+    + "</CPLEXSolutions>\n"
+)
+GUROBI = "# Solution for model m\n# Objective value = 1.225e+02\nx1 40\nx2 -1.05e+01\nx3 0\n"
+SCIP = """solution status: time limit reached
+objective value:                                122.5
+x1                                                 40 \t(obj:3)
+x2                                              -10.5 \t(obj:-0.25)
+"""
+HIGHS = """Model status
+Time limit reached
+
+# Primal solution values
+Feasible
+Objective 122.5
+# Columns 2
+x1 40
+x2 -10.5
+# Rows 1
+c1 7
+
+# Dual solution values
+None
+"""
+CBC = """Stopped on time - objective value 122.50000000
+      0 x1                    40                       3
+**    7 x2                 -10.5                   -0.25
+"""
+SAMPLES = {"cplex": CPLEX, "gurobi": GUROBI, "scip": SCIP, "highs": HIGHS, "cbc": CBC}
+
+
+def read_text(tmp_path, text) -> Solution:
+    path = tmp_path / "m.sol"
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    return read_solution(path)
+
+
+@pytest.mark.parametrize("solver", SAMPLES)
+@pytest.mark.parametrize("disguise", ["plain", "crlf", "bom", "gzip"])
+def test_documented_forms(tmp_path, solver, disguise):
+    text = SAMPLES[solver].encode()
+    text = {
+        "plain": text,
+        "crlf": text.replace(b"\n", b"\r\n"),
+        "bom": b"\xef\xbb\xbf" + text,
+        "gzip": gzip.compress(text),
+    }[disguise]
+    solution = read_text(tmp_path, text)
+    assert solution.format == solver
+    assert {name: value for name, value in solution.values.items() if value} == {"x1": 40.0, "x2": -10.5}
+    assert solution.objective == 122.5
+    assert solution.bound is None
+    if solver == "gurobi":
+        assert (solution.status, solution.limit) == ("", None)
+    else:
+        words = {"cplex": "time limit exceeded", "cbc": "Stopped on time"}
+        assert solution.status.lower() == words.get(solver, "time limit reached").lower()
+        assert solution.limit == "time"
+
+
+def test_cplex_pool_gives_the_incumbent_else_the_first(tmp_path):
+    assert read_text(tmp_path, POOL).values["x1"] == 40
+    assert read_text(tmp_path, POOL.replace('"incumbent"', '"p2"')).values["x1"] == 39
+
+
+def test_cplex_bound(tmp_path):
+    assert read_text(tmp_path, CPLEX.replace("MIPNodes=", 'bestBound="130.5" MIPNodes=')).bound == 130.5
+
+
+def test_highs_bound_of_version_1_16(tmp_path):
+    """New in HiGHS 1.16: bound and gap of an optimum in the raw and sparse styles, and the word ``sparse``."""
+    raw = HIGHS.replace("Time limit reached", "Optimal").replace(
+        "Objective 122.5\n", "Objective 122.5\nObjective_bound 122.6\nMIP_rel_gap 0\n"
+    )
+    head, _, rest = raw.partition("# Columns 2\nx1 40\nx2 -10.5\n")
+    assert rest
+    sparse = head + "# Columns -2 sparse\nx1 40 1\nx2 -10.5 4\n" + rest
+    for text in (raw, sparse):
+        solution = read_text(tmp_path, text)
+        assert (solution.format, solution.objective, solution.bound) == ("highs", 122.5, 122.6)
+        assert solution.values == {"x1": 40.0, "x2": -10.5}
+    assert read_text(tmp_path, raw.replace("122.6", "inf")).bound is None
+    with pytest.raises(InputError, match="line 9: '# Columns 2 dense'"):
+        read_text(tmp_path, raw.replace("# Columns 2", "# Columns 2 dense"))
+    table = (
+        "Columns\n    Index Status        Lower        Upper       Primal         Dual  Type        Name\n"
+        "        0                   0           50           40               Integer     x1\nRows\n\n"
+        "Model status: Optimal\n\nObjective value: 122.5\nObjective bound: 122.6\nMIP rel gap: 0%\n"
+    )
+    solution = read_text(tmp_path, table)
+    assert (solution.values, solution.objective, solution.bound) == ({"x1": 40.0}, 122.5, 122.6)
+
+
+def test_gurobi_without_comments(tmp_path):
+    solution = read_text(tmp_path, "x1 40\nx2 -10.5\n")
+    assert (solution.format, solution.objective, solution.values["x2"]) == ("gurobi", None, -10.5)
+
+
+def test_cbc_with_rows_printed_first(tmp_path):
+    text = "Optimal - objective value 1\n 0 r0 7 0\n 1 x1 2 0\n 0 x1 40 3\n 1 x2 -10.5 0\n"
+    assert read_text(tmp_path, text).values == {"x1": 40.0, "x2": -10.5}
+
+
+@pytest.mark.parametrize(
+    ("status", "limit"),
+    [
+        ("integer optimal solution", None),
+        ("Optimal", None),
+        ("optimal solution found", None),
+        ("integer optimal, tolerance", "gap"),
+        ("gap limit reached", "gap"),
+        ("node limit exceeded, integer feasible", "node"),
+        ("Stopped on iterations", "node"),
+        ("Solution limit reached", "node"),
+        ("memory limit reached", "memory"),
+        ("aborted, integer feasible", "user"),
+        ("user interrupt", "user"),
+        ("Interrupted by user", "user"),
+    ],
+)
+def test_limits(status, limit):
+    assert Solution("cplex", {}, None, None, status).limit == limit
+
+
+@pytest.mark.parametrize("suffix", ["lp", "mps"])
+@pytest.mark.parametrize(
+    "solver", ["highs-0", "highs-1", "highs-4", "cbc", pytest.param("scip", marks=needs_scip)]
+)
+def test_real_optima_read_back(tmp_path, solver, suffix):
+    model = random_milp(8)
+    value, _ = optimum(model)
+    path, solution_path = tmp_path / f"m.{suffix}", tmp_path / "m.sol"
+    (write_lp if suffix == "lp" else write_mps)(model, path)
+    if solver.startswith("highs"):
+        run_highs(path, solution_path, style=int(solver[-1]))
+    elif solver == "scip":
+        run_scip(path, solution_path)
+    else:
+        run_cbc(path, solution_path)
+    solution = read_solution(solution_path)
+    x = np.array([solution.values.get(name, 0.0) for name in model.column_names])
+    assert solution.format == solver.partition("-")[0]
+    assert set(solution.values) <= set(model.column_names)
+    # HiGHS's table has 6 digits, CBC's list 8.
+    assert model.objective(x) == pytest.approx(value, rel=1e-4)
+    assert model.violation(x) < 1e-2
+    sign = 1 if suffix == "lp" else MPS_OBJECTIVE_SIGN
+    assert sign * solution.objective + model.constant == pytest.approx(value, rel=1e-4)
+
+
+@pytest.mark.parametrize("solver", ["highs", "cbc", pytest.param("scip", marks=needs_scip)])
+def test_real_time_limits(tmp_path, solver):
+    """A file with an incumbent states the limit; a file without an incumbent is refused."""
+    for model, seconds, solved in ((knapsack(), 2, True), (market_split(), 0.7, False)):
+        path, solution_path = tmp_path / "m.lp", tmp_path / "m.sol"
+        write_lp(model, path)
+        if solver == "highs":
+            run_highs(path, solution_path, time_limit=seconds)
+        elif solver == "scip":
+            run_scip(path, solution_path, time_limit=seconds)
+        else:
+            run_cbc(path, solution_path, "-sec", str(seconds), "-timeMode", "elapsed")
+        if solved:
+            solution = read_solution(solution_path)
+            assert solution.limit == (None if solver == "scip" else "time")
+            x = np.array([solution.values.get(name, 0.0) for name in model.column_names])
+            assert model.violation(x) < 1e-6
+            assert model.objective(x) == pytest.approx(solution.objective)
+        else:
+            with pytest.raises(InputError, match="no solution"):
+                read_solution(solution_path)
+
+
+NO_SOLUTION = {
+    "scip": "solution status: infeasible\nno solution available\n",
+    "scip-status-only": "solution status: time limit reached\n",
+    "highs": "Model status\nInfeasible\n\n# Primal solution values\nNone\n\n# Dual solution values\nNone\n",
+    "highs-infeasible-point": HIGHS.replace("Feasible", "Infeasible"),
+    "cbc-infeasible": "Infeasible - objective value 2.00000000\n      0 x  1  1\n",
+    "cbc-integer": "Integer infeasible - objective value 2.00000000\n      0 x  0.5  1\n",
+    "cbc-time": "Stopped on time (no integer solution - continuous used) - objective value 9.5\n 0 x 0.5 1\n",
+    "cbc-unbounded": "Unbounded - objective value 0.00000000\n",
+    "cplex": CPLEX.partition(" <linear")[0] + "</CPLEXSolution>\n",
+    "gurobi": "# Solution for model m\n# Objective value = 0\n",
+}
+
+
+@pytest.mark.parametrize("text", NO_SOLUTION.values(), ids=NO_SOLUTION)
+def test_files_without_a_solution(tmp_path, text):
+    with pytest.raises(InputError, match=r"m\.sol holds no solution"):
+        read_text(tmp_path, text)
+
+
+DAMAGED = {
+    "empty": (b"", "is empty"),
+    "blank": (b"\n \n", "is empty"),
+    "binary": (bytes(range(256)), "not text"),
+    "zeros": (b"x1 0\n\0\0\0", "not text"),
+    "gzip-cut": (gzip.compress(SCIP.encode() * 50)[:-20], "not an intact gzip file"),
+    "other": ("Dear solver,\n", "Dear solver"),
+    "model": ("Maximize\n obj: x\nEnd\n", "Maximize"),
+    "json": ('{"SolutionInfo": {}}\n', "CPLEX, Gurobi, SCIP, HiGHS or CBC"),
+    "cplex-cut": (CPLEX[:-60], "line 26: it is cut off or not XML"),
+    "cplex-other-xml": ("<html></html>", "without a <CPLEXSolution>"),
+    "cplex-no-name": (CPLEX.replace('name="x2" ', ""), "line 26: a <variable> needs a name"),
+    "cplex-nan": (CPLEX.replace("-10.5", "nan"), "line 26: the value 'nan' of 'x2'"),
+    "cplex-twice": (CPLEX.replace('"x2"', '"x1"'), "line 26: the column 'x1' appears a second time"),
+    "gurobi-cut": (GUROBI + "x4\n", "line 6: a name and a value"),
+    "gurobi-word": (GUROBI.replace("x1 40", "x1 forty"), "line 3: the value 'forty' of 'x1'"),
+    "gurobi-underscore": (GUROBI.replace("x1 40", "x1 4_0"), "line 3: the value '4_0'"),
+    "gurobi-twice": (GUROBI + "x1 40\n", "line 6: the column 'x1' appears a second time"),
+    "gurobi-objective": (GUROBI.replace("1.225e+02", "inf"), "line 2: the value 'inf' of 'Objective value'"),
+    "scip-cut": (SCIP[:-8], r"line 4: .*\(obj:"),
+    "scip-infinite": (SCIP.replace("40", "1e+400"), "line 3: the value '1e\\+400' of 'x1'"),
+    "scip-twice": (SCIP.replace("x2", "x1"), "line 4: the column 'x1' appears"),
+    "highs-cut": (HIGHS[: HIGHS.index("x2")], "line 9: 2 columns are announced but only 1 follow"),
+    "highs-cut-early": ("Model status\nOptimal\n", "line 2: the heading '# Primal"),
+    "highs-cut-before-columns": (HIGHS[: HIGHS.index("# Columns")], "line 6: the heading '# Columns'"),
+    "highs-count": (HIGHS.replace("Columns 2", "Columns two"), "line 7: '# Columns two'"),
+    "highs-short": (HIGHS.replace("# Columns 2", "# Columns 3"), "line 10: 3 columns are announced"),
+    "highs-value": (HIGHS.replace("x1 40", "x1 ?"), r"line 8: the value '\?'"),
+    "highs-table-cut": ("Columns\n    Index Status  Lower  Upper  Primal  Name\n", "line 2: a table"),
+    "highs-status-cut": ("Model status\n", "line 1: the heading"),
+    "cbc-cut": (CBC[:-25], "line 3: .* is not an index, name, value"),
+    "cbc-word": (CBC.replace(" 40 ", " xx "), "line 2: the value 'xx' of 'x1'"),
+    "cbc-objective": ("Optimal - objective value\n", "line 1: the value '' of 'objective value'"),
+    "cbc-twice": (CBC.replace("x2", "x1"), "line 3: the column 'x1' appears"),
+}
+
+
+@pytest.mark.parametrize(("text", "words"), DAMAGED.values(), ids=DAMAGED)
+def test_damaged_files_are_named_with_the_line(tmp_path, text, words):
+    with pytest.raises(InputError, match=words) as caught:
+        read_text(tmp_path, text)
+    assert "m.sol" in str(caught.value)
+    assert str(caught.value).endswith(".")
+    assert "\n" not in str(caught.value)
+
+
+def test_missing_files_and_folders(tmp_path):
+    for path in (tmp_path / "none.sol", tmp_path):
+        with pytest.raises(InputError, match="cannot be read"):
+            read_solution(path)
+
+
+@pytest.mark.parametrize("solver", SAMPLES)
+def test_no_truncation_escapes_as_another_error(tmp_path, solver):
+    for cut in range(len(SAMPLES[solver])):
+        with contextlib.suppress(InputError):
+            read_text(tmp_path, SAMPLES[solver][:cut])

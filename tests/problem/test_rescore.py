@@ -1,0 +1,36 @@
+"""Scores computed from the data against those of the test oracle."""
+
+from __future__ import annotations
+
+import numpy as np
+import oracle
+import pytest
+from running import random_data
+
+from milpbn.network.structure import Structure
+from milpbn.problem.rescore import rescore
+from milpbn.problem.scores.registry import SCORES
+from milpbn.problem.scores.spec import Score
+
+
+@pytest.mark.parametrize("name", SCORES)
+@pytest.mark.parametrize("weights", [False, True])
+def test_scores_are_those_of_the_oracle(name: str, weights: bool) -> None:
+    data = random_data([31, weights], n_samples=60, weights=weights)
+    options = {"gamma": 1.7} if name in ("sm", "sbm") else {}
+    if name in oracle.MARGIN_SCORES:
+        options |= {"smoothing": 0.5, "penalty": 0.25, "hybrid": 0.1}
+    score = Score(name=name, max_parents=3, **options)
+    structures = oracle.acyclic_structures(tuple(map(tuple, oracle.candidate_sets(data.n_variables, 3))))
+    for k in np.random.default_rng(32).choice(len(structures), 25, replace=False):
+        expected = oracle.score_structure(data, structures[k], name, **options)
+        assert rescore(data, Structure(data.names, structures[k]), score) == pytest.approx(
+            expected, rel=1e-12
+        )
+
+
+def test_the_conditional_log_likelihood_of_a_tie_is_that_of_a_guess() -> None:
+    data = random_data(33, n_classes=3, n_samples=30)
+    no_arcs = Structure.empty(data.names)
+    share = (np.bincount(data.y) + 1.0) / (data.n_samples + 3.0)
+    assert rescore(data, no_arcs, Score(name="cll")) == pytest.approx(np.log(share[data.y]).sum())

@@ -1,0 +1,105 @@
+"""Representative samples: weights, the search over them, and what the result claims."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from oracle import acyclic_structures, candidate_sets, random_dataset
+
+from milpbn import Score, Structure, rescore, solve
+from milpbn.claims.result import Result
+from milpbn.data.representatives import representative_weights
+from milpbn.errors import InputError
+from milpbn.network.cpt import class_log_joint, fit_cpts
+from milpbn.network.margins import log_margins
+
+
+@pytest.fixture
+def data():
+    return random_dataset(np.random.default_rng(5), 3, 3, 4, 150, weights=True).merged
+
+
+def test_weights_keep_every_class_and_choose_rows(data):
+    weights = representative_weights(data, 12)
+    assert np.count_nonzero(weights) <= 12
+    assert (weights >= 0).all()
+    for c in range(data.n_classes):
+        mine = data.y == c
+        assert weights[mine].sum() == pytest.approx(data.weights[mine].sum())
+        assert np.count_nonzero(weights[mine]) >= 1
+    assert np.array_equal(weights, representative_weights(data, 12))
+
+
+def test_groups_are_of_similar_rows(data):
+    # Each row is no further from its nearest representative than from a random choice of as many, on average.
+    def spread(weights):
+        total = 0.0
+        for c in range(data.n_classes):
+            mine, chosen = data.y == c, (data.y == c) & (weights > 0)
+            away = (data.X[mine][:, None] != data.X[chosen][None]).sum(axis=2).min(axis=1)
+            total += data.weights[mine] @ away
+        return total
+
+    rng = np.random.default_rng(0)
+    weights = representative_weights(data, 12)
+    for _ in range(10):
+        other = np.zeros(data.n_samples)
+        for c in range(data.n_classes):
+            mine = np.flatnonzero(data.y == c)
+            n = np.count_nonzero(weights[mine])
+            other[rng.choice(mine, n, replace=False)] = 1
+        assert spread(weights) < spread(other)
+
+
+def test_enough_samples_are_all_samples(data):
+    assert np.array_equal(representative_weights(data, data.n_samples), data.weights)
+
+
+def test_too_few_samples(data):
+    with pytest.raises(InputError, match="classes"):
+        representative_weights(data, data.n_classes - 1)
+
+
+@pytest.mark.parametrize("backend", ["native", "highs"])
+@pytest.mark.parametrize("name", ["sm", "sbm", "cll"])
+def test_the_best_structure_of_the_subset(data, backend, name):
+    score = Score(name=name)
+    result = solve(data, score, subset=20, backend=backend)
+    weights = representative_weights(data, 20)
+    sets = tuple(map(tuple, candidate_sets(data.n_variables, 2)))
+    every = [Structure(data.names, parents) for parents in acyclic_structures(sets)]
+    best = max(rescore(data, structure, score, None, weights) for structure in every)
+    assert result.subset.optimal
+    assert result.subset.samples == np.count_nonzero(weights)
+    assert result.subset.objective == pytest.approx(best, rel=1e-6, abs=1e-6)
+    assert result.subset.bound >= best - 1e-9
+    # Of all data there is a score, and no claim.
+    assert result.objective == pytest.approx(rescore(data, result.structure, score))
+    assert result.bound is None
+    assert result.gap.absolute is None
+    assert result.reason == "feasible"
+    assert Result.from_dict(result.to_dict()).subset == result.subset
+
+
+def test_parameters_are_those_of_all_data(data):
+    score = Score(p=0.9)
+    result = solve(data, score, subset=20)
+    weights = representative_weights(data, 20)
+    margins = log_margins(
+        class_log_joint(data.codes, result.structure, fit_cpts(data, result.structure, 1.0), data.n_classes),
+        data.y,
+    )
+    assert result.subset.objective == pytest.approx(weights @ np.minimum(margins, score.gamma))
+
+
+def test_as_many_samples_as_there_are(data):
+    whole, subset = solve(data), solve(data, subset=10**6)
+    assert subset.objective == pytest.approx(whole.objective)
+    assert subset.subset.bound == pytest.approx(whole.bound, rel=1e-6)
+
+
+def test_refusals(data, tmp_path):
+    with pytest.raises(InputError, match="mdl"):
+        solve(data, "mdl", subset=10)
+    with pytest.raises(InputError, match="at least 1"):
+        solve(data, subset=0)

@@ -1,0 +1,105 @@
+"""SCIP's lazy rows."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from backend_cases import Recorder, installed, naive_bayes, optimum, small_formulation, stop_after
+from numpy.typing import NDArray
+
+from milpbn.milp.clusters import cyclic_clusters
+from milpbn.milp.formulation import Formulation
+from milpbn.milp.milp import Milp
+from milpbn.problem.rows import cluster_parent_sets
+from milpbn.solvers.base import LazyRows, LazySolver, Settings
+
+
+def without_clusters(formulation: Formulation) -> Milp:
+    """Return the program without any row against cycles."""
+    milp = formulation.milp
+    kept = [r for r, name in enumerate(milp.row_names) if not name.startswith("c_")]
+    return replace(
+        milp,
+        A=sp.csr_array(milp.A[kept]),
+        row_lower=milp.row_lower[kept],
+        row_upper=milp.row_upper[kept],
+        row_names=[milp.row_names[r] for r in kept],
+    )
+
+
+def separator(formulation: Formulation, seen: list[bool]) -> LazyRows:
+    """Return rows against the cycles of a rounded point that it violates."""
+    candidates = formulation.problem.candidates
+
+    def separate(x: NDArray[np.float64]) -> list[tuple[NDArray[np.int64], NDArray[np.float64], float]]:
+        eta = x[: formulation.n_sets]
+        chosen = [
+            a + int(np.argmax(eta[a:b]))
+            for a, b in zip(candidates.offsets, candidates.offsets[1:], strict=False)
+        ]
+        clusters = cyclic_clusters([candidates.flat[p] for p in chosen])
+        rows = [cluster_parent_sets(candidates, s) for s in clusters]
+        seen.append(bool(rows))
+        return [(entries, np.ones(len(entries)), 1.0) for entries in rows]
+
+    return separate
+
+
+CASES = [("sm", seed, {"max_parents": 2}) for seed in range(6)]
+CASES += [("mdl", seed, {"max_parents": 2, "parent_sets": "all"}) for seed in range(8)]
+CASES += [("ll", seed, {"max_parents": 1, "parent_sets": "all"}) for seed in range(8)]
+
+
+@pytest.mark.parametrize(("score", "seed", "options"), CASES)
+def test_lazy_rows_reach_the_acyclic_optimum(score: str, seed: int, options: dict[str, object]) -> None:
+    backend = installed("scip")
+    assert isinstance(backend, LazySolver)
+    expected = optimum(small_formulation(score, seed, **options).milp)
+    formulation = small_formulation(score, seed, "cluster", **options)
+    milp = without_clusters(formulation)
+    for start in (None, naive_bayes(formulation)):
+        recorder = Recorder(milp)
+        seen: list[bool] = []
+        outcome = backend.solve_lazily(milp, separator(formulation, seen), start, Settings(), recorder)
+        assert outcome.finished
+        assert seen
+        recorder.check(expected)
+        assert all(formulation.structure(x) is not None for x in recorder.points)
+        assert recorder.objective == pytest.approx(expected, rel=1e-6, abs=1e-6)
+
+
+def test_rows_are_found_where_cycles_pay() -> None:
+    backend = installed("scip")
+    assert isinstance(backend, LazySolver)
+    formulation = small_formulation("ll", 1, "cluster", max_parents=1, parent_sets="all")
+    milp = without_clusters(formulation)
+    assert optimum(milp) > optimum(small_formulation("ll", 1, max_parents=1, parent_sets="all").milp) + 1e-3
+    seen: list[bool] = []
+    backend.solve_lazily(milp, separator(formulation, seen), None, Settings(), Recorder(milp))
+    assert any(seen)
+
+
+def test_an_error_of_the_separator_is_raised() -> None:
+    backend = installed("scip")
+    assert isinstance(backend, LazySolver)
+    formulation = small_formulation("mdl", 1, "cluster")
+
+    def fail(x: NDArray[np.float64]) -> list[tuple[NDArray[np.int64], NDArray[np.float64], float]]:
+        raise ZeroDivisionError("separator")
+
+    recorder = Recorder(formulation.milp)
+    with pytest.raises(ZeroDivisionError, match="separator"):
+        backend.solve_lazily(formulation.milp, fail, None, Settings(), recorder)
+    assert recorder.points == []
+
+
+def test_stops_in_the_lazy_solve() -> None:
+    backend = installed("scip")
+    assert isinstance(backend, LazySolver)
+    formulation = small_formulation("mdl", 1, "cluster")
+    recorder = Recorder(formulation.milp, stop_after(0.0))
+    outcome = backend.solve_lazily(formulation.milp, separator(formulation, []), None, Settings(), recorder)
+    assert outcome.finished or outcome.limit == "user"

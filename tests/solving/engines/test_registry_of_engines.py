@@ -1,0 +1,98 @@
+"""Finding engines by name, and what their capabilities decide."""
+
+from __future__ import annotations
+
+import inspect
+from dataclasses import fields
+
+import pytest
+
+import milpbn
+from milpbn.errors import InputError
+from milpbn.problem.scores.registry import SCORES
+from milpbn.problem.scores.spec import Score
+from milpbn.solvers.base import LazySolver
+from milpbn.solving.engines.base import Engine
+from milpbn.solving.engines.milp import MilpEngine
+from milpbn.solving.engines.registry import (
+    automatic,
+    available_engines,
+    check,
+    engine_names,
+    get_engine,
+)
+from milpbn.solving.options import Options
+
+#: For each option that some engine cannot do: a search that asks for it, and the engines that can, by capability.
+ASKED = {
+    "solver_options": ({"solver_options": {"depth": "3"}}, "milp", "leave out --solver-option"),
+    "warm_start": ({"warm_start": False}, "milp", "no use for --no-warm-start"),
+    "root_bound": ({"root_bound": False}, "milp", "no use for --no-root-bound"),
+    "acyclicity": ({"acyclicity": "cluster"}, "milp", "no use for --acyclicity cluster"),
+    "log": ({"log": "solver.log"}, "milp", "no use for --log"),
+    "certificate": ({"certificate": "c.npz"}, "certificate", "A certificate comes with the backend native"),
+}
+
+
+def test_every_name_gives_an_engine() -> None:
+    names = engine_names()
+    assert {"native", "highs", "cbc", "cpsat", "scip", "pulp:GUROBI"} <= set(names)
+    for name in names:
+        engine = get_engine(name)
+        assert isinstance(engine, Engine)
+        assert engine.name.lower() == name.lower()
+
+
+def test_unknown_name_lists_the_known_ones() -> None:
+    with pytest.raises(
+        InputError, match=r"no backend 'cplex'; choose one of auto, native, highs, .* or pulp:NAME"
+    ):
+        get_engine("cplex")
+
+
+def test_available_engines_say_version_or_reason() -> None:
+    answers = available_engines()
+    assert list(answers) == engine_names()
+    assert answers["highs"].startswith("HiGHS 1.")
+    assert all(answers.values())
+
+
+@pytest.mark.parametrize("asked", ASKED)
+@pytest.mark.parametrize("name", ["native", "highs", "cbc", "cpsat", "scip", "pulp:HiGHS"])
+def test_what_an_engine_cannot_do_is_refused(name: str, asked: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    options, capability, words = ASKED[asked]
+    engine = get_engine(name)
+    monkeypatch.setattr(type(engine), "check_options", lambda self, options: None)
+    if getattr(engine.capabilities, capability):
+        check(engine, Options(**options), Score())
+        return
+    with pytest.raises(InputError, match=words):
+        check(engine, Options(**options), Score())
+
+
+@pytest.mark.parametrize("score", SCORES)
+def test_auto_goes_by_the_scores(score: str) -> None:
+    native = get_engine("native").capabilities
+    assert automatic("auto", Score(name=score)) == ("native" if score in native.scores else "highs")
+    assert automatic("cbc", Score(name=score)) == "cbc"
+
+
+def test_solvers_with_lazy_rows_are_those_that_say_so() -> None:
+    for name in engine_names():
+        engine = get_engine(name)
+        if isinstance(engine, MilpEngine):
+            assert engine.capabilities.lazy_rows == isinstance(engine.solver, LazySolver)
+
+
+@pytest.mark.parametrize("function", [milpbn.solve, milpbn.select, milpbn.solve_selected])
+def test_functions_name_all_options(function) -> None:
+    """Names, order and defaults are those of `Options`, so that editors complete them."""
+    found = inspect.signature(function).parameters
+    assert all(parameter.kind is not parameter.VAR_KEYWORD for parameter in found.values())
+    names = [field.name for field in fields(Options)]
+    assert [name for name in found if name in names] == names
+    for name in names:
+        default = getattr(Options(), name)
+        assert found[name].default == (default or None if name == "solver_options" else default)
+        expected = inspect.signature(Options).parameters[name].annotation
+        assert str(found[name].annotation).removesuffix(" | None") == str(expected).removesuffix(" | None")

@@ -1,0 +1,167 @@
+"""Optima that were proved before, by this project's prototype and by other solvers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import oracle
+import pytest
+from running import require_backend
+
+import milpbn
+from milpbn.data.dataset import Dataset
+from milpbn.network.structure import topological_order
+from milpbn.problem.scores.spec import gamma_from_p
+
+#: score, max_parents, p, class parents: optimum. Corral has two classes, where SM = SBM.
+CORRAL = {
+    ("sm", 2, 0.9, False): 261.127228,
+    ("sm", 2, 0.9, True): 261.134800,
+    ("sm", 2, 0.99, False): 414.493534,
+    ("sm", 2, 0.99, True): 414.493534,
+    ("sbm", 2, 0.9, False): 261.127228,
+    ("sbm", 2, 0.9, True): 261.134800,
+    ("sbm", 2, 0.99, False): 414.493534,
+    ("sbm", 2, 0.99, True): 414.493534,
+    ("sm", 3, 0.9, False): 268.754859,
+    ("sm", 3, 0.9, True): 268.754859,
+    ("sm", 3, 0.99, False): 431.285608,
+    ("sm", 3, 0.99, True): 431.285608,
+}
+CAR = {
+    ("sm", 2, 0.9, False): 2952.250582,
+    ("sm", 2, 0.9, True): 2964.955380,
+    ("sm", 2, 0.99, False): 5341.518973,
+    ("sm", 2, 0.99, True): 5341.518973,
+    ("sbm", 2, 0.9, False): 2679.157966,
+    ("sbm", 2, 0.9, True): 2699.643871,
+    ("sbm", 2, 0.99, False): 5134.606038,
+    ("sbm", 2, 0.99, True): 5139.203566,
+}
+CAR_3 = {("sm", 3, 0.9, False): 3222.222082, ("sm", 3, 0.99, False): 5709.754823}
+
+
+def check(data, case: tuple[str, int, float, bool], expected: float, **options) -> milpbn.Result:
+    name, max_parents, p, class_parents = case
+    score = milpbn.Score(name=name, max_parents=max_parents, p=p, class_parents=class_parents)
+    result = milpbn.solve(data, score, **options)
+    assert result.optimal
+    # The figures have six decimals.
+    assert result.objective == pytest.approx(expected, abs=1e-6)
+    assert result.bound >= expected - 1e-6
+    return result
+
+
+@pytest.fixture(scope="module")
+def corral():
+    return milpbn.read_table("corral").dataset()
+
+
+@pytest.fixture(scope="module")
+def car(uci):
+    return milpbn.read_table("car", data_dir=uci).dataset("all")
+
+
+@pytest.mark.parametrize("case", CORRAL, ids=str)
+def test_corral_by_highs(corral, case) -> None:
+    check(corral, case, CORRAL[case], backend="highs", root_bound=False)
+
+
+@pytest.mark.parametrize("case", CORRAL, ids=str)
+def test_corral_by_the_native_engine(corral, case) -> None:
+    result = check(corral, case, CORRAL[case], backend="native")
+    assert result.bound_source == "certified"
+
+
+@pytest.mark.parametrize("case", [case for case in CORRAL if case[0] == "sm"], ids=str)
+def test_corral_by_highs_with_clusters(corral, case) -> None:
+    check(corral, case, CORRAL[case], backend="highs", acyclicity="cluster")
+
+
+@pytest.mark.parametrize("backend", ["cbc", "scip"])
+@pytest.mark.parametrize(
+    "case",
+    [
+        pytest.param(case, marks=pytest.mark.slow if case[1] == 3 else (), id=str(case))
+        for case in CORRAL
+        if case[0] == "sm"
+    ],
+)
+def test_corral_by_other_solvers(corral, case, backend: str) -> None:
+    require_backend(backend)
+    check(corral, case, CORRAL[case], backend=backend, root_bound=False)
+
+
+@pytest.mark.parametrize("class_parents", [False, pytest.param(True, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("name", ["sm", "sbm"])
+def test_corral_by_enumeration(corral, name: str, class_parents: bool) -> None:
+    best = dict.fromkeys((0.9, 0.99), -np.inf)
+    for margins in all_margins(corral.merged, name, class_parents):
+        for p in best:
+            best[p] = max(best[p], corral.merged.weights @ np.minimum(margins, gamma_from_p(p)))
+    for p, value in best.items():
+        assert value == pytest.approx(CORRAL[name, 2, p, class_parents], abs=1e-6)
+
+
+def all_margins(data: Dataset, name: str, class_parents: bool) -> Iterator[np.ndarray]:
+    """Yield the log-margins of the samples under every structure with at most two parents a variable.
+
+    The log-probabilities are the oracle's; they are summed along a depth-first search over the features.
+    """
+    problem = oracle._Problem(data, name, 1.0, 1.0, 1.0, 0.0, 0.0)
+    sets = oracle.candidate_sets(data.n_variables, 2, class_parents)
+    terms = []
+    for i, own in enumerate(sets):
+        arrays = [np.array(problem.rival_terms(i, s)) for s in own]
+        terms.append([a[:, :1] - a[:, 1:] for a in arrays])
+
+    def extend(parents: list[tuple[int, ...]], total: np.ndarray, i: int) -> Iterator[np.ndarray]:
+        if i == data.n_features:
+            yield total.min(axis=1)
+            return
+        for s, term in zip(sets[i], terms[i], strict=True):
+            parents[i] = s
+            if topological_order(parents) is not None:
+                yield from extend(parents, total + term, i + 1)
+        parents[i] = ()
+
+    for s, term in zip(sets[-1], terms[-1], strict=True):
+        yield from extend([*([()] * data.n_features), s], term, 0)
+
+
+@pytest.mark.parametrize(
+    "case",
+    [
+        pytest.param(case, marks=pytest.mark.slow if case[0] == "sm" and case[3] else (), id=str(case))
+        for case in CAR
+    ],
+)
+def test_car_by_highs(car, case) -> None:
+    check(car, case, CAR[case], backend="highs")
+
+
+@pytest.mark.parametrize("case", CAR | CAR_3, ids=str)
+def test_car_by_the_native_engine(car, case) -> None:
+    result = check(car, case, (CAR | CAR_3)[case], backend="native")
+    assert result.bound_source == "certified"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("case", CAR_3, ids=str)
+def test_car_with_three_parents_by_highs(car, case) -> None:
+    check(car, case, CAR_3[case], backend="highs")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("p", [0.9, 0.99])
+def test_solvers_agree_on_heart(uci, p: float) -> None:
+    data = milpbn.read_table("heart", data_dir=uci).dataset("all")
+    score = milpbn.Score(p=p, class_parents=False)
+    found = {}
+    for backend in ("highs", "cbc", "scip"):
+        require_backend(backend)
+        result = milpbn.solve(data, score, backend=backend)
+        assert result.optimal
+        found[backend] = result.objective
+    assert max(found.values()) - min(found.values()) <= 1e-6 * found["highs"], found

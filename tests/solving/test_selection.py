@@ -1,0 +1,158 @@
+"""Choosing p and max_parents by validation: protocol, ties, sharing, interrupts."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from running import random_data
+
+import milpbn
+from milpbn.claims.result import NotSavedError
+from milpbn.errors import InputError
+from milpbn.solving import selection
+from milpbn.solving.selection import select, solve_selected
+
+QUICK = {"threads": 1, "verbose": False}
+
+
+def test_small_data_are_folded_and_every_pair_of_values_is_tried():
+    chosen = select(random_data(1, n_samples=40), milpbn.Score(), p_values=(0.6, 0.9), **QUICK)
+    assert chosen.protocol == "5-fold cross-validation"
+    assert {(t.p, t.max_parents) for t in chosen.trials} == {(p, k) for p in (0.6, 0.9) for k in (1, 2)}
+    assert all(t.splits == 5 and t.proved == 5 for t in chosen.trials)
+    assert all(0 <= t.accuracy <= 1 for t in chosen.trials)
+    best = max(t.accuracy for t in chosen.trials)
+    ties = [t for t in chosen.trials if t.accuracy == pytest.approx(best)]
+    first = min(ties, key=lambda t: (t.max_parents, t.p))
+    assert (chosen.p, chosen.max_parents) == (first.p, first.max_parents)
+
+
+def test_large_data_get_one_validation_set():
+    data = random_data(2, n_samples=1200)
+    chosen = select(data, milpbn.Score(), p_values=(0.9,), max_parents_values=(1,), **QUICK)
+    assert chosen.protocol == "validation set of 20 %"
+    assert chosen.trials[0].splits == 1
+
+
+def test_the_accuracy_is_that_of_rows_that_did_not_train():
+    data = random_data(3, n_samples=60)
+    chosen = select(data, milpbn.Score(), p_values=(0.9,), max_parents_values=(2,), **QUICK)
+    right = 0
+    for train, held_out in milpbn.data.stratified_folds(data.y, 5, 0):
+        result = milpbn.solve(data.take(train), milpbn.Score(p=0.9), **QUICK)
+        test = data.take(held_out)
+        right += int((result.classifier.predict_log_joint(test).argmax(axis=1) == test.y).sum())
+    assert chosen.trials[0].accuracy == pytest.approx(right / 60)
+
+
+def test_scores_without_gamma_choose_max_parents_only():
+    data = random_data(4, n_samples=40)
+    chosen = select(data, milpbn.Score(name="mdl"), p_values=None, **QUICK)
+    assert chosen.p is None
+    assert [t.p for t in chosen.trials] == [None, None]
+    with pytest.raises(InputError, match="p belongs to"):
+        select(data, milpbn.Score(name="mdl"), **QUICK)
+
+
+def test_the_final_solve_uses_all_rows_and_the_choice(tmp_path):
+    data = random_data(5, n_samples=40)
+    path = tmp_path / "r.json"
+    result = solve_selected(data, milpbn.Score(), p_values=(0.6, 0.99), output=path, **QUICK)
+    assert result.data.samples == 40
+    assert result.score.gamma == milpbn.Score(p=result.selection.p).gamma
+    assert result.score.max_parents == result.selection.max_parents
+    assert milpbn.Result.load(path).selection == result.selection
+
+
+def test_too_few_rows_for_validation():
+    table = milpbn.read_table(([["a"], ["b"], ["b"]], ["0", "1", "1"]))
+    with pytest.raises(InputError, match="3 training rows are too few to choose by validation"):
+        solve_selected(table, milpbn.Score(), **QUICK)
+
+
+def test_the_output_holds_every_trials_incumbent(tmp_path):
+    path = tmp_path / "r.json"
+    data = random_data(5, n_samples=40)
+    select(data, milpbn.Score(), p_values=(0.9,), max_parents_values=(1,), output=path, **QUICK)
+    trial = milpbn.Result.load(path)
+    assert trial.structure is not None
+    assert trial.data.samples == 32
+
+
+def test_a_file_that_cannot_be_written_loses_nothing(monkeypatch, tmp_path):
+    def refuse(self, path):
+        raise InputError(f"{path} cannot be written.")
+
+    monkeypatch.setattr(milpbn.Result, "save", refuse)
+    data, path = random_data(5, n_samples=40), tmp_path / "r.json"
+    with pytest.raises(NotSavedError, match="cannot be written") as caught:
+        solve_selected(data, milpbn.Score(), p_values=(0.6, 0.99), output=path, **QUICK)
+    result = caught.value.result
+    assert result.structure is not None
+    assert len(result.selection.trials) == 4
+
+
+def test_an_interrupt_keeps_the_trials_made(monkeypatch):
+    trials = []
+    real = selection._Tally.add
+
+    def interrupt_after_three(self, result, held_out):
+        real(self, result, held_out)
+        trials.append(result)
+        if len(trials) == 3:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(selection._Tally, "add", interrupt_after_three)
+    result = solve_selected(random_data(6, n_samples=40), milpbn.Score(), p_values=(0.6, 0.9), **QUICK)
+    assert result.selection.interrupted
+    assert result.structure is not None
+    assert sum(t.splits for t in result.selection.trials) == 3
+
+
+def test_an_interrupt_before_any_trial_is_one(monkeypatch):
+    def interrupt(*args, **options):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(selection, "build_problem", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        select(random_data(7, n_samples=40), milpbn.Score(), **QUICK)
+
+
+def test_cuts_are_learnt_on_the_training_rows_of_each_split():
+    rng = np.random.default_rng(0)
+    y = np.repeat([0, 1], 60)
+    table = milpbn.read_table(
+        (np.column_stack([y + rng.normal(size=120), rng.normal(size=120)]), y.astype(str))
+    )
+    splits, _ = selection._splits(table, 0)
+    cuts = [train.variables[0].cuts for train, _ in selection._datasets(table, splits)]
+    assert len(cuts) == 5
+    assert len(set(cuts)) > 1
+
+
+@pytest.mark.parametrize(
+    "option", [{"warm_start": False}, {"solver_options": {"presolve": "off"}}, {"log": "l"}]
+)
+def test_what_the_final_solve_would_refuse_is_refused_before_the_trials(option, monkeypatch):
+    monkeypatch.setattr(selection, "run", None)  # no trial
+    with pytest.raises(InputError, match="native"):
+        select(random_data(1), milpbn.Score(), **option)
+
+
+def test_files_say_running_until_the_last_solve_ends(tmp_path):
+    """A trial's file is of its own rows, and the search goes on."""
+    said, save = [], milpbn.Result.save
+
+    def record(self, path):
+        said.append((self.reason, self.limit, self.selection is None))
+        save(self, path)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(milpbn.Result, "save", record)
+        solve_selected(
+            random_data(7, n_samples=40), milpbn.Score(), p_values=(0.6,), output=tmp_path / "r.json", **QUICK
+        )
+    trials = [entry for entry in said if entry[0] == "running"]
+    assert len(trials) >= 10
+    assert said[: len(trials)] == trials
+    assert said[-1] == ("optimal", None, False)

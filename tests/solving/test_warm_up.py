@@ -1,0 +1,70 @@
+"""The list of kernels that searches need."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+
+from milpbn.problem.problem import build_problem
+from milpbn.problem.scores.spec import Score
+from milpbn.solving.warm_up import Kernels, Needs, compile_all, needed, tiny_data
+
+#: Prints the kernels that searches compile once all of the list are there.
+SEARCHES = """
+import json
+from numba.core import event
+from milpbn.problem.constraints import Constraints
+from milpbn.problem.scores.spec import Score
+from milpbn.solving.api import solve
+from milpbn.solving.warm_up import compile_all
+
+compiled = []
+class Listener(event.Listener):
+    def on_start(self, e):
+        compiled.append(e.data["dispatcher"].py_func.__module__ + "." + e.data["dispatcher"].py_func.__name__)
+    def on_end(self, e):
+        pass
+
+compile_all()
+event.register("numba:compile", Listener())
+quiet = dict(verbose=False, threads=1)
+for score in (Score(p=0.9), Score(name="sbm", p=0.9), Score(name="cll"), Score(p=0.9, max_parents=3)):
+    solve("instance:corral", score, time_limit=20, **quiet)
+solve("instance:corral", Score(p=0.9), constraints=Constraints(max_children={"A0": 1}), time_limit=20, **quiet)
+solve("instance:corral", Score(name="hard-margin"), backend="highs", time_limit=20, **quiet)
+print(json.dumps(compiled))
+"""
+
+
+def test_searches_compile_nothing_beyond_the_list() -> None:
+    done = subprocess.run([sys.executable, "-c", SEARCHES], capture_output=True, text=True, timeout=900)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout.splitlines()[-1]) == []
+
+
+def test_all_scores_of_a_kind_need_the_same_kernels() -> None:
+    assert needed("sm", 2, rows=False) == needed("sbm", 2, rows=False)
+    soft, smooth = ([job for stage in needed(name, 2, rows=True) for job in stage] for name in ("sm", "cll"))
+    assert {job.name for job in set(soft) ^ set(smooth)} == {"_margins", "_to_odds", "_likelihoods"}
+
+
+def test_what_has_no_bounds_of_its_own_needs_the_search_only() -> None:
+    problem = build_problem(tiny_data(), Score(name="hard-margin"), for_milp=False)
+    kernels = Kernels(problem, True, False, lambda: False)
+    assert {s for s, jobs in zip(Needs._fields, kernels._needs, strict=True) if jobs} == {"search", "milp"}
+    kernels.close()
+
+
+def test_a_linear_score_needs_none() -> None:
+    problem = build_problem(tiny_data(), Score(name="mdl"), for_milp=False)
+    kernels = Kernels(problem, True, False, lambda: False)
+    assert kernels.ready("search")
+    assert not any(kernels._needs)
+
+
+def test_what_is_there_is_not_compiled_again() -> None:
+    told: list[tuple[int, int]] = []
+    count = compile_all()
+    assert compile_all(lambda *numbers: told.append(numbers)) == count
+    assert told == []

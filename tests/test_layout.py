@@ -1,0 +1,43 @@
+"""The tests mirror the package: the tests of a module stand where it stands, under its name."""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+
+import pytest
+from quick import QUICK
+
+import milpbn
+
+TESTS = Path(__file__).parent
+PACKAGE = Path(milpbn.__file__).parent
+#: What is tested from outside, as a user meets it, and not by module.
+WHOLE = {"campaign", "cli", "fuzz", "instances"}
+
+
+@pytest.mark.parametrize(
+    "path", sorted(TESTS.glob("*/**/test_*.py")), ids=lambda p: str(p.relative_to(TESTS))
+)
+def test_a_file_of_tests_is_named_after_a_module(path: Path) -> None:
+    folder = path.relative_to(TESTS).parent
+    if folder.parts[0] in WHOLE:
+        return
+    name = path.stem.removeprefix("test_")
+    modules = [module.stem for module in (PACKAGE / folder).glob("*.py")]
+    assert any(name == module or name.startswith(f"{module}_") for module in modules), (
+        f"milpbn/{folder} has no module that tests/{folder}/{path.name} is named after"
+    )
+
+
+def test_every_package_is_in_the_wheel() -> None:
+    project = tomllib.loads((TESTS.parent / "pyproject.toml").read_text(encoding="utf-8"))
+    folders = {path.parent for path in PACKAGE.rglob("__init__.py")}
+    packages = {".".join(("milpbn", *folder.relative_to(PACKAGE).parts)) for folder in folders}
+    assert packages | {"milpbn.cli", "milpbn.instances"} == set(project["tool"]["setuptools"]["packages"])
+
+
+def test_quick_tests_cover_every_package() -> None:
+    assert all((TESTS / f"{name}.py").exists() for name in QUICK)
+    packages = {path.parent.name for path in PACKAGE.glob("*/__init__.py")}
+    assert packages <= {name.partition("/")[0] for name in QUICK}

@@ -1,0 +1,187 @@
+"""Kernels: compiled once, called by address, kept on disk, compiled by several processes."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numba import typeof
+
+from milpbn.engine.dual import frank_wolfe, newton
+from milpbn.engine.dual.frank_wolfe import take_compiled_steps
+from milpbn.engine.relaxation import branching, oracle
+from milpbn.engine.relaxation.oracle import heaviest_structure
+from milpbn.problem import products
+from milpbn.util.compiled import _or_nothing, _reached, kernel, source_stamp, specialized
+from milpbn.util.compiling import Compilation
+
+#: A module of kernels that call each other, small enough to be compiled in a test.
+KERNELS = """
+import numpy as np
+from milpbn.util.compiled import also_kernel, specialized, kernel
+
+@kernel(linked=True, inner=True)
+def twice(x):
+    return 2.0 * x
+
+@kernel(inner=True)
+def total(values):
+    out = 0.0
+    for x in values:
+        out += twice(x)
+    return out
+
+@also_kernel
+def shifted(values):
+    return total(values) + 1.0
+
+@kernel
+def outer(values):
+    if len(values) == 0:
+        raise ValueError("nothing")
+    return shifted(values)
+
+JOBS = [specialized(f, np.zeros(1)) for f in (total, shifted, outer)]
+"""
+#: Runs the same program in another process and prints what was compiled there, and what came of it.
+RUN = """
+import json, sys
+from numba.core import event
+compiled = []
+class Listener(event.Listener):
+    def on_start(self, e):
+        compiled.append(e.data["dispatcher"].py_func.__name__)
+    def on_end(self, e):
+        pass
+event.register("numba:compile", Listener())
+import numpy as np
+{program}
+print(json.dumps([sorted(set(compiled)), answer]))
+"""
+
+
+def run(program: str, folder: Path) -> list:
+    source = RUN.format(program=program)
+    path = os.pathsep.join([str(folder), *filter(None, sys.path)])
+    environment = os.environ | {"NUMBA_CACHE_DIR": str(folder / "cache"), "PYTHONPATH": path}
+    done = subprocess.run(
+        [sys.executable, "-c", source],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=600,
+    )
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "some_kernels.py").write_text(KERNELS)
+    return tmp_path
+
+
+def test_a_kernel_read_from_disk_brings_those_that_it_calls(folder: Path) -> None:
+    program = "import some_kernels as k; answer = k.outer(np.arange(4.0))"
+    compiled, answer = run(program, folder)
+    assert {"outer", "shifted", "total", "twice"} <= set(compiled)
+    assert answer == 13.0
+    assert run(program, folder) == [[], 13.0]
+
+
+def test_other_processes_compile_what_this_one_has_not_begun(folder: Path) -> None:
+    program = """
+import some_kernels as k, time
+from milpbn.util import compiling
+compiling.all_cores, compiling.KERNELS_PER_HELPER = lambda: 2, 1
+told = []
+compilation = compiling.Compilation(k.JOBS, lambda *n: told.append(n))
+compilation.start()
+helpers = list(compilation._helpers)
+while not all(j.is_kept() for j in k.JOBS) and helpers[0].poll() is None:
+    time.sleep(0.05)
+here = list(compiled)
+assert compilation.ready(k.JOBS, lambda: False)
+compilation.close()
+answer = [here, len(helpers), k.outer(np.arange(4.0)), [h.poll() is not None for h in helpers]]
+"""
+    compiled, answer = run(program, folder)
+    assert compiled == []
+    assert answer == [[], 1, 13.0, [True]]
+
+
+def test_an_error_of_a_kernel_goes_through_its_callers(folder: Path) -> None:
+    program = """
+import some_kernels as k
+try:
+    k.outer(np.zeros(0))
+except ValueError as error:
+    answer = str(error)
+"""
+    assert run(program, folder)[1] == "nothing"
+
+
+def test_kernels_run_without_compilation_where_that_is_switched_off(folder: Path) -> None:
+    program = "import some_kernels as k; answer = k.outer(np.arange(4.0))"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("NUMBA_DISABLE_JIT", "1")
+        source = program + "; assert not hasattr(k.outer, 'py_func')"
+        assert run(source.replace("k.JOBS", ""), folder) == [[], 13.0]
+
+
+def test_an_inner_kernel_refuses_python() -> None:
+    with pytest.raises(TypeError, match="only kernels"):
+        products.sample_score(None, None, 0, 0)
+
+
+def test_compilation_stops_when_told_to() -> None:
+    def square(x):  # type: ignore[no-untyped-def]
+        return x * x
+
+    compiled = kernel(square)
+    assert not Compilation([specialized(compiled, 1.0)]).ready([specialized(compiled, 1.0)], lambda: True)
+    assert not compiled.overloads
+
+
+def test_a_job_names_types() -> None:
+    one, other = (
+        specialized(newton._count, np.zeros(2, dtype=bool)),
+        specialized(newton._count, np.zeros(5, dtype=bool)),
+    )
+    assert one == other
+    assert one.arguments == (typeof(np.zeros(1, dtype=bool)),)
+    assert one.kernel is newton._count
+
+
+def test_kernels_are_stamped_with_what_they_are_made_of(monkeypatch: pytest.MonkeyPatch) -> None:
+    for compiled in (take_compiled_steps, heaviest_structure):
+        assert compiled._cache._cache_file._source_stamp == source_stamp(compiled.py_func.__module__)
+    module = oracle.__name__
+    reached = _reached(module)
+    assert branching.__name__ in reached
+    assert "milpbn.errors" not in reached
+    assert newton.__name__ in _reached(frank_wolfe.__name__)
+    before = source_stamp(module)
+    source_stamp.cache_clear()
+    assert source_stamp(module) == before
+    for changed in (oracle, branching):
+        monkeypatch.setattr(changed, "SOME_CONSTANT", 0.5, raising=False)
+        source_stamp.cache_clear()
+        assert source_stamp(module) != before
+        monkeypatch.undo()
+    source_stamp.cache_clear()
+
+
+def test_an_index_that_names_a_lost_record_counts_as_empty() -> None:
+    """A record's new name must not break what an older version left on disk."""
+
+    def lost() -> None:
+        raise AttributeError("Can't get attribute 'Node' on a module")
+
+    assert _or_nothing(lost)() == {}
+    assert _or_nothing(lambda: {"key": "file"})() == {"key": "file"}

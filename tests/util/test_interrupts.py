@@ -1,0 +1,40 @@
+"""Blocks that defer signals."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Iterator
+
+import pytest
+
+from milpbn.util import interrupts
+
+
+@pytest.fixture(autouse=True)
+def handlers() -> Iterator[None]:
+    before = [(number, signal.getsignal(number)) for number in (signal.SIGINT, signal.SIGTERM)]
+    interrupts.install()
+    yield
+    for number, handler in before:
+        signal.signal(number, handler)
+    interrupts._raised.clear()
+
+
+def test_an_inner_block_does_not_end_the_outer_one() -> None:
+    with interrupts.deferred():
+        with interrupts.deferred():
+            pass
+        signal.raise_signal(signal.SIGINT)
+        assert interrupts.requested()
+    assert not interrupts.requested()
+    with pytest.raises(KeyboardInterrupt):
+        signal.raise_signal(signal.SIGINT)
+
+
+def test_a_note_of_an_inner_block_reaches_the_outer_one() -> None:
+    with interrupts.deferred():
+        with interrupts.deferred():
+            signal.raise_signal(signal.SIGTERM)
+        assert interrupts.requested()
+        with pytest.raises(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGINT)

@@ -1,0 +1,50 @@
+"""Running work in parts on several threads."""
+
+from __future__ import annotations
+
+import threading
+import time
+
+import pytest
+
+from milpbn.util.threads import in_parts, thread_count, threads_used
+
+
+@pytest.mark.parametrize("n", [0, 1, 2, 7, 1000])
+@pytest.mark.parametrize("parallel", [False, True])
+def test_every_unit_is_worked_on_once(n, parallel):
+    seen, lock = [], threading.Lock()
+
+    def work(begin, end):
+        with lock:
+            seen.extend(range(begin, end))
+
+    with threads_used(3):
+        in_parts(work, n, parallel)
+    assert sorted(seen) == list(range(n))
+
+
+def test_an_error_in_a_part_is_raised():
+    def work(begin, end):
+        if begin:
+            raise ValueError("part")
+
+    with threads_used(3), pytest.raises(ValueError, match="part"):
+        in_parts(work, 100, True)
+
+
+def test_threads_are_those_that_are_asked_for_and_none_stays():
+    everybody = set()
+
+    def work(begin, end):
+        everybody.add(threading.get_ident())
+        time.sleep(0.01)
+
+    before = threading.active_count()
+    for count in (1, 2, 3):
+        everybody.clear()
+        with threads_used(count):
+            assert thread_count() == count
+            in_parts(work, 100, True)
+        assert len(everybody) == count
+    assert threading.active_count() == before
