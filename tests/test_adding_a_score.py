@@ -20,7 +20,7 @@ from milpbn.problem.scores import registry
 from milpbn.problem.scores.registry import find_score
 from milpbn.problem.scores.spec import Score
 
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "adding-a-score.md"
+PAGE = Path(__file__).resolve().parents[1] / "docs" / "adding-a-score.md"
 NAMES = ("k2", "binary-cll")
 
 

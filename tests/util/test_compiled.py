@@ -135,7 +135,7 @@ def test_kernels_run_without_compilation_where_that_is_switched_off(folder: Path
 
 
 def test_an_inner_kernel_refuses_python() -> None:
-    with pytest.raises(TypeError, match="only kernels"):
+    with pytest.raises(TypeError, match="only other kernels"):
         products.sample_score(None, None, 0, 0)
 
 

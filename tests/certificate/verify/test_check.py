@@ -133,7 +133,7 @@ def test_a_search_stops_when_its_certificate_is_full(tmp_path, monkeypatch):
     monkeypatch.setattr("milpbn.certificate.format.LARGEST", 10_000)
     result = proved(data, Score(p=0.9), path)
     assert (whole.limit, result.limit) == (None, "memory")
-    assert "stopped: the certificate is as large" in closing_block(result)
+    assert "the certificate has its maximum size" in closing_block(result)
     assert 1 < verify(result, path, data).nodes < whole.nodes
     assert path.stat().st_size < largest
 

@@ -27,7 +27,7 @@ from milpbn.problem.scores.registry import (
 )
 from milpbn.problem.scores.spec import Score
 
-DOCS = Path(__file__).resolve().parents[2] / "docs"
+DOCS = Path(__file__).resolve().parents[3] / "docs"
 
 
 @pytest.mark.parametrize("name", SCORES)
