@@ -38,7 +38,7 @@ print(json.dumps(compiled))
 
 
 def test_searches_compile_nothing_beyond_the_list() -> None:
-    done = subprocess.run([sys.executable, "-c", SEARCHES], capture_output=True, text=True, timeout=900)
+    done = subprocess.run([sys.executable, "-P", "-c", SEARCHES], capture_output=True, text=True, timeout=900)
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout.splitlines()[-1]) == []
 
