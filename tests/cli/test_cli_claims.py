@@ -124,7 +124,9 @@ def test_every_leaf_of_a_result_is_checked_or_no_claim(folder: Path, name: str, 
     target = tmp_path / "r.json"
     refusals, accepted = 0, []
     for path in leaves(document):
-        for value in false_values(document, path):
+        values = false_values(document, path)
+        # All values in two runs, the others check what only they have.
+        for value in values if name in ("optimal", "subset-limited") else values[:2]:
             target.write_text(json.dumps(replaced(document, path, value)))
             done = run("verify", target, table, *proof)
             if done.exit_code == 0:
@@ -141,7 +143,7 @@ def test_every_leaf_of_a_result_is_checked_or_no_claim(folder: Path, name: str, 
             assert done.stdout == ""
             assert done.stderr.startswith("Error: ")
             assert len(done.stderr.splitlines()) == 1
-    assert refusals > 150
+    assert refusals > (150 if name in ("optimal", "subset-limited") else 80)
     of = document["subset"] or document
     for path, value in accepted:
         if path[0] == "trace" and path[2] == 1:

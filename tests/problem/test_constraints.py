@@ -51,7 +51,7 @@ def as_constraints(parts: list[Atom]) -> Constraints:
     )
 
 
-@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.parametrize("seed", range(40))
 def test_random_constraints_match_the_restricted_oracle(seed: int) -> None:
     rng = np.random.default_rng([7, seed])
     data = random_data([8, seed], n_samples=14, weights=bool(seed % 2))
@@ -69,7 +69,7 @@ def test_random_constraints_match_the_restricted_oracle(seed: int) -> None:
     problem = build_problem(data, score, constraints)
     obeys = predicate(data.names, constraints)
     # Backends that start a child process get fewer problems.
-    every = {"highs": 1, "cpsat": 10, "pulp:HiGHS": 10}
+    every = {"highs": 1, "cpsat": 13, "pulp:HiGHS": 13}
     for backend in (name for name in BACKENDS if seed % every.get(name, 4) == 0):
         for acyclicity in FORMULATIONS:
             session, _ = run(problem, backend, acyclicity)

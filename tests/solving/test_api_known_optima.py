@@ -42,6 +42,11 @@ CAR = {
 CAR_3 = {("sm", 3, 0.9, False): 3222.222082, ("sm", 3, 0.99, False): 5709.754823}
 
 
+def _with_slow(cases, *slow) -> list:
+    """Mark the one case that takes as long as all others."""
+    return [pytest.param(c, marks=pytest.mark.slow if c == slow else (), id=str(c)) for c in cases]
+
+
 def check(data, case: tuple[str, int, float, bool], expected: float, **options) -> milpbn.Result:
     name, max_parents, p, class_parents = case
     score = milpbn.Score(name=name, max_parents=max_parents, p=p, class_parents=class_parents)
@@ -68,13 +73,13 @@ def test_corral_by_highs(corral, case) -> None:
     check(corral, case, CORRAL[case], backend="highs", root_bound=False)
 
 
-@pytest.mark.parametrize("case", CORRAL, ids=str)
+@pytest.mark.parametrize("case", _with_slow(CORRAL, "sm", 3, 0.9, True))
 def test_corral_by_the_native_engine(corral, case) -> None:
     result = check(corral, case, CORRAL[case], backend="native")
     assert result.bound_source == "certified"
 
 
-@pytest.mark.parametrize("case", [case for case in CORRAL if case[0] == "sm"], ids=str)
+@pytest.mark.parametrize("case", _with_slow([c for c in CORRAL if c[0] == "sm"], "sm", 3, 0.9, True))
 def test_corral_by_highs_with_clusters(corral, case) -> None:
     check(corral, case, CORRAL[case], backend="highs", acyclicity="cluster")
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import warnings
+from functools import cache
 
 import numpy as np
 import pytest
@@ -251,8 +252,12 @@ def test_what_each_format_says_of_optimality(tmp_path, solver, status, exact, gi
 
 def import_start(tmp_path):
     """The model with its optimum as the start."""
-    best = milpbn.solve("corral", SCORE, threads=1, verbose=False)
-    return export_model("corral", SCORE, path=tmp_path / "m.lp", start=best.structure)
+    return export_model("corral", SCORE, path=tmp_path / "m.lp", start=best_structure())
+
+
+@cache
+def best_structure():
+    return milpbn.solve("corral", SCORE, threads=1, verbose=False).structure
 
 
 def solution_text(solver, status, values, z) -> str:

@@ -48,7 +48,7 @@ def refused(tmp_path, header, arrays, result, data, words):
 @pytest.mark.parametrize("options", [{}, {"root_only": True}, {"threads": 2}], ids=str)
 def test_what_is_proved_holds_for_every_structure(tmp_path, score, merge, options):
     rules = Constraints(arc_weights={("X2", "X3"): 0.5})
-    for seed in range(3):
+    for seed in range(2):
         data = random_data(seed, n_samples=60, weights=True)
         path = tmp_path / f"{seed}.npz"
         result = searched(data, score, path, constraints=rules, merge=merge, **options)

@@ -235,7 +235,7 @@ def test_the_root_bound_falls(
     rules: Constraints | None, relaxed: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fallen = 0
-    for seed in range(8):
+    for seed in range(4):
         data = random_data(seed, n_features=5 if rules else 4, n_samples=60)
         score = Score(p=0.95, max_parents=2 if rules else 3)
         problem = build_problem(data, score, rules)
