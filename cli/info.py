@@ -145,6 +145,7 @@ def _describe_variables(classifier: TableClassifier) -> list[str]:
     lines = []
     for cpt, variable in zip(classifier.cpts, classifier.variables, strict=True):
         kind = "nominal" if variable.cuts is None else "discretised"
+        kind += ", not used" if variable.n_states == 1 else ""
         mark = ", the class" if variable is classifier.variables[-1] else ""
         lines.append(
             f"  {variable.name}: {variable.n_states} states, {kind}{mark}; "
@@ -184,6 +185,7 @@ def _describe_table(source: str, table: TableOptions) -> str:
     ]
     for variable in dataset.variables[:-1]:
         kind = "nominal" if variable.cuts is None else f"{len(variable.cuts)} cuts"
+        kind += ", not used" if variable.n_states == 1 else ""
         lines.append(f"  {variable.name}: {variable.n_states} states, {kind}: {_shorten(variable.states)}")
     target = dataset.variables[-1]
     weights = np.bincount(dataset.y, weights=dataset.weights, minlength=target.n_states)

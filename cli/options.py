@@ -62,7 +62,16 @@ class TableOptions:
     "Table",
     "table",
     option("--target", metavar="NAME", help="Class column; by default the last one."),
-    option("--continuous", type=NAMES, multiple=True, help="Columns to discretise (MDL criterion)."),
+    option("--continuous", type=NAMES, multiple=True, help="Columns to discretise."),
+    option(
+        "--discretise",
+        "--discretize",
+        metavar="METHOD",
+        default="mdl",
+        show_default=True,
+        help="How continuous columns are cut: mdl (minimum description length), or K intervals by quantile:K, "
+        "uniform:K or kmeans:K, for example quantile:5.",
+    ),
     option("--nominal", type=NAMES, multiple=True, help="Columns whose values are states as they stand."),
     option(
         "--missing",
@@ -89,6 +98,7 @@ class TableOptions:
 def table_options(
     target: str | None,
     continuous: tuple[tuple[str, ...], ...],
+    discretise: str,
     nominal: tuple[tuple[str, ...], ...],
     missing: str | None,
     weights: str | None,
@@ -101,6 +111,7 @@ def table_options(
     settings = {
         "target": target,
         "continuous": [name for names in continuous for name in names],
+        "discretise": None if discretise == "mdl" else discretise,
         "nominal": [name for names in nominal for name in names],
         "missing": missing,
         "weights": weights,

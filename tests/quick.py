@@ -5,6 +5,7 @@ QUICK = (
     "data/test_api_python_input",
     "data/test_api_read_table",
     "data/test_arff",
+    "data/test_discretisation",
     "data/test_kinds",
     "data/test_reading",
     "certificate/verify/test_check_subset",

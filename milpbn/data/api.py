@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from milpbn.data.catalog import CatalogEntry
 from milpbn.data.column import Column
 from milpbn.data.dataset import DROPPED, Dataset, Variable
+from milpbn.data.discretisation import Discretisation
 from milpbn.data.kinds import Kind, decide_kinds, describe_kinds
 from milpbn.data.sources import Source, load_source
 from milpbn.data.table import MISSING_POLICIES, Missing, Table, encode_columns, factorise
@@ -35,6 +36,7 @@ def read_table(
     data_dir: str | os.PathLike[str] | None = None,
     name: str | None = None,
     states: States = "seen",
+    discretise: str | Discretisation = "mdl",
 ) -> Table:
     """Read a table and decide on its target, types, missing values and weights.
 
@@ -65,6 +67,9 @@ def read_table(
     states : {'seen', 'declared'}
         Take the states of nominal variables from the training rows, or from the declarations of an ARFF
         file or a pandas categorical.
+    discretise : str or Discretisation
+        How continuous features are cut into intervals: ``mdl``, or ``quantile:K``, ``uniform:K`` or ``kmeans:K`` with K
+        intervals; see `milpbn.data.discretisation.Discretisation`. Cuts come from training rows only.
 
     Raises
     ------
@@ -84,6 +89,7 @@ def read_table(
         )
     if states not in get_args(States):
         raise InputError(f"The states must be one of {', '.join(get_args(States))}; got {states!r}.")
+    discretisation = Discretisation.parse(discretise)
     loaded = load_source(source, data_dir)
     frame, where, entry = loaded.frame, loaded.where, loaded.entry
     policy = missing or cast(Missing, entry.missing if entry else "drop")
@@ -114,6 +120,7 @@ def read_table(
         missing=policy,
         train_rows=entry.train_rows if entry else None,
         states=states,
+        discretisation=discretisation,
         notes=tuple(notes),
     )
     return table if class_weights is None else _weigh_classes(table, class_weights)

@@ -19,13 +19,18 @@ from milpbn.data.sums import exact_parts, exact_sums, sums_of_others, sums_of_pa
 
 #: Code of a value without a state: a category that the training rows lack, or a missing value.
 UNKNOWN = -1
-#: Beginning of the notes on dropped rows.
-DROPPED = "Rows dropped for"
+#: Beginnings of the notes on dropped rows, and on features that no structure can use.
+DROPPED, UNUSED = "Rows dropped for", "Features with one state only, not used"
 
 
 def dropped_notes(notes: Sequence[str]) -> tuple[str, ...]:
     """Return the notes on dropped rows."""
     return tuple(note for note in notes if note.startswith(DROPPED))
+
+
+def notes_of_results(notes: Sequence[str]) -> tuple[str, ...]:
+    """Return the notes that a result keeps: those on rows and features that the search did not use."""
+    return tuple(note for note in notes if note.startswith((DROPPED, UNUSED)))
 
 
 @dataclass(frozen=True)

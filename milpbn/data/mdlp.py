@@ -55,10 +55,10 @@ def mdlp_cuts(
         return np.empty(0)
     counts = np.bincount(rank * n_classes + classes, weights=mass, minlength=distinct.size * n_classes)
     below = np.sort(_accepted_cuts(counts.reshape(distinct.size, n_classes)))
-    return _midpoints(distinct[below], distinct[below + 1])
+    return midpoints(distinct[below], distinct[below + 1])
 
 
-def _midpoints(low: NDArray[np.float64], high: NDArray[np.float64]) -> NDArray[np.float64]:
+def midpoints(low: NDArray[np.float64], high: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return midpoints m with low <= m < high; both are halved before they are added, to avoid overflow."""
     middle = 0.5 * low + 0.5 * high
     return np.where((low <= middle) & (middle < high), middle, low)

@@ -15,7 +15,10 @@ from milpbn.util.jsonable import Fields, shorten
 #: Values of `DataRequest.rows`.
 ROWS = ("train", "all")
 #: Options whose values are texts, and options whose values are lists of texts.
-TEXTS, NAMES = ("target", "missing", "weights", "data_dir", "name", "states"), ("continuous", "nominal")
+TEXTS, NAMES = (
+    ("target", "missing", "weights", "data_dir", "name", "states", "discretise"),
+    ("continuous", "nominal"),
+)
 
 
 @dataclass(frozen=True)

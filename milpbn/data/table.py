@@ -7,7 +7,7 @@ cross-validation keeps test rows out of the discretisation.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal, get_args
 
@@ -16,7 +16,8 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from milpbn.data.column import Column
-from milpbn.data.dataset import UNKNOWN, Dataset, Variable, dropped_notes
+from milpbn.data.dataset import UNKNOWN, UNUSED, Dataset, Variable, dropped_notes
+from milpbn.data.discretisation import Discretisation
 from milpbn.data.kinds import Kind
 from milpbn.data.variables import States, encode_column, learn_continuous, learn_nominal
 from milpbn.errors import InputError
@@ -49,6 +50,8 @@ class Table:
         split.
     states : {'seen', 'declared'}
         Whether the states of nominal variables are those of the training rows or the declared ones.
+    discretisation : Discretisation
+        How the cuts of continuous features are found.
     notes : tuple of str
         Sentences for the user about the decisions made when reading.
     """
@@ -60,6 +63,7 @@ class Table:
     missing: Missing = "drop"
     train_rows: int | None = None
     states: States = "seen"
+    discretisation: Discretisation = field(default_factory=Discretisation)
     notes: tuple[str, ...] = ()
 
     @property
@@ -123,13 +127,26 @@ class Table:
             column = self.columns[name]
             if self.kinds[name] == "continuous":
                 weights, n_classes = self.weights[index], class_variable.n_states
-                learnt = learn_continuous(column, index, classes, n_classes, weights, missing_state=own_state)
+                learnt = learn_continuous(
+                    column,
+                    index,
+                    classes,
+                    n_classes,
+                    weights,
+                    missing_state=own_state,
+                    discretisation=self.discretisation,
+                )
             else:
                 learnt = learn_nominal(column, index, states=self.states, missing_state=own_state)
             variables.append(learnt)
         variables.append(class_variable)
         codes = np.column_stack([encode_column(v, self.columns[v.name])[index] for v in variables])
-        return Dataset(self.name, tuple(variables), codes, self.weights[index], self.notes)
+        unused = [v.name for v in variables[:-1] if v.n_states == 1]
+        notes = (
+            *self.notes,
+            *([f"{UNUSED}: {', '.join(unused)}."] if unused else []),
+        )
+        return Dataset(self.name, tuple(variables), codes, self.weights[index], notes)
 
     def encode(self, variables: Sequence[Variable], rows: str | ArrayLike = "all") -> Dataset:
         """Encode rows with given variables; see `encode_columns`.

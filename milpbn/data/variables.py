@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from milpbn.data.column import MAX_EXACT, Column, number_label, number_of
 from milpbn.data.dataset import UNKNOWN, Variable
+from milpbn.data.discretisation import Discretisation
 
 States = Literal["seen", "declared"]
 
@@ -68,8 +69,9 @@ def learn_continuous(
     weights: NDArray[np.float64],
     *,
     missing_state: bool = False,
+    discretisation: Discretisation | None = None,
 ) -> Variable:
-    """Return the variable of a continuous column, discretised by the MDL criterion (`milpbn.data.mdlp`).
+    """Return the variable of a continuous column.
 
     Parameters
     ----------
@@ -85,17 +87,18 @@ def learn_continuous(
         Weights of the training rows.
     missing_state : bool
         Give missing values a state of their own, the last one, if the training rows have any.
+    discretisation : Discretisation, optional
+        How to find the cuts; by default the MDL criterion.
 
     Notes
     -----
-    Without an accepted cut, all numbers have the same state.
+    Without a cut, all numbers have the same state.
     """
-    from milpbn.data.mdlp import mdlp_cuts  # numba takes half a second to import
-
+    method = discretisation or Discretisation()
     codes = column.codes[rows]
     present = codes >= 0
     values = column.numbers[codes[present]]
-    cuts = tuple(mdlp_cuts(values, classes[present], n_classes, weights[present]).tolist())
+    cuts = tuple(method.cuts(values, classes[present], n_classes, weights[present]).tolist())
     with_missing = missing_state and not bool(present.all())
     return Variable(
         column.name,

@@ -14,7 +14,7 @@ import scipy.sparse as sp
 from milpbn.claims.reasons import BoundSource, Limit, Reason
 from milpbn.claims.result import BackendInfo, DataSummary, Result, Seconds, is_optimal
 from milpbn.data import Dataset
-from milpbn.data.dataset import dropped_notes
+from milpbn.data.dataset import notes_of_results
 from milpbn.data.request import DataRequest
 from milpbn.engine.events import Record
 from milpbn.engine.root import root_bound
@@ -328,7 +328,7 @@ def import_solution(
         seconds=Seconds(total=seconds, coefficients=seconds),
         trace=((seconds, objective, best),),
         detail=parsed.status,
-        notes=(*dropped_notes(dataset.notes), *((note,) if note is not None else ())),
+        notes=(*notes_of_results(dataset.notes), *((note,) if note is not None else ())),
     )
     result = of_all_data(problem, result)
     return replace(result, classifier=fit_classifier(dataset, result))

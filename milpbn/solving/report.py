@@ -12,7 +12,7 @@ from milpbn.claims.parts import ProvedArcs, SubsetClaim
 from milpbn.claims.reasons import Limit, Reason
 from milpbn.claims.result import BackendInfo, DataSummary, Gap, Result, Seconds, is_optimal
 from milpbn.data import Dataset
-from milpbn.data.dataset import dropped_notes
+from milpbn.data.dataset import notes_of_results
 from milpbn.network.classifier import Classifier
 from milpbn.problem.problem import Problem
 from milpbn.problem.rescore import rescore
@@ -104,7 +104,7 @@ class Report:
             nodes=session.node_count,
             proved=None if arcs is None else ProvedArcs.of(arcs),
             detail=self._detail() if final else "",
-            notes=dropped_notes(job.dataset.notes),
+            notes=notes_of_results(job.dataset.notes),
         )
         result = of_all_data(made.problem, result)
         return replace(result, classifier=fit_classifier(job.dataset, result)) if final else result

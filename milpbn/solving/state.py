@@ -17,6 +17,7 @@ from milpbn.engine.root import Root
 from milpbn.errors import MilpbnError, SolverError
 from milpbn.network.structure import Structure
 from milpbn.problem.problem import Problem
+from milpbn.problem.unused import without_unused
 from milpbn.solvers.base import Outcome
 from milpbn.solvers.support.audit import TOLERANCE
 from milpbn.util import interrupts
@@ -168,6 +169,7 @@ class Session:
             from the data.
         """
         problem = self.problem
+        structure = without_unused(problem, structure)
         objection = problem.objection(structure)
         choice = problem.choice(structure)
         if objection is None and (choice is None or not problem.obeys(structure)):

@@ -1,0 +1,77 @@
+"""Features with one state have no arcs in what a user sees, and the score is that of the structure with them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from running import BACKENDS, optimum, random_data
+
+import milpbn
+from milpbn.data.dataset import Dataset, Variable
+from milpbn.network.structure import Structure, topological_order
+from milpbn.problem.constraints import Constraints
+from milpbn.problem.problem import build_problem
+from milpbn.problem.scores import registry
+from milpbn.problem.scores.spec import Score
+from milpbn.problem.unused import without_unused
+
+
+def constant_feature(seed: int, place: int) -> Dataset:
+    """Random data whose feature number `place` has one state."""
+    data = random_data(seed, n_features=4, n_samples=30)
+    variables, codes = list(data.variables), data.codes.copy()
+    variables[place] = Variable(variables[place].name, ("only",))
+    codes[:, place] = 0
+    return replace(data, variables=tuple(variables), codes=codes)
+
+
+@pytest.mark.parametrize("name", registry.SCORES)
+def test_the_score_does_not_fall(name: str) -> None:
+    for seed in range(5):
+        data = constant_feature(seed, seed % 4)
+        problem = build_problem(data, Score(name=name, max_parents=3))
+        rng = np.random.default_rng(seed)
+        for _ in range(20):
+            structure = problem.candidates.structure(random_choice(problem, rng))
+            shown = without_unused(problem, structure)
+            assert shown.parents[seed % 4] == ()
+            assert all(seed % 4 not in parents for parents in shown.parents)
+            same = problem.rescore(structure)
+            if registry.find_score(name).is_margin:
+                assert problem.rescore(shown) == pytest.approx(same, rel=1e-12, abs=1e-9)
+            else:
+                assert problem.rescore(shown) >= same - 1e-9 * abs(same)
+
+
+def random_choice(problem, rng: np.random.Generator) -> np.ndarray:
+    offsets = problem.candidates.offsets
+    while True:
+        choice = np.array([rng.integers(a, b) for a, b in pairwise(offsets)])
+        acyclic = topological_order([problem.candidates.flat[p] for p in choice]) is not None
+        if acyclic and problem.obeys(problem.candidates.structure(choice)):
+            return choice
+
+
+@pytest.mark.parametrize("backend", ["native", *BACKENDS])
+def test_answers_have_no_arcs_that_change_nothing(backend: str) -> None:
+    data = constant_feature(3, 1)
+    score = Score(p=0.9)
+    start = Structure(data.names, ((1, 4), (4,), (1, 4), (4,), ()))
+    result = milpbn.solve(data, score, backend=backend, start=start, threads=1, verbose=False)
+    assert result.optimal
+    assert result.objective == pytest.approx(optimum(data, score).objective, rel=1e-6)
+    assert result.structure.parents[1] == ()
+    assert all(1 not in parents for parents in result.structure.parents)
+
+
+def test_constraints_and_weights_keep_arcs() -> None:
+    data = constant_feature(4, 1)
+    required = Constraints(required=(("X2", "X1"),))
+    result = milpbn.solve(data, Score(p=0.9), constraints=required, threads=1, verbose=False)
+    assert 1 in result.structure.parents[0]
+    weighted = Constraints(arc_weights={("X2", "X1"): 3.0})
+    result = milpbn.solve(data, Score(p=0.9), constraints=weighted, threads=1, verbose=False)
+    assert 1 in result.structure.parents[0]
