@@ -1,0 +1,223 @@
+"""The settings that a selection compares: values of the score's options and of the discretisation."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
+from itertools import product
+from typing import Any, Literal
+
+from milpbn.data.discretisation import Discretisation
+from milpbn.errors import InputError
+from milpbn.problem.scores.spec import P_GRID, Score
+
+#: Peharz and Pernkopf (2012) choose the number of parents from these.
+MAX_PARENTS_GRID = (1, 2)
+#: What validation compares: the share of held-out weight that is classified correctly, or the mean of -log P(class | x)
+#: over the held-out rows, in nats.
+Criterion = Literal["accuracy", "log-loss"]
+CRITERIA: tuple[Criterion, ...] = ("accuracy", "log-loss")
+#: The grid of ``--select default``.
+DEFAULT_GRID = "score=sm,cll p=.6,.8,.9,.95,.99 max-parents=1,2 leave-one-out=no,yes"
+#: Options of a score that a grid may name, by the names of the command line.
+NAMES = {
+    "score": "name",
+    "p": "p",
+    "max-parents": "max_parents",
+    "leave-one-out": "leave_one_out",
+    "smoothing": "smoothing",
+    "penalty": "penalty",
+    "hybrid": "hybrid",
+    "class-parents": "class_parents",
+}
+DISCRETISE = "discretise"
+_FLAGS = {"yes": True, "no": False}
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One combination of values.
+
+    Attributes
+    ----------
+    score : Score
+        The score with these values.
+    discretisation : Discretisation or None
+        How continuous features are cut; None for the table's own way.
+    options : mapping from str
+        The values other than p and max_parents, by the names of the command line, JSON-safe.
+    """
+
+    score: Score
+    discretisation: Discretisation | None
+    options: Mapping[str, Any] = field(compare=False)
+
+    @property
+    def p(self) -> float | None:
+        """The value of p; None for a score without gamma."""
+        return self.score.p
+
+    def describe(self) -> str:
+        """Return the values in the words of the command line, for example ``p = 0.9, max-parents = 2``."""
+        return describe(self.p, self.score.max_parents, self.options)
+
+
+def describe(p: float | None, max_parents: int, options: Mapping[str, Any]) -> str:
+    """Return values in the words of the command line."""
+    shown = {k: {True: "yes", False: "no"}.get(v, v) if isinstance(v, bool) else v for k, v in options.items()}
+    shown |= {} if p is None else {"p": p}
+    shown["max-parents"] = max_parents
+    return ", ".join(f"{key} = {value}" for key, value in shown.items())
+
+
+@dataclass(frozen=True)
+class Grid:
+    """The values to choose from. All combinations are compared, as far as a score takes the options.
+
+    Attributes
+    ----------
+    p : sequence of float or None
+        Values of p; None for scores without gamma, or to keep the value of the score.
+    max_parents : sequence of int
+        Values of max_parents.
+    others : mapping from str to sequence
+        Values of further options by the names of the command line: the keys of `NAMES`, and ``discretise``.
+    by : {'accuracy', 'log-loss'}
+        What is compared.
+    halving : bool
+        After each split, go on with the better half of the settings only, but with at least `FEWEST`, and stop
+        settings that can no longer have the highest accuracy. The paper compares all settings on all splits.
+    """
+
+    p: Sequence[float] | None = P_GRID
+    max_parents: Sequence[int] = MAX_PARENTS_GRID
+    others: Mapping[str, Sequence[Any]] = field(default_factory=dict)
+    by: Criterion = "accuracy"
+    halving: bool = False
+
+    def __post_init__(self) -> None:
+        if self.by not in CRITERIA:
+            raise InputError(f"Settings are compared by {' or '.join(CRITERIA)}, not by {self.by!r}.")
+        unknown = [key for key in self.others if key not in NAMES and key != DISCRETISE]
+        if unknown:
+            raise InputError(f"{unknown[0]!r} cannot be selected; {', '.join([*NAMES, DISCRETISE])} can.")
+
+    @classmethod
+    def parse(cls, text: str, by: Criterion = "accuracy") -> Grid:
+        """Return the grid that a text such as ``p=.6,.9 max-parents=1,2 leave-one-out=no,yes`` describes.
+
+        ``default`` stands for `DEFAULT_GRID`. Options that the text does not name keep the score's values.
+
+        Raises
+        ------
+        InputError
+            If an option is unknown or named twice, or a value cannot be read.
+        """
+        values: dict[str, tuple[Any, ...]] = {}
+        for word in (DEFAULT_GRID if text.strip() == "default" else text).split():
+            key, equals, listed = word.partition("=")
+            key = key.replace("_", "-")
+            if key == "discretize":
+                key = DISCRETISE
+            if not equals or not listed or (key not in NAMES and key != DISCRETISE):
+                raise InputError(
+                    f"The grid has {word!r}; write OPTION=VALUE,VALUE with {', '.join([*NAMES, DISCRETISE])}, for "
+                    "example 'p=.6,.9 max-parents=1,2'."
+                )
+            if key in values:
+                raise InputError(f"The grid names {key} twice; list all its values once.")
+            values[key] = tuple(dict.fromkeys(_value(key, item) for item in listed.split(",")))
+        if not values:
+            raise InputError("The grid is empty; name values, for example 'p=.6,.9 max-parents=1,2', or 'default'.")
+        return cls(
+            values.pop("p", None),
+            values.pop("max-parents", ()),
+            values,
+            by,
+            halving=True,
+        )
+
+    def settings(self, score: Score) -> list[Setting]:
+        """Return all combinations of values, in the order in which they are compared.
+
+        Options that a score does not take are left out, so that a grid may name several scores.
+
+        Raises
+        ------
+        InputError
+            If a value is out of range, or no score of the grid takes an option.
+        """
+        known = {f.name for f in fields(Score)}
+        chosen = {
+            "score": self.others.get("score", (score.name,)),
+            "max-parents": tuple(self.max_parents) or (score.max_parents,),
+        }
+        chosen |= {key: tuple(values) for key, values in self.others.items() if key != "score"}
+        cuts = chosen.pop(DISCRETISE, (None,))
+        found: dict[tuple[Any, ...], Setting] = {}
+        taken: set[str] = set()
+        for combination in product(*chosen.values()):
+            named = dict(zip(chosen, combination, strict=True))
+            for p in self.p if self.p is not None else (None,):
+                options = {**named, **({} if p is None else {"p": p})}
+                own = _taken(score, options, known)
+                taken.update(own)
+                made = _score(score, own)
+                for cut in cuts:
+                    told = {k: v for k, v in own.items() if k in self.others}
+                    told |= {} if cut is None else {DISCRETISE: str(cut)}
+                    how = None if cut is None else Discretisation.parse(cut)
+                    key = (tuple(sorted(made.to_dict().items(), key=str)), how)
+                    found.setdefault(key, Setting(made, how, told))
+        unused = [key for key in [*chosen, *(["p"] if self.p is not None else [])] if key not in taken]
+        if unused:
+            names = ", ".join(chosen["score"])
+            raise InputError(f"No score of the selection ({names}) takes {unused[0]}; leave it out.")
+        return list(found.values())
+
+
+def _value(key: str, text: str) -> Any:
+    """Return one value of a grid's text."""
+    try:
+        if key == DISCRETISE:
+            return str(Discretisation.parse(text))
+        if key == "max-parents":
+            return int(text)
+        if key in ("leave-one-out", "class-parents"):
+            return _FLAGS[text]
+        if key == "score" or (key == "penalty" and text in ("bic", "aic")):
+            return text
+        return float(text)
+    except (KeyError, ValueError):
+        kind = "yes or no" if key in ("leave-one-out", "class-parents") else "a number"
+        raise InputError(f"The grid has {key}={text!r}; {key} is {kind}.") from None
+
+
+def _taken(score: Score, options: Mapping[str, Any], known: set[str]) -> dict[str, Any]:
+    """Return the options that a score of the given name takes."""
+    from milpbn.problem.scores.registry import find_score
+
+    name = options["score"]
+    kind = find_score(name)
+    own = {}
+    for key, value in options.items():
+        attribute = NAMES[key]
+        if attribute not in known:
+            raise InputError(f"{key!r} is not an option of scores.")
+        needed = {"p": "gamma", "penalty": "penalty", "hybrid": "hybrid", "leave-one-out": "leave_one_out"}.get(key)
+        if needed is None or kind.takes(needed):
+            own[key] = value
+    return own
+
+
+def _score(score: Score, options: Mapping[str, Any]) -> Score:
+    """Return the score with other options; gamma is kept only if the score takes it."""
+    from milpbn.problem.scores.registry import find_score
+
+    attributes = {NAMES[key]: value for key, value in options.items()}
+    kind = find_score(attributes["name"])
+    if "p" in attributes:
+        attributes["gamma"] = None
+    elif not kind.takes("gamma"):
+        attributes |= {"gamma": None, "p": None}
+    return replace(score, **attributes)
