@@ -1,9 +1,9 @@
-"""Accuracy over bits per parameter on handwritten digits: figure 2 of P11.
+"""Accuracy by bits per parameter on handwritten digits (Pernkopf, Wohlmayr & Mücke 2011, P11, Figure 2).
 
     python benchmarks/image_precision.py [usps mnist-subsampled] --data-dir DIR
 
-DIR holds what `images.py` says. Classifiers are learnt as P11 did it (the `paper` setting of `image_heuristics.py`, and
-gamma as it was chosen there); their parameters have 12 integer bits, and 64 bits in all at the most. Writes
+`images.py` describes the files in DIR. Classifiers are learnt as in P11 (the setting `paper` of `image_heuristics.py`,
+with the gamma that was chosen there). Their parameters have 12 integer bits, and at most 64 bits in all. Writes
 results/learners/precision-NAME.json and .png.
 """
 
