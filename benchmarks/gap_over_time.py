@@ -1,7 +1,7 @@
 """The gap over time of the native engine, beside that of HiGHS on Peharz & Pernkopf's (2012) compact model.
 
     python benchmarks/gap_over_time.py segment adult --data-dir DIR [--p 0.9 0.99] [--time-limit 3600]
-    python benchmarks/gap_over_time.py --report                     only table and picture, from the files of earlier runs
+    python benchmarks/gap_over_time.py --report                     table and picture from the files of earlier runs
 
 Both backends get the same merged training rows, threads and first structure (`first_incumbent`, computed once), and run
 one after the other on the same machine. HiGHS gets the whole model with order rows (``--no-root-bound --no-reduce``).

@@ -60,7 +60,7 @@ def forest(
     seed: int = 0,
     concentration: float = 5.0,
 ) -> pd.DataFrame:
-    """Return samples of a random forest-augmented network: the parents of a feature are the class and up to one feature.
+    """Return samples of a random forest-augmented network: a feature's parents are the class and up to one feature.
 
     The columns are integer codes; the class is the last one. The smaller the Dirichlet `concentration` of the
     probabilities, the easier it is to separate the classes: at 1 nearly every margin is beyond gamma, and any bound is
