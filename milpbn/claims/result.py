@@ -64,7 +64,7 @@ class Result:
     objective, bound : float or None
         Score z of the incumbent, computed from the data, and proved upper bound b on every structure's score.
     bound_source : BoundSource
-        Who vouches for the bound; the constructor also takes its text.
+        Whose arithmetic the bound rests on; the constructor also takes the text.
     backend : BackendInfo
         Who searched.
     seconds : Seconds

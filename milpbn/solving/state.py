@@ -136,7 +136,7 @@ class Session:
         source : str
             Name of the stage or engine, for the progress lines.
         bound_source : BoundSource
-            Who vouches for its bounds.
+            The source of its bounds.
         stopping : callable, optional
             Whether the stage has to stop; by default whether the run has to stop.
         """

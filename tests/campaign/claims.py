@@ -76,7 +76,7 @@ def check_numbers(
     mapping : dict
         The structure.
     source : str
-        Who vouches for the bound.
+        The source of the bound.
     """
     z, b, best = numbers["objective"], numbers["bound"], truth.optimum
     assert best is not None
@@ -103,7 +103,7 @@ def check_numbers(
 
 
 def slack(truth: Truth, source: str) -> float:
-    """Return by how much a bound may be false, by who vouches for it."""
+    """Return by how much a bound may be false, by its source."""
     if source == "certified":
         return 0.0
     return SOLVER_TOLERANCE * max(1.0, abs(float(truth.optimum or 0)), float(truth.scores.total))

@@ -155,7 +155,7 @@ def test_bound_of_a_subset(proof: Path, tmp_path: Path) -> None:
     done = verified(proof, result=tmp_path / "r.json", certificate=tmp_path / "c.npz")
     assert f"bound      {subset['bound']:.6f}\n" in done.stdout
     refused(run("bound", proof / "toy.csv", "-q", "--subset", 0), "at least 1")
-    refused(run("bound", proof / "toy.csv", "-q", "--subset", 20, "--score", "mdl"), "not for mdl")
+    refused(run("bound", proof / "toy.csv", "-q", "--subset", 20, "--score", "mdl"), "not under mdl")
     refused(
         run("export", proof / "toy.csv", "-q", "--subset", 0, "--output", tmp_path / "m.lp"), "at least 1"
     )

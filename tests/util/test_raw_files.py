@@ -129,7 +129,7 @@ def checkpoint(path: Path, history: object = (), **arrays: np.ndarray) -> Path:
 )
 def test_a_checkpoint_with_other_arrays_is_refused_and_changes_nothing(tmp_path: Path, arrays: dict) -> None:
     state = {name: np.ones_like(array) for name, array in STATE.items()}
-    with pytest.raises(InputError, match=r"c\.npz' is no whole checkpoint; name another file"):
+    with pytest.raises(InputError, match=r"c\.npz' is not a complete checkpoint; name another file"):
         load_checkpoint(checkpoint(tmp_path / "c.npz", **arrays), "run", state)
     assert all((array == 1).all() for array in state.values())
 

@@ -266,7 +266,7 @@ def test_checkpoints_of_other_runs(tmp_path) -> None:
         with pytest.raises(InputError, match="other data or options"):
             train(*other, path)
     (tmp_path / "text").write_text("no archive")
-    with pytest.raises(InputError, match=r"text' is no whole checkpoint; name another file"):
+    with pytest.raises(InputError, match=r"text' is not a complete checkpoint; name another file"):
         train(data, TAN, training, checkpoint=str(tmp_path / "text"))
     np.savez(tmp_path / "part.npz", run=np.array("x"))
     with pytest.raises(InputError, match="other data"):
