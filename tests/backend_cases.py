@@ -1,4 +1,4 @@
-"""What the backends' tests share: small programs of the project's shape, and a recorder of events."""
+"""Shared by the tests of backends: small MILPs of the project's form, and a recorder of events."""
 
 from __future__ import annotations
 

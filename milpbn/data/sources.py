@@ -107,7 +107,9 @@ def _load_name(name: str, data_dir: str | os.PathLike[str] | None) -> Loaded:
         if folder
         else f"not a catalog name (neither --data-dir nor {DATA_DIR_VARIABLE} names a folder)"
     )
-    raise InputError(f"{name!r} is not a file, {catalog} and not an embedded instance ({', '.join(embedded)}).")
+    raise InputError(
+        f"{name!r} is not a file, {catalog} and not an embedded instance ({', '.join(embedded)})."
+    )
 
 
 def _load_instance(name: str) -> Loaded:

@@ -1,4 +1,4 @@
-"""Run a case through the public functions or the command line, and keep what comes out."""
+"""Run a case through the public functions or the command line, and record the answer."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from milpbn.cli.app import app
 
 @dataclass(frozen=True)
 class Answer:
-    """What the program said.
+    """The answer of the program.
 
     Attributes
     ----------

@@ -37,7 +37,7 @@ def changed(folder: Path, target: Path, **values: object) -> Path:
 
 
 def claiming(folder: Path, target: Path, objective: float, bound: float | None) -> Path:
-    """Write the result with another score and bound, and all that follows from them."""
+    """Write the result with another score and bound, and with all values that follow from them."""
     proved = bound is not None and is_optimal(objective, bound)
     status = {"reason": "optimal" if proved else "feasible", "limit": None, "detail": ""}
     trace, gap = [[0.0, objective, bound]], vars(Gap.between(objective, bound))

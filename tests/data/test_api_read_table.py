@@ -73,7 +73,9 @@ def test_bad_sources(source, message):
 
 def test_unknown_name_says_what_was_tried(monkeypatch):
     monkeypatch.delenv("MILPBN_DATA", raising=False)
-    with pytest.raises(InputError, match=r"'nonsense' is not a file, not a catalog name .*MILPBN_DATA.* instance"):
+    with pytest.raises(
+        InputError, match=r"'nonsense' is not a file, not a catalog name .*MILPBN_DATA.* instance"
+    ):
         read_table("nonsense")
 
 

@@ -1,4 +1,4 @@
-"""Time limits and interrupts: what comes of a run that ends before its work does, without a look at real clocks."""
+"""Time limits and interrupts: the results of runs that are stopped early; no test looks at a real clock."""
 
 from __future__ import annotations
 
@@ -177,7 +177,7 @@ def test_merged_rows_are_the_different_ones_in_order(rows: int, features: int, s
     assert data.merged.weights == pytest.approx(np.bincount(place.ravel(), data.weights))
 
 
-# Work that does not hear.
+# Work that never checks whether to stop.
 
 
 @pytest.fixture
@@ -234,7 +234,7 @@ def test_a_learner_that_does_not_hear_is_left_behind(deaf: threading.Event, inte
     [
         # The handler waits for compiled code, here for a quarter of an hour.
         'hashlib.pbkdf2_hmac("sha256", b"", b"", 2**31 - 1)',
-        # The signal is noted, and nobody asks.
+        # The signal is noted, but no code checks for it.
         "with interrupts.deferred(): threading.Event().wait(900)",
     ],
 )

@@ -178,7 +178,7 @@ def test_kernels_are_stamped_with_what_they_are_made_of(monkeypatch: pytest.Monk
 
 
 def test_an_index_that_names_a_lost_record_counts_as_empty() -> None:
-    """A record's new name must not break what an older version left on disk."""
+    """A new name of a record must not break cache files of an older version."""
 
     def lost() -> None:
         raise AttributeError("Can't get attribute 'Node' on a module")

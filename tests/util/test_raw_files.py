@@ -136,7 +136,7 @@ def test_a_checkpoint_with_other_arrays_is_refused_and_changes_nothing(tmp_path:
 
 @pytest.mark.parametrize("history", [[[2, 0.5, None]], [[1, "x", None]], [[1, 0.5]], [3], [[1, 0.5, [0.1]]]])
 def test_a_checkpoint_with_another_history_is_refused(tmp_path: Path, history: list) -> None:
-    with pytest.raises(InputError, match="no whole checkpoint"):
+    with pytest.raises(InputError, match="not a complete checkpoint"):
         load_checkpoint(checkpoint(tmp_path / "c.npz", history), "run", dict(STATE))
 
 
@@ -147,7 +147,7 @@ def test_a_checkpoint_that_would_unpack_to_much_is_refused(tmp_path: Path) -> No
         arrays = {name: archive[name] for name in archive.files}
     arrays["theta"] = np.zeros((2_000, 3_000), np.float32)
     np.savez_compressed(path, **arrays)
-    with pytest.raises(InputError, match="no whole checkpoint"):
+    with pytest.raises(InputError, match="not a complete checkpoint"):
         load_checkpoint(path, "run", dict(STATE))
 
 
@@ -171,7 +171,7 @@ def test_damaged_archives_of_checkpoints(tmp_path: Path, damage: str) -> None:
             b"PK\x01\x02\x14\x03\x14\x00\x00\x00\x08\x00", b"PK\x01\x02\x14\x03\x14\x00\x00\x00\x63\x00"
         )
     path.write_bytes(data)
-    with pytest.raises(InputError, match="no whole checkpoint"):
+    with pytest.raises(InputError, match="not a complete checkpoint"):
         load_checkpoint(path, "run", dict(STATE))
 
 

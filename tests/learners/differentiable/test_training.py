@@ -310,7 +310,7 @@ def test_time_limit_gives_the_best_so_far() -> None:
 
 
 def test_chow_liu_parents_are_found() -> None:
-    # R20, section 4.6, on data where the parents are plain to see.
+    # Roth & Pernkopf (2020), section 4.6, on data with obvious parents.
     rng = np.random.default_rng(0)
     y = rng.integers(0, 2, 800)
     X = rng.integers(0, 3, (800, 4))

@@ -28,7 +28,7 @@ HONEST = HighsSolver.solve
 
 
 class Relay:
-    """Passes on what an honest solver says, but for what is overridden."""
+    """Passes on the answers of an honest solver, except for those that a subclass overrides."""
 
     def __init__(self, events: MilpEvents, **changed) -> None:
         self.events, self.changed = events, changed
@@ -182,7 +182,7 @@ def test_every_lie_ends_in_a_sentence(what: str, data, monkeypatch: pytest.Monke
 def test_the_canaries_see_most_lies_before_the_work_begins(
     what: str, data, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """All lies but those about numbers that the tiny models' runs do not give: an objective beside its point."""
+    """The tiny models detect all lies except two that their runs cannot show: a false objective and a cyclic point."""
     told = []
 
     def watched(milp, start, settings, events) -> Outcome:

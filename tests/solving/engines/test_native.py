@@ -108,7 +108,7 @@ def test_the_trace_keeps_its_promises(name: str, threads: int) -> None:
 
 
 def make_tree(problem: Problem, best: Structure, record: Record, **options) -> BranchAndBound:
-    """A tree that starts from a root with one step only, and from a poor structure: all is left to it."""
+    """The root takes one step only, and the start is poor, so the tree has to find and prove the optimum."""
     root = Root(problem, best)
     root.run(best, Record(), reduce=False, max_steps=1)
     record.structures.append(best)
@@ -154,7 +154,7 @@ def test_a_stopped_tree_has_a_bound(threads: int) -> None:
 
 
 def test_leaves_without_a_structure_do_not_hold_the_bound_up() -> None:
-    """Child limits and cycles are no business of the oracle: parts with one choice are looked at."""
+    """The oracle ignores child limits and cycles here; nodes with a single choice per variable are checked for them."""
     data = random_data(3, n_samples=30)
     for rules in (
         Constraints(max_children={"C": 1}),
@@ -229,7 +229,7 @@ def test_a_limit_that_ends_while_kernels_compile_leaves_an_answer(monkeypatch) -
 
 
 def test_what_a_failed_worker_had_stays_open(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The bound of the others alone would not hold for the node that one thread was at when it failed."""
+    """If a thread fails, the bound must include the node that it was expanding."""
     data = hard_data(3)
     problem = build_problem(data, Score(p=0.95))
     record = Record()
