@@ -80,7 +80,7 @@ def leaves(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
     "name", ["result.json", "classifier.json", "model.json", "constraints.json", "learnt.json"]
 )
 def test_no_value_of_a_document_ends_in_a_traceback(folder: Path, name: str, tmp_path: Path) -> None:
-    """Each value is replaced by values of all JSON types, and by odd ones: the verb answers or refuses in a sentence."""
+    """Each value is replaced by values of all JSON types and by odd ones: the verb answers or refuses in a sentence."""
     document = json.loads((folder / name).read_text())
     rng = np.random.default_rng(0)
     hostile = [
