@@ -1,4 +1,4 @@
-"""Test errors of differentiable TAN and of hybrid parameters on image data (Roth & Pernkopf 2020, R20).
+"""Test errors of differentiable TAN and of hybrid parameters on image data (Roth & Pernkopf 2020).
 
     python benchmarks/image_differentiable.py [letter usps] --data-dir DIR [--structures chow-liu subset]
 
@@ -7,7 +7,7 @@ splits: they are trained on four fifths of the training rows, and their errors a
 configuration with the fewest errors, the first of equals, is trained on all training rows, once per seed. Only these
 classifiers see the test rows.
 
-With `--race 6 12 24` the configurations are 20 random parent sets of Subset (R20, section 4.2: five orderings; here
+With `--race 6 12 24` the configurations are 20 random parent sets of Subset (section 4.2: five orderings; here
 with four selections each), with gamma 30 and a learning rate of 0.03, which earlier searches chose most often. All are
 compared on 6 random splits, the better half of them on 12, the better half of those on 24.
 
@@ -52,7 +52,7 @@ STRUCTURES = ("naive-bayes", "chow-liu", "random", "subset", "all", "heuristic",
 HELD_OUT = 0.2
 #: Configurations of a search, at most.
 MOST = 20
-#: Batch sizes of a search: R20's.
+#: Batch sizes of a search, those of the paper.
 SIZES = [50, 100, 250]
 
 

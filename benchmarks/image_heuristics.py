@@ -1,4 +1,4 @@
-"""Test accuracy of discriminative heuristics on digits, beside Pernkopf, Wohlmayr & Mücke (2011, P11), Table 1.
+"""Test accuracy of discriminative heuristics on digits, beside Pernkopf, Wohlmayr & Mücke (2011), Table 1.
 
     python benchmarks/image_heuristics.py [usps mnist-subsampled] --data-dir DIR [--learners tan-omi-mm ...]
 
@@ -47,7 +47,7 @@ SEARCHES: dict[str, type[DiscriminativeLearner]] = {
         Annealing,
     )
 }
-#: P11, Table 1: accuracy and its standard deviation, in %.
+#: Table 1 of the paper: accuracy and its standard deviation, in %.
 PAPER = {
     "mnist": {
         "naive-bayes": (83.73, 0.37),
@@ -109,7 +109,7 @@ def run(records: dict[str, Any], name: str, data: str, setting: str, options: ar
         **answer,
     }
     write_results(options.output, records)
-    beside = "" if printed is None else f", P11 {printed[0]:.2f} +- {printed[1]:.2f}"
+    beside = "" if printed is None else f", published {printed[0]:.2f} +- {printed[1]:.2f}"
     print(f"{key}: {accuracy:.2f} %{beside}, {wall:.1f} s, {processor:.1f} s of processor", flush=True)
 
 

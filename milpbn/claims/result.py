@@ -66,9 +66,9 @@ class Result:
     bound_source : BoundSource
         Whose arithmetic the bound rests on; the constructor also takes the text.
     backend : BackendInfo
-        Who searched.
+        The backend that searched.
     seconds : Seconds
-        Where the time went.
+        Wall-clock seconds: in total, and by stage.
     trace : tuple of (seconds, incumbent, bound)
         At every change; the incumbent never falls, the bound never rises.
     seed : int

@@ -154,7 +154,7 @@ class Session:
         structure : Structure
             Acyclic by construction.
         source : str
-            Who found it, for the progress line.
+            The stage or engine that found it, for the progress line.
 
         Returns
         -------
