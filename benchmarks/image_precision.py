@@ -2,9 +2,9 @@
 
     python benchmarks/image_precision.py [usps mnist-subsampled] --data-dir DIR
 
-`images.py` describes the files in DIR. Classifiers are learnt as in the paper (the setting `paper` of `image_heuristics.py`,
-with the gamma that was chosen there). Their parameters have 12 integer bits, and at most 64 bits in all. Writes
-results/learners/precision-NAME.json and .png.
+`images.py` describes the files in DIR. Classifiers are learnt as in the paper (the setting `paper` of
+`image_heuristics.py`, with the gamma that was chosen there). Their parameters have 12 integer bits, and at most 64 bits
+in all. Writes results/learners/precision-NAME.json and .png.
 """
 
 from __future__ import annotations
