@@ -27,7 +27,7 @@ class Answer:
     words : str
         The sentence of a refusal, or the traceback of what escaped; else empty.
     escaped : bool
-        An exception that is none of the project's came out.
+        Whether an exception came out that is not one of the project's.
     result : dict or None
         Contents of ``result.json``.
     python : milpbn.Result or None

@@ -1,4 +1,4 @@
-"""What must hold for every problem: invariances, any-time claims, and switches that change no optimum."""
+"""Properties of every problem: invariances, any-time claims, and switches that change no optimum."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def small_data(seed: list[int], name: str, backend: str = "highs") -> Dataset:
 
 
 def scores_for(backend: str, *names: str) -> list[tuple[int, str]]:
-    """Number scores; solvers in a process of their own, which takes seconds to start, meet the first and the fourth."""
+    """Number the scores; solvers in a child process, which takes seconds to start, get the first and fourth only."""
     own_process = backend in ("cpsat", "pulp:HiGHS")
     return [item for item in enumerate(names) if not own_process or item[0] in (0, 3)]
 

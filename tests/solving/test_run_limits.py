@@ -39,14 +39,14 @@ QUICK = {"threads": 1, "verbose": False}
 
 @pytest.fixture
 def sketched(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let every search begin among sets of one parent."""
+    """Let every search begin over parent sets with one parent."""
     monkeypatch.setattr(solving, "SMALL_TABLES", 0)
     monkeypatch.setattr(solving, "SMALL_TABLES_WITHIN_LIMIT", 0)
 
 
 @pytest.fixture
 def tables_take_for_ever(sketched: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let the time end while the tables of all parent sets are computed."""
+    """Let the time limit end while the tables of all parent sets are computed."""
     calls = []
 
     def build(*arguments: Any, **options: Any) -> Any:
@@ -111,7 +111,7 @@ def test_the_bound_without_tables_is_one(name: str, seed: int) -> None:
 
 
 def test_the_bound_without_tables_knows_penalties_below_zero() -> None:
-    """Half the logarithm of a total weight below one is negative: more parameters, more score."""
+    """Half the logarithm of a total weight below one is negative, so every parameter raises the score."""
     data = random_data(85, n_samples=4)
     light = milpbn.data.Dataset(data.name, data.variables, data.codes, np.full(4, 0.01))
     for score in (Score(name="mdl"), Score(penalty="bic")):
@@ -182,7 +182,7 @@ def test_merged_rows_are_the_different_ones_in_order(rows: int, features: int, s
 
 @pytest.fixture
 def deaf(monkeypatch: pytest.MonkeyPatch) -> Iterator[threading.Event]:
-    """An event that work waits for, which comes only when the test is over."""
+    """An event that work waits for; it is set only when the test is over."""
     monkeypatch.setattr(clock, "GRACE", 0.0)
     released = threading.Event()
     yield released

@@ -48,7 +48,7 @@ def outer(values):
 
 JOBS = [specialized(f, np.zeros(1)) for f in (total, shifted, outer)]
 """
-#: Runs the same program in another process and prints what was compiled there, and what came of it.
+#: Runs the same program in another process, and prints which kernels were compiled there, and the result.
 RUN = """
 import json, sys
 from numba.core import event

@@ -269,7 +269,7 @@ BLANKS = " " * 300_000
     "row", [f"a{BLANKS}z\tx", f"'',a{BLANKS}b", f"''{BLANKS}'',x", f"'a'{BLANKS}b,x", "'" + " ," * 300_000]
 )
 def test_rows_of_many_blanks_are_read_or_refused_in_time(tmp_path: Path, row: str) -> None:
-    # Once, every blank was tried as the end of the cell, and the rest of the line again, which took hours.
+    # Earlier, every blank was tried as the end of the cell, and the rest of the line read again, which took hours.
     path = tmp_path / "a.arff"
     path.write_text(f"{HEAD}{row}\nu,y\n")
     try:

@@ -1,4 +1,4 @@
-"""Points of MILP solvers become structures, and what is wrong with them ends the run."""
+"""Points of MILP solvers become structures, and errors in them end the run."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ def test_solver_options_are_refused() -> None:
         solve(random_data(1), "sm", solver_options={"depth": "3"})
 
 
-#: Every switch alone off, and all of them.
+#: Each switch turned off by itself, and all together.
 SWITCHES = ("reduce", "merge")
 OFF = [{}, *({switch: False} for switch in SWITCHES), dict.fromkeys(SWITCHES, False)]
 
@@ -133,7 +133,7 @@ def test_the_tree_ends_at_the_optimum_wherever_it_goes_first(name: str, memory: 
 
 @pytest.mark.parametrize("threads", [1, 2])
 def test_a_stopped_tree_has_a_bound(threads: int) -> None:
-    """Wherever the search is told to stop, no structure is above its bound."""
+    """At whatever moment the search is stopped, no structure is above its bound."""
     data = random_data([27, 1], n_features=4, n_samples=60, n_classes=3)
     problem = build_problem(data, Score(p=0.95, max_parents=3))
     best = optimum(data, problem.score).objective
@@ -281,7 +281,7 @@ def test_open_nodes_count_what_proves_them(tmp_path) -> None:
 
 
 def test_open_nodes_stay_within_the_memory_they_may_take() -> None:
-    """Beyond it the newest node comes next, so that no dive leaves its siblings open for good."""
+    """If the open nodes need more memory than allowed, the newest comes next, so that dives are finished."""
     data = random_data([28, 0], n_features=7, n_samples=120, n_classes=3)
     problem = build_problem(data, Score(p=0.6, class_parents=False))
 
