@@ -79,7 +79,7 @@ class Scores:
     case : Case
         The problem.
     counted : dict of row to Fraction, optional
-        What the margins of some distinct rows count instead of all rows' weights: a subset that stands for all.
+        Weights of the margins of some distinct rows, instead of the weights of all rows: a representative subset.
     """
 
     def __init__(self, case: Case, counted: dict[int, Fraction] | None = None) -> None:
