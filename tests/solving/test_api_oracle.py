@@ -30,7 +30,7 @@ from milpbn.problem.scores.spec import Score
 SCORES = tuple(registry.SCORES)
 NATIVE_SCORES = registry.sums_of_samples()
 TOLERANCE = 1e-6
-#: With this number of problems, every combination of score, solver and formulation is tested five times.
+#: So many problems meet every combination of score, solver and formulation five times.
 ENOUGH = 25 * len(SCORES)
 
 

@@ -54,7 +54,7 @@ def small_data(seed: list[int], name: str, backend: str = "highs") -> Dataset:
 
 
 def scores_for(backend: str, *names: str) -> list[tuple[int, str]]:
-    """Number the scores; solvers in a child process, which takes seconds to start, get the first and fourth only."""
+    """Number scores; solvers in a process of their own, which takes seconds to start, meet the first and the fourth."""
     own_process = backend in ("cpsat", "pulp:HiGHS")
     return [item for item in enumerate(names) if not own_process or item[0] in (0, 3)]
 
