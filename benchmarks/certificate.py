@@ -1,9 +1,9 @@
-"""The size of a certificate, and the time that its verification takes, against the search that it proves.
+"""The size of a certificate, and the time of its verification beside the time of its search.
 
     python benchmarks/certificate.py segment --data-dir DIR [--p 0.9] [--time-limit 600]
 
-SM, max_parents 2, no class parents, training rows, kernels compiled before. For usps and mnist DIR has the images.
-Writes results/certificates.json.
+Score SM, max_parents 2, no class parents, training rows; kernels are compiled before. For usps and mnist, DIR is the
+folder of the images. Writes results/certificates.json.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def main() -> None:
                 backend="native",
             )
             if embedded:
-                verify(result, certificate, data)  # which has kernels of its own
+                verify(result, certificate, data)  # the verifier has kernels of its own
             begun = time.perf_counter()
             verified = verify(result, certificate, data)
             seconds, size = time.perf_counter() - begun, certificate.stat().st_size

@@ -1,11 +1,11 @@
-"""Does training on the likelihood find the Chow-Liu TAN structure again, as in R20, section 4.6: counted over seeds.
+"""How often training on the likelihood finds the Chow-Liu TAN structure (Roth & Pernkopf 2020, section 4.6).
 
     python benchmarks/chow_liu_recovery.py [letter] --data-dir DIR [--seeds 20] [--epochs 200]
 
-Every feature may choose any feature before it in an order that fits the Chow-Liu structure, or none. Writes
+Every feature may choose any feature before it in an order that fits the Chow-Liu structure, or no feature. Writes
 results/learners/chow-liu-recovery.json: for every seed, how many features have another parent than in the Chow-Liu
-structure, and what it costs in nats per sample of training likelihood. Features with a single state (letter has one)
-are not counted: all parents are equally good for them.
+structure, and how much training log-likelihood this loses, in nats per sample. Features with a single state (letter
+has one) are not counted, because all parents are equally good for them.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from milpbn.learners.differentiable.presets import BATCH_SIZES
 
 def main() -> None:
     made = parser(__doc__, data=("letter",), output=RESULTS / "learners" / "chow-liu-recovery.json")
-    made.add_argument("--seeds", type=int, default=20, help="how many")
+    made.add_argument("--seeds", type=int, default=20, help="number of seeds, from 0")
     made.add_argument("--epochs", type=int, default=200)
     made.add_argument("--learning-rate", type=float, default=1e-1)
     options = parse(made, DISCRETISED)

@@ -1,4 +1,4 @@
-"""What the scripts share: their options, the rows of a data set, their results files, and a process for each run."""
+"""Code that the scripts share: common options, the rows of a data set, results files, and a process for each run."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from milpbn.data import Dataset, read_table
 from milpbn.util.atomic import atomic_write_text
 
 RESULTS = Path(__file__).resolve().parent.parent / "results"
-#: Options whose values are folders of one machine.
+#: Options whose values are folders of this machine; `command` leaves them out.
 _FOLDERS = ("--data-dir", "--recut")
 
 
@@ -29,20 +29,20 @@ def parser(
     time_limit: float | None = None,
     threads: int | None = None,
 ) -> argparse.ArgumentParser:
-    """Return a parser with the options that scripts have in common.
+    """Return a parser with the common options.
 
     Parameters
     ----------
     doc : str or None
         The script's docstring, whose first line is its description.
     data : sequence of str
-        Data sets that are measured unless somebody names others.
+        Data sets that are measured if the command line names none.
     output : Path, optional
-        Where results go by default; without it there is no ``--output``.
+        Default of ``--output``; without it the option does not exist.
     time_limit : float, optional
-        Seconds of each run by default; without it there is no ``--time-limit``.
+        Default of ``--time-limit``, in seconds per run; without it the option does not exist.
     threads : int, optional
-        Threads of each run by default; without it there is no ``--threads``.
+        Default of ``--threads``, per run; without it the option does not exist.
     """
     made = argparse.ArgumentParser(description=(doc or "").splitlines()[0])
     by_default = f"; by default {' '.join(data)}" if data else ""
@@ -55,18 +55,18 @@ def parser(
         help="folder of the data; by default the variable MILPBN_DATA",
     )
     if output is not None:
-        made.add_argument("--output", type=Path, default=output, help="where the results go")
+        made.add_argument("--output", type=Path, default=output, help="file or folder for the results")
     if time_limit is not None:
         made.add_argument(
-            "--time-limit", type=float, default=time_limit, metavar="SECONDS", help="of each run"
+            "--time-limit", type=float, default=time_limit, metavar="SECONDS", help="time limit of each run"
         )
     if threads is not None:
-        made.add_argument("--threads", type=int, default=threads, help="of each run")
+        made.add_argument("--threads", type=int, default=threads, help="threads of each run")
     return made
 
 
 def parse(made: argparse.ArgumentParser, known: Sequence[str] = ()) -> argparse.Namespace:
-    """Read the command line; data sets must be among the known ones if there are any."""
+    """Read the command line; the named data sets must be among `known`, unless that is empty."""
     options = made.parse_args()
     unknown = [name for name in options.data if known and name not in known]
     if unknown:
@@ -75,7 +75,7 @@ def parse(made: argparse.ArgumentParser, known: Sequence[str] = ()) -> argparse.
 
 
 def command(options: argparse.Namespace, *names: str) -> str:
-    """Return the command line that measures some data sets only, without this machine's folders."""
+    """Return a command line that measures only the data sets `names`; folders of this machine are written as DIR."""
     words: list[str] = [*names]
     for before, word in zip(sys.argv, sys.argv[1:], strict=False):
         if before in _FOLDERS:
@@ -86,22 +86,22 @@ def command(options: argparse.Namespace, *names: str) -> str:
 
 
 def training_rows(name: str, data_dir: Path | None) -> Dataset:
-    """Return the training rows of a data set of the catalog, or of an embedded instance without a folder."""
+    """Return the training rows of a data set of the catalog, or of an embedded instance if `data_dir` is None."""
     return read_table(name, data_dir=data_dir).dataset("train")
 
 
 def read_results(path: Path) -> dict[str, Any]:
-    """Return what a results file holds so far."""
+    """Return the contents of a results file; {} if it does not exist."""
     return dict(json.loads(path.read_text(encoding="utf-8"))) if path.exists() else {}
 
 
 def write_results(path: Path, results: dict[str, Any]) -> None:
-    """Write a results file at once."""
+    """Write a results file atomically."""
     path.parent.mkdir(parents=True, exist_ok=True)
     atomic_write_text(path, json.dumps(results, indent=1, allow_nan=False) + "\n")
 
 
 def alone(work: Callable[..., Any], *arguments: object) -> Any:
-    """Return what some work returns in a process of its own, whose memory and kernels are no other run's."""
+    """Call a function in a new process, so that memory and kernels are those of this run alone; return its value."""
     with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool:
         return pool.submit(work, *arguments).result()

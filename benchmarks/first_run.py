@@ -1,12 +1,12 @@
-"""The first run on a machine, which compiles the kernels, against a second one.
+"""The first run on a machine, which compiles the kernels, beside a second run.
 
     python benchmarks/first_run.py [--program PATH ...]
 
-Runs the README's first command, the default instance, with an empty folder for compiled kernels and then once more,
-and takes from the trace when the incumbent was the optimum first and when it was proved; then again with an empty
-folder and 10 seconds. `wall` counts from the start of the program, `cpu` is the time of all its processes, `load` the
-machine's before the run. Programs of other installations can be named to be compared, in turns. Writes
-results/first_run.json.
+Runs the README's first command (the default instance) with an empty folder for compiled kernels, then once more with
+the kernels of the first run, and then with an empty folder and a time limit of 10 seconds. `best_incumbent_after` is
+the moment of the trace at which the incumbent first had its final score, `wall` counts from the start of the program,
+`cpu` is the time of all its processes, and `load` the machine's load before the run. `--program` names programs of
+other installations, which are run one after the other. Writes results/first_run.json.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ RESULTS = Path(__file__).resolve().parent.parent / "results"
 
 
 def run(program: str, cache: str, time_limit: float) -> dict[str, float | bool | None]:
-    """Solve the default instance; seconds from the start of the program."""
+    """Solve the default instance, and return the figures described at the head of this file."""
     with tempfile.TemporaryDirectory() as folder:
         output = Path(folder, "result.json")
         command = [

@@ -1,14 +1,14 @@
-"""The gap over time of the native engine and of HiGHS on P12's compact model, side by side.
+"""The gap over time of the native engine, beside that of HiGHS on Peharz & Pernkopf's (2012) compact model.
 
     python benchmarks/gap_over_time.py segment adult --data-dir DIR [--p 0.9 0.99] [--time-limit 3600]
-    python benchmarks/gap_over_time.py --report                     table and picture from the runs that are there
+    python benchmarks/gap_over_time.py --report                     table and picture from the files of earlier runs
 
-Both backends get the same merged training rows, threads and first structure (`first_incumbent`, computed once), one
-after the other on the same machine; HiGHS gets the whole model with order rows (``--no-root-bound --no-reduce``).
-Every run has a process of its own, in which both kernels and solver have been at work on a small problem before.
-The clock, and with it the time limit, starts when `build_problem` has returned, that is, after reading and after
-the coefficients' tables; the dense coefficients and the model that only HiGHS needs are on the clock, and so is the
-local search that both begin with. Rows: the training rows of the catalog's split, all rows where there is none.
+Both backends get the same merged training rows, threads and first structure (`first_incumbent`, computed once), and run
+one after the other on the same machine. HiGHS gets the whole model with order rows (``--no-root-bound --no-reduce``).
+Every run has a process of its own, which first solves a small problem, so that kernels and solver are loaded. The
+clock, and with it the time limit, starts when `build_problem` has returned: after reading, and after the tables of the
+coefficients. The dense coefficients and the model, which only HiGHS needs, count as time of the run, and so does the
+local search at the start of both. The rows are the training rows of the catalog's split, or all rows without a split.
 
 Every finished run is written at once to runs/NAME.json in the output folder; then table.md and gap_over_time.png.
 """
@@ -50,16 +50,16 @@ from milpbn.util.atomic import atomic_write_text
 from milpbn.util.memory import available_memory, format_bytes
 
 CHECKPOINTS = (5.0, 15.0, 60.0, 300.0, 3600.0)
-#: The search for the common first structure ends after so many seconds.
+#: The search for the common first structure ends after this number of seconds.
 START_SECONDS = 60.0
-#: A trace keeps the state at so many moments, from the first one on evenly spaced in the logarithm of time.
+#: A trace keeps the state at this number of moments, evenly spaced in the logarithm of time.
 MOMENTS = 180
 #: Options of the two backends.
 OWN_OPTIONS: dict[str, dict[str, Any]] = {"native": {}, "highs": {"root_bound": False, "reduce": False}}
 
 
 def find_start(case: Case, data_dir: Path | None) -> Record:
-    """Return the first structure of all runs, with its score and the seconds that it took."""
+    """Return the structure that all runs start from, with its score and the seconds that it took."""
     problem = build_problem(training_rows(case.data, data_dir), case.spec, for_milp=False)
     begun = time.monotonic()
     structure = first_incumbent(problem, stopping=lambda: time.monotonic() > begun + START_SECONDS)
@@ -72,7 +72,7 @@ def find_start(case: Case, data_dir: Path | None) -> Record:
 def search(
     case: Case, backend_name: str, start: Record, limit: float, threads: int, data_dir: Path | None
 ) -> Record:
-    """Run one backend; return what goes into its file."""
+    """Run one backend; return the record for its file."""
     own = {**OWN_OPTIONS[backend_name], "backend": backend_name, "threads": threads, "verbose": False}
     solve("instance:corral", case.spec, time_limit=30, **own)  # loads kernels and libraries
     data = training_rows(case.data, data_dir)
@@ -87,14 +87,14 @@ def search(
 
 
 def describe(result: Result) -> Record:
-    """Return the part of a result that is kept, with its whole trace."""
+    """Return the keys of a result that the record keeps, with the whole trace."""
     values = result.to_dict()
     keys = ("data", "status", "objective", "bound", "gap", "bound_source", "nodes", "seconds", "seed")
     return {"backend": values["backend"], **{key: values[key] for key in keys}, "trace": values["trace"]}
 
 
 def apart(work: Callable[..., Record], *arguments: object) -> Record:
-    """Return what some work returns in a process of its own, or {"failure": sentence}."""
+    """Call a function in a new process; return its record, or {"failure": sentence}."""
     context = multiprocessing.get_context("spawn")
     receiver, sender = context.Pipe(duplex=False)
     process = context.Process(target=_answer, args=(work, arguments, sender), daemon=True)
@@ -102,7 +102,7 @@ def apart(work: Callable[..., Record], *arguments: object) -> Record:
     sender.close()
     try:
         answer = receiver.recv()
-        process.join()  # its memory and cores are the next one's
+        process.join()  # the next run needs its memory and cores
         return answer
     except EOFError:
         process.join()
@@ -118,11 +118,11 @@ def _answer(work: Callable[..., Record], arguments: tuple[object, ...], sender: 
         answer = {"failure": "Out of memory."}
     sender.send(answer)
     sender.close()
-    os._exit(0)  # a solver that was left behind must not hold the process
+    os._exit(0)  # do not wait for a solver that still runs in a thread
 
 
 def thinned(trace: Sequence[TracePoint], marks: Iterable[float]) -> list[TracePoint]:
-    """Return the last changes before some 200 moments, the marks among them."""
+    """Return the last change before each of `MOMENTS` moments, and before each of the marks."""
     if len(trace) <= MOMENTS:
         return list(trace)
     times = [point[0] for point in trace]
@@ -132,7 +132,7 @@ def thinned(trace: Sequence[TracePoint], marks: Iterable[float]) -> list[TracePo
 
 
 def machine() -> Record:
-    """Describe the machine; not by name."""
+    """Describe the machine, without its name."""
     model = platform.processor() or platform.machine()
     try:
         for line in Path("/proc/cpuinfo").read_text().splitlines():
@@ -153,14 +153,14 @@ def machine() -> Record:
 
 
 def save(path: Path, record: Record) -> None:
-    """Write a run's file, one line a key."""
+    """Write a run's file, one line per key."""
     path.parent.mkdir(parents=True, exist_ok=True)
     lines = [f" {json.dumps(key)}: {json.dumps(value, allow_nan=False)}" for key, value in record.items()]
     atomic_write_text(path, "{\n" + ",\n".join(lines) + "\n}\n")
 
 
 def measure(case: Case, options: argparse.Namespace, folder: Path) -> None:
-    """Run what is still to be run of a case, and write it."""
+    """Run the backends of a case, with `--resume` only those without a file, and write their records."""
     limits = {"native": options.time_limit, "highs": options.highs_time_limit}
     wanted = [name for name, limit in limits.items() if limit > 0]
     known = {name: read(folder / case.file_name(name)) for name in limits}
@@ -168,7 +168,7 @@ def measure(case: Case, options: argparse.Namespace, folder: Path) -> None:
         wanted = [name for name in wanted if known[name] is None]
     if not wanted:
         return
-    # A run that is there already has the start that the others are to be compared from.
+    # The backends of a case are compared from the same start: take that of an earlier run, if there is one.
     start = None
     if options.resume:
         start = next((record["start"] for record in known.values() if record), None)
@@ -200,16 +200,18 @@ def measure(case: Case, options: argparse.Namespace, folder: Path) -> None:
 
 def read_options() -> argparse.Namespace:
     made = parser(__doc__, output=RESULTS / "gaps", time_limit=3600.0, threads=Options().n_threads)
-    made.add_argument("--p", type=float, nargs="+", default=[0.9, 0.99], help="not with --score cll")
+    made.add_argument("--p", type=float, nargs="+", default=[0.9, 0.99], help="no effect with --score cll")
     made.add_argument("--score", choices=["sm", "sbm", "cll"], default="sm")
     made.add_argument("--max-parents", type=int, default=2)
     made.add_argument("--class-parents", action="store_true")
     made.add_argument(
-        "--highs-time-limit", type=float, default=REFERENCE, metavar="SECONDS", help="0: no HiGHS"
+        "--highs-time-limit", type=float, default=REFERENCE, metavar="SECONDS", help="0: without HiGHS"
     )
     made.add_argument("--checkpoints", type=float, nargs="+", default=list(CHECKPOINTS), metavar="SECONDS")
-    made.add_argument("--resume", action="store_true", help="leave out the runs whose files are there")
-    made.add_argument("--report", action="store_true", help="run nothing; table and picture from the files")
+    made.add_argument("--resume", action="store_true", help="run only what has no file yet")
+    made.add_argument(
+        "--report", action="store_true", help="run nothing; write table and picture from the files"
+    )
     return parse(made)
 
 

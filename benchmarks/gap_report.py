@@ -1,4 +1,4 @@
-"""What `gap_over_time.py` measured: the table and the picture, from the files of its runs alone."""
+"""The table and the picture of `gap_over_time.py`, from the files of its runs."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from milpbn.errors import InputError
 from milpbn.problem.scores.spec import Score
 from milpbn.util.atomic import atomic_path
 
-#: HiGHS's gap after so many seconds is what the native engine is timed to.
+#: The comparison: the seconds until the native engine has the gap that HiGHS has after this number of seconds.
 REFERENCE = 300.0
 #: The data sets and values of p whose ratios are averaged.
 AVERAGED = {(data, p) for data in ("segment", "soybean-large", "adult", "waveform-21") for p in (0.9, 0.99)}
-#: The first moment that a trace tells apart.
+#: The earliest moment of a trace; earlier changes count as made at this moment.
 FIRST_MOMENT = 0.01
-#: What counts as proved, in percent, where the picture ends.
+#: The lower end of the picture, in percent: a proved run is drawn here.
 FLOOR = 1e-4
 NAMES = {"native": "native", "highs": "HiGHS"}
 
@@ -29,7 +29,7 @@ Record = dict[str, Any]
 
 @dataclass(frozen=True)
 class Case:
-    """What is maximised on which data."""
+    """A data set, and the score that is maximised on it."""
 
     data: str
     score: str
@@ -64,7 +64,7 @@ def read(path: Path) -> Record | None:
 
 
 def state_at(record: Record, seconds: float) -> TracePoint | None:
-    """Return the last change before a moment; None after the end of a run that was stopped."""
+    """Return the last change up to a moment; None if the run was stopped before that moment."""
     proved = record["status"]["reason"] == "optimal"
     if seconds > record["time_limit"] and not proved and seconds != math.inf:
         return None
@@ -72,7 +72,7 @@ def state_at(record: Record, seconds: float) -> TracePoint | None:
 
 
 def gap_of(point: TracePoint | None) -> float | None:
-    """Return the gap relative to the bound; 0 if it is within what counts as optimal."""
+    """Return the gap relative to the bound; 0 if it is small enough to be optimal."""
     if point is None or point[1] is None or point[2] is None:
         return None
     return 0.0 if is_optimal(point[1], point[2]) else Gap.between(point[1], point[2]).relative_to_bound
@@ -95,7 +95,7 @@ def since(record: Record, gap: float) -> float | None:
 
 @dataclass(frozen=True)
 class Comparison:
-    """HiGHS's gap at a moment, when it first had it, and when the native engine had it."""
+    """HiGHS's gap at a moment, and when HiGHS and the native engine first had that gap."""
 
     gap: float
     seconds: float
@@ -105,7 +105,7 @@ class Comparison:
 
     @property
     def ratio(self) -> float:
-        """Seconds of HiGHS over seconds of the native engine, at most, if that never had the gap."""
+        """Seconds of HiGHS over seconds of the native engine; an upper limit if the native engine never had the gap."""
         return self.seconds / max(FIRST_MOMENT, self.native_limit if self.native is None else self.native)
 
 
@@ -136,7 +136,9 @@ def runs_in(folder: Path) -> dict[Case, dict[str, Record]]:
     for path in sorted(folder.glob("*.json")):
         record = read(path)
         if record is None or "case" not in record:
-            raise InputError(f"{path.name} is no file of a run.")
+            raise InputError(
+                f"{path.name} is not the file of a run of gap_over_time.py; remove it from the folder."
+            )
         runs.setdefault(Case(**record["case"]), {})[record["backend"]["name"]] = record
     return dict(sorted(runs.items(), key=lambda item: (item[0].setting, item[0].data, item[0].p or 0)))
 
@@ -162,14 +164,15 @@ def native_cells(case: Case, record: Record | None, checkpoints: Sequence[float]
 
 
 def table(runs: dict[Case, dict[str, Record]], checkpoints: Sequence[float]) -> str:
-    """Return table.md."""
+    """Return the text of table.md."""
     parts = [
         "# Gaps over time\n\nGaps are relative to the bound, in percent; 0 is proved (within 1e-6), - is unknown or "
         "after the end. Seconds count from the finished coefficients. Both backends began with the same structure, "
-        "so that both have an incumbent from the start. The ratio is HiGHS's seconds over those until the native "
-        f'engine had HiGHS\'s gap: {REFERENCE:g}, or its time limit if that is less, or its time to proof. "First at" '
-        "says when HiGHS had that gap first. ≤: the native engine never had it. Traces are thinned, so that a moment "
-        "may be up to 8 % later than stated by the run itself.\n"
+        "so both have an incumbent from the start. The columns on the right compare the two at the gap that HiGHS had "
+        f'"after s" seconds: {REFERENCE:g}, or its time limit if that is less, or its time to proof. "First at s" '
+        'is when HiGHS first had this gap, "native there at s" when the native engine first had it, and the ratio is '
+        '"after s" divided by the seconds of the native engine (≤ if that never had the gap). Traces are thinned, so '
+        "a moment may be up to 8 % later than in the run itself.\n"
     ]
     head = [
         "data",
@@ -234,7 +237,7 @@ def where(runs: dict[Case, dict[str, Record]]) -> list[str]:
 
 
 def draw(runs: dict[Case, dict[str, Record]], path: Path) -> None:
-    """Draw the gaps over time, one panel a data set and setting; dots are proofs, at the lower end."""
+    """Draw the gaps over time, one panel per data set and setting; a dot at the lower end marks a proof."""
     import matplotlib
 
     matplotlib.use("Agg")

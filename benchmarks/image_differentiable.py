@@ -1,20 +1,28 @@
-"""Test errors of differentiable TAN and of hybrid parameters on R20's discretised image data.
+"""Test errors of differentiable TAN and of hybrid parameters on image data (Roth & Pernkopf 2020).
 
     python benchmarks/image_differentiable.py [letter usps] --data-dir DIR [--structures chow-liu subset]
 
-For every data set, fold and structure, at most 20 configurations (see `next_configuration`) are trained on four fifths
-of the training rows, with the other fifth to count errors on, for some random splits. The one with the fewest errors,
-the first of equals, is trained on all training rows, once per seed, and only these classifiers see the test rows.
-With `--race 6 12 24` the configurations are 20 random parent sets of Subset (R20, section 4.2: five orderings; here
-with four selections each), with gamma 30 and a learning rate of 0.03, which earlier searches chose most often: all are
+For every data set, fold and structure, at most 20 configurations (see `next_configuration`) are compared on some random
+splits: they are trained on four fifths of the training rows, and their errors are counted on the other fifth. The
+configuration with the fewest errors, the first of equals, is trained on all training rows, once per seed. Only these
+classifiers see the test rows.
+
+With `--race 6 12 24` the configurations are 20 random parent sets of Subset (section 4.2: five orderings; here
+with four selections each), with gamma 30 and a learning rate of 0.03, which earlier searches chose most often. All are
 compared on 6 random splits, the better half of them on 12, the better half of those on 24.
-With `--recut DIR` besides (satimage; DIR is the folder of the catalog) held-out rows are treated as test rows were:
-values are cut by what the other training rows say. The 20 are then two parent sets for each ordering with two
-lambdas, from maximum-likelihood parameters. `--averaged-runs` concerns what has been chosen, not what is compared.
-With `--as "usps fold 1 subset K=8 epochs 100 splits 2"` there is no search: what it chose there is trained here.
-(The mnist of the results is the fourth search's: `--output results/learners/images-differentiable-fourth-search.json`.)
-Errors go to results/learners/images-differentiable.json after every run; runs that are in it are not repeated. The
-files of finished searches there hold the number of configurations and what was chosen, not all that was compared.
+
+With `--recut DIR` as well (satimage only; DIR is the folder of the catalog), the values of held-out rows are cut as
+those of test rows were: at cuts learnt from the other training rows. The 20 configurations are then two parent sets for
+each ordering with two lambdas, from maximum-likelihood parameters. `--averaged-runs` applies to the chosen
+configuration, not to those that are compared.
+
+With `--as "usps fold 1 subset K=8 epochs 100 splits 2"` there is no search: the configuration that the named run chose
+is trained. (The mnist row of the results is one: it took its configuration from the fourth search, with
+`--output results/learners/images-differentiable-fourth-search.json`.)
+
+Errors are written to results/learners/images-differentiable.json after every run; runs that are in the file are not
+repeated. The files of finished searches contain the number of configurations and the chosen one, not all that were
+compared.
 """
 
 from __future__ import annotations
@@ -40,20 +48,20 @@ from milpbn.learners.differentiable import DifferentiableTan
 from milpbn.learners.differentiable.presets import BATCH_SIZES, ORDERINGS
 
 STRUCTURES = ("naive-bayes", "chow-liu", "random", "subset", "all", "heuristic", "pseudo-subset")
-#: Share of the training rows that configurations are compared on.
+#: Share of the training rows on which configurations are compared.
 HELD_OUT = 0.2
 #: Configurations of a search, at most.
 MOST = 20
-#: Batch sizes of a search: R20's.
+#: Batch sizes of a search, those of the paper.
 SIZES = [50, 100, 250]
 
 
 def next_configuration(
     structure: str, k: int, base: DifferentiableTan, batch_sizes: list[int], errors: list[float]
 ) -> DifferentiableTan | None:
-    """Return the learner to try next, from the errors of those before it; None at the end.
+    """Return the configuration to try next, from the errors of those before it; None at the end.
 
-    Every stage changes the best of those before it; see `stages`.
+    Every stage changes the best configuration of the stages before it; see `stages`.
     """
     tried: list[DifferentiableTan] = []
     for changes in stages(structure, k, base, batch_sizes):
@@ -69,10 +77,11 @@ def next_configuration(
 def stages(
     structure: str, k: int, base: DifferentiableTan, batch_sizes: list[int]
 ) -> list[list[dict[str, Any]]]:
-    """Return what each stage of a search changes.
+    """Return the changes that each stage of a search tries.
 
-    Structures, if there are several; initial parameters, with next to no smoothing too, because a state that a class
-    never had is evidence; gammas in nats with learning rates; lambdas; schedules and further structures.
+    The stages are: structures, if there are several; initial parameters, also with nearly no smoothing, because a state
+    that a class never had is evidence against the class; gammas in nats with learning rates; lambdas; schedules and
+    further structures.
     """
     sizes = [{"batch_size": size} for size in sorted({*batch_sizes} - {base.batch_size})]
     brief = {"epochs": max(1, base.epochs // 3)}
@@ -106,7 +115,7 @@ def options_of(learner: DifferentiableTan) -> dict[str, Any]:
 
 
 class Results:
-    """The results file: kept after every run, read again at the start."""
+    """The results file: read at the start, written after every run."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -136,7 +145,7 @@ def run(
         key, {"command": command(options, name), "search": [], "chosen": None, "test_errors": {}}
     )
     batch_size = BATCH_SIZES[name.split("-")[0]]
-    if "search" not in entry:  # a finished one, without its log
+    if "search" not in entry:  # a finished search, whose log was removed
         chosen = entry["chosen"]
     elif options.like:
         like = results.runs[options.like]["chosen"]
@@ -159,7 +168,7 @@ def run(
         else:
             chosen = search(results, key, train, structure, base, options)
     if entry["chosen"] != chosen:
-        # Errors of what an earlier, shorter search chose are none of this one's.
+        # The errors in the file are those of another configuration, chosen by an earlier, shorter search.
         entry["chosen"], entry["test_errors"] = chosen, {}
     learner = DifferentiableTan(
         **{**chosen["options"], "validation": 0.0, "averaged_runs": options.averaged_runs}
@@ -232,7 +241,7 @@ def run_race(
                     item["validation_errors"].append(found)
                 results.keep()
             for item in left:
-                # Of these splits, of which a run that goes on may have more.
+                # Only of this round's splits: a resumed run may have errors on more.
                 item["validation_error"] = float(np.mean(item["validation_errors"][:splits]))
             left.sort(key=lambda item: item["validation_error"])
             print(key, splits, [round(item["validation_error"], 2) for item in left], flush=True)
@@ -241,7 +250,7 @@ def run_race(
 
 
 def entrants(recut: bool) -> list[dict[str, Any]]:
-    """Return what the configurations of a race differ by."""
+    """Return the options in which the configurations of a race differ."""
     if not recut:
         return [{"ordering": o, "selection": s} for o in range(ORDERINGS) for s in range(MOST // ORDERINGS)]
     return [
@@ -253,7 +262,7 @@ def entrants(recut: bool) -> list[dict[str, Any]]:
 
 
 def recut(train: Dataset, values: NDArray[np.float64], seed: int) -> tuple[Dataset, Dataset]:
-    """Return training and held-out rows of a random split, cut as the former say."""
+    """Return training and held-out rows of a random split, both cut at cuts learnt from the training rows."""
     fitted, held_out = validation_split(train.y, HELD_OUT, seed)
     data = cut(train.name, values, train.y, fitted)
     return data.take(fitted), data.take(held_out)
@@ -262,7 +271,7 @@ def recut(train: Dataset, values: NDArray[np.float64], seed: int) -> tuple[Datas
 def validation_error(
     learner: DifferentiableTan, train: Dataset, seed: int, parts: tuple[Dataset, Dataset] | None = None
 ) -> float:
-    """Return the error on held-out rows, %: those of the learner's own split, or given ones."""
+    """Return the error in % on held-out rows: those of the learner's own split, or those given."""
     if parts is not None:
         return error(replace(learner, validation=0.0), *parts, seed)
     return 100 * float(learner.fit(train, Control(random_state=seed)).details["validation_error"])
@@ -274,21 +283,23 @@ def main() -> None:
     )
     made.add_argument("--structures", nargs="+", choices=STRUCTURES, default=["chow-liu", "subset"])
     made.add_argument("--k", type=int, default=8, help="candidate parents")
-    made.add_argument("--as", dest="like", metavar="KEY", help="run whose choice is taken, without a search")
+    made.add_argument("--as", dest="like", metavar="KEY", help="train what this run chose, without a search")
     made.add_argument("--seeds", type=int, nargs="+", default=[0])
     made.add_argument("--epochs", type=int, default=100)
     made.add_argument("--splits", type=int, default=5, help="random splits of the search")
     made.add_argument(
-        "--race", type=int, nargs="+", help="splits after which the better half of the parent sets goes on"
+        "--race", type=int, nargs="+", help="numbers of splits; after each round the better half goes on"
     )
     made.add_argument(
         "--recut", metavar="DIR", help="folder of the catalog; a race cuts the values of held-out rows anew"
     )
-    made.add_argument("--averaged-runs", type=int, default=1, help="runs that the answer is the mean of")
-    made.add_argument("--batch-sizes", type=int, nargs="+", default=SIZES, help="that a search tries")
+    made.add_argument("--averaged-runs", type=int, default=1, help="average this number of runs")
+    made.add_argument(
+        "--batch-sizes", type=int, nargs="+", default=SIZES, help="batch sizes that a search tries"
+    )
     options = parse(made, list(FOLDS))
     if options.recut and (not options.race or options.data != ["satimage"]):
-        made.error("--recut goes with --race, and with satimage alone.")
+        made.error("--recut needs --race, and satimage as the only data set.")
     results = Results(options.output)
     for structure in options.structures:
         for name in options.data:

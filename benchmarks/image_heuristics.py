@@ -1,11 +1,11 @@
-"""Test accuracy of the discriminative heuristics on handwritten digits, beside table 1 of P11.
+"""Test accuracy of discriminative heuristics on digits, beside Pernkopf, Wohlmayr & Mücke (2011), Table 1.
 
     python benchmarks/image_heuristics.py [usps mnist-subsampled] --data-dir DIR [--learners tan-omi-mm ...]
 
-DIR holds what `images.py` says. Two settings: `paper` (scores by 5-fold cross-validation, zero probabilities replaced
-by 1e-5) and `laplace` (scores on the training rows, smoothing 1).
-Gamma is chosen once per data set and setting, by tan-omi-mm in cross-validation on the training rows.
-Every run is written at once to results/learners/images-discriminative.json; runs that are there are not repeated.
+`images.py` describes the files in DIR. There are two settings: `paper` (scores by 5-fold cross-validation, zero
+probabilities replaced by 1e-5) and `laplace` (scores on the training rows, smoothing 1). Gamma is chosen once per data
+set and setting, by tan-omi-mm in cross-validation on the training rows. Every run is written at once to
+results/learners/images-discriminative.json; runs that are already in the file are not repeated.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ SEARCHES: dict[str, type[DiscriminativeLearner]] = {
         Annealing,
     )
 }
-#: P11, table 1: accuracy and its deviation in %.
+#: Table 1 of the paper: accuracy and its standard deviation, in %.
 PAPER = {
     "mnist": {
         "naive-bayes": (83.73, 0.37),
@@ -70,7 +70,7 @@ PAPER["mnist-subsampled"] = PAPER["mnist"]
 
 
 def learn(data: Dataset, name: str, setting: str, gamma: str | float, control: Control) -> dict[str, Any]:
-    """Fit one learner; return its classifier beside what is to be kept."""
+    """Fit one learner; return its classifier, its options and its details."""
     options = SETTINGS[setting]
     if name in FIXED:
         estimation = Estimation(options.get("smoothing", 1.0), options.get("zero_probability"))
@@ -85,7 +85,7 @@ def learn(data: Dataset, name: str, setting: str, gamma: str | float, control: C
 
 
 def run(records: dict[str, Any], name: str, data: str, setting: str, options: argparse.Namespace) -> None:
-    """Run one learner if its record is not there, and keep it."""
+    """Run one learner and write its record, unless the record exists."""
     key = f"{data} {setting} {name}"
     if key in records:
         return
@@ -109,7 +109,7 @@ def run(records: dict[str, Any], name: str, data: str, setting: str, options: ar
         **answer,
     }
     write_results(options.output, records)
-    beside = "" if printed is None else f", P11 {printed[0]:.2f} +- {printed[1]:.2f}"
+    beside = "" if printed is None else f", published {printed[0]:.2f} +- {printed[1]:.2f}"
     print(f"{key}: {accuracy:.2f} %{beside}, {wall:.1f} s, {processor:.1f} s of processor", flush=True)
 
 
@@ -123,7 +123,7 @@ def main() -> None:
     )
     made.add_argument("--settings", nargs="+", choices=tuple(SETTINGS), default=list(SETTINGS))
     made.add_argument("--learners", nargs="+", default=[*FIXED, *SEARCHES], choices=(*FIXED, *SEARCHES))
-    made.add_argument("--gamma", type=float, help="desired log-margin in nats, instead of its choice")
+    made.add_argument("--gamma", type=float, help="desired log-margin in nats; by default chosen")
     options = parse(made, list(PAPER))
     options.time_limit = None if options.time_limit == math.inf else options.time_limit
     records = read_results(options.output)

@@ -2,8 +2,8 @@
 
     python benchmarks/image_learners.py [letter mnist-cubic] --data-dir DIR
 
-DIR holds what `images.py` says. Parameters are closed-form, smoothing 1; no option is chosen on the test rows. The
-published columns are naive Bayes ML and Chow-Liu ML of their Table 1. Data sets are added to
+`images.py` describes the files in DIR. Parameters are closed-form with smoothing 1; no option is chosen on the test
+rows. `published` is from the columns "naive Bayes ML" and "Chow-Liu ML" of their Table 1. Data sets are added to
 results/learners/images-generative.json.
 """
 

@@ -1,10 +1,10 @@
-"""Accuracy over bits per parameter on handwritten digits: figure 2 of P11.
+"""Accuracy by bits per parameter on handwritten digits (Pernkopf, Wohlmayr & Mücke 2011, Figure 2).
 
     python benchmarks/image_precision.py [usps mnist-subsampled] --data-dir DIR
 
-DIR holds what `images.py` says. Classifiers are learnt as P11 did it (the `paper` setting of `image_heuristics.py`, and
-gamma as it was chosen there); their parameters have 12 integer bits, and 64 bits in all at the most. Writes
-results/learners/precision-NAME.json and .png.
+`images.py` describes the files in DIR. Classifiers are learnt as in the paper (the setting `paper` of
+`image_heuristics.py`, with the gamma that was chosen there). Their parameters have 12 integer bits, and at most 64 bits
+in all. Writes results/learners/precision-NAME.json and .png.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from milpbn.network.fixed_point import accuracy_by_width
 from milpbn.plotting import save_widths
 from milpbn.util.atomic import atomic_write_text
 
-#: P11's format is Q12.52.
+#: The paper's format is Q12.52.
 INTEGER_BITS, BITS = 12, 64
 
 

@@ -1,13 +1,15 @@
-"""The image data of R20 and P11, discretised, as training and test rows.
+"""The discretised image data of two papers, as training and test rows.
 
-DIR holds letter-discretised.npz, satimage-discretised.npz and usps-discretised.npz, with arrays x_tr_foldK, t_tr_foldK,
+P11 is Pernkopf, Wohlmayr & Mücke (2011); R20 is Roth & Pernkopf (2020). The folder DIR contains
+letter-discretised.npz, satimage-discretised.npz and usps-discretised.npz, with arrays x_tr_foldK, t_tr_foldK,
 x_te_foldK and t_te_foldK whose states are numbered from 1, and mnist's four files as they are distributed. Mnist's
 images are scaled to 14 x 14 and discretised by MDLP on the training images:
 
 - `mnist` averages 2 x 2 pixels.
-- `mnist-subsampled` takes every second pixel of every second row, which is what reproduces P11.
-- `mnist-cubic` is nearest to R20: two thirds of all 70,000 images, taken at random, train; cubic convolution over
-  8 x 8 pixels (an antialiased bicubic filter) gives 13 states per feature, as R20 has, where others give 4 to 7.
+- `mnist-subsampled` takes every second pixel of every second row, which reproduces P11.
+- `mnist-cubic` is nearest to R20: two thirds of all 70,000 images, taken at random, are the training images; cubic
+  convolution over 8 x 8 pixels (an antialiased bicubic filter) gives 13 states per feature, as in R20, where the other
+  two give 4 to 7.
 """
 
 from __future__ import annotations
@@ -24,9 +26,9 @@ from milpbn.data.dataset import Dataset, Variable
 from milpbn.data.mdlp import mdlp_cuts
 from milpbn.data.variables import interval_labels
 
-#: Folds of every data set.
+#: Number of folds of every data set.
 FOLDS = {"letter": 1, "satimage": 5, "usps": 1, "mnist": 1, "mnist-subsampled": 1, "mnist-cubic": 1}
-#: Those that R20's authors discretised themselves.
+#: The data sets that R20's authors discretised themselves.
 DISCRETISED = ("letter", "satimage", "usps")
 
 
@@ -55,10 +57,11 @@ def _archive(folder: Path, name: str, fold: int) -> tuple[Dataset, Dataset]:
 
 @cache
 def satimage_values(folder: Path, fold: int, data_dir: str | None) -> NDArray[np.float64]:
-    """Return the values that the states of a fold's training rows were cut from; float64, shape (M, N).
+    """Return the values of a fold's training rows before they were cut into states; float64, shape (M, N).
 
-    They are those of the catalog's satimage, in another order. As many of its values lie below a cut as rows, of
-    training and test together, have a lower state; and by its states a row is found again.
+    The catalog's satimage has the same rows, in another order. The number of its values below a cut equals the number
+    of rows, training and test together, with a lower state. So the states of the catalog's rows follow, and each row is
+    found by its states.
     """
     table = read_table("satimage", data_dir=data_dir)
     values = table.frame[list(table.features)].to_numpy(dtype=np.float64)
@@ -76,7 +79,7 @@ def satimage_values(folder: Path, fold: int, data_dir: str | None) -> NDArray[np
 
 
 def cut(name: str, values: NDArray[np.float64], y: NDArray[np.int32], fitted: NDArray[np.int64]) -> Dataset:
-    """Return all rows, cut by MDLP as the values and classes of some say."""
+    """Return all rows, discretised by MDLP; the cuts come from the rows `fitted` alone."""
     classes = tuple(map(str, range(int(y.max()) + 1)))
     variables = []
     codes = np.empty((len(y), values.shape[1] + 1), dtype=np.int32)
@@ -118,7 +121,7 @@ def _cubic(images: NDArray[np.float64], axis: int) -> NDArray[np.float64]:
 
 
 def _idx(path: Path) -> NDArray[np.uint8]:
-    """Return the array in a gzipped file of mnist's format: its rank in byte 3, then its sizes, then bytes."""
+    """Return the array of a gzipped file in mnist's format: byte 3 is its rank; then follow its sizes and its bytes."""
     content = gzip.decompress(path.read_bytes())
     sizes = np.frombuffer(content, dtype=">u4", count=content[3], offset=4)
     return np.frombuffer(content, dtype=np.uint8, offset=4 + 4 * len(sizes)).reshape(sizes.astype(int))

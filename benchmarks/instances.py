@@ -1,9 +1,9 @@
-"""Find the optima of the embedded instances, and write them where users read them.
+"""Find the optima of the embedded instances, and write them to instances/optima.json and instances/README.md.
 
     python benchmarks/instances.py [NAME ...] [--time-limit 120]
 
-Solves every instance with the default options at p = 0.9 and 0.99 (the command is kept with each number),
-updates instances/optima.json, and fills the last column of instances/README.md.
+Solves every instance with the default options at p = 0.9 and 0.99. Each number is written with its command; the last
+column of the table in instances/README.md is filled.
 """
 
 from __future__ import annotations
@@ -39,10 +39,10 @@ def solve(name: str, p: float, seconds: float, backend: str) -> dict[str, object
 
 
 def better(new: dict[str, object], old: dict[str, object] | None) -> bool:
-    """Whether a new entry has a higher incumbent or, at the same one, a lower bound."""
+    """Return whether a new entry has a higher incumbent or, at the same incumbent, a lower bound."""
     if old is None:
         return True
-    # An entry from an earlier version is replaced by an equal one, so that its command is today's.
+    # An entry of an earlier version is replaced by an equal new one, so that its command works with this version.
     return (new["objective"], -new["bound"]) >= (old["objective"] - 1e-9, -old["bound"] - 1e-9)  # type: ignore[operator]
 
 

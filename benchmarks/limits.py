@@ -1,13 +1,13 @@
-"""Time limits and interrupts: every verb, backend, score and learner on wide and large tables, as commands.
+"""Time limits and interrupts of commands: every verb, backend, score and learner, on wide and large tables.
 
     python benchmarks/limits.py --data DIR [--images DIR] [--only WORD ...] [--output DIR] [--list]
 
-Each cell is a command with a time limit or a signal. Its record, a JSON file of its own in the output folder's limits,
-says how long the process lived beyond the limit (or the signal), what it answered, the longest time without a line on
-stderr, the processor seconds it took, and the machine's load. On a busy machine a process is `starved` where it had
-fewer processor seconds than its limit has: its overrun then says little. Cells that have a record are not run again. A
-limit may be exceeded by 5 % or 2 s, whichever is larger; a signal is to be obeyed within 2 s. Cells named `cold` begin
-without compiled kernels. Takes some 35 minutes.
+Each cell is a command with a time limit or a signal. Its record, a JSON file in the folder `limits` of the output
+folder, states how long the process lived beyond the limit (or the signal), its exit code, the longest time without a
+line on stderr, its processor seconds, and the machine's load. On a busy machine a process may get fewer processor
+seconds than its time limit; then it is `starved`, and its overrun means little. Cells that have a record are not run
+again. A limit may be exceeded by 5 % or 2 s, whichever is larger; a signal must be obeyed within 2 s. Cells named
+`cold` begin without compiled kernels. Takes some 35 minutes.
 
     python benchmarks/limits.py --million [--output DIR]
 
@@ -43,11 +43,11 @@ from milpbn.util.atomic import atomic_write_text
 
 RESULTS = Path(__file__).resolve().parent.parent / "results" / "reliability"
 PROGRAM = Path(sys.executable).with_name("milpbn")
-#: What a limit may be exceeded by: a share of it, or so many seconds; and a signal.
+#: A limit may be exceeded by this share of it or by these seconds, whichever is larger; a signal by these seconds.
 SHARE, SECONDS = 0.05, 2.0
-#: A line of progress is to come at least so often, and a little later on a busy machine.
+#: Longest time in seconds between two lines of progress; a second more is tolerated, for a busy machine.
 SILENCE = 5.0
-#: A process that lives longer than this beyond its limit is killed.
+#: A process that lives this number of seconds beyond its limit is killed.
 PATIENCE = 60.0
 #: Learners that need a file or an option of their own.
 NEEDS = {"parameters": ["--structure-file", "STRUCTURE"]}
@@ -56,7 +56,7 @@ GENERATIVE = ("ll", "mdl", "aic", "aicc", "bdeu")
 
 @dataclass(frozen=True)
 class Cell:
-    """One command; `limit` is its time limit, or `after` the seconds after which it gets a signal."""
+    """One command; `limit` is its time limit in seconds, or `after` the seconds after which it gets a signal."""
 
     name: str
     arguments: list[str]
@@ -69,7 +69,7 @@ class Cell:
 
 
 def cells() -> Iterator[Cell]:
-    """Return all cells; TABLE:name stands for the path of a table, STRUCTURE and the like for files made before."""
+    """Return all cells; `Files` replaces TABLE:name by the path of a table, and STRUCTURE and the like by files."""
 
     def both(name: str, arguments: list[str], limit: float, after: float, **extra: Any) -> Iterator[Cell]:
         yield Cell(f"{name} limit", [*arguments, "--time-limit", f"{limit:g}"], limit=limit, **extra)
@@ -103,7 +103,7 @@ def cells() -> Iterator[Cell]:
         "solve cv sm letter", ["solve", "TABLE:letter", "--p", "cv", "--max-parents", "cv"], 10, 6
     )
     for table in ("letter", "usps"):
-        # The limit is written into the solver's command lines: an export has none of its own.
+        # `export` writes the time limit into the solvers' command lines, and has no limit itself.
         out = ["export", f"TABLE:{table}", "--output", "FOLDER/m.lp"]
         yield Cell(f"export {table} signal", out, after=3, answers=[0, 2, 130])
         yield Cell(f"export reduced {table} signal", [*out, "--reduced"], after=6, answers=[0, 2, 130])
@@ -148,13 +148,13 @@ def cells() -> Iterator[Cell]:
 
 
 class Files:
-    """Tables and other files that the commands read, made when they are asked for."""
+    """Tables and other files that the commands read, each made at its first use."""
 
     def __init__(self, folder: Path, data: Path | None, images: Path | None) -> None:
         self.folder, self.data, self.images = folder, data, images
 
     def arguments(self, cell: Cell, own: Path) -> list[str]:
-        """Return a cell's arguments with paths in place of names; FileNotFoundError without the data."""
+        """Return a cell's arguments with paths in place of names; raise FileNotFoundError if the data are missing."""
         out = []
         for word in cell.arguments:
             if word.startswith("TABLE:"):
@@ -190,7 +190,7 @@ class Files:
         return frame
 
     def solved(self, word: str) -> Path:
-        """Return a file that a short search on letter has made."""
+        """Return a file that a short search on letter writes."""
         named = {
             "RESULT": "letter.json",
             "STRUCTURE": "letter.json",
@@ -253,7 +253,8 @@ def measure(cell: Cell, files: Files) -> dict[str, Any]:
             reader.join(2.0)
             stdout.seek(0)
             answer = stdout.read()
-    # As a shell says it: a signal that comes while the interpreter shuts down, after the work, ends it by itself.
+    # Signals as a shell reports them, 128 + number: one that comes after the work, while the interpreter shuts down,
+    # ends the process without the program's own exit code.
     code = os.waitstatus_to_exitcode(status)
     code = 128 - code if code < 0 else code
     cpu = usage.ru_utime + usage.ru_stime
@@ -287,7 +288,7 @@ def _listen(process: subprocess.Popen[str], begun: float, lines: list[tuple[floa
 
 
 def _ends(process: subprocess.Popen[str], seconds: float) -> bool:
-    """Wait for the end of a process without taking its exit status; return whether it came."""
+    """Wait up to some seconds for the end of a process, without taking its exit status; return whether it ended."""
     last = time.monotonic() + seconds
     while time.monotonic() < last:
         if os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None:
@@ -321,11 +322,11 @@ def million(files: Files, rows: int = 1_000_000) -> dict[str, Any]:
 
 
 def table_of(records: list[dict[str, Any]]) -> str:
-    """Return the overruns, and the silences, a line each."""
+    """Return a summary, and one line per overrun, wrong answer or silence."""
     bad = [r for r in records if not r["ok"]]
     quiet = [r for r in records if r["silence"] > SILENCE + 1.0]
     lines = [
-        f"{len(records)} cells, {len(bad)} overruns or wrong answers, {len(quiet)} without a line for long"
+        f"{len(records)} cells, {len(bad)} overruns or wrong exit codes, {len(quiet)} with a long silence on stderr"
     ]
     for r in sorted(bad, key=lambda r: -r["over"]):
         lines.append(
@@ -347,7 +348,7 @@ def main() -> None:
     parser.add_argument(
         "--files", type=Path, help="folder for the generated tables; by default a temporary one"
     )
-    parser.add_argument("--list", action="store_true", help="only name the cells")
+    parser.add_argument("--list", action="store_true", help="only list the cells")
     parser.add_argument("--million", action="store_true")
     options = parser.parse_args()
     chosen = [cell for cell in cells() if all(word in cell.name.split() for word in options.only)]
@@ -372,7 +373,7 @@ def main() -> None:
                 try:
                     record = measure(cell, files) | machine
                 except FileNotFoundError as error:
-                    print(f"{cell.name}: passed over, {error}", flush=True)
+                    print(f"{cell.name}: skipped, {error}", flush=True)
                     continue
                 atomic_write_text(path, json.dumps(record, indent=1) + "\n")
                 word = "ok " if record["ok"] else "BAD"

@@ -1,9 +1,9 @@
-"""The memory forecast against the peak of a whole run: coefficients, model, and the solver's copies.
+"""The memory forecast beside the peak of a whole run: coefficients, model, and the solver's copies.
 
     python benchmarks/memory.py [segment satimage letter] --data-dir DIR [--time-limit 40]
 
-A process of its own runs `milpbn.solve` on each data set, and its largest resident set, less what it held before the
-coefficients, is compared with the forecast. The aim: within 20 %. Writes results/memory.json.
+A new process runs `milpbn.solve` on each data set. Its largest resident set, minus the memory that it had before the
+coefficients, is compared with the forecast. The aim is a difference of at most 20 %. Writes results/memory.json.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from milpbn.problem.scores.spec import Score
 from milpbn.solving.api import solve
 from milpbn.util.memory import peak_memory
 
-#: Scores to measure where they are not sm alone.
+#: Scores to measure on a data set; on all others, only sm.
 SCORES = {"letter": ("sm", "sbm")}
 
 
 def measure(name: str, score_name: str, data_dir: Path, seconds: float) -> dict[str, Any]:
-    """Solve, and return forecast and peak in bytes."""
+    """Solve one data set, and return forecast and peak in bytes."""
     data, score = training_rows(name, data_dir), Score(name=score_name)
-    solve("corral", score, time_limit=10, verbose=False, backend="highs")  # kernels and libraries are loaded
+    solve("corral", score, time_limit=10, verbose=False, backend="highs")  # loads kernels and libraries
     candidates = build_candidates(data.names, score)
     tensor, solver = (size(data.merged, candidates, score) for size in (tensor_bytes, solver_bytes))
     before = peak_memory() or 0

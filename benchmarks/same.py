@@ -1,13 +1,13 @@
-"""Whether a change left the searches as they were: nodes, incumbent, bound and certificate of runs to proof.
+"""Whether a change of the code changed searches: nodes, incumbent, bound and certificate of runs to proof.
 
-    python benchmarks/same.py record results/same.json           the runs of this tree, one after the other
-    python benchmarks/same.py compare results/same.json          the same runs again, against a record
-    python benchmarks/same.py pair PYTHON [--rounds 5]           seconds per node of this tree and of another one's
-                                                                 interpreter, in turns: median of the paired ratios
+    python benchmarks/same.py record results/same.json           run all cases and write a record
+    python benchmarks/same.py compare results/same.json          run them again and compare with the record
+    python benchmarks/same.py pair PYTHON [--rounds 5]           compare seconds per node with another installation
+                                                                 (its interpreter), in turns: median of the ratios
 
 Every run has one thread and no time limit, so that the native engine is deterministic. The runs of MILP solvers are so
-small that their local search and root bound end by themselves, by counts and not by their share of the time. A
-certificate's size is that of its arrays: the file holds the run's random name besides.
+small that their local search and root bound end after a number of steps, not after their share of the time. The size of
+a certificate is that of its arrays, because the file also contains the run's random name.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ import numpy as np
 
 import milpbn
 
-#: Name of the run: (embedded instance, options of the score, constraints, options of the search).
+#: Embedded instance, options of the score, constraints, options of the search.
 Case = tuple[str, dict[str, Any], dict[str, Any], dict[str, Any]]
 CASES: dict[str, Case] = {
     "sm corral .9": ("corral", {"p": 0.9}, {}, {}),
@@ -68,9 +68,9 @@ CASES: dict[str, Case] = {
     ),
     "scip: sm corral .9": ("corral", {"p": 0.9}, {}, {"backend": "scip"}),
 }
-#: What is compared; the seconds of each run are kept beside it.
+#: The keys that are compared; the seconds of each run are only recorded.
 KEYS = ("nodes", "objective", "bound", "reason", "certificate")
-#: The runs whose seconds per node are worth comparing.
+#: The runs of `pair`, long enough to compare seconds per node.
 TIMED = (
     "sm tic-tac-toe .9",
     "sm tic-tac-toe .6, one parent",
@@ -80,7 +80,7 @@ TIMED = (
 
 
 def run(case: Case) -> dict[str, Any]:
-    """Return what a run ended with."""
+    """Run a case, and return its record."""
     instance, score, constraints, options = case
     native = options.get("backend", "native") == "native" and score.get("name", "sm") in ("sm", "sbm", "cll")
     with tempfile.TemporaryDirectory() as folder:
@@ -115,9 +115,9 @@ def run(case: Case) -> dict[str, Any]:
 
 
 def record(names: list[str]) -> dict[str, Any]:
-    """Run some cases, twice each, so that no compilation is in the seconds; what the two differ in is null.
+    """Run some cases twice each, so that the seconds contain no compilation; keys whose values differ are null.
 
-    CBC's nodes are such: they are read from its log while it runs.
+    CBC's nodes differ, for instance, because they are read from its log while it runs.
     """
     found = {}
     for name in names:
@@ -134,7 +134,7 @@ def record(names: list[str]) -> dict[str, Any]:
 
 
 def compare(before: dict[str, Any], after: dict[str, Any]) -> int:
-    """Print what differs, and return how many runs do."""
+    """Print the differences, and return the number of runs that differ."""
     differing = 0
     for name, old in before.items():
         new = after.get(name, {})
@@ -148,7 +148,7 @@ def compare(before: dict[str, Any], after: dict[str, Any]) -> int:
 
 
 def pair(other: str, rounds: int) -> None:
-    """Print the ratio of this tree's seconds per node to another interpreter's, run by run in turns."""
+    """Print the ratio of seconds per node, this installation over another one; the two run in turns."""
     code = (
         "import runpy, sys, json; m = runpy.run_path(sys.argv[1]); m['run'](m['CASES'][sys.argv[2]]);"
         "print(json.dumps(m['run'](m['CASES'][sys.argv[2]])))"

@@ -2,10 +2,10 @@
 
     python benchmarks/wide_data.py [usps mnist] --data-dir DIR [--time-limit 600] [--threads 2]
 
-DIR as for image_heuristics.py. SM at p = .99, max_parents 2, no class parents. Beside incumbent, bound, gap and peak
-memory stand the same score of naive Bayes, with --heuristic of TAN-OMI-MM with the same gamma on the training rows
-(minutes), and the trivial bound gamma times M. Every run has a process of its own, kernels compiled before. Writes
-results/gaps/wide.json after every data set.
+`images.py` describes the files in DIR. The score is SM at p = .99, with max_parents 2 and no class parents. Incumbent,
+bound, gap and peak memory are written together with the score of naive Bayes, with `--heuristic` also the score of
+TAN-OMI-MM with the same gamma on the training rows (takes minutes), and the loose bound gamma times M. Every run has
+a process of its own; kernels are compiled before. Writes results/gaps/wide.json after every data set.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ from milpbn.util.memory import peak_memory
 
 
 def measure(name: str, options: argparse.Namespace) -> dict[str, Any]:
-    """Solve one data set and return what is to be kept."""
+    """Solve one data set, and return the figures to write."""
     train, _ = load(options.data_dir, name)
     score = Score(name="sm", p=options.p, class_parents=False)
-    solve("tic-tac-toe", score, time_limit=120, verbose=False, threads=options.threads)  # kernels are loaded
+    solve("tic-tac-toe", score, time_limit=120, verbose=False, threads=options.threads)  # loads the kernels
     read = peak_memory() or 0
     result = solve(
         train, score, time_limit=options.time_limit, verbose=False, threads=options.threads, backend="native"
@@ -50,7 +50,7 @@ def measure(name: str, options: argparse.Namespace) -> dict[str, Any]:
 
 
 def references(name: str, options: argparse.Namespace) -> dict[str, Any]:
-    """Return the scores to compare with."""
+    """Return the scores that a result is compared with."""
     train, _ = load(options.data_dir, name)
     score = Score(name="sm", p=options.p, class_parents=False)
     gamma = gamma_from_p(options.p)
@@ -73,7 +73,7 @@ def main() -> None:
         __doc__, data=("usps", "mnist"), output=RESULTS / "gaps" / "wide.json", time_limit=600.0, threads=2
     )
     made.add_argument("--p", type=float, default=0.99)
-    made.add_argument("--heuristic", action="store_true", help="learn TAN-OMI-MM, too")
+    made.add_argument("--heuristic", action="store_true", help="also learn TAN-OMI-MM")
     options = parse(made, list(FOLDS))
     kept = read_results(options.output)
     for name in options.data:

@@ -90,7 +90,7 @@ def _describe_learned(path: str, document: Mapping[str, Any]) -> str:
         if share is not None and 0 <= share <= 1:
             lines.append(f"accuracy  {100 * share:.2f} % of {rows} rows")
     if not isinstance(document["structure"], dict):
-        return "\n".join([*lines, "structure (no acyclic graph over the variables)"])
+        return "\n".join([*lines, "structure (not an acyclic graph over the variables)"])
     try:
         parents = parents_mapping(document["structure"])
     except InputError as error:

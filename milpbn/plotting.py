@@ -77,13 +77,13 @@ def layout(structure: Structure) -> dict[int, tuple[float, float]]:
 
 
 def _axes(axes: Axes | None, size: tuple[float, float]) -> Axes:
-    """Return where to draw: by default in a new figure of some inches."""
+    """Return the axes to draw in: by default those of a new figure of this size in inches."""
     plt = _pyplot()
     return plt.subplots(figsize=size)[1] if axes is None else axes
 
 
 def _finished(axes: Axes) -> Axes:
-    """Give curves their legend, and take away what frames them without need."""
+    """Add the legend, and remove the frame's upper and right line."""
     axes.legend(frameon=False)
     for side in ("top", "right"):
         axes.spines[side].set_visible(False)
@@ -147,7 +147,7 @@ def plot_trace(result: Result, axes: Axes | None = None) -> Axes:
     axes.step(t, z, where="post", color=_FEATURE, label="incumbent")
     axes.fill_between(t, z, b, step="post", color="#bbbbbb", alpha=0.35, linewidth=0)
     if result.objective is not None and np.isfinite(b).any():
-        # The first, trivial bounds would flatten everything that matters: most changes are to be seen.
+        # With the first, trivial bounds in the picture all later changes would be too small to see.
         top = float(np.nanquantile(b, 0.75))
         span = max(top - result.objective, 1e-6 * max(1.0, abs(top)))
         axes.set_ylim(result.objective - 0.35 * span, top + 0.05 * span)
@@ -220,7 +220,7 @@ def save_picture(result: Result, path: str | os.PathLike[str]) -> None:
 def save_widths(
     figures: Sequence[tuple[int, float]], double: float, title: str, path: str | os.PathLike[str]
 ) -> None:
-    """Write the picture of `plot_widths` with a title; the path and what it raises are as in `save_picture`."""
+    """Write the picture of `plot_widths` with a title; path and errors are as in `save_picture`."""
     check_picture(path)
     figure, axes = _pyplot().subplots(figsize=(6, 4))
     with _saved(figure, path):
@@ -229,14 +229,14 @@ def save_widths(
 
 
 def check_picture(path: str | os.PathLike[str]) -> None:
-    """Raise `InputError` if a file's suffix is none of `SUFFIXES`, or the extra ``[plot]`` is not installed."""
+    """Raise `InputError` if a file's suffix is not one of `SUFFIXES`, or the extra ``[plot]`` is not installed."""
     if Path(path).suffix.lower() not in SUFFIXES:
         raise InputError(f"A picture file ends in {', '.join(SUFFIXES)}; {os.fspath(path)!r} does not.")
     _pyplot()
 
 
 def _printable(name: str) -> str:
-    """Return a name without what a picture's file cannot hold or fonts do not have: line breaks, control characters."""
+    """Return a name without characters that picture files or fonts cannot show, such as line breaks."""
     return "".join(c if c.isprintable() else repr(c)[1:-1] for c in name)
 
 

@@ -1,4 +1,4 @@
-"""What the backends' tests share: small programs of the project's shape, and a recorder of events."""
+"""Shared by the tests of backends: small MILPs of the project's form, and a recorder of events."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def installed(name: str) -> Solver:
 
 
 class Recorder:
-    """Keeps all points and bounds."""
+    """A listener that records all points and bounds."""
 
     def __init__(self, milp: Milp, stopping: Callable[[], bool] = lambda: False) -> None:
         self.milp = milp
@@ -81,7 +81,7 @@ def stop_after(seconds: float) -> Callable[[], bool]:
 
 
 def small_formulation(score: str, seed: int, acyclicity: str = "order", **options: object) -> Formulation:
-    """Return the program of a random problem with two to four features."""
+    """Return the MILP of a random problem with two to four features."""
     rng = np.random.default_rng([seed, len(score)])
     data = random_dataset(
         rng,
@@ -97,12 +97,12 @@ def small_formulation(score: str, seed: int, acyclicity: str = "order", **option
     return formulate(build_problem(data, Score(name=score, **arguments)), acyclicity)  # type: ignore[arg-type]
 
 
-#: Score of a structure of `hard_formulation`: every valid bound is above.
+#: Score of a structure of `hard_formulation`; every valid bound is above it.
 HARD_OBJECTIVE = 1692.4724
 
 
 def hard_formulation() -> Formulation:
-    """Return a program that no solver finishes within seconds."""
+    """Return a MILP that no solver finishes within seconds."""
     data = random_dataset(np.random.default_rng(7), 14, 3, 3, 400)
     return formulate(build_problem(data, Score(name="sm", gamma=4.6, max_parents=2)))
 

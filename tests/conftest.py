@@ -78,7 +78,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @pytest.fixture(scope="session")
 def uci() -> Path:
-    """Folder of the UCI data; tests are skipped where there is none."""
+    """Folder of the UCI data; tests are skipped without it."""
     folder = find_data_dir() or SHARED / "uci"
     if not (folder / "catalog.json").exists():
         pytest.skip("needs the UCI data (MILPBN_DATA)")
@@ -87,7 +87,7 @@ def uci() -> Path:
 
 @pytest.fixture(scope="session")
 def image_folds() -> Callable[[str], list[tuple[Dataset, Dataset]]]:
-    """Training and test rows of every fold of R20's discretised image data, by name; skips where there are none."""
+    """Training and test rows of every fold of Roth & Pernkopf's (2020) image data, by name; skips without the data."""
 
     def folds(name: str) -> list[tuple[Dataset, Dataset]]:
         path = Path(os.environ.get("MILPBN_IMAGES", SHARED / "images")) / f"{name}-discretised.npz"

@@ -1,7 +1,7 @@
 """Every certificate of a small problem that a test has verified passes the exact checker, too.
 
-`milpbn.certificate.verify.check.verify` is replaced before tests import it: what it accepts and the exact checker
-refuses is refused. How many certificates that were stands in the summary of a run.
+`milpbn.certificate.verify.check.verify` is replaced before tests import it by a function that also runs the exact
+checker, and refuses what that refuses. The summary of a run states the number of certificates.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from milpbn.claims.result import Result
 from milpbn.data.dataset import Dataset
 from milpbn.errors import InputError
 
-#: Features up to which certificates are checked, and steps: a matter of seconds.
+#: Largest numbers of features and of steps of the certificates that are checked, which takes seconds.
 MOST_FEATURES, MOST_WORK = 8, 300_000_000
 counted: Counter[str] = Counter()
 _plain = ordinary.verify
@@ -26,7 +26,7 @@ _plain = ordinary.verify
 
 @wraps(_plain)
 def verify(result: Any, certificate: Any, data: Dataset) -> ordinary.Verification:
-    """Verify by both."""
+    """Verify with both checkers."""
     shown = _plain(result, certificate, data)
     if data.n_features <= MOST_FEATURES:
         most, exact.LARGEST_WORK = exact.LARGEST_WORK, MOST_WORK

@@ -1,4 +1,4 @@
-"""Scores of one structure to 60 digits, from the definitions: what every floating-point number is compared with.
+"""Scores of one structure with 60 digits, from the definitions, to compare floating-point scores with.
 
 Weights, smoothing, gamma and all other options are taken as the exact rational numbers that their doubles are. Nothing
 is imported from milpbn but the types of the data. The equations are those of `tests/oracle.py`.

@@ -1,4 +1,4 @@
-"""What tests of several learners share."""
+"""Data and helpers that the tests of several learners share."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The tests that ``pytest -m quick`` runs: files of every package that take a second or so with warm kernels."""
+"""The files that ``pytest -m quick`` runs: at least one of every package, each about a second with compiled kernels."""
 
 QUICK = (
     "claims/test_result",

@@ -37,7 +37,7 @@ def _installed(name: str) -> bool:
     return True
 
 
-#: The solvers of this machine that take models; SCIP is an extra.
+#: The MILP solvers that are installed on this machine; SCIP is an optional extra.
 BACKENDS = tuple(name for name in ("highs", "cbc", "cpsat", "scip", "pulp:HiGHS") if _installed(name))
 
 
@@ -48,7 +48,7 @@ def require_backend(name: str) -> Solver:
 
 
 def dataset(rows, n_states=None, weights=None) -> Dataset:
-    """Data from integer codes, the class last."""
+    """Return data with the given integer codes; the class is the last column."""
     codes = np.array(rows, dtype=np.int32)
     n_states = codes.max(axis=0) + 1 if n_states is None else n_states
     names = [f"X{i + 1}" for i in range(codes.shape[1] - 1)] + ["C"]
@@ -72,7 +72,7 @@ MARGINS = (
 
 
 def oracle_tuning(**values) -> Tuning:
-    """The engine's search parameters, with other ones for the oracle."""
+    """Return the engine's search parameters with changed parameters of the oracle."""
     return replace(TUNING, oracle=replace(TUNING.oracle, **values))
 
 
@@ -154,7 +154,7 @@ def candidate_sets(
 
 
 def predicate(names, constraints: Constraints) -> Callable[[tuple[tuple[int, ...], ...]], bool]:
-    """Whether a structure, as parent tuples, obeys the constraints: each looked up by itself."""
+    """Whether a structure, as parent tuples, obeys the constraints; each one is checked by itself."""
     local = _local_predicate(names, constraints)
     limits = constraints.max_children
 

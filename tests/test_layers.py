@@ -18,7 +18,7 @@ APART = {
     f"milpbn.{name}": Path(package.__file__ or "").parent
     for name, package in (("cli", milpbn.cli), ("instances", milpbn.instances))
 }
-#: Lowest first; a package imports from itself and from those before it. docs/architecture.md says what each holds.
+#: Lowest first; a package imports from itself and from those before it. docs/architecture.md describes each of them.
 LAYERS = (
     "version",
     "errors",
@@ -38,9 +38,9 @@ LAYERS = (
     "plotting",
     "cli",
 )
-#: Modules of the package root; two more may come.
+#: Modules in the package's root folder; at most one more may be added.
 AT_THE_ROOT = {"__init__", "errors", "plotting", "version"}
-#: What reads or writes files, by the name that is called.
+#: Names of functions that read or write files.
 OPENS = {
     "open",
     "read_text",
@@ -99,7 +99,7 @@ def imports() -> dict[str, set[str]]:
 
 
 def test_the_package_root_has_few_modules() -> None:
-    """Whatever belongs to a package is in it."""
+    """Modules belong into packages; only a few are in the root folder."""
     there = {path.stem for path in ROOT.glob("*.py")}
     assert there >= AT_THE_ROOT
     assert len(there - {"__init__", "errors", "plotting"}) <= 2

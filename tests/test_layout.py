@@ -1,4 +1,4 @@
-"""The tests mirror the package: the tests of a module stand where it stands, under its name."""
+"""The tests mirror the package: the tests of a module are in the same folder under tests/, in files of its name."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import milpbn
 
 TESTS = Path(__file__).parent
 PACKAGE = Path(milpbn.__file__).parent
-#: What is tested from outside, as a user meets it, and not by module.
+#: Folders with tests of the package from outside, as users meet it, instead of tests of a module.
 WHOLE = {"campaign", "cli", "fuzz", "instances"}
 
 

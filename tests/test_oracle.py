@@ -1,4 +1,4 @@
-"""The oracle on cases computed by hand, and on what must hold for every problem."""
+"""The oracle on cases computed by hand, and properties that it must have for every problem."""
 
 from dataclasses import replace
 from itertools import product

@@ -1,4 +1,4 @@
-"""Pictures: layout, files, and what is refused."""
+"""Pictures: layout, files, and refusals."""
 
 from __future__ import annotations
 

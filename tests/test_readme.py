@@ -1,4 +1,4 @@
-"""What the README promises: its commands are the ones that are run."""
+"""The README and the pages: the commands are those that CI runs, and named files exist."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a run ended, what stopped it, and who vouches for its bound. Each is one word in ``result.json``."""
+"""How a run ended, what stopped it, and whose arithmetic its bound rests on. Each is one word in ``result.json``."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class Limit(StrEnum):
 
 
 class BoundSource(StrEnum):
-    """Who vouches for the bound."""
+    """The arithmetic that the bound rests on."""
 
     CERTIFIED = "certified"
     """The project's own arithmetic; the largest possible rounding error is added to the bound."""

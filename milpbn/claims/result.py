@@ -64,11 +64,11 @@ class Result:
     objective, bound : float or None
         Score z of the incumbent, computed from the data, and proved upper bound b on every structure's score.
     bound_source : BoundSource
-        Who vouches for the bound; the constructor also takes its text.
+        Whose arithmetic the bound rests on; the constructor also takes the text.
     backend : BackendInfo
-        Who searched.
+        The backend that searched.
     seconds : Seconds
-        Where the time went.
+        Wall-clock seconds: in total, and by stage.
     trace : tuple of (seconds, incumbent, bound)
         At every change; the incumbent never falls, the bound never rises.
     seed : int

@@ -172,7 +172,9 @@ def _column_name(name: object, option: str) -> str:
 def _take_column(frame: pd.DataFrame, name: str, option: str, where: str) -> pd.Series:
     if name not in frame.columns:
         columns = ", ".join(str(c) for c in frame.columns)
-        raise InputError(f"The option {option!r} names {name!r}, which is no column of {where} ({columns}).")
+        raise InputError(
+            f"The option {option!r} names {name!r}, which is not a column of {where} ({columns})."
+        )
     return frame[name]
 
 

@@ -125,7 +125,9 @@ def _parse_header(lines: Iterator[tuple[int, str]], where: str) -> list[_Attribu
 def _parse_attribute(line: str, number: int, where: str) -> _Attribute:
     match = _ATTRIBUTE.fullmatch(line)
     if match is None:
-        raise InputError(f"Line {number} of {where} is no valid ARFF attribute; it needs a name and a type.")
+        raise InputError(
+            f"Line {number} of {where} is not a valid ARFF attribute; it needs a name and a type."
+        )
     name, _, kind = match.groups()
     name = _unquote(name)
     if kind.startswith("{"):

@@ -109,7 +109,7 @@ def _read_catalog(data_dir: Path) -> dict[str, Any]:
     except RecursionError:
         raise InputError(f"The catalog {str(path)!r} is too deeply nested; correct it.") from None
     except ValueError as error:
-        raise InputError(f"The catalog {str(path)!r} is no valid JSON: {error}.") from None
+        raise InputError(f"The catalog {str(path)!r} is not valid JSON: {error}.") from None
     if not isinstance(catalog, dict):
         raise InputError(f"The catalog {str(path)!r} must be a JSON object from names to entries.")
     return catalog

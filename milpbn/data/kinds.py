@@ -67,7 +67,7 @@ def decide_kinds(
     for option, names in (("continuous", continuous), ("nominal", nominal)):
         for name in names:
             if name not in columns:
-                raise InputError(f"The option {option!r} names {name!r}, which is no column of {where}.")
+                raise InputError(f"The option {option!r} names {name!r}, which is not a column of {where}.")
     for name in continuous:
         if name in nominal:
             raise InputError(f"Column {name!r} was declared both continuous and nominal; choose one.")

@@ -103,11 +103,13 @@ def _load_name(name: str, data_dir: str | os.PathLike[str] | None) -> Loaded:
     if name in embedded:
         return _load_instance(name)
     catalog = (
-        f"no entry of the catalog in {str(folder)!r} ({', '.join(catalog_names(folder))})"
+        f"not an entry of the catalog in {str(folder)!r} ({', '.join(catalog_names(folder))})"
         if folder
-        else f"no catalog name (neither --data-dir nor {DATA_DIR_VARIABLE} names a folder)"
+        else f"not a catalog name (neither --data-dir nor {DATA_DIR_VARIABLE} names a folder)"
     )
-    raise InputError(f"{name!r} is no file, {catalog} and no embedded instance ({', '.join(embedded)}).")
+    raise InputError(
+        f"{name!r} is not a file, {catalog} and not an embedded instance ({', '.join(embedded)})."
+    )
 
 
 def _load_instance(name: str) -> Loaded:

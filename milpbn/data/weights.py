@@ -108,7 +108,7 @@ def class_factors(
             if code < 0:
                 known = ", ".join(variable.states)
                 raise InputError(
-                    f"The class weights name {label!r}, which is no class of {target.name!r} ({known})."
+                    f"The class weights name {label!r}, which is not a class of {target.name!r} ({known})."
                 )
             factors[code] = _positive(spec[label], label)
     return factors[classes]

@@ -18,7 +18,7 @@ from milpbn.util.parameters import as_table, parameter
 _WARMER = '"A node starts warmer than its parent ended, and cools by Newton\'s success."'
 _NEWTON = '"Newton steps over parent sets."'
 _FEW = '"Few samples and parent sets at a time."'
-_LEFT_OUT = '"What a search left out of its steps, it looks at when that mattered."'
+_LEFT_OUT = '"If the steps left out too much, the next steps leave out less."'
 _STRAY = '"On data of small and middle size, searches near the incumbent may stray."'
 _MULTIPLIERS = '"Three or more parents, many variables; child limits."'
 
@@ -132,7 +132,7 @@ class StepTuning:
         0.2,
         "share of the distance from the parent's bound to the score at the point",
         "The steps at a child end when they can gain less than this, because branching can gain more.",
-        '"Steps end relative to what a split can bring."',
+        '"Steps end relative to what branching can gain."',
     )
     refresh: int = parameter(
         64,
@@ -181,7 +181,7 @@ class NodeTuning:
         0.01,
         "share of the bound's distance to the incumbent",
         "The steps end when they can gain at most this.",
-        '"Steps end relative to what a split can bring."',
+        '"Steps end relative to what branching can gain."',
     )
     first_burst: int = parameter(
         2,
@@ -247,7 +247,7 @@ class TreeTuning:
         4,
         "observations",
         "Expected pseudo-costs of two variables include this number of observations of the mean over all decisions.",
-        '"Decisions on the same variables say what to expect of one."',
+        '"Pseudo-costs of new decisions come from decisions on the same variables."',
     )
     least_score: float = parameter(
         1e-9, "nats", "Lower limit of both factors of a decision's score, so that neither makes it 0."

@@ -1,1 +1,1 @@
-"""Heuristics and comparison learners: structures that solvers start from."""
+"""Learners that exact structures are compared with, and from whose structures a search can start."""

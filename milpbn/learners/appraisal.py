@@ -1,4 +1,4 @@
-"""What a learner found, how often it is right, and how far its structure is from the best one there could be."""
+"""Learning with one learner: its classifier, the accuracy, and the gap between its structure and a proven bound."""
 
 from __future__ import annotations
 
@@ -27,18 +27,19 @@ from milpbn.version import __version__
 
 @dataclass(frozen=True)
 class Suboptimality:
-    """A structure under the score of a proved bound.
+    """The score of a structure, and its gap to a proven bound.
 
     Attributes
     ----------
     score : float
-        Nats, with Laplace-smoothed ML parameters and the options of the bound's score.
+        The structure's score in nats, with the options of the bound's score and Laplace-smoothed maximum-likelihood
+        parameters.
     bound : float
-        Upper bound in nats on the score of every structure that the bound speaks of.
+        Upper bound in nats on the score of every structure over the candidate parent sets that obeys the constraints.
     gap : Gap or None
-        Between the two; None where the bound does not speak of the structure.
+        The gap between the two; None if the bound does not hold for the structure.
     reason : str
-        Why there is no gap, as a clause; empty where there is one.
+        Why there is no gap, as a clause; empty if there is one.
     """
 
     score: float
@@ -51,11 +52,11 @@ def check_bound(data: Dataset, result: Result, where: str) -> float:
     """Return the bound of a result of the same data; see `suboptimality`."""
     if result.subset is not None:
         raise InputError(
-            f"The result {where} is of a search over {result.subset.samples} representative samples: its bound is "
-            "one on their score, not on that of all data; solve without --subset (subset)."
+            f"The result {where} is of a search over {result.subset.samples} representative samples: its bound holds "
+            "for their score, not for the score of all data; solve without --subset (subset)."
         )
     if result.bound is None:
-        raise InputError(f"The result {where} holds no bound; solve again, for longer.")
+        raise InputError(f"The result {where} contains no bound; solve again with a longer time limit.")
     if data.sha256 != result.data.sha256:
         raise InputError(
             f"The bound in {where} is for other data ({result.data.name!r}) than {data.name!r}; "
@@ -65,18 +66,18 @@ def check_bound(data: Dataset, result: Result, where: str) -> float:
 
 
 def suboptimality(data: Dataset, structure: Structure, result: Result, where: str) -> Suboptimality:
-    """Score a structure as a result's score would, and state its gap to the result's bound.
+    """Compute a structure's score by the score of a result, and its gap to the result's bound.
 
     Parameters
     ----------
     data : Dataset
         The training data of the result.
     structure : Structure
-        Over the same variables, wherever it comes from.
+        Any structure over the same variables.
     result : Result
-        With a bound; its score, constraints and data count.
+        A result with a bound. Its score and constraints are used, and it must be of the same data.
     where : str
-        The result's name in messages, such as "'result.json'".
+        Name of the result in messages, such as "'result.json'".
 
     Raises
     ------
@@ -86,7 +87,7 @@ def suboptimality(data: Dataset, structure: Structure, result: Result, where: st
     bound = check_bound(data, result, where)
     score, constraints = result.score, result.constraints
     value = rescore(data, structure, score, constraints)
-    # A class-free set that is no candidate has one that scores the same; the bound speaks of that one.
+    # A class-free parent set that is not a candidate has the same score as one that is; so the bound covers it.
     alike = class_free_alike(score, combine(atoms(constraints, data.names)))
     reason = objection(structure, score, constraints, class_free_alike=alike) or ""
     if not reason and not math.isfinite(value):
@@ -97,33 +98,33 @@ def suboptimality(data: Dataset, structure: Structure, result: Result, where: st
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Appraisal:
-    """A learner's answer on some data, with the figures by which it is compared.
+    """The result of a learner on some data, with accuracies and gap.
 
     Attributes
     ----------
     learner : str
         The learner's name.
     options : mapping
-        Its options that were given; the others have their defaults.
+        The given options of the learner; the others have their defaults.
     learned : Learned
         Classifier, structure and details.
     data : DataSummary
-        The training data.
+        Summary of the training data.
     class_name : str
-        The class variable.
+        Name of the class variable.
     training, test : float or None
-        Share of correctly classified weight on the training rows and on the test rows; None without test rows, and
-        where the time limit left no time to count.
+        Share of the weight of the training and test rows that is classified correctly; None without test rows, or if
+        the time limit ended before the rows were classified.
     test_samples : int
-        Test rows.
+        Number of test rows.
     suboptimality : Suboptimality or None
-        The structure under a bound's score; None without a bound or without a structure.
+        Score and gap of the structure; None without a bound or without a structure.
     learning_seconds, seconds : float
-        Wall-clock time of learning, and of everything.
+        Wall-clock time of learning, and of the whole call.
     random_state : int
         Seed.
     interrupted : bool
-        The user stopped the learner.
+        Whether the user stopped the learner.
     """
 
     learner: str
@@ -171,33 +172,34 @@ def appraise(
     control: Control = Control(),
     started: float | None = None,
 ) -> Appraisal:
-    """Learn, count how often the classifier is right, and state the gap to a bound.
+    """Learn a classifier, measure its accuracy, and compute its structure's gap to a bound.
 
     Parameters
     ----------
     learner : type of Learner
-        What to learn with; `milpbn.learners.registry.get_learner` finds it by name.
+        The class of the learner; `milpbn.learners.registry.get_learner` finds it by name.
     train : Dataset
         Training data.
     test : Dataset, optional
-        Rows to test on, encoded with the training data's variables.
+        Test rows, encoded with the training data's variables.
     options : mapping, optional
-        The learner's options where they are not to be its defaults.
+        Options of the learner; those left out have their defaults.
     result : Result, optional
-        A result on the same data whose bound the structure's score is compared with.
+        A result on the same data, with whose bound the structure's score is compared.
     where : str
-        The result's name in messages, such as "'result.json'".
+        Name of the result in messages, such as "'result.json'".
     control : Control
-        How to run. The time limit is for learning and counting; what is not counted by then is None.
+        Settings of the run. The time limit covers learning and the accuracies; accuracies that are not ready by then
+        are None.
     started : float, optional
-        `time.monotonic` value from which the seconds of everything count; by default now.
+        `time.monotonic` value from which the seconds of the whole call count; by default now.
 
     Raises
     ------
     InputError
         If the options or the data do not fit the learner, or the result has no bound for these data.
     NoIncumbentError
-        If the learner had nothing to show when its time was over.
+        If the time limit ends before the learner has a result.
     """
     begun = time.monotonic()
     method = learner(**(options or {}))
@@ -233,5 +235,5 @@ def appraise(
 
 
 def share_right(predictor: Predictor, data: Dataset, stopping: Callable[[], bool]) -> float | None:
-    """Return the share of correctly classified weight; None if that takes longer than there is time."""
+    """Return the share of the weight that is classified correctly; None if told to stop before it is known."""
     return within(lambda: accuracy(predictor, data), stopping, name="milpbn-accuracy")

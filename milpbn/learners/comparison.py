@@ -27,11 +27,11 @@ from milpbn.util import interrupts
 from milpbn.util.atomic import atomic_write_text
 from milpbn.util.jsonable import dump_json
 
-#: Share of the rows to test on, where nothing else says which.
+#: Share of the rows to test on, for data without test rows of their own.
 TEST_SHARE = 0.3
-#: What is compared unless somebody names other learners.
+#: The scores and learners that are compared by default.
 DEFAULT = ("sm", "sbm", "differentiable-tan", "tan", "naive-bayes")
-#: Attributes of `Score` that are gamma, which some scores only have.
+#: Attributes of `Score` that set gamma; only some scores have it.
 OF_GAMMA = ("p", "gamma")
 
 
@@ -59,8 +59,8 @@ def training_and_test_rows(
     own = source.test_indices.size
     if test_share is not None and own:
         raise InputError(
-            f"The data {source.name!r} have {own} test rows of their own, so that --test-share (test_share) has no "
-            "part in it; leave it out, or split all rows anew with --split all."
+            f"The data {source.name!r} have {own} test rows of their own, so --test-share (test_share) has no effect; "
+            "leave it out, or split all rows anew with --split all."
         )
     share = TEST_SHARE if test_share is None else test_share
     if own or share == 0:
@@ -72,24 +72,25 @@ def training_and_test_rows(
 
 
 def check_names(names: Sequence[str], options: Mapping[str, Mapping[str, Any]] | None = None) -> None:
-    """Refuse what is neither a score of the margins nor a learner, and options of what is not compared.
+    """Refuse names that are neither margin scores nor learners, and options that cannot be used.
 
     Raises
     ------
     InputError
-        Naming what there is, or the option that is out of range or changes nothing.
+        If a name is unknown; if options are given for a learner that is not compared; or if an option is unknown, out
+        of range or without effect. The sentence says which.
     """
     for name in names:
         if name not in margin_scores() and name not in LEARNERS:
             raise InputError(
-                f"There is nothing called {name!r} to compare; choose scores ({', '.join(margin_scores())}) and "
+                f"There is no score or learner {name!r}; choose scores ({', '.join(margin_scores())}) and "
                 f"learners ({', '.join(LEARNERS)})."
             )
     learners = [name for name in names if name in LEARNERS]
     for name in options or {}:
         if name not in learners:
             raise InputError(
-                f"There are options for {name!r}, which is none of the learners to compare ({', '.join(learners)})."
+                f"There are options for {name!r}, which is not one of the learners to compare ({', '.join(learners)})."
             )
     for name in learners:
         own = (options or {}).get(name, {})
@@ -103,12 +104,12 @@ def check_names(names: Sequence[str], options: Mapping[str, Mapping[str, Any]] |
 
 
 def exact_scores(names: Sequence[str], attributes: Mapping[str, Any]) -> dict[str, Score]:
-    """Return the scores among some names, each with those of the attributes that it has.
+    """Return the scores among some names, each with the attributes that apply to it.
 
     Raises
     ------
     InputError
-        If an attribute is out of range, or none of the scores has it.
+        If an attribute is out of range, or applies to none of the scores.
     """
     exact = [name for name in names if name in margin_scores()]
     those = [name for name in margin_scores() if find_score(name).takes("gamma")]
@@ -136,10 +137,11 @@ def compare(
     control: Control = Control(),
     output: str | os.PathLike[str] | None = None,
 ) -> Comparison:
-    """Learn with one method after the other, and return all their figures.
+    """Run one learner after the other, and return all figures.
 
-    Parameters are those of `compare_each`, and `output`, a JSON file that is kept up to date. An interrupt ends the
-    comparison with what is known; before the first learner's figures it is raised.
+    The parameters are those of `compare_each`, and `output`, a JSON file that is updated after every learner. An
+    interrupt ends the comparison, which is returned with the figures so far; if there are none yet, KeyboardInterrupt
+    is raised.
     """
     found = Comparison(
         data=DataSummary.of(train),
@@ -169,30 +171,30 @@ def compare_each(
     options: Mapping[str, Mapping[str, Any]] | None = None,
     control: Control = Control(),
 ) -> Iterator[ComparisonRow]:
-    """Learn with one method after the other, and yield its figures as soon as they are there.
+    """Run one learner after the other, and yield the figures of each as soon as they are known.
 
-    The exact searches come first. The first of them that has a bound is the reference: all scores are its own, and
-    the gaps are to its bound (`reference_row` says which it was).
+    The exact searches come first. The first of them that has a bound is the reference (`reference_row` returns it): all
+    structures are scored by its score, and all gaps are gaps to its bound.
 
     Parameters
     ----------
     train : Dataset
         Training data.
     test : Dataset or None
-        Held-out rows, encoded with the training data's variables.
+        Test rows, encoded with the training data's variables.
     names : sequence of str
-        Scores, solved exactly, and learners.
+        Margin scores, whose structures are found by exact search, and learners.
     score : mapping, optional
-        Attributes of `Score` for the exact searches, but for its name; see `exact_scores`.
+        Attributes of `Score` for the exact searches, without the name; see `exact_scores`.
     options : mapping of mappings, optional
-        By learner, its options where they are not to be its defaults.
+        For each learner its options; those left out have their defaults.
     control : Control
-        Seed, threads and reports; the time limit is each method's own.
+        Seed, threads, reports, and the time limit that each learner has for itself.
 
     Raises
     ------
     InputError
-        As `check_names`; what one method refuses, or fails at, becomes the note of its row.
+        See `check_names`. If one learner fails or refuses the data, the error becomes the note of its row.
     """
     check_names(names, options)
     for own in (options or {}).values():
@@ -234,7 +236,7 @@ def compare_each(
             continue
         value, gap, notes = None, Gap(None, None, None), ["stopped by the time limit"] if stopped else []
         if structure is None:
-            notes.append("no acyclic graph over the variables, so no score")
+            notes.append("not an acyclic graph over the variables, so without a score")
         elif reference is not None:
             found = suboptimality(train, structure, reference[1], f"of {reference[0]}")
             value, gap = found.score, found.gap or gap
@@ -261,9 +263,10 @@ def compare_each(
 def _compile(
     exact: Collection[str], names: Sequence[str], options: Mapping[str, Mapping[str, Any]], control: Control
 ) -> None:
-    """Compile the kernels of all methods before any of their clocks starts: learners learn from a few rows.
+    """Compile the kernels of all searches and learners before the first time limit starts.
 
-    Whatever goes wrong here goes wrong again with the real data, and is reported there.
+    Each learner runs once on a few rows for that. Its errors are ignored here: they occur again with the real data, and
+    are reported then.
     """
     if exact:
         compile_all(lambda done, of: control.report(count(done, of)), control.interrupted)
@@ -271,7 +274,7 @@ def _compile(
     for name in names:
         if name in exact or not get_learner(name).compiles or control.interrupted():
             continue
-        # Not into a file of the user's: the rehearsal's state is not the learner's.
+        # Without the user's checkpoint file, which must not contain the state of this rehearsal.
         own = {key: value for key, value in options.get(name, {}).items() if key != "checkpoint"}
         with suppress(Exception):
             get_learner(name)(**own).fit(tiny_data(), rehearsal)

@@ -1,4 +1,4 @@
-"""What a comparison of learners found: a row for each of them, the document, and the table for people."""
+"""The figures of a comparison of learners: one row per learner, the JSON document, and the printed table."""
 
 from __future__ import annotations
 
@@ -15,30 +15,31 @@ from milpbn.version import __version__
 
 @dataclass(frozen=True, kw_only=True)
 class ComparisonRow:
-    """One learner's figures.
+    """The figures of one learner.
 
     Attributes
     ----------
     name : str
-        A score (its exact structure), or a learner.
+        Name of a learner, or of a score, whose exact search is compared.
     test, training : float or None
-        Share of correctly classified weight.
+        Share of the weight of the test and training rows that is classified correctly.
     arcs : int or None
-        Arcs of the structure; None for a model that is no acyclic graph.
+        Number of arcs of the structure; None for a model that is not an acyclic graph.
     score : float or None
-        The structure's score in nats under the reference's score, with Laplace-smoothed ML parameters.
+        The structure's score in nats, by the score of the reference (`reference_row`), with Laplace-smoothed
+        maximum-likelihood parameters.
     gap, relative_gap : float or None
-        Distance of that to the reference's bound, in nats and relative to the bound.
+        The reference's bound minus this score, in nats and relative to the bound.
     seconds : float
         Wall-clock time of learning.
     stopped_early : bool
-        The time limit ended a learner before its method did; an exact search says so by its gap.
+        Whether the time limit stopped a learner. It is False for an exact search, whose gap shows it.
     note : str
-        Why something is missing.
+        Reasons for missing figures.
     options : mapping
-        The learner's options that are not its defaults.
+        The learner's options that differ from its defaults.
     details : mapping
-        What the learner has to say of its run (`Learned.details`); of an exact search, its score, bound and status.
+        Information about the run (`Learned.details`); for an exact search its score, bound and status.
     """
 
     name: str
@@ -66,17 +67,17 @@ class Comparison:
     Attributes
     ----------
     data : DataSummary
-        The training rows.
+        Summary of the training rows.
     test_samples : int
-        Test rows.
+        Number of test rows.
     score : mapping
-        Attributes of the exact searches' scores that were given.
+        The given attributes of the scores of exact searches.
     time_limit : float or None
-        Seconds that each learner had.
+        Time limit of each learner, in seconds.
     random_state : int
         Seed.
     rows : tuple of ComparisonRow
-        One for each learner, exact searches first.
+        One row per learner, exact searches first.
     """
 
     data: DataSummary
@@ -88,7 +89,7 @@ class Comparison:
 
     @property
     def classifiers(self) -> int:
-        """The number of learners that gave a classifier."""
+        """The number of learners that returned a classifier."""
         return sum(row.arcs is not None or row.training is not None for row in self.rows)
 
     def to_dict(self) -> dict[str, Any]:
@@ -113,14 +114,14 @@ class Comparison:
 
 
 def reference_row(rows: Sequence[ComparisonRow]) -> ComparisonRow | None:
-    """Return the row of the exact search that scores and gaps are of; None if none had a bound."""
+    """Return the row of the exact search that gives the score and the bound for all rows; None without a bound."""
     return next(
         (row for row in rows if row.name in margin_scores() and row.details.get("bound") is not None), None
     )
 
 
 def show(rows: Sequence[ComparisonRow]) -> str:
-    """Return a table for people, and under it what the gaps are to, and the notes."""
+    """Return the printed table; under it the score and bound that scores and gaps refer to, and the notes."""
     head: tuple[str, ...] = ("", "test %", "training %", "arcs", "score", "gap", "of bound", "seconds")
     lines = [head]
     for row in rows:
@@ -145,7 +146,7 @@ def show(rows: Sequence[ComparisonRow]) -> str:
     ]
     solved = reference_row(rows)
     if solved is None:
-        why = "no exact search came to a bound"
+        why = "no exact search has a bound"
         if not any(row.name in margin_scores() for row in rows):
             why = f"they need an exact search; name a score ({', '.join(margin_scores())}) among the learners"
         out.append(f"no score and no gap: {why}")

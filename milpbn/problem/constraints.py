@@ -233,7 +233,7 @@ def atoms(constraints: Constraints, names: Sequence[str]) -> list[Atom]:
     def at(name: str, what: str) -> int:
         if name not in index:
             known = ", ".join(names[:SHOWN]) + (", ..." if len(names) > SHOWN else "")
-            raise InputError(f"{what} names {name!r}, which is no variable of the data ({known}).")
+            raise InputError(f"{what} names {name!r}, which is not a variable of the data ({known}).")
         return index[name]
 
     def arc(pair: Arc, what: str) -> tuple[int, int]:

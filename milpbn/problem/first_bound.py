@@ -1,8 +1,8 @@
 """An upper bound from a few Frank-Wolfe steps, without compiled kernels and without acyclicity.
 
 For any dual weights lambda_m of a sample's margins and its cap, `constant + max over structures of g @ eta` is a bound,
-where g are the coefficients summed with the weights. Each variable takes its own best parent set here, cyclic or not.
-On a new machine this bound is there before the kernels of a better one are compiled.
+where g are the coefficients summed with the weights. Each variable takes its own best parent set here, whether or not
+the choices form a cycle. On a new machine this bound is ready before the kernels of a better bound are compiled.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from milpbn.problem.margins import MarginRows
 from milpbn.problem.problem import Problem
 from milpbn.problem.rounding import CAREFUL, bound_errors, bound_slack
 
-#: Temperature of the soft minimum that the weights are those of, as a share of gamma.
+#: Temperature of the soft minimum that gives the dual weights, as a share of gamma.
 TEMPERATURE = 0.05
-#: Most steps, and the seconds after which none begins.
+#: Largest number of steps, and the seconds after which no further step begins.
 STEPS, SECONDS = 50, 0.5
-#: Most products of samples, domains and classes in one step: about a second.
+#: Largest number of products of samples, domains and classes in one step, which takes about a second.
 MOST_PRODUCTS = 100_000_000
 
 
@@ -36,16 +36,16 @@ def first_bound(
     Parameters
     ----------
     problem : Problem
-        Its score is a sum over the samples (`ScoreKind.sums_samples`).
+        A problem whose score is a sum over the samples (`ScoreKind.sums_samples`).
     structure : Structure
-        One of the problem's, where the steps begin.
+        A structure of the problem, from which the steps begin.
     stopping : callable
-        Asked before every step but the first.
+        Called before every step except the first; True ends the steps.
 
     Returns
     -------
     float
-        Nats, rounded up; inf where one step would take longer than about a second.
+        Nats, rounded up; inf if one step would take longer than about a second.
     """
     margins, choice = problem.margins, problem.choice(structure)
     if margins is None or choice is None:
@@ -85,11 +85,11 @@ def _gradient(margins: MarginRows, factors: NDArray[np.float64], size: int) -> N
 
 
 def _dual_weights(margins: MarginRows, logits: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
-    """Return what the weights of the soft minimum add by themselves, and the factors of the joint log-probabilities.
+    """Return the constant of the dual bound, and the factors of the joint log-probabilities in its gradient.
 
-    The factors, shape (M, Q), are minus w lambda_c for competing classes, and their sum for the true class. What the
-    weights add by themselves is gamma sum_m w_m lambda_{m,0}; under the conditional log-likelihood it is minus the
-    weighted entropies of the lambda_m.
+    The factors, shape (M, Q), are minus w lambda_c for competing classes, and the sum of the w lambda_c for the true
+    class. The constant is gamma sum_m w_m lambda_{m,0}; under the conditional log-likelihood it is minus the weighted
+    entropies of the lambda_m.
     """
     cap, smooth = margins.softening
     every, true = np.arange(len(logits)), margins.tables.true

@@ -49,7 +49,7 @@ def objection(
         if paper and child != target and target not in members and members != needed:
             return (
                 f"it gives {child!r} the parents {_listed(members)} without the class {target!r}, where "
-                f"{_listed(needed)} stands for all such sets"
+                f"{_listed(needed)} represents all such sets"
             )
     return _child_limits(parents, constraints, target)
 

@@ -63,7 +63,7 @@ class Problem:
     curve : AiccCurve or None
         AICc's convex correction.
     sample_weights : float64 array, shape (M,), or None
-        Weights of the samples' margins, instead of those of the data, if a subset stands for all samples.
+        Weights of the samples' margins, instead of those of the data, if a subset represents all samples.
     constraints : Constraints
         User constraints by name; `rules` and `candidates` are built from them.
     """
@@ -100,7 +100,7 @@ class Problem:
 
     @cached_property
     def subset_weights(self) -> NDArray[np.float64] | None:
-        """Weights of the merged samples (`Dataset.merged`) if a subset stands for all; None without a subset."""
+        """Weights of the merged samples (`Dataset.merged`) if a subset represents all; None without a subset."""
         return None if self.sample_weights is None else self.data.merged_weights(self.sample_weights)
 
     def with_p(self, p: float) -> Problem:
@@ -124,7 +124,7 @@ class Problem:
 
         If all class-free sets of a feature score the same (`class_free_alike`), only one of them is a candidate, and
         it takes the place of the others. All other parent sets stay as they are. The result may still break a rule;
-        `obeys` tells.
+        see `obeys`.
         """
         if not class_free_alike(self.score, self.rules):
             return structure

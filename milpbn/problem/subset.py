@@ -55,5 +55,5 @@ class Subset:
         """
         if not score.kind.sums_samples:
             those = " and ".join(", ".join(sums_of_samples()).rsplit(", ", 1))
-            raise InputError(f"A subset of samples stands for the sum of {those}, not for {score.name}.")
+            raise InputError(f"A subset can represent all samples under {those}, not under {score.name}.")
         return representative_weights(data, self.samples, self.random_state)

@@ -311,7 +311,7 @@ def _outcome(
     limit: str,
     events: MilpEvents,
 ) -> Outcome:
-    """Report point and bound, and return how the run ended; PuLP's status alone does not tell."""
+    """Report point and bound, and return how the run ended; PuLP's status alone does not show it."""
     import pulp
 
     detail = f"{pulp.LpStatus[problem.status]}, {pulp.LpSolution[problem.sol_status]}"

@@ -232,7 +232,8 @@ def _refuse_strange_sidecar(path: Path, target: Path) -> None:
         owner = Sidecar.load(path).model
     except InputError:
         raise InputError(
-            f"The sidecar of {str(target)!r} would overwrite {str(path)!r}, which is no sidecar; choose another name."
+            f"The sidecar of {str(target)!r} would overwrite {str(path)!r}, which is not a sidecar; choose another "
+            "name."
         ) from None
     if owner != target.name and target.with_name(owner).exists():
         raise InputError(

@@ -41,7 +41,7 @@ def check_objective(parsed: Solution, sidecar: Sidecar, objective: float, where:
 def imported_bound(
     parsed: Solution, sidecar: Sidecar, given: float | None, objective: float, trivial: float, where: str
 ) -> tuple[float, BoundSource, str | None]:
-    """Return the bound of a solution, who vouches for it, and a note for the user or None.
+    """Return the bound of a solution, its source, and a note for the user or None.
 
     Parameters
     ----------

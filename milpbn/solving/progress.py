@@ -130,8 +130,8 @@ def number_lines(objective: float | None, bound: float | None, samples: int | No
     ]
 
 
-def _vouched(source: str, read: bool) -> str:
-    """Return in words who vouches for a bound."""
+def _source_of_bound(source: str, read: bool) -> str:
+    """Return the source of a bound in words."""
     if not read:
         return source
     check = "; milpbn verify checks it with the certificate" if source == "certified" else ""
@@ -169,7 +169,7 @@ def closing_block(result: Result, *, read: bool = False) -> str:
         f"status     {status}",
         f"incumbent  {show_number(result.objective)}",
         f"bound      {show_number(result.bound)}"
-        + ("" if result.bound is None else f"  ({_vouched(result.bound_source, read)})"),
+        + ("" if result.bound is None else f"  ({_source_of_bound(result.bound_source, read)})"),
         f"gap        {show_number(gap.absolute)} nats; {show_gap(gap.relative_to_bound)} of the bound, "
         f"{show_gap(gap.relative_to_incumbent)} of the incumbent{within}",
     ]
@@ -178,7 +178,7 @@ def closing_block(result: Result, *, read: bool = False) -> str:
         proof = ", proved best" if of.optimal else ""
         lines.append(
             f"subset     {of.samples} representative samples: {show_number(of.objective)}, bound "
-            f"{show_number(of.bound)}{f' ({_vouched(result.bound_source, read)})' if read else ''}, "
+            f"{show_number(of.bound)}{f' ({_source_of_bound(result.bound_source, read)})' if read else ''}, "
             f"gap {show_gap(of.gap.relative_to_bound)}{proof}"
         )
     if any(v is not None and v <= 0 for v in (result.objective, result.bound)):

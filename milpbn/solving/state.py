@@ -137,7 +137,7 @@ class Session:
         source : str
             Name of the stage or engine, for the progress lines.
         bound_source : BoundSource
-            Who vouches for its bounds.
+            The source of its bounds.
         stopping : callable, optional
             Whether the stage has to stop; by default whether the run has to stop.
         """
@@ -155,7 +155,7 @@ class Session:
         structure : Structure
             Acyclic by construction.
         source : str
-            Who found it, for the progress line.
+            The stage or engine that found it, for the progress line.
 
         Returns
         -------

@@ -11,7 +11,7 @@ from milpbn.errors import InputError
 
 
 def available_memory() -> int | None:
-    """Return the number of bytes that can be allocated now, within cgroup limits; None if the system does not tell."""
+    """Return the number of bytes that can be allocated now, within cgroup limits; None if that is unknown."""
     limits = []
     try:
         for line in Path("/proc/meminfo").read_text().splitlines():
@@ -62,7 +62,7 @@ def require_memory(needed: int, what: str, remedy: str) -> None:
 
 
 def peak_memory() -> int | None:
-    """Return the largest number of bytes that this process has had in memory; None if the system does not tell."""
+    """Return the largest number of bytes that this process has had in memory; None if that is unknown."""
     try:
         import resource
     except ImportError:

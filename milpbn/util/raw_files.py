@@ -54,7 +54,7 @@ def shown_name(name: str) -> str:
 
 
 def most_unpacked(packed: int) -> int:
-    """Return the largest number of bytes, or cells of a table, to which so many packed bytes may unpack."""
+    """Return the largest number of bytes, or cells of a table, to which a number of packed bytes may unpack."""
     return max(SMALL, LARGEST_RATIO * packed)
 
 

@@ -1,4 +1,4 @@
-"""One problem with everything that is asked of the program, as a record that JSON can hold."""
+"""One problem with all options of its run, as a record that can be written to JSON."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ MISSING_LABEL = "?"
 
 @dataclass(frozen=True)
 class Training:
-    """What a table says to a learner: the rows that are left, as codes of the states that are left.
+    """A table as a learner sees it: the remaining rows, as codes of the remaining states.
 
     Attributes
     ----------
@@ -99,7 +99,7 @@ class Case:
 
     @property
     def problem(self) -> str:
-        """A key of all that decides which structure is best."""
+        """A key made of everything that decides which structure is best."""
         same = self.but(options={}, start=None, way="", certificate=False, target_first=False)
         return same.to_json()
 
@@ -109,7 +109,7 @@ class Case:
 
     @cached_property
     def training(self) -> Training:
-        """What is left after weightless rows and missing values, by the documented rules."""
+        """The rows and states without rows of weight 0 and with missing values treated, by the documented rules."""
         total: dict[tuple[int, ...], Fraction] = {}
         for k, (row, weight) in enumerate(zip(self.rows, self.weights, strict=True)):
             lost = row[-1] == MISSING if self.missing == "state" else MISSING in row

@@ -1,4 +1,4 @@
-"""What must hold when a case is run: a refusal or a true result, files that say the same, a valid certificate."""
+"""The checks of a run: a justified refusal or a true result, files that agree with it, and a valid certificate."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from campaign.exact import Truth, truth
 from campaign.predictions import check_predictions
 from campaign.refusals import backend_of, ruled_out
 
-#: What a sentence for people does not hold.
+#: Text that a sentence for users must not contain.
 ODD = re.compile(r"Traceback|unexpectedly|\bnan\b|Error\(|\bNone\b|0x[0-9a-f]{6}|<[a-z_.]+ object")
 
 
 @lru_cache(maxsize=8)
 def truth_of(problem: str) -> Truth:
-    """Return what is true of a problem (`Case.problem`)."""
+    """Return the exact scores of a problem (`Case.problem`)."""
     return truth(Case.from_json(problem))
 
 
@@ -37,7 +37,7 @@ def verifies_exactly() -> bool:
 
 
 def check(case: Case, folder: Path) -> tuple[str, list[Failure]]:
-    """Run a case; return in a word what became of it, and everything that must not be."""
+    """Run a case; return its outcome in a word, and all failures."""
     known = truth_of(case.problem)
     answer = run(case, folder)
     expected = ruled_out(case, known)
@@ -62,14 +62,15 @@ def check(case: Case, folder: Path) -> tuple[str, list[Failure]]:
     if answer.code == 3 and not hasty and backend_of(case) == "native":
         return "nothing", [Failure("nothing found", answer.words)]
     status = answer.result["status"]
-    # Where weights are far apart, rounding may be more than what optimality leaves: no failure, but it is counted.
+    # If weights are of very different sizes, the rounding error may exceed the gap that "optimal" allows. This is
+    # counted, but it is not a failure.
     stuck = status["reason"] == "feasible" and status["limit"] is None
     outcome = "feasible without a limit" if stuck else status["reason"]
     return outcome, list(check_answer(case, known, answer, folder))
 
 
 def check_sentence(words: str) -> Iterator[Failure]:
-    """Check that a refusal reads like one."""
+    """Check the form of a refusal."""
     if (
         not words
         or "\n" in words.strip()
@@ -94,7 +95,7 @@ def check_answer(case: Case, known: Truth, answer: Answer, folder: Path) -> Iter
 
 
 def subset_truth(case: Case, folder: Path) -> Truth | None:
-    """Return what is true of the subset that a certificate names; None without one."""
+    """Return the exact scores over the subset that a certificate contains; None without a certificate or a subset."""
     path = folder / "proof.npz"
     if not path.exists():
         return None
@@ -104,7 +105,7 @@ def subset_truth(case: Case, folder: Path) -> Truth | None:
 
 
 def check_files(answer: Answer, result: dict[str, Any], folder: Path) -> Iterator[Failure]:
-    """Check that ``result.json`` says what Python says, and comes back as it was."""
+    """Check that ``result.json`` agrees with the Python object, and is unchanged when it is read and written again."""
     written = json.loads((folder / "result.json").read_text(encoding="utf-8"))
     told = json.loads(json.dumps(result))
     if written != told:

@@ -1,4 +1,4 @@
-"""Whether what a result says is true: its numbers and words against the exact scores of all structures."""
+"""Whether the claims of a result are true: its numbers and words against the exact scores of all structures."""
 
 from __future__ import annotations
 
@@ -13,18 +13,19 @@ from campaign.case import Case
 from campaign.exact import NOTHING, Truth
 from campaign.space import Graph, breach, sets_are_alike
 
-#: What a structure's score may differ from the exact one, relative to max(1, its size): the verifier's own allowance.
+#: Largest difference between a structure's score and the exact score, relative to max(1, its size): the verifier's own
+#: allowance.
 SCORE_TOLERANCE = 1e-9
-#: A structure is called optimal up to this.
+#: Largest gap, relative to max(1, |score|), at which a structure is called optimal.
 OPTIMALITY = 1e-6
-#: What solvers' bounds are held to, relative to the largest of 1, the optimum, and the sum of the weights: they meet
-#: each sample's rows up to a feasibility tolerance.
+#: Largest error of solvers' bounds, relative to the largest of 1, the optimum, and the sum of the weights: solvers
+#: satisfy each sample's rows up to a feasibility tolerance.
 SOLVER_TOLERANCE = 1e-6
 
 
 @dataclass(frozen=True)
 class Failure:
-    """Something that must not be: its kind, by which a smaller case is recognised as the same, and the details."""
+    """A failure: its kind, by which a smaller case with the same failure is recognised, and the details."""
 
     kind: str
     text: str
@@ -41,7 +42,7 @@ def graph_of(case: Case, mapping: Mapping[str, list[str]]) -> Graph:
 
 
 def check_structure(case: Case, truth: Truth, mapping: Any) -> Iterator[Failure]:
-    """Check that a structure obeys the constraints, and is one that the bound speaks of."""
+    """Check that a structure obeys the constraints and is covered by the bound."""
     broken = breach(case, mapping)
     if broken:
         yield Failure("structure breaks a constraint", f"{mapping}: {broken}")
@@ -52,7 +53,7 @@ def check_structure(case: Case, truth: Truth, mapping: Any) -> Iterator[Failure]
 
 
 def _with_fewer(case: Case, truth: Truth, graph: Graph) -> bool:
-    """Whether a structure is one of the candidates with more parents in sets without the class, which score alike."""
+    """Whether a structure equals one over the candidate sets, except for class-free sets, which have the same score."""
     if not sets_are_alike(case):
         return False
     last = len(graph) - 1
@@ -76,7 +77,7 @@ def check_numbers(
     mapping : dict
         The structure.
     source : str
-        Who vouches for the bound.
+        The source of the bound.
     """
     z, b, best = numbers["objective"], numbers["bound"], truth.optimum
     assert best is not None
@@ -103,7 +104,7 @@ def check_numbers(
 
 
 def slack(truth: Truth, source: str) -> float:
-    """Return by how much a bound may be false, by who vouches for it."""
+    """Return by how much a bound may be below the optimum; it depends on the bound's source."""
     if source == "certified":
         return 0.0
     return SOLVER_TOLERANCE * max(1.0, abs(float(truth.optimum or 0)), float(truth.scores.total))
@@ -157,7 +158,7 @@ def check_trace(truth: Truth, trace: Any, source: str) -> Iterator[Failure]:
 
 
 def check_proved(case: Case, truth: Truth, proved: Any) -> Iterator[Failure]:
-    """Check the arcs that every optimum is said to have, or to lack."""
+    """Check the arcs that are claimed to be in every optimum or in none."""
     if proved is None:
         return
     for key in ("in", "out"):
@@ -187,7 +188,7 @@ def check_data(case: Case, data: Mapping[str, Any]) -> Iterator[Failure]:
 
 
 def check_result(case: Case, truth: Truth, result: Mapping[str, Any], part: Truth | None) -> list[Failure]:
-    """Return what a result says that is not so.
+    """Return the false claims of a result.
 
     Parameters
     ----------

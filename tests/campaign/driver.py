@@ -1,4 +1,4 @@
-"""Run a case through the public functions or the command line, and keep what comes out."""
+"""Run a case through the public functions or the command line, and record the answer."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from milpbn.cli.app import app
 
 @dataclass(frozen=True)
 class Answer:
-    """What the program said.
+    """The answer of the program.
 
     Attributes
     ----------
@@ -27,7 +27,7 @@ class Answer:
     words : str
         The sentence of a refusal, or the traceback of what escaped; else empty.
     escaped : bool
-        An exception that is none of the project's came out.
+        Whether an exception came out that is not one of the project's.
     result : dict or None
         Contents of ``result.json``.
     python : milpbn.Result or None

@@ -1,8 +1,9 @@
-"""The score of every structure of a case, in exact arithmetic: the truth that results are held against.
+"""The score of every structure of a case, in exact arithmetic, with which results are compared.
 
-Counts, weights and parameters are fractions. Their logarithms are integers in units of 2**-SHIFT, rounded down from
-numbers of some 100 more bits, so that sums and comparisons of them are exact, and a score is off by less than
-10**-70 of what its weights add up to: `NOTHING` is far more than that, and far less than float64 can tell.
+P12 is Peharz & Pernkopf (2012). Counts, weights and parameters are fractions. Their logarithms are integers in units of
+2**-SHIFT, rounded down from numbers of some 100 more bits. Sums and comparisons of them are exact, and the error of a
+score is less than 10**-70 of the sum of its weights. `NOTHING` is much larger than that, and much smaller than the
+precision of float64.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ SHIFT = 320
 ONE = 1 << SHIFT
 CONTEXT = mpmath.MPContext()
 CONTEXT.prec = SHIFT + 110
-#: Differences below this are none.
+#: Smaller differences count as 0.
 NOTHING = Fraction(1, 1 << 200)
 
 
@@ -78,7 +79,7 @@ class Scores:
     case : Case
         The problem.
     counted : dict of row to Fraction, optional
-        What the margins of some distinct rows count instead of all rows' weights: a subset that stands for all.
+        Weights of the margins of some distinct rows, instead of the weights of all rows: a representative subset.
     """
 
     def __init__(self, case: Case, counted: dict[int, Fraction] | None = None) -> None:
@@ -156,7 +157,7 @@ class Scores:
         return out
 
     def _binary(self, i: int, parents: Parents) -> list[int]:
-        """P12 (20): for the class of each row the counts anew, with the class re-read as it or another."""
+        """P12 (20): for the class c of each row, count with the class variable re-read as {c, not c}."""
         last, a, out = len(self.sizes) - 1, self.smoothing, {}
         size = 2 if i == last else self.sizes[i]
         for c in {self.data.rows[m][-1] for m in self.rows}:
@@ -189,7 +190,7 @@ class Scores:
         return (self.sizes[i] - 1) * math.prod(self.sizes[j] for j in parents)
 
     def local(self, i: int, parents: Parents) -> int:
-        """Return what a family adds by itself."""
+        """Return the term of one family."""
         key = (i, parents)
         if key not in self._local:
             self._local[key] = self._family(i, parents)
@@ -197,7 +198,7 @@ class Scores:
 
     @cached_property
     def price(self) -> int:
-        """What a free parameter costs."""
+        """The penalty per free parameter."""
         if is_margin(self.case):
             penalty = self.score.get("penalty", 0.0)
         else:
@@ -227,7 +228,7 @@ class Scores:
 
 @dataclass(frozen=True)
 class Truth:
-    """What is true of a case.
+    """The exact scores of a case.
 
     Attributes
     ----------

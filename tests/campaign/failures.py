@@ -14,21 +14,21 @@ from campaign.claims import Failure
 from campaign.driver import write_inputs
 from campaign.shrink import shrink
 
-#: Rows that a folder's table has at most.
+#: Largest number of rows of the table in a folder.
 MANY = 2000
-#: Characters of what was found that are shown.
+#: Number of characters of a finding that are shown.
 SHOWN = 1500
 
 
 def same_way(kind: str, folder: Path) -> Callable[[Case], bool]:
-    """Return the question whether a case fails in the given way."""
+    """Return a function that says whether a case fails in the given way."""
     return lambda case: any(failure.kind == kind for failure in check(case, folder)[1])
 
 
 def report(
     case: Case, failure: Failure, origin: str, parent: Path, seconds: float = 60.0
 ) -> tuple[Case, Path]:
-    """Shrink a case and write what there is to know into a new folder; return both.
+    """Shrink a case, and write it with its failure into a new folder; return both.
 
     Parameters
     ----------
@@ -46,7 +46,7 @@ def report(
         found = [f for f in check(small, Path(scratch))[1] if f.kind == failure.kind] or [failure]
     folder = parent / re.sub(r"[^a-z0-9]+", "-", failure.kind.lower()).strip("-")[:60]
     folder.mkdir(parents=True, exist_ok=True)
-    # Of a table of very many rows the folder gets the different ones, and says so.
+    # If a table has very many rows, the folder gets only the distinct ones, with a remark.
     many = sum(small.copies) > MANY
     arguments = write_inputs(small.but(copies=[]) if many else small, folder)
     lines = [shlex.join(["milpbn", *(Path(a).name if str(folder) in a else a for a in arguments)])]

@@ -1,4 +1,4 @@
-"""Changes to what a run has written: results, certificates with a fresh signature, and solution files."""
+"""Changes to the files of a run: results, certificates (signed anew), and solution files."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-#: Numbers that are put in place of others.
+#: Numbers that replace others.
 STRANGE = (0, 1, -1, 0.5, 1e-300, 1e9, -1e9, 1e308, 10**400, -(10**400), 2**63, True)
 WORDS = (
     "",
@@ -31,7 +31,7 @@ WORDS = (
 
 
 def change_number(rng: random.Random, value: float) -> Any:
-    """Return another number, near or far, or what is no number."""
+    """Return another number, near or far, or a value that is not a number."""
     what = rng.random()
     if what < 0.35:
         return value * (1 + rng.choice([-1, 1]) * 10 ** rng.uniform(-15, -1))
@@ -43,7 +43,7 @@ def change_number(rng: random.Random, value: float) -> Any:
 
 
 def change_leaf(rng: random.Random, value: Any) -> Any:
-    """Return something else of the same kind, or of another."""
+    """Return another value, of the same type or of another one."""
     if isinstance(value, bool) or value is None:
         return rng.choice([True, False, None, 0, 1.0, "optimal", [], {}])
     if isinstance(value, int | float):
@@ -74,7 +74,7 @@ def places(values: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
 
 
 def change_json(rng: random.Random, values: dict[str, Any], names: list[str]) -> dict[str, Any]:
-    """Return a result or header with one to three changes; some of them make a claim that hangs together."""
+    """Return a result or header with one to three changes; some of them make a claim that is consistent in itself."""
     out = copy.deepcopy(values)
     for _ in range(rng.choice([1, 1, 1, 2, 3])):
         what = rng.random()
@@ -96,7 +96,7 @@ def change_json(rng: random.Random, values: dict[str, Any], names: list[str]) ->
 
 
 def _claim_more(rng: random.Random, out: dict[str, Any], names: list[str]) -> None:
-    """Say more than is known: a smaller bound, a proof, arcs of every optimum, no gap."""
+    """Claim more than was proved: a smaller bound, optimality, arcs of every optimum, no gap."""
     what = rng.randrange(6)
     numbers = out["subset"] if rng.random() < 0.3 and isinstance(out.get("subset"), dict) else out
     if what == 0:
@@ -122,7 +122,7 @@ def _claim_more(rng: random.Random, out: dict[str, Any], names: list[str]) -> No
 
 
 def read_certificate(path: Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-    """Return a certificate's header and arrays, by its documented form."""
+    """Return a certificate's header and arrays, read by the documented format."""
     with np.load(path) as file:
         arrays = {name: file[name] for name in file.files if name != "digest"}
     return json.loads(arrays.pop("header").tobytes().decode()), arrays
@@ -181,7 +181,7 @@ def change_arrays(rng: random.Random, arrays: dict[str, np.ndarray]) -> dict[str
 
 
 def _drop_leaf(rng: random.Random, out: dict[str, np.ndarray]) -> None:
-    """Take a leaf and its weights out."""
+    """Remove a leaf and its dual weights."""
     number = rng.randrange(len(out["leaf_node"]))
     if not {"deletion_node", "weights_size", "entries"} <= set(out):
         return
@@ -201,7 +201,7 @@ def _drop_leaf(rng: random.Random, out: dict[str, np.ndarray]) -> None:
 
 
 def _delete_more(rng: random.Random, out: dict[str, np.ndarray]) -> None:
-    """Delete one more parent set."""
+    """Add a fixing of one more parent set."""
     if "deleted" not in out:
         return
     group = rng.randrange(len(out["deletion_size"]))

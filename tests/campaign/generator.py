@@ -10,12 +10,12 @@ from campaign.space import MARGIN_SCORES, TooManyError, candidates, structures
 
 SCORES = ("sm", "sbm", "hard-margin", "cll", "ll", "mdl", "aic", "aicc", "bdeu")
 NATIVE = ("sm", "sbm", "cll")
-#: Most structures of a problem; CLL, whose sums need logarithms, gets fewer.
+#: Largest number of structures of a problem; smaller for CLL, whose sums need logarithms.
 MOST, MOST_CLL = 3000, 600
 #: What cases can be aimed at: everything; weights of all sizes under the scores with certificates; constraints and
-#: starts; numbers beyond what anybody needs, which may be refused but not answered with a false number.
+#: starts; extreme numbers, which may be refused, but must not get a false answer.
 AIMS = ("all", "weights", "constraints", "extremes")
-#: Another aim for every seed, and how often each; extremes are for those who ask.
+#: Every seed has its own aim; this is how often each occurs. Extremes occur only on request.
 MIXED = "mixed"
 SHARES = {"all": 5, "weights": 3, "constraints": 2}
 
@@ -174,7 +174,7 @@ def _score(rng: random.Random, aim: str) -> dict[str, Any]:
         score["parent_sets"] = "all"
     if name == "bdeu" and rng.random() < 0.7:
         score["equivalent_sample_size"] = float(f"{10 ** rng.uniform(-3, 3):.3g}")
-    if rng.random() < 0.02:  # what does not go together
+    if rng.random() < 0.02:  # options that exclude each other
         score |= rng.choice([{"gamma": 1.0}, {"penalty": "aic"}, {"parent_sets": "all"}, {"hybrid": 1.0}])
     return score
 
@@ -210,7 +210,7 @@ def _constraints(rng: random.Random, names: list[str]) -> dict[str, Any]:
 
 
 def _against(rng: random.Random, case: Case) -> dict[str, Any]:
-    """Return a constraint that the start breaks, if it has an arc: one that counts for nothing, if there is one."""
+    """Return a constraint that the start violates, if it has an arc; preferably about an arc without effect."""
     last = case.names[-1]
     arcs = [(a, b, last in (b, *parents)) for b, parents in (case.start or {}).items() for a in parents]
     if not arcs:

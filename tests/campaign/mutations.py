@@ -1,4 +1,4 @@
-"""Forged results, certificates and solutions: what is accepted all the same must be true."""
+"""Forged results, certificates and solutions: the claims of those that are accepted must be true."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def open_shop(seed: int, folder: Path) -> tuple[Shop | None, list[Failure]]:
         case, truth_of(case.problem), answer.result, *read_certificate(folder / "proof.npz"), folder,
         case.write_table(folder),
     )  # fmt: skip
-    # The signature is redone first: where it is another than this, no forgery would be read at all.
+    # Sign the unchanged certificate again first. If that gave another signature, no forgery would be read at all.
     write_certificate(folder / "proof.npz", shop.header, shop.arrays)
     honest = shop.verify(folder / "result.json", folder / "proof.npz")
     if honest.code != 0:
@@ -71,7 +71,7 @@ def open_shop(seed: int, folder: Path) -> tuple[Shop | None, list[Failure]]:
 
 
 def forge(shop: Shop, seed: int) -> list[Failure]:
-    """Forge one thing and ask; return what was accepted and is false, or ended badly."""
+    """Make one forgery and verify it; return the false claims that were accepted, and crashes."""
     rng = random.Random(f"forge {seed}")
     for name in ("forged.json", "forged.npz"):
         (shop.folder / name).unlink(missing_ok=True)
@@ -93,7 +93,7 @@ def _forged_result(rng: random.Random, shop: Shop) -> Iterator[Failure]:
 
 
 def _forged_certificate(rng: random.Random, shop: Shop) -> Iterator[Failure]:
-    """Change the proof, mostly together with what it claims: another structure, and a bound that is too small."""
+    """Change the proof, mostly together with its claims: another structure, and a bound that is too small."""
     header, arrays = dict(shop.header), change_arrays(rng, shop.arrays)
     false = rng.random() < 0.6
     if false:
@@ -108,7 +108,7 @@ def _forged_certificate(rng: random.Random, shop: Shop) -> Iterator[Failure]:
 
 
 def _forged_both(rng: random.Random, shop: Shop) -> Iterator[Failure]:
-    """The same false claim in both files, the proof as it was or changed a little."""
+    """Write the same false claim into both files; the proof is unchanged or changed a little."""
     claim = _false_claim(rng, shop)
     arrays = shop.arrays if rng.random() < 0.5 else change_arrays(rng, shop.arrays)
     result = {**shop.result, **claim}
@@ -180,7 +180,7 @@ def _judge(
 
 
 def _false_parts(shop: Shop, claims: dict[str, Any], arrays: dict[str, Any]) -> Iterator[Failure]:
-    """Yield what is false of the claims of a result, or of the header of a certificate."""
+    """Yield the false claims of a result or of the header of a certificate."""
     for key, kind in (("score", milpbn.Score), ("constraints", milpbn.Constraints)):
         if kind.from_dict(claims[key]).to_dict() != kind.from_dict(shop.result[key]).to_dict():
             yield Failure(f"another {key}", f"{claims[key]}")
@@ -200,7 +200,7 @@ def _false_parts(shop: Shop, claims: dict[str, Any], arrays: dict[str, Any]) -> 
 
 
 def _filled(names: list[str], claims: dict[str, Any]) -> dict[str, Any]:
-    """Return claims with what they leave out, which is not false: keys, and the parents of variables without any."""
+    """Return claims with omitted keys filled in: an omission is not false (also of variables without parents)."""
     out = {"bound_source": "certified", "trace": [], "status": {"reason": "feasible"}, **claims}
     out["structure"] = {name: claims["structure"].get(name, []) for name in (*names, *claims["structure"])}
     out["gap"] = {**_gap(out["objective"], out["bound"]), **(claims.get("gap") or {})}

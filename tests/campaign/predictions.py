@@ -1,4 +1,4 @@
-"""What a classifier has to answer: the log-joint of its structure in exact arithmetic, unseen values included."""
+"""The correct answers of a classifier: the log-joint of its structure in exact arithmetic, also for unseen values."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from campaign.driver import Answer, command
 from campaign.exact import ONE, Scores, log
 from campaign.space import Graph
 
-#: A label that no table has, and how many training rows are asked about.
+#: A label that no table has, and the number of training rows that are predicted.
 STRANGE = "zzz"
 ASKED = 6
 UNKNOWN = -1

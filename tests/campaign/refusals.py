@@ -1,4 +1,4 @@
-"""Which cases the documentation rules out: those are refused in a sentence, and the others are not."""
+"""The cases that the documentation excludes: they must be refused with a sentence, and no others."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def backend_of(case: Case) -> str:
 
 
 def ruled_out(case: Case, truth: Truth) -> str | None:
-    """Return why a case has to be refused, "" if it must not be, or None where nobody says."""
+    """Return why a case must be refused, "" if it must not be refused, or None if the documentation does not say."""
     score, options, name = case.score, case.options, case.score["name"]
     backend = backend_of(case)
     margin = is_margin(case)

@@ -8,12 +8,12 @@ from typing import Any
 
 from campaign.case import Case
 
-#: Numbers that are tried in place of one that was drawn.
+#: Numbers that are tried instead of a drawn one.
 PLAIN = (1.0, 0.5, 2.0, 10.0, 0.1)
 
 
 def shrink(case: Case, fails: Callable[[Case], bool], seconds: float = 60.0) -> Case:
-    """Return a case that still fails and of which no simpler one that was tried does, or the best when time is up.
+    """Return a failing case such that no simpler case that was tried fails; or the simplest one when the time is over.
 
     Parameters
     ----------
@@ -47,7 +47,7 @@ def shrink(case: Case, fails: Callable[[Case], bool], seconds: float = 60.0) -> 
 
 
 def _switches(case: Case) -> Iterator[Case]:
-    """Leave out options and what is not usual."""
+    """Remove options, and set unusual values to usual ones."""
     plain: dict[str, Any] = {
         "certificate": False,
         "start": None,
@@ -124,7 +124,7 @@ def _features(case: Case) -> Iterator[Case]:
 
 
 def _unnamed(value: Any, name: str) -> Any:
-    """Return the part of a constraint that does not speak of a variable."""
+    """Return the part of a constraint that does not mention a variable."""
     if isinstance(value, dict):
         return {
             k: [p for p in v if p != name] if isinstance(v, list) else v

@@ -14,7 +14,7 @@ MARGIN_SCORES = ("sm", "sbm", "hard-margin", "cll")
 
 
 class TooManyError(Exception):
-    """There are more structures than asked for."""
+    """There are more structures than the caller accepts."""
 
 
 def is_margin(case: Case) -> bool:

@@ -17,7 +17,7 @@ from typing import Any
 PACKAGES = (
     "milpbn", "numpy", "scipy", "numba", "pandas", "highspy", "pulp", "ortools", "pyscipopt", "mpmath"
 )  # fmt: skip
-#: What was tried that says something of what was not tried.
+#: The counts of attempts, from which the bound on the rate of failures follows.
 INDEPENDENT = ("cases", "forgeries", "solution files")
 #: 95 % upper bound on the rate of failures where n tries had none: 3 / n.
 RULE_OF_THREE = 3.0

@@ -106,7 +106,7 @@ def test_random_cases(share: Share, tmp_path: Path, number: int) -> None:
 
 @pytest.mark.parametrize("number", range(FORGERIES))
 def test_forged_results_and_certificates(share: Share, tmp_path: Path, number: int) -> None:
-    """None is verified unless what it says is true."""
+    """A forgery is verified only if its claims are true."""
     for seed in share.seeds():
         shop, failures = open_shop(seed, tmp_path)
         share.tally.tried["honest runs to forge"] += 1
@@ -127,7 +127,7 @@ def test_forged_results_and_certificates(share: Share, tmp_path: Path, number: i
 
 @pytest.mark.parametrize("number", range(SOLUTIONS))
 def test_forged_solutions(share: Share, tmp_path: Path, number: int) -> None:
-    """What `milpbn import` makes of a solution is true, or a sentence."""
+    """`milpbn import` makes a true result of a changed solution file, or refuses it with a sentence."""
     for seed in share.seeds():
         case, count, failures = import_forged(seed, tmp_path, PER_RUN)
         share.tally.tried["solution files"] += count

@@ -1,4 +1,4 @@
-"""The net itself: its truth is the oracle's, its generator draws everything, and it catches what is planted."""
+"""Tests of the campaign itself: its scores are the oracle's, it draws every option, and it finds planted errors."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from milpbn.data.dataset import Dataset
 
 
 def random_case(seed: int, name: str) -> tuple[Case, Dataset]:
-    """A case, and the same as the oracle takes it."""
+    """A case, and the same case in the form that the oracle takes."""
     rng = np.random.default_rng([seed, SCORES.index(name)])
     data = oracle.random_dataset(rng, 3, 3, 3, 12, weights=True)
     score: dict[str, Any] = {"name": name, "max_parents": 3}
@@ -83,7 +83,8 @@ def test_sums_are_exact() -> None:
     )
     scores = Scores(case)
     naive_bayes, empty = (Fraction(scores.of(graph) or 0) for graph in (((1,), ()), ((), ())))
-    # Given the class, X is known but for 1e-9 in 1e9: the terms are -1e-9 log(1e18 + 1) and -1e9 log(1 + 1e-18).
+    # Given the class, X has one value except for a weight of 1e-9 in 1e9: the terms are -1e-9 log(1e18 + 1) and
+    # -1e9 log(1 + 1e-18).
     tail = -1e-9 * (18 * np.log(10)) - 1e-9
     assert float(naive_bayes - empty) == pytest.approx(2e9 * np.log(2) + tail, rel=1e-15)
     assert scores.local(0, (1,)) / (1 << 320) == pytest.approx(tail, rel=1e-9)
@@ -181,7 +182,7 @@ def test_planted_falsehoods_are_found(
 
 
 def test_shrinking_keeps_what_fails_and_drops_the_rest() -> None:
-    """The failure needs a weight of a million in one class and a second class; all else goes."""
+    """The failure needs a weight of a million in one class and a second class; everything else is removed."""
     case = draw(7).but(
         names=["X1", "X2", "C"],
         labels=[["a", "b"], ["a", "b", "c"], ["k", "l", "m"]],

@@ -203,7 +203,7 @@ def forged(rng: np.random.Generator, arrays):
 
 
 def count_forgeries(seeds, each: int, folder: Path) -> tuple[int, int, int]:
-    """Return how many forged certificates were tried, made a false claim, and were verified; none may do both."""
+    """Return how many forged certificates were tried, were false, and were verified; no false one may be verified."""
     tried = false = accepted = 0
     for seed in seeds:
         case = make_case(seed)

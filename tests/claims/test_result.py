@@ -226,7 +226,7 @@ def test_unusable_results_are_refused(change, message: str, tmp_path) -> None:
 
 
 def with_subset(values, **changes) -> None:
-    """Turn a result into one of a subset, and change what it says of that."""
+    """Turn a result into one of a subset, and change the claims about the subset."""
     gap = vars(Gap.between(2.0, 3.0))
     own = {"samples": 5, "objective": 2.0, "bound": 3.0, "gap": gap, "optimal": False}
     values.update(
@@ -338,7 +338,7 @@ def test_results_of_solve_survive_the_file(tmp_path) -> None:
     "options", [{}, {"gap_abs": 0.5}, {"root_only": True}, {"subset": 10}, {"time_limit": 0.2}], ids=str
 )
 def test_no_result_of_a_search_contradicts_itself(backend: str, options, tmp_path) -> None:
-    """Final and on the way: every file that a search writes can be read."""
+    """Every file that a search writes can be read, those written during the search and the final one."""
     for seed in range(2):
         data = random_data(seed, n_features=4, n_samples=40)
         path = tmp_path / "r.json"

@@ -37,7 +37,7 @@ def changed(folder: Path, target: Path, **values: object) -> Path:
 
 
 def claiming(folder: Path, target: Path, objective: float, bound: float | None) -> Path:
-    """Write the result with another score and bound, and all that follows from them."""
+    """Write the result with another score and bound, and with all values that follow from them."""
     proved = bound is not None and is_optimal(objective, bound)
     status = {"reason": "optimal" if proved else "feasible", "limit": None, "detail": ""}
     trace, gap = [[0.0, objective, bound]], vars(Gap.between(objective, bound))
@@ -155,7 +155,7 @@ def test_bound_of_a_subset(proof: Path, tmp_path: Path) -> None:
     done = verified(proof, result=tmp_path / "r.json", certificate=tmp_path / "c.npz")
     assert f"bound      {subset['bound']:.6f}\n" in done.stdout
     refused(run("bound", proof / "toy.csv", "-q", "--subset", 0), "at least 1")
-    refused(run("bound", proof / "toy.csv", "-q", "--subset", 20, "--score", "mdl"), "not for mdl")
+    refused(run("bound", proof / "toy.csv", "-q", "--subset", 20, "--score", "mdl"), "not under mdl")
     refused(
         run("export", proof / "toy.csv", "-q", "--subset", 0, "--output", tmp_path / "m.lp"), "at least 1"
     )

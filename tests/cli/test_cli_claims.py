@@ -1,4 +1,4 @@
-"""Every number and word of a result: ``verify`` refuses a false one, or it is listed as one it does not speak of."""
+"""Every number and word of a result: ``verify`` refuses a false one, unless it is listed as one that is not checked."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ RUNS = {
     "subset-limited": ["--p", 0.99, "--subset", 20, "--gap-rel", 0.5],
     "selected": ["--p", "cv"],
 }
-#: What is not a claim on structures, and not printed: `verify` accepts it as long as it does not contradict itself.
+#: Keys that claim nothing about structures and are not printed: `verify` accepts any value that is consistent.
 NOT_CLAIMS = re.compile(
     r"trace\[\d+\]\[0\]|seconds\..*|selection\..*|"
-    r"trace\[\d+\]\[[12]\]"  # inside the trace: true as soon as it is monotone and ends with what is proved
+    r"trace\[\d+\]\[[12]\]"  # inside the trace: true if it is monotone and ends with the proved numbers
 )
 
 
@@ -69,7 +69,7 @@ def replaced(document: Any, path: tuple[Any, ...], value: Any) -> Any:
 
 
 def false_values(document: dict[str, Any], path: tuple[Any, ...]) -> list[Any]:
-    """Return plausible values that are not the one of a leaf."""
+    """Return plausible values that differ from a leaf's value."""
     value, name = at(document, path), name_of(path)
     others = {
         "status.reason": REASONS,
@@ -154,7 +154,7 @@ def test_every_leaf_of_a_result_is_checked_or_no_claim(folder: Path, name: str, 
 
 @pytest.mark.parametrize("name", ["optimal", "subset-limited"])
 def test_every_leaf_of_a_header_is_checked_or_no_claim(folder: Path, name: str, tmp_path: Path) -> None:
-    """A certificate that says false things of itself, under a right hash."""
+    """Certificates whose header is false although their hash is right are refused."""
     header, arrays = load_proof(folder / f"{name}.npz")
     target = tmp_path / "c.npz"
     honest = run("verify", folder / f"{name}.npz", folder / "toy.csv")
@@ -167,7 +167,7 @@ def test_every_leaf_of_a_header_is_checked_or_no_claim(folder: Path, name: str, 
             if done.exit_code == 0:
                 accepted.add(name_of(path))
                 assert shown(done.stdout) == shown(honest.stdout), (path, value)
-    # Who ran it, how it ended and what it is called: names that nobody can check without the result.
+    # Who ran it, how it ended and its name: without the result nobody can check these.
     names = {
         "data.name",
         "seed",
@@ -181,13 +181,13 @@ def test_every_leaf_of_a_header_is_checked_or_no_claim(folder: Path, name: str, 
         "proved",
     }
     names |= {"status.detail", *(f"backend.{key}" for key in header["backend"])}
-    # Alone, a header may also speak of another problem of which its proof is one, as sbm is sm with two classes, or of
+    # A header alone may also name another problem for which the proof is valid (with two classes, sbm is sm), or
     # another structure with the same score.
     assert {name for name in accepted if not re.match(r"(score|structure)\.", name)} <= names
 
 
 def test_a_subsets_result_with_a_bound_for_all_rows_is_refused(folder: Path, tmp_path: Path) -> None:
-    """The bound of the subset says nothing of all rows: neither verify nor info takes one."""
+    """The bound of a subset says nothing about all rows: verify and info refuse a bound for all rows beside it."""
     document = json.loads((folder / "subset.json").read_text())
     score = document["objective"]
     forged = {**document, "bound": score, "status": {"reason": "optimal", "limit": None, "detail": ""}}

@@ -1,4 +1,4 @@
-"""Files made to do harm: sizes that are not there, numbers without end, depths without ground. A sentence for each."""
+"""Files made to do harm: false sizes, endless numbers, very deep nesting. Each is refused with a sentence."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def leaves(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
     "name", ["result.json", "classifier.json", "model.json", "constraints.json", "learnt.json"]
 )
 def test_no_value_of_a_document_ends_in_a_traceback(folder: Path, name: str, tmp_path: Path) -> None:
-    """Each value once as each of what JSON has, and what it hardly has: a sentence, or an answer."""
+    """Each value is replaced by values of all JSON types and by odd ones: the verb answers or refuses in a sentence."""
     document = json.loads((folder / name).read_text())
     rng = np.random.default_rng(0)
     hostile = [
@@ -153,7 +153,7 @@ def npz(path: Path, members: dict[str, bytes], compression: int = zipfile.ZIP_DE
 
 
 def npy(shape: tuple[int, ...], dtype: object = np.float64, content: bytes = b"") -> bytes:
-    """Return the header of an array of any shape, and the content that is given."""
+    """Return the bytes of an array whose header states any shape, with the given content."""
     file = io.BytesIO()
     values = {"descr": np.lib.format.dtype_to_descr(np.dtype(dtype)), "fortran_order": False, "shape": shape}
     np.lib.format.write_array_header_1_0(file, values)
@@ -161,7 +161,7 @@ def npy(shape: tuple[int, ...], dtype: object = np.float64, content: bytes = b""
 
 
 def peak(*arguments: object) -> tuple[str, int]:
-    """Return the sentence of a refusal, and the bytes that Python and NumPy had at most on the way."""
+    """Return the sentence of a refusal, and the peak memory of Python and NumPy in bytes."""
     tracemalloc.start()
     try:
         return refused(*arguments), tracemalloc.get_traced_memory()[1]
@@ -262,14 +262,14 @@ def test_too_many_parent_sets_are_counted_before_they_are_made(
 
 
 def test_a_proof_that_is_full_can_be_read() -> None:
-    """What a search may write, a reader takes: a proof stops growing some way below what a file may hold."""
+    """Readers accept whatever a search may write: a proof stops growing well below the limit of the readers."""
     assert proof.LARGEST < LARGEST_FILE < 2 * proof.LARGEST
 
 
 @pytest.mark.parametrize("size", [1e149, 1e151, 1e300, 1.7e308])
 @pytest.mark.parametrize("name", ["eta", "multiplier", "temperature"])
 def test_weights_that_overflow_prove_nothing(folder: Path, tmp_path: Path, name: str, size: float) -> None:
-    """No sum that left float64's range is read as a part of the search space without structures."""
+    """A sum beyond the range of float64 is not read as a node without structures."""
     header, arrays = load_proof(folder / "proof.npz")
     rng = np.random.default_rng(0)
     lower = header["objective"] + 0.5 * (header["bound"] - header["objective"])

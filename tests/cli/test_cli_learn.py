@@ -309,7 +309,7 @@ GRADIENT = ("--epochs", "2", "--batch-size", "20", "-q")
         (("--checkpoint", "none/x.npz"), "--checkpoint"),
         (("--checkpoint", "toy.csv"), "--checkpoint 'toy.csv' would overwrite"),
         (("--checkpoint", "c.npz", "--output", "c.npz"), "would overwrite the file of"),
-        (("--checkpoint", "codes.npy"), "is no whole checkpoint"),
+        (("--checkpoint", "codes.npy"), "is not a complete checkpoint"),
         (("--structure", "naive-bayes", "--k", "3"), "k of differentiable-tan changes nothing"),
         (("--loss", "nll", "--gamma", "3"), "changes nothing with loss nll"),
         (("--loss", "cll", "--lambda", "3"), "lambda of differentiable-tan changes nothing"),

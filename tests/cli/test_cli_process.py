@@ -60,7 +60,7 @@ def test_a_killed_search_leaves_a_bound_with_its_proof(tmp_path: Path) -> None:
     )
     process = subprocess.Popen([sys.executable, "-P", "-c", code], stderr=subprocess.PIPE, text=True)
     assert process.stderr is not None
-    # Written for the second time once there are parts: the first may be the bound of the root.
+    # The second time the file is written after branching has begun; the first may be the bound of the root.
     while not (output.exists() and json.loads(output.read_text()).get("nodes")):
         assert process.stderr.readline(), "the search ended"
     # The certificate takes its place right after the result; the next ones come in four seconds.

@@ -1,4 +1,4 @@
-"""``milpbn solve`` in this process: options reach the library, files and exit codes are as promised."""
+"""``milpbn solve`` in this process: options reach the library, and files and exit codes are as documented."""
 
 from __future__ import annotations
 
@@ -236,7 +236,7 @@ def test_exit_codes_without_a_structure(
 def test_a_file_that_cannot_be_written_costs_nothing_else(
     shop: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The folder of the output goes while the search runs: the rest is written, and the answer shown."""
+    """The folder of the output disappears while the search runs: all else is written, and the answer is shown."""
     monkeypatch.setattr("milpbn.solving.files.SAVE_EVERY", 0.0)
     folder = tmp_path / "gone"
     folder.mkdir()

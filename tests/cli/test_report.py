@@ -1,4 +1,4 @@
-"""What an error becomes."""
+"""How errors are reported: sentence and exit code."""
 
 from __future__ import annotations
 

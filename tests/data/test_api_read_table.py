@@ -44,7 +44,7 @@ def test_target_by_name():
     table = read_table(FRAME, target="b")
     assert table.target == "b"
     assert table.features == ("a", "y")
-    with pytest.raises(InputError, match=r"'target' names 'class', which is no column .*\(a, b, y\)"):
+    with pytest.raises(InputError, match=r"'target' names 'class', which is not a column .*\(a, b, y\)"):
         read_table(FRAME, target="class")
 
 
@@ -63,7 +63,7 @@ def test_target_by_name():
         ("missing/file.csv", "no file"),
         ("file.csv", "no file"),
         ("null\0.csv", "cannot be read"),
-        ("n" * 5000, "is no file"),
+        ("n" * 5000, "is not a file"),
     ],
 )
 def test_bad_sources(source, message):
@@ -73,7 +73,9 @@ def test_bad_sources(source, message):
 
 def test_unknown_name_says_what_was_tried(monkeypatch):
     monkeypatch.delenv("MILPBN_DATA", raising=False)
-    with pytest.raises(InputError, match=r"'nonsense' is no file, no catalog name .*MILPBN_DATA.* instance"):
+    with pytest.raises(
+        InputError, match=r"'nonsense' is not a file, not a catalog name .*MILPBN_DATA.* instance"
+    ):
         read_table("nonsense")
 
 
@@ -124,7 +126,7 @@ def test_class_weights():
     balanced = read_table(frame, class_weights="balanced").weights
     np.testing.assert_allclose(balanced, [2 / 3, 2 / 3, 2 / 3, 2])
     for spec, message in [
-        ({"3": 1}, r"'3', which is no class of 'y' \(1, 2\)"),
+        ({"3": 1}, r"'3', which is not a class of 'y' \(1, 2\)"),
         ({"1": 0}, "must be a positive number, not 0"),
         ({"1": "much"}, "must be a positive number"),
         ("equal", "got 'equal'"),

@@ -62,7 +62,7 @@ def test_comments_and_blank_lines_between_rows():
         ("@relation r\n@attribute a relational\n@data\n", "type 'relational'"),
         ("@relation r\n@attribute a {x,y\n@data\n", "closing brace of the values"),
         ("@relation r\n@attribute a {x,x}\n@data\n", "one twice"),
-        ("@relation r\n@attribute a\n@data\n", "Line 2 .*no valid ARFF attribute"),
+        ("@relation r\n@attribute a\n@data\n", "Line 2 .*not a valid ARFF attribute"),
         ("a,b\n1,2\n", "Line 1 .*neither"),
     ],
 )

@@ -67,7 +67,7 @@ def test_file_wins_over_name_and_folder_does_not(folder, tmp_path, monkeypatch):
 
 
 def test_unknown_name_lists_the_catalog(folder):
-    with pytest.raises(InputError, match=r"no entry of the catalog .*\(known\)"):
+    with pytest.raises(InputError, match=r"not an entry of the catalog .*\(known\)"):
         read_table("other", data_dir=folder)
 
 
@@ -83,7 +83,7 @@ def test_changed_and_absent_files(folder):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("{", "no valid JSON"),
+        ("{", "not valid JSON"),
         ("[]", "must be a JSON object"),
         ('{"known": 1}', "'known' must be a JSON object"),
         ('{"known": {"continuous": "k"}}', "'continuous' of 'known' must be a list"),

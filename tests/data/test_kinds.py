@@ -80,8 +80,8 @@ def test_almost_numeric_column_is_noted():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"continuous": ["height"]}, "'height', which is no column"),
-        ({"nominal": ["height"]}, "'height', which is no column"),
+        ({"continuous": ["height"]}, "'height', which is not a column"),
+        ({"nominal": ["height"]}, "'height', which is not a column"),
         ({"nominal": ["age"], "continuous": ["age"]}, "both"),
         ({"continuous": ["class"]}, "cannot be continuous"),
         ({"continuous": ["text"]}, "'text' .* holds 'a' in row 1, not a finite number"),

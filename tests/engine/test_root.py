@@ -59,7 +59,7 @@ def test_the_bound_holds_and_no_optimum_is_lost(score, rules, reduce):
         values = [root.value(structure) for structure in (start, *told)]
         assert values == sorted(values)
         assert values[-1] == pytest.approx(rescore(problem.data, (start, *told)[-1], score, problem.rules))
-        # Whatever is at least as good as the incumbent stays.
+        # Structures that are at least as good as the incumbent keep all their parent sets.
         for choice, structure, value in known:
             if value >= values[-1]:
                 assert root.allowed[choice].all()

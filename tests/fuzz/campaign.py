@@ -1,7 +1,7 @@
 """Runs readers on generated inputs for a while, within limits of time and memory, and counts.
 
-An answer that no input got before (its sentence, names and numbers set aside) makes the input one to start from: a
-guide to new paths that needs no instrumented code.
+An input whose answer is new (apart from names and numbers in the sentence) is kept, and later inputs are made from it.
+This leads to new paths without instrumented code.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ CPU_LIMIT, WALL_LIMIT = 5.0, 60.0
 WARM_UP = 300.0
 #: Bytes that a reader may use beyond what the process had.
 MEMORY = 1 << 30
-#: Most inputs that are kept to start from.
+#: Largest number of inputs that are kept.
 POOL = 400
 
 
@@ -39,7 +39,7 @@ class Hang(BaseException):
 
 @dataclass
 class Failure:
-    """An input that got no answer and no sentence."""
+    """An input that was neither answered nor refused with a sentence."""
 
     reader: str
     what: str
@@ -54,7 +54,7 @@ class Failure:
 
 @dataclass
 class Count:
-    """What a reader went through."""
+    """The counts of one reader."""
 
     inputs: int = 0
     accepted: int = 0
@@ -84,7 +84,7 @@ def limited(memory: bool = True) -> Iterator[None]:
 
 
 class Feeder:
-    """Feeds one reader, remembering what to start from.
+    """Feeds one reader, and keeps the inputs from which later ones are made.
 
     Parameters
     ----------
@@ -181,7 +181,7 @@ def summary(counts: dict[str, Count]) -> dict[str, Any]:
 
 
 def _template(answer: str) -> str:
-    """Return an answer without what it quotes and counts."""
+    """Return an answer without its quoted names and its numbers."""
     return re.sub(r"'[^']*'|\"[^\"]*\"|\d+|\s+", " ", answer[:1500])[:200]
 
 

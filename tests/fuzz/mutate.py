@@ -339,7 +339,7 @@ TEXT_CHANGES: tuple[Change, ...] = (
 
 
 def changed_json(draw: random.Random, data: bytes) -> bytes:
-    """Return a JSON text with some values, keys or members changed; what is no JSON comes back as it is."""
+    """Return a JSON text with some values, keys or members changed; other text is returned unchanged."""
     try:
         document = json.loads(data)
     except (ValueError, RecursionError):
@@ -426,7 +426,7 @@ def pack_npz(members: dict[str, bytes], compressed: bool = True) -> bytes:
 
 
 def npy(array: np.ndarray, shape: object = None, descr: object = None) -> bytes:
-    """Return an array as a .npy file, with a header that may say something else of it."""
+    """Return an array as a .npy file, whose header may be false."""
     out = io.BytesIO()
     np.lib.format.write_array(out, np.ascontiguousarray(array), allow_pickle=False)
     if shape is None and descr is None:

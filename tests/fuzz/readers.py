@@ -1,4 +1,4 @@
-"""Every reader as a function of bytes, which may answer, or refuse in a sentence; nothing else may come out."""
+"""Every reader as a function of bytes, which must answer, or refuse with a sentence."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ LONGEST_SENTENCE = 3000
 
 
 class Unsound(AssertionError):  # noqa: N818  # what is unsound is the reader
-    """A reader's answer is no sentence, or says what is not so."""
+    """A reader's answer is not a sentence, or is false."""
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ class Reader:
     def harness(self, shop: Path, folder: Path) -> Callable[[bytes], str]:
         """Return the reader as a function from bytes to its answer, ``''`` or the sentence.
 
-        Whatever else comes out of it is a failure of the reader.
+        Any other exception is a failure of the reader.
         """
         path = folder / self.file
 

@@ -1,4 +1,4 @@
-"""Valid files of every kind, by the package's own writers and by the solvers: what hostile input starts from."""
+"""Valid files of every kind, written by the package and by the solvers, from which hostile input is made."""
 
 from __future__ import annotations
 

@@ -55,7 +55,7 @@ def test_options_of_learners(split):
     smooth, plain = (next(compare_each(train, test, ("tan",), options=o)) for o in (options, None))
     assert (smooth.options, plain.options) == (options["tan"], {})
     assert (smooth.training, smooth.test) != (plain.training, plain.test)
-    with pytest.raises(InputError, match="'tan', which is none of the learners"):
+    with pytest.raises(InputError, match="'tan', which is not one of the learners"):
         next(compare_each(train, test, ("naive-bayes",), options=options))
     with pytest.raises(InputError, match="tan has no option 'k'"):
         next(compare_each(train, test, ("tan",), options={"tan": {"k": 3}}))
@@ -83,7 +83,7 @@ def test_the_next_score_is_the_reference_if_the_first_fails(split, monkeypatch):
     failed = list(compare_each(*split, ("sm", "tan")))
     assert reference_row(failed) is None
     assert failed[1].gap is None
-    assert "no score and no gap: no exact search came to a bound" in show(failed)
+    assert "no score and no gap: no exact search has a bound" in show(failed)
 
 
 def test_gamma_is_for_the_scores_that_have_it(split):

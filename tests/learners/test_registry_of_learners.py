@@ -1,4 +1,4 @@
-"""What every registered learner has to do, whatever its method."""
+"""Requirements on every registered learner."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def test_an_interrupt_leaves_a_classifier(name: str) -> None:
     assert learned.structure is not None
 
 
-#: What ends by itself, in a time that depends on the data alone.
+#: Learners that end by themselves, after a time that depends on the data alone.
 CLOSED = ("naive-bayes", "chow-liu", "tan", "multinet", "exact", "order")
 
 

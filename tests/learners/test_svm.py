@@ -90,7 +90,7 @@ def test_a_limit_leaves_the_middle_of_the_grid(data):
 
 @pytest.fixture(scope="module")
 def large():
-    """A fit to all of these rows takes half a minute, without a look at any clock."""
+    """A fit to all of these rows takes half a minute, during which no clock is checked."""
     return random_data(4, n_features=40, n_samples=10_000)
 
 
@@ -129,7 +129,7 @@ def test_a_sample_has_every_class(large):
 
 
 def test_enough_time_fits_to_all_rows():
-    """In a process of its own, with the machine that this one would have fitted."""
+    """A fit in a process of its own gives the same machine as one in this process."""
     data = random_data(5, n_features=4, n_samples=UNSTOPPABLE_ROWS + 1)
     learned = Svm(sigma=1.0, cost=1.0).fit(data)
     assert learned.details["rows"] == data.n_samples
@@ -139,7 +139,7 @@ def test_enough_time_fits_to_all_rows():
 
 
 def test_validation_takes_half_of_the_time(data, monkeypatch):
-    """By a clock that goes on by a second a look."""
+    """The test's clock advances by a second at every call."""
     now = 0.0
 
     def monotonic() -> float:

@@ -48,7 +48,7 @@ def test_sets_are_those_of_the_definition(n: int, score: Score) -> None:
 
 
 def test_counts_by_formula() -> None:
-    # P12 with max_parents 2: a feature has {}, {C} and {j, C}, the class {}, {j} and {j, k}
+    # Peharz & Pernkopf (2012) with max_parents 2: a feature has {}, {C} and {j, C}, the class {}, {j} and {j, k}
     n = 16
     assert count_candidates(n, Score()) == n * (2 + n - 1) + 1 + n + comb(n, 2)
     assert count_candidates(n, Score(class_parents=False)) == n * (n + 1) + 1

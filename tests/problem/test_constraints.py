@@ -197,18 +197,18 @@ def test_conflicts_by_hand(constraints: Constraints, score: Score, named: list[s
 @pytest.mark.parametrize(
     ("constraints", "message"),
     [
-        (Constraints(required=(("Y", "X1"),)), "'Y', which is no variable"),
+        (Constraints(required=(("Y", "X1"),)), "'Y', which is not a variable"),
         (Constraints(forbidden=(("X1", "X1"),)), "from 'X1' to itself"),
         (Constraints(tiers=(("X1",), ("X1",))), "in two tiers"),
-        (Constraints(tiers=(("Y",),)), "'Y', which is no variable"),
-        (Constraints(fixed={"Y": ()}), "'Y', which is no variable"),
+        (Constraints(tiers=(("Y",),)), "'Y', which is not a variable"),
+        (Constraints(fixed={"Y": ()}), "'Y', which is not a variable"),
         (Constraints(fixed={"X1": ("X1",)}), "from 'X1' to itself"),
-        (Constraints(allowed={"X1": ("Y",)}), "'Y', which is no variable"),
-        (Constraints(max_children={"Y": 1}), "'Y', which is no variable"),
+        (Constraints(allowed={"X1": ("Y",)}), "'Y', which is not a variable"),
+        (Constraints(max_children={"Y": 1}), "'Y', which is not a variable"),
         (Constraints(max_children={"X1": -1}), "at least 0"),
         (Constraints(arc_weights={("X1", "C"): float("nan")}), "finite number"),
         (Constraints(arc_weights={("X1", "C"): float("inf")}), "finite number"),
-        (Constraints(arc_weights={("Y", "C"): 1.0}), "'Y', which is no variable"),
+        (Constraints(arc_weights={("Y", "C"): 1.0}), "'Y', which is not a variable"),
     ],
 )
 def test_unusable_constraints_are_refused(constraints: Constraints, message: str) -> None:

@@ -1,4 +1,4 @@
-"""The bound without kernels holds for every structure, and tells more than the trivial one."""
+"""The bound without kernels holds for every structure, and is smaller than the trivial one."""
 
 from __future__ import annotations
 

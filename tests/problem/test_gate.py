@@ -107,7 +107,7 @@ def test_the_gate_is_the_definition(score: Score, limits: tuple[int, bool], seed
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("backend", ["native", "highs"])
 def test_a_class_free_start_does_not_get_past_the_gate(kind: str, backend: str) -> None:
-    """A start with X1 -> X2 but without the class scores as one without the arc. Once it was returned as optimal."""
+    """A start with X1 -> X2, but not class -> X2, scores like one without X1 -> X2. Once it was returned as optimal."""
     data = random_data(41, n_samples=30)
     score = Score(p=0.9, class_parents=False, max_parents=1)
     starts = [Structure(NAMES, ((3,), s, (3,), ())) for s in ((0,), (0, 2), (2,), ())]
@@ -223,7 +223,7 @@ def test_start_files(table: Path, tmp_path: Path, kind: str) -> None:
     assert result.optimal
     assert result.structure.parents in allowed_structures(score, KINDS["forbidden"])
     assert command("verify", output, table, "--certificate", proof)[0] == 0
-    # The same result with the arc, which does not change the score, is not verified.
+    # The same result with this arc, which does not change the score, is refused by the verifier.
     document = json.loads(output.read_text())
     document["structure"] = {"X1": ["C"], "X2": ["X1"], "X3": ["C"], "C": []}
     forged = Structure.from_mapping(NAMES, document["structure"])

@@ -25,7 +25,7 @@ EVERYTHING = Score(name="ll", parent_sets="all", max_parents=3)
 @settings(max_examples=20, deadline=None)
 @given(st.integers(0, 10**6), st.booleans(), st.floats(0.2, 8.0))
 def test_terms_of_families_equal_those_of_the_oracle(seed: int, weights: bool, ess: float) -> None:
-    """A family's term is the difference that it makes in the score of a structure."""
+    """The score of a structure is the sum of its families' terms."""
     data = random_data(seed, weights=weights)
     candidates = build_candidates(data.names, EVERYTHING)
     likelihood = local_terms(data, candidates, Score(name="ll").kind)[0]

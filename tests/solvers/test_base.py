@@ -1,4 +1,4 @@
-"""What every backend promises, for each that is installed."""
+"""The contract of every backend, tested for each that is installed."""
 
 from __future__ import annotations
 

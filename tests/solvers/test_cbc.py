@@ -123,7 +123,7 @@ def test_a_child_that_does_not_listen_is_killed_with_its_children(tmp_path: Path
 
 
 def test_a_child_that_listens_may_finish() -> None:
-    # A shell's background job has the interrupt ignored, and so has all that it starts.
+    # A background job of a shell ignores the interrupt, and so do all processes that it starts.
     script = (
         "import signal, sys, time\n"
         "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
@@ -149,7 +149,7 @@ def test_lines_arrive_while_the_child_runs() -> None:
 
 
 def test_every_line_arrives_before_the_end_is_told() -> None:
-    # A grandchild holds the terminal open, and the last line has no end.
+    # A grandchild keeps the terminal open, and the last line has no newline.
     lines: list[str] = []
     command = ["sh", "-c", "sleep 30 & seq 3000; printf 'last word'"]
     begin = time.monotonic()

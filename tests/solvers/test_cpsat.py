@@ -151,7 +151,7 @@ def test_a_complete_start_is_feasible_for_cp_sat(tmp_path: Path) -> None:
 
 def test_optimum_near_zero_is_solved_again_with_a_finer_scale() -> None:
     formulation = small_formulation("sm", 9, gamma=4.6)
-    # An objective constant hides the size of the optimum from the first scale.
+    # With an objective constant, the first scale is chosen without knowing the size of the optimum.
     best = optimum(formulation.milp)
     milp = replace(formulation.milp, constant=-best)
     start = naive_bayes(formulation)

@@ -1,4 +1,4 @@
-"""What HiGHS does wrong, and what is done about it."""
+"""Errors of HiGHS, and the remedies for them."""
 
 from __future__ import annotations
 

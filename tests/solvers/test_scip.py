@@ -18,7 +18,7 @@ from milpbn.solvers.base import LazyRows, LazySolver, Settings
 
 
 def without_clusters(formulation: Formulation) -> Milp:
-    """Return the program without any row against cycles."""
+    """Return the MILP without any row that excludes cycles."""
     milp = formulation.milp
     kept = [r for r, name in enumerate(milp.row_names) if not name.startswith("c_")]
     return replace(

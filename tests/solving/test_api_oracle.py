@@ -42,7 +42,7 @@ class Case:
     runs: tuple[tuple[str, str], ...]
 
 
-#: Solvers in a child process of their own, which takes them half a second a run: they meet every fourth problem.
+#: Solvers in a child process, which costs half a second per run; they get every fourth problem only.
 SLOW_START = ("cpsat", "pulp:HiGHS")
 
 
@@ -56,7 +56,7 @@ def is_large(number: int) -> bool:
 
 
 def runs(number: int) -> tuple[tuple[str, str], ...]:
-    """Which solvers and formulations meet a problem."""
+    """Return the solvers and formulations that get a problem."""
     round_ = number // len(SCORES)
     backends = [
         name
@@ -176,7 +176,7 @@ class NativeCase:
     score: Score
     constraints: Constraints
     options: dict[str, bool | int]
-    #: Whether the engine may climb, or has to find every structure by splitting.
+    #: Whether the engine may use local search, or has to find every structure by branching.
     climbs: bool
     #: Variables up to which orders are enumerated; with 0 cycles are left to the tree.
     most_ordered: int

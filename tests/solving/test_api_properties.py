@@ -1,4 +1,4 @@
-"""What must hold for every problem: invariances, any-time claims, and switches that change no optimum."""
+"""Properties of every problem: invariances, any-time claims, and switches that change no optimum."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from milpbn.errors import InputError
 from milpbn.solving.external import export_model, import_solution
 
 SCORE = milpbn.Score(p=0.9)
-OPTIMUM = 261.134799740  # corral with class parents: the design's table, here by enumeration in test_oracle
+OPTIMUM = 261.134799740  # corral with class parents: the known optimum, which test_oracle enumerates
 
 
 def by_cbc(export, target) -> None:
@@ -67,7 +67,7 @@ def test_round_trip_through_a_real_solver(tmp_path, solver, suffix):
     assert result.backend.name == solver
     assert result.bound_source == "solver"
     assert result.classifier is not None
-    # Without a bound in file or option only CBC's word, which is for a gap of 0, is taken for one.
+    # If neither file nor option has a bound, only CBC's status, which means a gap of 0, gives one.
     if "Objective_bound" in target.read_text():
         return  # HiGHS from version 1.16 on
     with pytest.warns(milpbn.BoundWarning) as caught:
@@ -87,7 +87,7 @@ def test_round_trip_through_a_real_solver(tmp_path, solver, suffix):
 @pytest.mark.parametrize("merge", [True, False])
 @pytest.mark.parametrize("reduced", [True, False])
 def test_round_trip_of_a_subset(tmp_path, merge, reduced):
-    """The solver's numbers are the subset's, as a search over it here has them; the score is that of all rows."""
+    """The solver's numbers are those of a search over the subset; the imported score is that of all rows."""
     best = milpbn.solve("corral", SCORE, subset=40, merge=merge, verbose=False)
     assert best.subset.optimal
     export = export_model("corral", SCORE, path=tmp_path / "m.mps", subset=40, merge=merge, reduced=reduced)
@@ -101,7 +101,7 @@ def test_round_trip_of_a_subset(tmp_path, merge, reduced):
     assert result.objective == pytest.approx(
         milpbn.rescore(milpbn.read_table("corral").dataset(), result.structure, SCORE)
     )
-    # Without a bound the trivial one of the subset is claimed, and one below the score over it is refused.
+    # Without a bound, the result has the subset's trivial bound; a bound below the score over the subset is refused.
     assert import_solution(tmp_path / "m.highs.sol").subset.bound >= value - 1e-9
     with pytest.raises(InputError, match="lies below the score"):
         import_solution(tmp_path / "m.highs.sol", bound=-value + 1)
@@ -281,7 +281,7 @@ def solution_text(solver, status, values, z) -> str:
 
 
 def test_an_imported_bound_below_what_a_search_finds_is_refused(tmp_path):
-    """A solver that calls a bad structure optimal is found out."""
+    """A solver that calls a bad structure optimal is detected."""
     data = milpbn.read_table("corral").dataset("all")
     export = export_model("corral", SCORE, path=tmp_path / "m.lp")
     naive = milpbn.Structure.naive_bayes(data.names)
@@ -408,7 +408,7 @@ def test_a_reduced_model_is_smaller_and_has_the_same_optimum(tmp_path):
     target = tmp_path / "small.highs.sol"
     by_highs(small, target)
     result = import_solution(target)
-    assert result.objective == pytest.approx(414.493534, abs=1e-6)  # the design's table
+    assert result.objective == pytest.approx(414.493534, abs=1e-6)  # see test_api_known_optima
 
 
 def test_a_score_without_a_bound_of_its_own_cannot_be_reduced(tmp_path):

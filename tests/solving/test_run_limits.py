@@ -1,4 +1,4 @@
-"""Time limits and interrupts: what comes of a run that ends before its work does, without a look at real clocks."""
+"""Time limits and interrupts: the results of runs that are stopped early; no test looks at a real clock."""
 
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ QUICK = {"threads": 1, "verbose": False}
 
 @pytest.fixture
 def sketched(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let every search begin among sets of one parent."""
+    """Let every search begin over parent sets with one parent."""
     monkeypatch.setattr(solving, "SMALL_TABLES", 0)
     monkeypatch.setattr(solving, "SMALL_TABLES_WITHIN_LIMIT", 0)
 
 
 @pytest.fixture
 def tables_take_for_ever(sketched: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let the time end while the tables of all parent sets are computed."""
+    """Let the time limit end while the tables of all parent sets are computed."""
     calls = []
 
     def build(*arguments: Any, **options: Any) -> Any:
@@ -111,7 +111,7 @@ def test_the_bound_without_tables_is_one(name: str, seed: int) -> None:
 
 
 def test_the_bound_without_tables_knows_penalties_below_zero() -> None:
-    """Half the logarithm of a total weight below one is negative: more parameters, more score."""
+    """Half the logarithm of a total weight below one is negative, so every parameter raises the score."""
     data = random_data(85, n_samples=4)
     light = milpbn.data.Dataset(data.name, data.variables, data.codes, np.full(4, 0.01))
     for score in (Score(name="mdl"), Score(penalty="bic")):
@@ -177,12 +177,12 @@ def test_merged_rows_are_the_different_ones_in_order(rows: int, features: int, s
     assert data.merged.weights == pytest.approx(np.bincount(place.ravel(), data.weights))
 
 
-# Work that does not hear.
+# Work that never checks whether to stop.
 
 
 @pytest.fixture
 def deaf(monkeypatch: pytest.MonkeyPatch) -> Iterator[threading.Event]:
-    """An event that work waits for, which comes only when the test is over."""
+    """An event that work waits for; it is set only when the test is over."""
     monkeypatch.setattr(clock, "GRACE", 0.0)
     released = threading.Event()
     yield released
@@ -234,7 +234,7 @@ def test_a_learner_that_does_not_hear_is_left_behind(deaf: threading.Event, inte
     [
         # The handler waits for compiled code, here for a quarter of an hour.
         'hashlib.pbkdf2_hmac("sha256", b"", b"", 2**31 - 1)',
-        # The signal is noted, and nobody asks.
+        # The signal is noted, but no code checks for it.
         "with interrupts.deferred(): threading.Event().wait(900)",
     ],
 )

@@ -140,7 +140,7 @@ def test_what_the_final_solve_would_refuse_is_refused_before_the_trials(option, 
 
 
 def test_files_say_running_until_the_last_solve_ends(tmp_path):
-    """A trial's file is of its own rows, and the search goes on."""
+    """The output file of a trial is about the trial's rows, and says that the search still runs."""
     said, save = [], milpbn.Result.save
 
     def record(self, path):

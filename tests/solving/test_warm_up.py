@@ -10,7 +10,7 @@ from milpbn.problem.problem import build_problem
 from milpbn.problem.scores.spec import Score
 from milpbn.solving.warm_up import Kernels, Needs, compile_all, needed, tiny_data
 
-#: Prints the kernels that searches compile once all of the list are there.
+#: Prints the kernels that searches compile after all kernels of the list are compiled; there should be none.
 SEARCHES = """
 import json
 from numba.core import event

@@ -48,7 +48,7 @@ def outer(values):
 
 JOBS = [specialized(f, np.zeros(1)) for f in (total, shifted, outer)]
 """
-#: Runs the same program in another process and prints what was compiled there, and what came of it.
+#: Runs the same program in another process, and prints which kernels were compiled there, and the result.
 RUN = """
 import json, sys
 from numba.core import event
@@ -178,7 +178,7 @@ def test_kernels_are_stamped_with_what_they_are_made_of(monkeypatch: pytest.Monk
 
 
 def test_an_index_that_names_a_lost_record_counts_as_empty() -> None:
-    """A record's new name must not break what an older version left on disk."""
+    """A new name of a record must not break cache files of an older version."""
 
     def lost() -> None:
         raise AttributeError("Can't get attribute 'Node' on a module")

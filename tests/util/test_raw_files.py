@@ -129,14 +129,14 @@ def checkpoint(path: Path, history: object = (), **arrays: np.ndarray) -> Path:
 )
 def test_a_checkpoint_with_other_arrays_is_refused_and_changes_nothing(tmp_path: Path, arrays: dict) -> None:
     state = {name: np.ones_like(array) for name, array in STATE.items()}
-    with pytest.raises(InputError, match=r"c\.npz' is no whole checkpoint; name another file"):
+    with pytest.raises(InputError, match=r"c\.npz' is not a complete checkpoint; name another file"):
         load_checkpoint(checkpoint(tmp_path / "c.npz", **arrays), "run", state)
     assert all((array == 1).all() for array in state.values())
 
 
 @pytest.mark.parametrize("history", [[[2, 0.5, None]], [[1, "x", None]], [[1, 0.5]], [3], [[1, 0.5, [0.1]]]])
 def test_a_checkpoint_with_another_history_is_refused(tmp_path: Path, history: list) -> None:
-    with pytest.raises(InputError, match="no whole checkpoint"):
+    with pytest.raises(InputError, match="not a complete checkpoint"):
         load_checkpoint(checkpoint(tmp_path / "c.npz", history), "run", dict(STATE))
 
 
@@ -147,7 +147,7 @@ def test_a_checkpoint_that_would_unpack_to_much_is_refused(tmp_path: Path) -> No
         arrays = {name: archive[name] for name in archive.files}
     arrays["theta"] = np.zeros((2_000, 3_000), np.float32)
     np.savez_compressed(path, **arrays)
-    with pytest.raises(InputError, match="no whole checkpoint"):
+    with pytest.raises(InputError, match="not a complete checkpoint"):
         load_checkpoint(path, "run", dict(STATE))
 
 
@@ -171,7 +171,7 @@ def test_damaged_archives_of_checkpoints(tmp_path: Path, damage: str) -> None:
             b"PK\x01\x02\x14\x03\x14\x00\x00\x00\x08\x00", b"PK\x01\x02\x14\x03\x14\x00\x00\x00\x63\x00"
         )
     path.write_bytes(data)
-    with pytest.raises(InputError, match="no whole checkpoint"):
+    with pytest.raises(InputError, match="not a complete checkpoint"):
         load_checkpoint(path, "run", dict(STATE))
 
 
@@ -269,7 +269,7 @@ BLANKS = " " * 300_000
     "row", [f"a{BLANKS}z\tx", f"'',a{BLANKS}b", f"''{BLANKS}'',x", f"'a'{BLANKS}b,x", "'" + " ," * 300_000]
 )
 def test_rows_of_many_blanks_are_read_or_refused_in_time(tmp_path: Path, row: str) -> None:
-    # Once, every blank was tried as the end of the cell, and the rest of the line again, which took hours.
+    # Earlier, every blank was tried as the end of the cell, and the rest of the line read again, which took hours.
     path = tmp_path / "a.arff"
     path.write_text(f"{HEAD}{row}\nu,y\n")
     try:

@@ -89,7 +89,7 @@ def load_checkpoint(
     except (
         Exception
     ):  # zip, zlib, npy, tokenizer and JSON errors; NumPy's messages would advise to trust the file
-        raise InputError(f"The file {str(path)!r} is no whole checkpoint; {advice}") from None
+        raise InputError(f"The file {str(path)!r} is not a complete checkpoint; {advice}") from None
     for name, array in state.items():
         array[...] = arrays[name]
     return history

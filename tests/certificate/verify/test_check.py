@@ -579,7 +579,7 @@ def test_any_change_of_a_certificate_or_of_what_a_result_says_of_it_is_refused(c
 
 
 def test_what_a_running_search_wrote_is_verified(case, tmp_path):
-    """Its bound holds, whoever ended it: alone, beside a newer certificate, and beside one of the same moment."""
+    """A killed run's bound holds: for the result alone, with a newer certificate, and with one of the same moment."""
     data, result, header, arrays = case
     path = write(tmp_path / "c.npz", header, arrays)
     older = saying(result, bound=result.bound + 1.0, reason="running", limit=None, detail="")

@@ -43,7 +43,7 @@ def test_the_heaviest_structure_is_promising(seed, max_parents):
     "score", [Score(p=0.9), Score(p=0.99, class_parents=False), Score(name="cll")], ids=str
 )
 def test_left_out_samples_and_parent_sets_do_not_weaken_the_bound(score):
-    # A poor gradient makes a poor first selection; after two bursts far from the end, a new one follows.
+    # A poor gradient gives a poor first selection; if the gap is still large after two bursts, it is made again.
     for seed in range(4):
         problem = build_problem(random_data(seed, n_features=5, n_samples=200), score, for_milp=False)
         model = model_of(problem)

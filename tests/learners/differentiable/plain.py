@@ -1,4 +1,4 @@
-"""Slow, plain versions of what the kernels compute, straight from the formulas of R20."""
+"""Slow, plain versions of the kernels, straight from the formulas of Roth & Pernkopf (2020, R20)."""
 
 from __future__ import annotations
 

@@ -250,7 +250,7 @@ def test_hybrid_parameters_of_chow_liu_on_letter(image_folds) -> None:
         return 100 * np.mean(predictor.predict(test_rows) != labels[test_rows.y])
 
     maximum_likelihood = DifferentiableTan(structure="chow-liu", epochs=0, init="ml").fit(train_rows)
-    assert error(maximum_likelihood.predictor) == pytest.approx(15.23, abs=0.005)  # R20, Table 1
+    assert error(maximum_likelihood.predictor) == pytest.approx(15.23, abs=0.005)  # their Table 1
     hybrid = DifferentiableTan(structure="chow-liu", epochs=15).fit(train_rows)
     assert error(hybrid.predictor) < 10.5
 

@@ -266,7 +266,7 @@ def test_checkpoints_of_other_runs(tmp_path) -> None:
         with pytest.raises(InputError, match="other data or options"):
             train(*other, path)
     (tmp_path / "text").write_text("no archive")
-    with pytest.raises(InputError, match=r"text' is no whole checkpoint; name another file"):
+    with pytest.raises(InputError, match=r"text' is not a complete checkpoint; name another file"):
         train(data, TAN, training, checkpoint=str(tmp_path / "text"))
     np.savez(tmp_path / "part.npz", run=np.array("x"))
     with pytest.raises(InputError, match="other data"):
@@ -310,7 +310,7 @@ def test_time_limit_gives_the_best_so_far() -> None:
 
 
 def test_chow_liu_parents_are_found() -> None:
-    # R20, section 4.6, on data where the parents are plain to see.
+    # Roth & Pernkopf (2020), section 4.6, on data with obvious parents.
     rng = np.random.default_rng(0)
     y = rng.integers(0, 2, 800)
     X = rng.integers(0, 3, (800, 4))

@@ -1,4 +1,4 @@
-"""Simulated annealing: a seed decides all, the answer is never worse than the start, and its score is true."""
+"""Simulated annealing: the seed determines the run, the answer is never worse than the start, its score is exact."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_long_annealing_beats_hill_climbing_on_average() -> None:
 
 
 def test_a_limit_cools_it_down(monkeypatch: pytest.MonkeyPatch) -> None:
-    """With a clock that goes on by a second a look, 300 of a million steps are all there is time for."""
+    """The test's clock advances by a second at every call, so there is time for only 300 of a million steps."""
     now = 0.0
 
     def monotonic() -> float:
@@ -90,7 +90,7 @@ def test_the_temperature_decides_what_is_accepted() -> None:
 
 
 def test_it_cools_down(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Losses that the first temperature lets through are refused later: fewer of them, the colder it gets."""
+    """The lower the temperature, the fewer losses are accepted."""
     data = random_data(20, n_features=6, n_samples=60)
     accepted = []
     for cooled in (1.0, 1e-3, 1e-6):

@@ -129,7 +129,7 @@ def test_searches_over_orders_tell_how_far_they_are(learner, monkeypatch) -> Non
     if isinstance(learner, AllOrders):
         steps = [line for line in told if "step" in line]
         assert "step 1 of at most 6" in steps[0]
-        assert len(steps) in (5, 6)  # the class takes no part where it is nobody's child and nobody's parent
+        assert len(steps) in (5, 6)  # the class has no effect if it has neither parents nor children
 
 
 def test_too_many_variables_for_dynamic_programming() -> None:

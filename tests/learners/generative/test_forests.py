@@ -79,7 +79,7 @@ def test_penalised_forests_are_the_best_of_all(penalty: str, learner, seed: int)
 
 @pytest.mark.parametrize("learner", [ChowLiu, Tan])
 def test_aicc_forests_of_small_data(learner, monkeypatch: pytest.MonkeyPatch) -> None:
-    # Few rows for the number of parameters: the price of a parameter is far from constant.
+    # With few rows for the number of parameters, the penalty per parameter is far from constant.
     by_milp = []
     original = aicc_module._by_milp
     monkeypatch.setattr(

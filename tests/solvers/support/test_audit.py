@@ -1,4 +1,4 @@
-"""A solver that is wrong ends in a sentence, not in a result: one backend for each way to be wrong."""
+"""A wrong answer of a solver ends the run with a sentence, not with a result; one backend for each kind of error."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ HONEST = HighsSolver.solve
 
 
 class Relay:
-    """Passes on what an honest solver says, but for what is overridden."""
+    """Passes on the answers of an honest solver, except for those that a subclass overrides."""
 
     def __init__(self, events: MilpEvents, **changed) -> None:
         self.events, self.changed = events, changed
@@ -66,7 +66,7 @@ def false_optimum(milp, start, settings, events) -> Outcome:
 
 
 def stop_at_the_start(milp, start, settings, events) -> Outcome:
-    """Call the start optimal, as HiGHS 1.16.0 does; its bound is another number."""
+    """Call the start optimal, as HiGHS 1.16.0 does, although the bound is another number."""
     events.point(start, "liar")
     events.bound(milp.objective(start) + 1.0)
     return Outcome(finished=True)
@@ -77,7 +77,7 @@ def wrong_objective(milp, start, settings, events) -> Outcome:
 
 
 def wrong_tau(milp, start, settings, events) -> Outcome:
-    """Points whose margins are larger than their parent sets allow."""
+    """Return points whose margins tau are larger than their parent sets allow."""
 
     def lift(x, objective):
         x = x + np.where(milp.integer, 0.0, 0.01) * (milp.c > 0)
@@ -87,7 +87,7 @@ def wrong_tau(milp, start, settings, events) -> Outcome:
 
 
 def cyclic_point(milp, start, settings, events) -> Outcome:
-    """The best point without the rows that forbid cycles."""
+    """Return the best point of the MILP without the rows that exclude cycles."""
     rows = [r for r, name in enumerate(milp.row_names) if not name.startswith("a_")]
     free = Milp(
         milp.c,
@@ -165,7 +165,7 @@ def lie(monkeypatch: pytest.MonkeyPatch, solve) -> None:
 
 @pytest.fixture(autouse=True)
 def new_process(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No backend has been examined yet."""
+    """Forget which backends have been examined."""
     monkeypatch.setattr(canary, "_PASSED", set())
 
 
@@ -182,7 +182,7 @@ def test_every_lie_ends_in_a_sentence(what: str, data, monkeypatch: pytest.Monke
 def test_the_canaries_see_most_lies_before_the_work_begins(
     what: str, data, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """All lies but those about numbers that the tiny models' runs do not give: an objective beside its point."""
+    """The tiny models detect all lies except two that their runs cannot show: a false objective and a cyclic point."""
     told = []
 
     def watched(milp, start, settings, events) -> Outcome:
@@ -208,7 +208,7 @@ def worst_point(milp: Milp) -> np.ndarray:
 
 
 def test_infeasible_without_a_start(data, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The run knows a structure, even where the solver was not told."""
+    """The run knows a structure, even if the solver did not get it as a start."""
     monkeypatch.setattr(canary, "_PASSED", {"highs"})
     lie(monkeypatch, infeasible)
     with pytest.raises(SolverError, match="no structure obeys"):
@@ -273,7 +273,7 @@ def test_cpsats_faulty_presolve_is_found(monkeypatch: pytest.MonkeyPatch) -> Non
         return backend.solve(milp, start, Settings(deadline=settings.deadline, options=faulty), events)
 
     monkeypatch.setattr(canary, "SECONDS", 120.0)
-    canary.passed(backend)  # not in the child, which knows no option
+    canary.passed(backend)  # not in the child process, which does not see the option
     with pytest.raises(SolverError, match=r"exceeds 0\.36\d*, but one reaches 0\.82"):
         canary.examine(backend, solve, Settings(), Nobody())
 

@@ -1,4 +1,4 @@
-"""Points of MILP solvers become structures, and what is wrong with them ends the run."""
+"""Points of MILP solvers become structures, and errors in them end the run."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def test_cyclic_points_under_order_rows_are_errors(problem: Problem) -> None:
 
 
 def test_repairs_that_break_a_limit_are_dropped() -> None:
-    """The repair of a cycle may exceed a child limit; it is no incumbent then, and no error."""
+    """The repair of a cycle may exceed a child limit; the structure is then ignored, without an error."""
     data = random_data(103)
     seen = set()
     for limit in (0, 1, 2):

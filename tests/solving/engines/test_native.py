@@ -46,7 +46,7 @@ def test_solver_options_are_refused() -> None:
         solve(random_data(1), "sm", solver_options={"depth": "3"})
 
 
-#: Every switch alone off, and all of them.
+#: Each switch turned off by itself, and all together.
 SWITCHES = ("reduce", "merge")
 OFF = [{}, *({switch: False} for switch in SWITCHES), dict.fromkeys(SWITCHES, False)]
 
@@ -109,7 +109,7 @@ def test_the_trace_keeps_its_promises(name: str, threads: int) -> None:
 
 
 def make_tree(problem: Problem, best: Structure, record: Record, **options) -> BranchAndBound:
-    """A tree that starts from a root with one step only, and from a poor structure: all is left to it."""
+    """The root takes one step only, and the start is poor, so the tree has to find and prove the optimum."""
     root = Root(problem, best)
     root.run(best, Record(), reduce=False, max_steps=1)
     record.structures.append(best)
@@ -134,7 +134,7 @@ def test_the_tree_ends_at_the_optimum_wherever_it_goes_first(name: str, memory: 
 
 @pytest.mark.parametrize("threads", [1, 2])
 def test_a_stopped_tree_has_a_bound(threads: int) -> None:
-    """Wherever the search is told to stop, no structure is above its bound."""
+    """At whatever moment the search is stopped, no structure is above its bound."""
     data = random_data([27, 1], n_features=4, n_samples=60, n_classes=3)
     problem = build_problem(data, Score(p=0.95, max_parents=3))
     best = optimum(data, problem.score).objective
@@ -155,7 +155,7 @@ def test_a_stopped_tree_has_a_bound(threads: int) -> None:
 
 
 def test_leaves_without_a_structure_do_not_hold_the_bound_up() -> None:
-    """Child limits and cycles are no business of the oracle: parts with one choice are looked at."""
+    """The oracle ignores child limits and cycles here; nodes with a single choice per variable are checked for them."""
     data = random_data(3, n_samples=30)
     for rules in (
         Constraints(max_children={"C": 1}),
@@ -230,7 +230,7 @@ def test_a_limit_that_ends_while_kernels_compile_leaves_an_answer(monkeypatch) -
 
 
 def test_what_a_failed_worker_had_stays_open(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The bound of the others alone would not hold for the node that one thread was at when it failed."""
+    """If a thread fails, the bound must include the node that it was expanding."""
     data = hard_data(3)
     problem = build_problem(data, Score(p=0.95))
     record = Record()
@@ -282,7 +282,7 @@ def test_open_nodes_count_what_proves_them(tmp_path) -> None:
 
 
 def test_open_nodes_stay_within_the_memory_they_may_take() -> None:
-    """Beyond it the newest node comes next, so that no dive leaves its siblings open for good."""
+    """If the open nodes need more memory than allowed, the newest comes next, so that dives are finished."""
     data = random_data([28, 0], n_features=7, n_samples=120, n_classes=3)
     problem = build_problem(data, Score(p=0.6, class_parents=False))
 
