@@ -43,6 +43,40 @@ class Files:
     verbose: bool
 
 
+@dataclass(frozen=True)
+class Selecting:
+    """What validation compares beside --p cv and --max-parents cv."""
+
+    grid: str | None
+    by: str
+
+
+@option_group(
+    "Selection",
+    "selecting",
+    option(
+        "--select",
+        "grid",
+        metavar="GRID",
+        help="Choose options by validation, for example --select 'p=.6,.9 max-parents=1,2,3 leave-one-out=no,yes "
+        "discretise=mdl,quantile:5'. All combinations of score, p, max-parents, leave-one-out, smoothing, penalty, "
+        "hybrid, class-parents and discretise are compared; those that fall behind are dropped on the way. "
+        "'default' is a grid for a first try.",
+    ),
+    option(
+        "--select-by",
+        "by",
+        type=click.Choice(["accuracy", "log-loss"]),
+        default="accuracy",
+        show_default=True,
+        help="What --select, --p cv and --max-parents cv compare on held-out rows.",
+    ),
+)
+def select_options(grid: str | None, by: str) -> Selecting:
+    """Gather the options of the selection."""
+    return Selecting(grid, by)
+
+
 @option_group(
     "Output",
     "files",
@@ -75,6 +109,7 @@ def file_options(
 @score_options
 @constraint_options
 @search_options
+@select_options
 @file_options
 @click.pass_obj
 def solve(
@@ -84,6 +119,7 @@ def solve(
     score: ScoreOptions,
     constraints: Constraints,
     search: SearchOptions,
+    selecting: Selecting,
     files: Files,
 ) -> int:
     """Find the structure with the best score, and bound the score of every structure.
@@ -130,8 +166,10 @@ def solve(
     unsaved: NotSavedError | None = None
     try:
         with dropped_when_refused(files.trace, files.log):
-            if score.chooses:
-                result = _choose_and_solve(source, score, constraints, started, options, search.subset)
+            if score.chooses or selecting.grid is not None:
+                result = _choose_and_solve(
+                    source, score, selecting, constraints, started, options, search.subset
+                )
             else:
                 result = maximise(
                     dataset, spec, options, constraints=constraints, subset=search.subset, started=started
@@ -149,20 +187,25 @@ def solve(
 def _choose_and_solve(
     source: Table,
     score: ScoreOptions,
+    selecting: Selecting,
     constraints: Constraints,
     started: float | None,
     options: Options,
     subset: int | None,
 ) -> Result:
-    """Let validation choose p, max_parents or both, then solve."""
+    """Let validation choose p, max_parents or other options, then solve."""
     from milpbn.problem.scores.spec import P_GRID
-    from milpbn.solving.selection import MAX_PARENTS_GRID, Grid, maximise_selected
+    from milpbn.solving.grid import MAX_PARENTS_GRID, Grid
+    from milpbn.solving.selection import maximise_selected
 
     spec = score.score()
     grid = Grid(
         P_GRID if score.choose_p else None,
         MAX_PARENTS_GRID if score.choose_max_parents else (spec.max_parents,),
+        by=selecting.by,
     )
+    if selecting.grid is not None:
+        grid = Grid.parse(selecting.grid, selecting.by).joined(grid, score.given)
     return maximise_selected(source, spec, options, grid, constraints, subset=subset, started=started)
 
 

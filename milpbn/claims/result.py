@@ -350,6 +350,10 @@ def _check_selection(f: Fields, told: Result) -> None:
         chosen.p is not None and gamma_from_p(chosen.p) != score.gamma
     ):
         raise f.contradiction("its score is not the one that was selected")
+    for key, value in chosen.options.items():
+        attribute = "name" if key == "score" else key.replace("-", "_")
+        if getattr(score, attribute, value) != value:
+            raise f.contradiction(f"its score has another {key} than the one that was selected")
     if not chosen.is_best:
         raise f.contradiction("the selected values are not the best of those that were tried")
 

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from itertools import product
-from typing import Any, Literal
+from typing import Any
 
 from milpbn.data.discretisation import Discretisation
 from milpbn.errors import InputError
+from milpbn.problem.scores.registry import find_score, score_names
 from milpbn.problem.scores.spec import P_GRID, Score
 
 #: Peharz and Pernkopf (2012) choose the number of parents from these.
 MAX_PARENTS_GRID = (1, 2)
 #: What validation compares: the share of held-out weight that is classified correctly, or the mean of -log P(class | x)
 #: over the held-out rows, in nats.
-Criterion = Literal["accuracy", "log-loss"]
-CRITERIA: tuple[Criterion, ...] = ("accuracy", "log-loss")
+CRITERIA = ("accuracy", "log-loss")
 #: The grid of ``--select default``.
 DEFAULT_GRID = "score=sm,cll p=.6,.8,.9,.95,.99 max-parents=1,2 leave-one-out=no,yes"
 #: Options of a score that a grid may name, by the names of the command line.
@@ -32,6 +32,8 @@ NAMES = {
 }
 DISCRETISE = "discretise"
 _FLAGS = {"yes": True, "no": False}
+#: Options that only some scores have, by the name under which those declare them.
+_OWN = {"p": "gamma", "penalty": "penalty", "hybrid": "hybrid", "leave-one-out": "leave_one_out"}
 
 
 @dataclass(frozen=True)
@@ -42,6 +44,8 @@ class Setting:
     ----------
     score : Score
         The score with these values.
+    p : float or None
+        The value of p; None if the grid does not choose p, or the score does not take it.
     discretisation : Discretisation or None
         How continuous features are cut; None for the table's own way.
     options : mapping from str
@@ -49,13 +53,9 @@ class Setting:
     """
 
     score: Score
+    p: float | None
     discretisation: Discretisation | None
     options: Mapping[str, Any] = field(compare=False)
-
-    @property
-    def p(self) -> float | None:
-        """The value of p; None for a score without gamma."""
-        return self.score.p
 
     def describe(self) -> str:
         """Return the values in the words of the command line, for example ``p = 0.9, max-parents = 2``."""
@@ -64,7 +64,9 @@ class Setting:
 
 def describe(p: float | None, max_parents: int, options: Mapping[str, Any]) -> str:
     """Return values in the words of the command line."""
-    shown = {k: {True: "yes", False: "no"}.get(v, v) if isinstance(v, bool) else v for k, v in options.items()}
+    shown = {
+        k: {True: "yes", False: "no"}.get(v, v) if isinstance(v, bool) else v for k, v in options.items()
+    }
     shown |= {} if p is None else {"p": p}
     shown["max-parents"] = max_parents
     return ", ".join(f"{key} = {value}" for key, value in shown.items())
@@ -92,7 +94,7 @@ class Grid:
     p: Sequence[float] | None = P_GRID
     max_parents: Sequence[int] = MAX_PARENTS_GRID
     others: Mapping[str, Sequence[Any]] = field(default_factory=dict)
-    by: Criterion = "accuracy"
+    by: str = "accuracy"
     halving: bool = False
 
     def __post_init__(self) -> None:
@@ -103,7 +105,7 @@ class Grid:
             raise InputError(f"{unknown[0]!r} cannot be selected; {', '.join([*NAMES, DISCRETISE])} can.")
 
     @classmethod
-    def parse(cls, text: str, by: Criterion = "accuracy") -> Grid:
+    def parse(cls, text: str, by: str = "accuracy") -> Grid:
         """Return the grid that a text such as ``p=.6,.9 max-parents=1,2 leave-one-out=no,yes`` describes.
 
         ``default`` stands for `DEFAULT_GRID`. Options that the text does not name keep the score's values.
@@ -128,13 +130,44 @@ class Grid:
                 raise InputError(f"The grid names {key} twice; list all its values once.")
             values[key] = tuple(dict.fromkeys(_value(key, item) for item in listed.split(",")))
         if not values:
-            raise InputError("The grid is empty; name values, for example 'p=.6,.9 max-parents=1,2', or 'default'.")
+            raise InputError(
+                "The grid is empty; name values, for example 'p=.6,.9 max-parents=1,2', or 'default'."
+            )
         return cls(
             values.pop("p", None),
             values.pop("max-parents", ()),
             values,
             by,
             halving=True,
+        )
+
+    def joined(self, other: Grid, given: Collection[str]) -> Grid:
+        """Return this grid with the values of p and max_parents of another one, where this one names none.
+
+        Parameters
+        ----------
+        other : Grid
+            The grid without ``--select``.
+        given : collection of str
+            Attributes of the score that the user gave as single values.
+
+        Raises
+        ------
+        InputError
+            If an option of this grid is given elsewhere, too.
+        """
+        own = {"p": self.p, "max-parents": tuple(self.max_parents), **self.others}
+        elsewhere = [key for key in own if own[key] and key in NAMES and NAMES[key] in given]
+        elsewhere += ["p"] if self.p is not None and (other.p is not None or "gamma" in given) else []
+        elsewhere += ["max-parents"] if self.max_parents and len(other.max_parents) > 1 else []
+        if elsewhere:
+            raise InputError(
+                f"{elsewhere[0]} is among the options to select, and is given as --{elsewhere[0]}; keep one of them."
+            )
+        return replace(
+            self,
+            p=other.p if self.p is None else self.p,
+            max_parents=self.max_parents or other.max_parents,
         )
 
     def settings(self, score: Score) -> list[Setting]:
@@ -147,40 +180,37 @@ class Grid:
         InputError
             If a value is out of range, or no score of the grid takes an option.
         """
-        known = {f.name for f in fields(Score)}
         chosen = {
             "score": self.others.get("score", (score.name,)),
             "max-parents": tuple(self.max_parents) or (score.max_parents,),
         }
         chosen |= {key: tuple(values) for key, values in self.others.items() if key != "score"}
         cuts = chosen.pop(DISCRETISE, (None,))
+        if self.p is not None:
+            chosen["p"] = tuple(self.p)  # last: settings that differ only in p follow one another
         found: dict[tuple[Any, ...], Setting] = {}
         taken: set[str] = set()
-        for combination in product(*chosen.values()):
-            named = dict(zip(chosen, combination, strict=True))
-            for p in self.p if self.p is not None else (None,):
-                options = {**named, **({} if p is None else {"p": p})}
-                own = _taken(score, options, known)
-                taken.update(own)
-                made = _score(score, own)
-                for cut in cuts:
-                    told = {k: v for k, v in own.items() if k in self.others}
-                    told |= {} if cut is None else {DISCRETISE: str(cut)}
-                    how = None if cut is None else Discretisation.parse(cut)
-                    key = (tuple(sorted(made.to_dict().items(), key=str)), how)
-                    found.setdefault(key, Setting(made, how, told))
-        unused = [key for key in [*chosen, *(["p"] if self.p is not None else [])] if key not in taken]
-        if unused:
-            names = ", ".join(chosen["score"])
-            raise InputError(f"No score of the selection ({names}) takes {unused[0]}; leave it out.")
+        for cut, combination in product(cuts, list(product(*chosen.values()))):
+            own = _taken(dict(zip(chosen, combination, strict=True)))
+            taken.update(own)
+            told = {k: v for k, v in own.items() if k in self.others}
+            told |= {} if cut is None else {DISCRETISE: str(cut)}
+            how = None if cut is None else Discretisation.parse(cut)
+            setting = Setting(_score(score, own), own.get("p"), how, told)
+            found.setdefault((setting.score, how), setting)
+        unused = next((key for key in chosen if key not in taken), None)
+        if unused is not None:
+            names = " and ".join(chosen["score"])
+            those = " and ".join(score_names(lambda kind: kind.takes(_OWN[unused])))
+            raise InputError(f"{unused} belongs to the scores {those}, not to {names}; leave it out.")
         return list(found.values())
 
 
 def _value(key: str, text: str) -> Any:
     """Return one value of a grid's text."""
+    if key == DISCRETISE:
+        return str(Discretisation.parse(text))
     try:
-        if key == DISCRETISE:
-            return str(Discretisation.parse(text))
         if key == "max-parents":
             return int(text)
         if key in ("leave-one-out", "class-parents"):
@@ -193,31 +223,18 @@ def _value(key: str, text: str) -> Any:
         raise InputError(f"The grid has {key}={text!r}; {key} is {kind}.") from None
 
 
-def _taken(score: Score, options: Mapping[str, Any], known: set[str]) -> dict[str, Any]:
-    """Return the options that a score of the given name takes."""
-    from milpbn.problem.scores.registry import find_score
-
-    name = options["score"]
-    kind = find_score(name)
-    own = {}
-    for key, value in options.items():
-        attribute = NAMES[key]
-        if attribute not in known:
-            raise InputError(f"{key!r} is not an option of scores.")
-        needed = {"p": "gamma", "penalty": "penalty", "hybrid": "hybrid", "leave-one-out": "leave_one_out"}.get(key)
-        if needed is None or kind.takes(needed):
-            own[key] = value
-    return own
+def _taken(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options that their score takes."""
+    kind = find_score(options["score"])
+    return {key: value for key, value in options.items() if key not in _OWN or kind.takes(_OWN[key])}
 
 
 def _score(score: Score, options: Mapping[str, Any]) -> Score:
-    """Return the score with other options; gamma is kept only if the score takes it."""
-    from milpbn.problem.scores.registry import find_score
-
+    """Return the score with other options; without gamma if the new score does not take it."""
     attributes = {NAMES[key]: value for key, value in options.items()}
     kind = find_score(attributes["name"])
-    if "p" in attributes:
-        attributes["gamma"] = None
-    elif not kind.takes("gamma"):
+    if not kind.takes("gamma"):
         attributes |= {"gamma": None, "p": None}
+    elif "p" in attributes:
+        attributes["gamma"] = None
     return replace(score, **attributes)

@@ -8,8 +8,10 @@ import sys
 import time
 from collections.abc import Iterable
 
+from milpbn.claims.parts import Selection
 from milpbn.claims.result import Gap, Result, TracePoint
 from milpbn.errors import InputError
+from milpbn.solving.grid import describe
 from milpbn.util import stages
 from milpbn.util.progress_line import LINE, ProgressLine, in_notebook
 
@@ -130,6 +132,34 @@ def number_lines(objective: float | None, bound: float | None, samples: int | No
     ]
 
 
+def selection_lines(selection: Selection | None) -> list[str]:
+    """Return what a selection chose and from what, in the words of the command line, and what to know about it."""
+    best = None if selection is None else selection.chosen
+    if selection is None or best is None:
+        return []
+    tried, starved = len(selection.trials), sum(trial.starved for trial in selection.trials)
+    searches = sum(trial.splits for trial in selection.trials)
+    loss = "" if best.log_loss is None else f", log-loss {best.log_loss:.4f} nats"
+    lines = [
+        f"selection  {describe(selection.p, selection.max_parents, selection.options)}",
+        f"           by {selection.by} among {tried} settings, {selection.protocol}",
+        f"           held-out accuracy {100 * best.accuracy:.2f} %{loss}",
+    ]
+    if selection.tied:
+        others = "1 other setting is" if selection.tied == 1 else f"{selection.tied} other settings are"
+        lines.append(
+            f"           {others} as good; the choice is the one with the fewest parents, then the smallest p"
+        )
+    if starved:
+        lines.append(
+            f"           {starved} of {searches} searches ended at their start for lack of time; a longer --time-limit "
+            "tells the settings apart"
+        )
+    if selection.interrupted:
+        lines.append("           interrupted: the settings were not tried on all splits")
+    return lines
+
+
 def _source_of_bound(source: str, read: bool) -> str:
     """Return the source of a bound in words."""
     if not read:
@@ -191,6 +221,7 @@ def closing_block(result: Result, *, read: bool = False) -> str:
         f"seconds    {s.total:.2f} = {s.coefficients:.2f} data and coefficients + {s.model:.2f} model + "
         f"{s.solve:.2f} search"
     )
+    lines += selection_lines(result.selection)
     if result.structure is not None:
         lines.append("structure")
         width = max(len(name) for name in result.structure.names)

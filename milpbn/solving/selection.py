@@ -4,61 +4,45 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from itertools import groupby
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from milpbn.claims.parts import Selection, Trial
+from milpbn.claims.parts import Selection
 from milpbn.claims.reasons import Limit, Reason
 from milpbn.claims.result import NotSavedError, Result
 from milpbn.data import Dataset, Table, read_table, stratified_folds, validation_split
-from milpbn.data.dataset import UNKNOWN
+from milpbn.data.discretisation import Discretisation
 from milpbn.data.folds import Split
 from milpbn.errors import InputError, NoIncumbentError
 from milpbn.network.structure import Structure
 from milpbn.problem.constraints import Constraints
 from milpbn.problem.forecast import require_room
 from milpbn.problem.problem import build_problem
-from milpbn.problem.scores.registry import score_names
 from milpbn.problem.scores.spec import P_GRID, Score
 from milpbn.problem.subset import Subset
 from milpbn.solving.api import maximise
 from milpbn.solving.engines.registry import checked_engine
+from milpbn.solving.grid import MAX_PARENTS_GRID, Grid, Setting
 from milpbn.solving.job import Job
 from milpbn.solving.options import Options
 from milpbn.solving.progress import wants_progress
 from milpbn.solving.run import run
+from milpbn.solving.trials import Tally, survivors, trials_left
 from milpbn.util.clock import SELECTION_SHARE
 from milpbn.util.progress_line import LINE
 
 #: Above this many training rows, one validation set decides, of this share of the rows; else cross-validation with this
-#: many folds (P12).
+#: many folds (Peharz and Pernkopf 2012).
 LARGE, VALIDATION_SHARE, FOLDS = 1000, 0.2, 5
-#: P12 chooses the number of parents from these.
-MAX_PARENTS_GRID = (1, 2)
 #: Seconds for each trial without a time limit.
 TRIAL_SECONDS = 60.0
 #: Seconds for the final search after the user has stopped the selection.
 INTERRUPTED_SECONDS = 0.5
-
-
-@dataclass(frozen=True)
-class Grid:
-    """The values to choose from.
-
-    Attributes
-    ----------
-    p : sequence of float or None
-        Values of p; None for scores without gamma, or to keep the value of the score.
-    max_parents : sequence of int
-        Values of max_parents.
-    """
-
-    p: Sequence[float] | None = P_GRID
-    max_parents: Sequence[int] = MAX_PARENTS_GRID
 
 
 def select(
@@ -129,39 +113,51 @@ def choose(
     constraints: Constraints | None = None,
     *,
     started: float | None = None,
+    trial_seconds: float = TRIAL_SECONDS,
 ) -> Selection:
-    """Do the same as `select`, with the options in one object and the values in another."""
-    began = time.monotonic() if started is None else started
-    if grid.p is not None and not score.kind.takes("gamma"):
-        those = " and ".join(score_names(lambda kind: kind.takes("gamma")))
-        raise InputError(f"p belongs to the scores {those}, not to {score.name}; leave it out.")
-    engine, version = checked_engine(options, score)
-    source = data if isinstance(data, Table | Dataset) else read_table(data)
-    splits, protocol = _splits(source, options.random_state)
-    points: list[float | None] = [None] if grid.p is None else list(grid.p)
-    limit = None if options.time_limit is None else began + SELECTION_SHARE * options.time_limit
-    waiting = len(splits) * len(grid.max_parents) * len(points)
+    """Do the same as `select`, with the options in one object and the values in another.
 
+    `trial_seconds` limits each trial if the options have no time limit.
+    """
+    began = time.monotonic() if started is None else started
+    settings = grid.settings(score)
+    engine, version = checked_engine(options, settings[0].score)
+    for setting in settings:
+        checked_engine(options, setting.score)
+    source = data if isinstance(data, Table | Dataset) else read_table(data)
+    if isinstance(source, Dataset) and any(setting.discretisation for setting in settings):
+        raise InputError(
+            "Only a table can be discretised in other ways; give the selection a table, not a dataset."
+        )
+    splits, protocol = _splits(source, options.random_state)
+    limit = None if options.time_limit is None else began + SELECTION_SHARE * options.time_limit
     show = wants_progress(options.verbose)
-    tallies: dict[tuple[int, float | None], _Tally] = {}
+    tallies: dict[int, Tally] = {}
+    alive = list(range(len(settings)))
     interrupted = False
     try:
-        for train, held_out in _datasets(source, splits):
-            if not constraints:
-                # Refuse a problem that is too large before the first trial, not after the small ones.
-                require_room(train.merged, replace(score, max_parents=max(grid.max_parents)))
-            for max_parents in grid.max_parents:
-                trial_score = replace(score, max_parents=max_parents)
-                # The first trial may take all the time: without a trial there is nothing to choose from.
-                deadline = limit if tallies else options.deadline(began)
-                problem = build_problem(
-                    train, trial_score, constraints, merge=options.merge, deadline=deadline
-                )
-                start = None
-                for p in points:
+        for number in range(len(splits)):
+            scores = [settings[k].score for k in alive]
+            waiting = trials_left(len(alive), len(splits) - number, grid.halving)
+            for (_, how), group in groupby(alive, key=lambda k: _shared(settings[k])):
+                own = list(group)
+                train, held_out = _split(source, splits[number], how)
+                if not constraints:
+                    # Refuse a problem that is too large before the first trial, not after the small ones.
+                    require_room(train.merged, max(scores, key=lambda each: each.max_parents))
+                problem, start = None, None
+                for k in own:
                     now = time.monotonic()
-                    seconds = TRIAL_SECONDS if limit is None else max(0.05, (limit - now) / waiting)
+                    # The first trial may take all the time: without a trial there is nothing to choose from.
+                    deadline = limit if tallies else options.deadline(began)
+                    spec = settings[k].score
+                    if problem is None:
+                        problem = build_problem(
+                            train, spec, constraints, merge=options.merge, deadline=deadline
+                        )
+                    seconds = trial_seconds if limit is None else max(0.05, (limit - now) / max(1, waiting))
                     waiting -= 1
+                    p = settings[k].p
                     trial_problem = problem if p is None else problem.with_p(p)
                     # A trial updates the output file, which then names the rows of its split, and shows no progress.
                     trial = replace(
@@ -171,13 +167,17 @@ def choose(
                         result = run(Job(trial_problem, train, trial, engine, version, now, is_trial=True))
                     except NotSavedError as error:  # the final search tries to write again, and reports it
                         result = error.result
+                    starved = start is not None and result.limit is Limit.TIME and result.structure == start
                     start = result.structure
-                    tally = tallies.setdefault((max_parents, p), _Tally())
-                    tally.add(result, held_out)
+                    tally = tallies.setdefault(k, Tally())
+                    tally.add(result, held_out, starved)
                     if show:
-                        _report(time.monotonic() - began, waiting, max_parents, p, tally)
+                        _report(time.monotonic() - began, waiting, settings[k], tally)
                     if result.limit is Limit.USER:
                         raise KeyboardInterrupt
+            if grid.halving and number + 1 < len(splits):
+                left = _weight(source, splits[number + 1 :])
+                alive = survivors(alive, {k: (tallies[k], settings[k]) for k in alive}, grid.by, left)
     except NoIncumbentError:
         if not tallies:
             raise
@@ -185,41 +185,36 @@ def choose(
         if not tallies:
             raise
         interrupted = True
-    trials = tuple(Trial(p, k, t.accuracy, t.proved, t.splits) for (k, p), t in tallies.items())
-    best = min(trials, key=lambda trial: trial.rank)
-    incumbent = tallies[best.max_parents, best.p].incumbent
-    return Selection(best.p, best.max_parents, protocol, trials, incumbent, interrupted)
+    trials = {k: tally.trial(settings[k]) for k, tally in tallies.items()}
+    best = min(trials, key=lambda k: trials[k].rank(grid.by))
+    return Selection(
+        settings[best].p,
+        settings[best].score.max_parents,
+        protocol,
+        tuple(trials.values()),
+        tallies[best].incumbent,
+        interrupted,
+        grid.by,
+        settings[best].options,
+    )
 
 
-@dataclass
-class _Tally:
-    """Validation results of one pair of values, summed over the splits so far."""
-
-    correct: float = 0.0
-    total: float = 0.0
-    proved: int = 0
-    splits: int = 0
-    incumbent: Structure | None = None
-
-    @property
-    def accuracy(self) -> float:
-        return self.correct / self.total
-
-    def add(self, result: Result, held_out: Dataset) -> None:
-        self.total += float(held_out.weights.sum())
-        self.proved += int(result.optimal)
-        self.splits += 1
-        self.incumbent = result.structure
-        if result.classifier is not None:
-            predicted = result.classifier.predict_log_joint(held_out).argmax(axis=1)
-            correct = (predicted == held_out.y) & (held_out.y != UNKNOWN)
-            self.correct += float(held_out.weights[correct].sum())
+def _shared(setting: Setting) -> tuple[Score, Discretisation | None]:
+    """Return what settings have in common whose coefficients are the same: all but p."""
+    score = setting.score if setting.p is None else replace(setting.score, gamma=None, p=None)
+    return score, setting.discretisation
 
 
-def _report(seconds: float, waiting: int, max_parents: int, p: float | None, tally: _Tally) -> None:
-    values = f"max_parents = {max_parents}" + ("" if p is None else f", p = {p}")
+def _weight(source: Table | Dataset, splits: Sequence[Split]) -> float:
+    """Return the weight of the held-out rows of some splits."""
+    return float(sum(source.weights[held_out].sum() for _, held_out in splits))
+
+
+def _report(seconds: float, waiting: int, setting: Setting, tally: Tally) -> None:
+    trial = tally.trial(setting)
     LINE.keep(
-        f"{seconds:8.1f}s  selection: {values}: accuracy {100 * tally.accuracy:.2f} %, {waiting} trials to go"
+        f"{seconds:8.1f}s  selection: {setting.describe()}: accuracy {100 * trial.accuracy:.2f} %, log-loss "
+        f"{trial.log_loss:.4f}, {waiting} trials to go"
     )
 
 
@@ -230,10 +225,8 @@ def validation_parts(classes: NDArray[np.integer], random_state: int) -> list[Sp
     return stratified_folds(classes, min(FOLDS, len(classes)), random_state)
 
 
-def _splits(
-    source: Table | Dataset, random_state: int
-) -> tuple[list[tuple[NDArray[np.int64], NDArray[np.int64]]], str]:
-    """Return (training, validation) positions within the source."""
+def _splits(source: Table | Dataset, random_state: int) -> tuple[list[Split], str]:
+    """Return (training, validation) positions within the source, and how they were drawn."""
     if isinstance(source, Table):
         rows = source.train_indices
         classes = source.dataset(rows).y
@@ -253,15 +246,17 @@ def _splits(
     return [(rows[a], rows[b]) for a, b in parts], protocol
 
 
-def _datasets(
-    source: Table | Dataset, splits: list[tuple[NDArray[np.int64], NDArray[np.int64]]]
-) -> Iterator[tuple[Dataset, Dataset]]:
-    for train_rows, held_out_rows in splits:
-        if isinstance(source, Table):
-            train = source.dataset(train_rows)
-            yield train, source.encode(train.variables, held_out_rows)
-        else:
-            yield source.take(train_rows), source.take(held_out_rows)
+def _split(
+    source: Table | Dataset, split: Split, discretisation: Discretisation | None = None
+) -> tuple[Dataset, Dataset]:
+    """Return the training and the held-out rows of a split. Cuts and states of a table come from its training rows."""
+    train_rows, held_out_rows = split
+    if isinstance(source, Dataset):
+        return source.take(train_rows), source.take(held_out_rows)
+    if discretisation is not None:
+        source = replace(source, discretisation=discretisation)
+    train = source.dataset(train_rows)
+    return train, source.encode(train.variables, held_out_rows)
 
 
 def solve_selected(
@@ -326,9 +321,7 @@ def maximise_selected(
     Subset.of(subset)  # refuses an impossible size before the trials
     source = data if isinstance(data, Table | Dataset) else read_table(data)
     chosen = choose(source, score, options, grid, constraints, started=began)
-    final = replace(score, max_parents=chosen.max_parents)
-    if chosen.p is not None:
-        final = replace(final, p=chosen.p, gamma=None)
+    final, source = _chosen(grid, score, chosen, source)
     if options.start is None:
         options = replace(options, start=chosen.incumbent)
     if chosen.interrupted:
@@ -351,3 +344,14 @@ def maximise_selected(
     if failures:
         raise NotSavedError(failures[0], result)
     return result
+
+
+def _chosen(
+    grid: Grid, score: Score, chosen: Selection, source: Table | Dataset
+) -> tuple[Score, Table | Dataset]:
+    """Return the score and the data of the chosen setting."""
+    own = (chosen.p, chosen.max_parents, dict(chosen.options))
+    setting = next(s for s in grid.settings(score) if (s.p, s.score.max_parents, dict(s.options)) == own)
+    if setting.discretisation is not None and isinstance(source, Table):
+        source = replace(source, discretisation=setting.discretisation)
+    return setting.score, source

@@ -94,15 +94,15 @@ def test_a_file_that_cannot_be_written_loses_nothing(monkeypatch, tmp_path):
 
 def test_an_interrupt_keeps_the_trials_made(monkeypatch):
     trials = []
-    real = selection._Tally.add
+    real = selection.Tally.add
 
-    def interrupt_after_three(self, result, held_out):
-        real(self, result, held_out)
+    def interrupt_after_three(self, result, held_out, starved):
+        real(self, result, held_out, starved)
         trials.append(result)
         if len(trials) == 3:
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(selection._Tally, "add", interrupt_after_three)
+    monkeypatch.setattr(selection.Tally, "add", interrupt_after_three)
     result = solve_selected(random_data(6, n_samples=40), milpbn.Score(), p_values=(0.6, 0.9), **QUICK)
     assert result.selection.interrupted
     assert result.structure is not None
@@ -125,7 +125,7 @@ def test_cuts_are_learnt_on_the_training_rows_of_each_split():
         (np.column_stack([y + rng.normal(size=120), rng.normal(size=120)]), y.astype(str))
     )
     splits, _ = selection._splits(table, 0)
-    cuts = [train.variables[0].cuts for train, _ in selection._datasets(table, splits)]
+    cuts = [selection._split(table, split)[0].variables[0].cuts for split in splits]
     assert len(cuts) == 5
     assert len(set(cuts)) > 1
 

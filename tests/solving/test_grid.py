@@ -1,0 +1,91 @@
+"""The settings of a selection: from text, in combination, refused where they mean nothing."""
+
+from __future__ import annotations
+
+import pytest
+
+from milpbn.errors import InputError
+from milpbn.problem.scores.spec import P_GRID, Score
+from milpbn.solving.grid import DEFAULT_GRID, Grid
+
+
+def test_the_grid_of_the_paper_is_the_default() -> None:
+    settings = Grid().settings(Score())
+    assert [(s.p, s.score.max_parents) for s in settings] == [(p, k) for k in (1, 2) for p in P_GRID]
+    assert all(s.options == {} and s.score.p == s.p for s in settings)
+    assert not Grid().halving
+
+
+def test_values_that_are_not_chosen_stay_as_they_are() -> None:
+    (only,) = Grid(None, (2,)).settings(Score(p=0.7, smoothing=3.0))
+    assert (only.p, only.score) == (None, Score(p=0.7, smoothing=3.0))
+
+
+def test_all_combinations_are_settings_once() -> None:
+    grid = Grid.parse(
+        "score=sm,mdl p=.6,.9 max-parents=1,3 smoothing=1,2 penalty=0,bic discretise=mdl,quantile:4"
+    )
+    settings = grid.settings(Score())
+    margin = [s for s in settings if s.score.name == "sm"]
+    linear = [s for s in settings if s.score.name == "mdl"]
+    assert len(margin) == len(set(margin)) == 2 * 2 * 2 * 2 * 2
+    # mdl takes neither p nor a penalty; smoothing is that of its parameters.
+    assert len(linear) == 2 * 2 * 2
+    assert {s.p for s in linear} == {None}
+    assert {str(s.discretisation) for s in settings} == {"mdl", "quantile:4"}
+    assert margin[0].options == {"score": "sm", "smoothing": 1.0, "penalty": 0.0, "discretise": "mdl"}
+    assert margin[0].describe() == (
+        "score = sm, smoothing = 1.0, penalty = 0.0, discretise = mdl, p = 0.6, max-parents = 1"
+    )
+
+
+def test_settings_with_the_same_coefficients_follow_one_another() -> None:
+    settings = Grid.parse("p=.6,.9 smoothing=1,2 discretise=mdl,uniform:3").settings(Score())
+    keys = [(str(s.discretisation), s.score.smoothing) for s in settings]
+    assert keys == [k for key in dict.fromkeys(keys) for k in (key, key)]
+
+
+def test_the_default_grid_is_one() -> None:
+    assert Grid.parse("default").others == Grid.parse(DEFAULT_GRID).others
+    assert len(Grid.parse("default").settings(Score())) > 8
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("", "empty"),
+        ("gamma=1", "OPTION=VALUE"),
+        ("p", "OPTION=VALUE"),
+        ("p=", "OPTION=VALUE"),
+        ("p=.6 p=.9", "twice"),
+        ("p=much", "p is a number"),
+        ("leave-one-out=1", "yes or no"),
+        ("discretise=often", "must be mdl"),
+    ],
+)
+def test_other_texts_are_refused(text: str, words: str) -> None:
+    with pytest.raises(InputError, match=words):
+        Grid.parse(text)
+
+
+def test_values_are_checked_as_the_score_checks_them() -> None:
+    with pytest.raises(InputError, match="p must lie strictly between"):
+        Grid.parse("p=.4,.9").settings(Score())
+    with pytest.raises(InputError, match=r"p belongs to the scores sm and sbm, not to mdl"):
+        Grid.parse("p=.6,.9").settings(Score(name="mdl"))
+    with pytest.raises(InputError, match="not by 'luck'"):
+        Grid(by="luck")
+    with pytest.raises(InputError, match="'threads' cannot be selected"):
+        Grid(others={"threads": (1, 2)})
+
+
+def test_an_option_is_given_in_one_place() -> None:
+    grid = Grid.parse("p=.6,.9 smoothing=1,2")
+    assert grid.joined(Grid(None, (3,)), ()).max_parents == (3,)
+    for other, given in (
+        (Grid(None, (2,)), ("smoothing",)),
+        (Grid((0.9,), (2,)), ()),
+        (Grid(None, (2,)), ("p",)),
+    ):
+        with pytest.raises(InputError, match="keep one of them"):
+            grid.joined(other, given)

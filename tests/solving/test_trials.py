@@ -1,0 +1,139 @@
+"""Which settings of a selection go on, and what is said about the choice."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from running import random_data
+
+import milpbn
+from milpbn.claims.result import Result
+from milpbn.cli.app import app
+from milpbn.errors import InputError
+from milpbn.problem.scores.spec import Score
+from milpbn.solving.grid import Grid
+from milpbn.solving.options import Options
+from milpbn.solving.progress import closing_block
+from milpbn.solving.selection import choose, maximise_selected, validation_parts
+from milpbn.solving.trials import FEWEST, Tally, survivors, trials_left
+
+QUIET = Options(threads=1, verbose=False)
+
+
+def tallied(correct: float, loss: float, total: float = 100.0) -> Tally:
+    return Tally(correct=correct, loss=loss, total=total, splits=1)
+
+
+def test_the_better_half_goes_on() -> None:
+    settings = Grid(tuple(np.linspace(0.55, 0.95, 24).tolist()), (2,)).settings(Score())
+    found = {k: (tallied(50.0 + k, 100.0 - k), settings[k]) for k in range(24)}
+    assert survivors(range(24), found, "accuracy", 1000.0) == list(range(12, 24))
+    assert survivors(range(24), found, "log-loss", 1000.0) == list(range(12, 24))
+    assert survivors(range(16, 24), found, "accuracy", 1000.0) == list(range(16, 24))
+    assert trials_left(24, 3, halving=True) == 24 + 12 + FEWEST
+    assert trials_left(24, 3, halving=False) == 72
+
+
+def test_settings_that_cannot_win_stop() -> None:
+    settings = Grid((0.6, 0.7, 0.8), (2,)).settings(Score())
+    found = {0: (tallied(90.0, 1.0), settings[0]), 1: (tallied(79.0, 1.0), settings[1])}
+    found[2] = (tallied(80.0, 1.0), settings[2])
+    assert survivors(range(3), found, "accuracy", 10.0) == [0, 2]
+    assert survivors(range(3), found, "log-loss", 10.0) == [0, 1, 2]
+
+
+def test_the_log_loss_is_that_of_held_out_rows() -> None:
+    data = random_data(3, n_samples=60)
+    chosen = choose(data, Score(), QUIET, Grid((0.9,), (2,), by="log-loss"))
+    total = 0.0
+    for train, held_out in validation_parts_of(data):
+        classifier = milpbn.solve(train, Score(p=0.9), threads=1, verbose=False).classifier
+        joint = classifier.predict_log_joint(held_out)
+        joint -= np.logaddexp.reduce(joint, axis=1, keepdims=True)
+        total -= joint[np.arange(len(joint)), held_out.y].sum()
+    assert chosen.trials[0].log_loss == pytest.approx(total / 60)
+
+
+def validation_parts_of(data):
+    return [(data.take(a), data.take(b)) for a, b in validation_parts(data.y, 0)]
+
+
+@pytest.mark.parametrize("by", ["accuracy", "log-loss"])
+def test_the_choice_is_the_best_and_reads_back(by: str, tmp_path: Path) -> None:
+    data = random_data(11, n_samples=60)
+    grid = Grid.parse("score=sm,cll p=.6,.9 max-parents=1,2,3 smoothing=.1,1,5", by)
+    result = maximise_selected(data, Score(), replace(QUIET, output=str(tmp_path / "r.json")), grid)
+    chosen = result.selection
+    assert chosen.by == by
+    assert {t.splits for t in chosen.trials} > {5}  # some were stopped
+    whole = [t for t in chosen.trials if t.splits == 5]
+    assert min(t.value(by) for t in whole) == chosen.chosen.value(by)
+    assert result.score.name == chosen.options["score"]
+    assert result.score.smoothing == chosen.options["smoothing"]
+    again = Result.load(tmp_path / "r.json")
+    assert again.selection == chosen
+    text = closing_block(again)
+    assert f"by {by} among {len(chosen.trials)} settings, 5-fold cross-validation" in text
+    assert f"smoothing = {chosen.options['smoothing']}" in text
+    document = json.loads((tmp_path / "r.json").read_text())
+    document["selection"]["options"]["smoothing"] = 0.77
+    with pytest.raises(InputError, match="contradicts itself"):
+        Result.from_dict(document)
+
+
+def test_ties_are_said() -> None:
+    data = random_data(12, n_samples=40)
+    same = Grid((0.9, 0.9000001), (1,))
+    result = maximise_selected(data, Score(), QUIET, same)
+    assert result.selection.tied == 1
+    assert "1 other setting is as good" in closing_block(result)
+    assert result.selection.p == 0.9
+
+
+def test_starved_trials_are_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A search without time ends at its start: the structure of the trial before."""
+    data = random_data(13, n_features=4, n_samples=60)
+    result = maximise_selected(data, Score(), QUIET, Grid((0.6, 0.9), (2,)))
+    assert sum(t.starved for t in result.selection.trials) == 0
+    real = Tally.add
+    monkeypatch.setattr(Tally, "add", lambda self, r, held_out, starved: real(self, r, held_out, True))
+    result = maximise_selected(data, Score(), QUIET, Grid((0.6, 0.9), (2,)))
+    assert "10 of 10 searches ended at their start for lack of time" in closing_block(result)
+
+
+def test_a_dataset_keeps_its_cuts() -> None:
+    with pytest.raises(InputError, match="give the selection a table"):
+        choose(random_data(1, n_samples=40), Score(), QUIET, Grid.parse("discretise=mdl,uniform:3"))
+
+
+def test_the_options_of_the_command_line(tmp_path: Path) -> None:
+    rng = np.random.default_rng(4)
+    classes = rng.integers(0, 2, 60)
+    rows = "\n".join(
+        f"{a:.3f},{b:.3f},{c}"
+        for a, b, c in zip(classes + rng.normal(size=60), rng.normal(size=60), classes, strict=True)
+    )
+    table = tmp_path / "t.csv"
+    table.write_text(f"a,b,class\n{rows}\n")
+    files = ["--output", str(tmp_path / "r.json"), "--threads", "1", "-q"]
+    grid = "p=.6,.9 discretise=mdl,quantile:3"
+    done = CliRunner().invoke(app, ["solve", str(table), "--select", grid, "--select-by", "log-loss", *files])
+    assert done.exit_code == 0, done.output
+    result = Result.load(tmp_path / "r.json")
+    chosen = result.selection.options["discretise"]
+    assert f"selection  discretise = {chosen}, p = {result.selection.p}, max-parents = 2" in done.stdout
+    other = milpbn.read_table(table, discretise=chosen).dataset()
+    assert result.data.sha256 == other.sha256
+    for more, words in (
+        (["--p", ".9"], "keep one of them"),
+        (["--p", "cv"], "keep one of them"),
+        (["--backend", "native", "--score", "mdl"], "p belongs to"),
+    ):
+        bad = CliRunner().invoke(app, ["solve", str(table), "--select", grid, *more, *files])
+        assert bad.exit_code == 2
+        assert words in bad.stderr
