@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from milpbn.claims.result import Result
     from milpbn.learners.appraisal import Suboptimality
-    from milpbn.problem.scores.spec import Score
 
 
 def describe_gap(found: Suboptimality, result: Result, width: int = 7) -> list[str]:
@@ -18,7 +17,7 @@ def describe_gap(found: Suboptimality, result: Result, width: int = 7) -> list[s
     from milpbn.solving.progress import show_gap
 
     lines = [
-        f"{'score':{width}}{found.score:.6f} nats  ({describe_score(result.score)})",
+        f"{'score':{width}}{found.score:.6f} nats  ({result.score.summary})",
         f"{'bound':{width}}{found.bound:.6f} nats  (the result says {result.bound_source})",
     ]
     if found.gap is None:
@@ -32,9 +31,3 @@ def describe_gap(found: Suboptimality, result: Result, width: int = 7) -> list[s
     if result.objective is not None:
         lines.append(f"{'best':{width}}{result.objective:.6f} nats, the structure of the result")
     return lines
-
-
-def describe_score(score: Score) -> str:
-    """Return the name of a score, with gamma."""
-    gamma = "" if score.gamma is None else f", gamma = {score.gamma:.6g}"
-    return f"{score.name}{gamma}"

@@ -159,12 +159,11 @@ def _describe_sidecar(path: str) -> str:
 
     sidecar = Sidecar.load(Path(path))
     score = sidecar.score
-    gamma = "" if score.gamma is None else f", gamma = {score.gamma:.6g}"
     return "\n".join(
         [
             f"sidecar  {path}",
             f"data     {sidecar.data.get('name', '(unknown)')}: {len(sidecar.names) - 1} features",
-            f"score    {score.name}{gamma}, max_parents = {score.max_parents}",
+            f"score    {score.summary}, max_parents = {score.max_parents}",
             f"columns  {len(sidecar.columns)} parent sets, fingerprint {sidecar.fingerprint}",
         ]
     )

@@ -181,6 +181,11 @@ class ScoreOptions:
     option(
         "--hybrid", type=NUMBER, help="Factor on the log-likelihood, which is added to a margin score or cll."
     ),
+    option(
+        "--leave-one-out",
+        is_flag=True,
+        help="Score every sample with parameters that it does not count for: margin scores, cll and ll.",
+    ),
 )
 def score_options(
     name: str | None,
@@ -193,6 +198,7 @@ def score_options(
     equivalent_sample_size: float | None,
     penalty: str | None,
     hybrid: float | None,
+    leave_one_out: bool,
 ) -> ScoreOptions:
     """Gather the options of the score."""
     if p == "cv" and gamma is not None:
@@ -209,6 +215,7 @@ def score_options(
             "equivalent_sample_size": equivalent_sample_size,
             "penalty": penalty,
             "hybrid": hybrid,
+            "leave_one_out": leave_one_out or None,
         }
     )
     return ScoreOptions(known, p == "cv", max_parents == "cv")

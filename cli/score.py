@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from milpbn.cli.gaps import describe_gap, describe_score
+from milpbn.cli.gaps import describe_gap
 from milpbn.cli.options import ScoreOptions, TableOptions, score_options, table_options
 from milpbn.cli.sections import verb
 from milpbn.errors import InputError
@@ -50,7 +50,7 @@ def score(
     found = None if result is None else suboptimality(dataset, own, result, repr(bound_file))
     click.echo(f"data   {dataset.name}: {dataset.n_samples} samples")
     if result is None or found is None:
-        click.echo(f"score  {rescore(dataset, own, spec):.6f} nats  ({describe_score(spec)})")
+        click.echo(f"score  {rescore(dataset, own, spec):.6f} nats  ({spec.summary})")
     else:
         click.echo("\n".join(describe_gap(found, result)))
 

@@ -36,6 +36,8 @@ class Exact:
         self, data: Dataset, options: dict[str, Any], arc_weights: dict[tuple[int, int], float] | None = None
     ) -> None:
         self.o = options
+        #: The weight of a sample that its own parameters are estimated without.
+        self.unit = int(options["leave_one_out"])
         self.arc_weights = arc_weights or {}
         self.states = [v.n_states for v in data.variables]
         merged: dict[tuple[int, ...], mpf] = defaultdict(mpf)
@@ -102,12 +104,16 @@ class Exact:
                 for m, row in enumerate(rows):
                     if c is not None and row[-1] != 0:
                         continue
+                    own = row[i], tuple(row[j] for j in parents)
                     for k in (row[-1], *(k for k in range(states[-1]) if k != row[-1])):
                         other = (*row[:-1], k)
                         key = other[i], tuple(other[j] for j in parents)
-                        if key not in logs:
-                            logs[key] = mp.log((joint[key] + a) / (above[key[1]] + a * states[i]))
-                        found[m].append(logs[key])
+                        # Where the sample counts: in n_{j|h}, in n_h.
+                        less = [self.unit * (key == own), self.unit * (key[1] == own[1])]
+                        if (key, *less) not in logs:
+                            n, n_h = joint[key] - less[0], above[key[1]] - less[1]
+                            logs[key, *less] = mp.log((n + a) / (n_h + a * states[i]))
+                        found[m].append(logs[key, *less])
             self._terms[i, parents] = found
         return self._terms[i, parents]
 
@@ -125,8 +131,13 @@ class Exact:
         for i, s in enumerate(structure):
             if (i, s) not in self._likelihood:
                 joint, above = self._counts(self.rows, i, s)
+                unit, a = self.unit, self.unit * mpf(self.o["smoothing"])
                 self._likelihood[i, s] = sum(
-                    (n * mp.log(n / above[h]) for (_, h), n in joint.items()), mpf(0)
+                    (
+                        n * mp.log((n - unit + a) / (above[h] - unit + a * self.states[i]))
+                        for (_, h), n in joint.items()
+                    ),
+                    mpf(0),
                 )
             total += self._likelihood[i, s]
         return total

@@ -95,6 +95,7 @@ def enumerate_best(
     ess: float = 1.0,
     penalty: float = 0.0,
     hybrid: float = 0.0,
+    leave_one_out: bool = False,
     allowed: Callable[[StructureParents], bool] | None = None,
     candidates: Sequence[Sequence[Sequence[int]]] | None = None,
     bonus: Callable[[StructureParents], float] = lambda parents: 0.0,
@@ -109,7 +110,7 @@ def enumerate_best(
         One of `SCORES`; gamma is needed for sm and sbm.
     max_parents, class_parents, parent_sets
         See `candidate_sets`; "all" is for generative scores only.
-    smoothing, ess, penalty, hybrid
+    smoothing, ess, penalty, hybrid, leave_one_out
         See `score_structure`.
     allowed : callable, optional
         User constraints: structures for which it returns False are not allowed.
@@ -123,7 +124,7 @@ def enumerate_best(
     if candidates is None:
         candidates = candidate_sets(data.n_variables, max_parents, class_parents, parent_sets)
     fixed = tuple(tuple(tuple(sorted(s)) for s in sets) for sets in candidates)
-    problem = _Problem(data, score, gamma, smoothing, ess, penalty, hybrid)
+    problem = _Problem(data, score, gamma, smoothing, ess, penalty, hybrid, leave_one_out)
     scored = [
         (problem.score(g) + bonus(g), g) for g in acyclic_structures(fixed) if allowed is None or allowed(g)
     ]
@@ -143,6 +144,7 @@ def score_structure(
     ess: float = 1.0,
     penalty: float = 0.0,
     hybrid: float = 0.0,
+    leave_one_out: bool = False,
 ) -> float:
     """Return the score of one structure, in nats.
 
@@ -157,9 +159,12 @@ def score_structure(
     - bdeu: log marginal likelihood under Dirichlet priors with alpha = ess / (sp q).
 
     To the first four, - penalty k + hybrid LL is added.
+
+    With leave_one_out the parameters are estimated once for every row of the data, with one unit of its weight less,
+    and give the row's term. LL is then the sum of w log P(c_m, z_m) with these smoothed parameters.
     """
     normal = tuple(tuple(sorted(p)) for p in parents)
-    return _Problem(data, score, gamma, smoothing, ess, penalty, hybrid).score(normal)
+    return _Problem(data, score, gamma, smoothing, ess, penalty, hybrid, leave_one_out).score(normal)
 
 
 def candidate_sets(
@@ -268,6 +273,7 @@ class _Problem:
         ess: float,
         penalty: float,
         hybrid: float,
+        leave_one_out: bool,
     ) -> None:
         if score not in (*MARGIN_SCORES, *PENALISED_SCORES, *FAMILY_SCORES):
             raise ValueError(f"unknown score {score!r}")
@@ -275,8 +281,10 @@ class _Problem:
             raise ValueError(f"{score} needs gamma")
         if score in GENERATIVE_SCORES and (penalty or hybrid):
             raise ValueError("penalty and hybrid belong to margin scores")
+        if leave_one_out and score not in (*MARGIN_SCORES, "ll"):
+            raise ValueError("leave_one_out belongs to margin scores and ll")
         self.score_name, self.gamma, self.smoothing, self.ess = score, gamma, smoothing, ess
-        self.penalty, self.hybrid = penalty, hybrid
+        self.penalty, self.hybrid, self.leave_one_out = penalty, hybrid, leave_one_out
         self.rows: list[Row] = [tuple(row) for row in data.codes.tolist()]
         self.weights: list[float] = data.weights.tolist()
         self.n_states: list[int] = [v.n_states for v in data.variables]
@@ -319,42 +327,52 @@ class _Problem:
     def _rival_terms(self, i: int, parents: Parents) -> list[tuple[float, ...]]:
         """Return a variable's log theta for each sample: with the true class, then with each competing class."""
         if not MARGIN_SCORES[self.score_name].binary:
-            log_theta = self._smoothed(self.rows, self.n_states, i, parents)
+            log_thetas = self._smoothed(self.rows, self.n_states, i, parents)
             classes = range(self.n_states[-1])
             return [
                 (log_theta(row), *(log_theta((*row[:-1], c)) for c in classes if c != row[-1]))
-                for row in self.rows
+                for row, log_theta in zip(self.rows, log_thetas, strict=True)
             ]
         # P12 (20): one set of parameters for each class c, estimated with the class re-read as {c, not c}.
         result: list[tuple[float, ...]] = [()] * len(self.rows)
         for c in range(self.n_states[-1]):
             binary = [(*row[:-1], 0 if row[-1] == c else 1) for row in self.rows]
-            log_theta = self._smoothed(binary, [*self.n_states[:-1], 2], i, parents)
-            for m, row in enumerate(self.rows):
+            log_thetas = self._smoothed(binary, [*self.n_states[:-1], 2], i, parents)
+            for m, (row, log_theta) in enumerate(zip(self.rows, log_thetas, strict=True)):
                 if row[-1] == c:
                     result[m] = (log_theta((*row[:-1], 0)), log_theta((*row[:-1], 1)))
         return result
 
     def _smoothed(
         self, rows: list[Row], n_states: list[int], i: int, parents: Parents
-    ) -> Callable[[Row], float]:
-        """Return a function from a row to log theta of variable i's state given its parents' states."""
-        family, configuration = self._counts(rows, i, parents)
+    ) -> list[Callable[[Row], float]]:
+        """Return, for each sample, a function from a row to log theta of variable i's state given its parents' states.
+
+        The parameters are those that score the sample: of all data, or without a unit of the sample's weight.
+        """
         a = self.smoothing
 
-        def log_theta(row: Row) -> float:
-            h = tuple(row[p] for p in parents)
-            return log((family[row[i], h] + a) / (configuration[h] + a * n_states[i]))
+        def function(weights: list[float]) -> Callable[[Row], float]:
+            family, configuration = self._counts(rows, i, parents, weights)
 
-        return log_theta
+            def log_theta(row: Row) -> float:
+                h = tuple(row[p] for p in parents)
+                return log((family[row[i], h] + a) / (configuration[h] + a * n_states[i]))
+
+            return log_theta
+
+        if not self.leave_one_out:
+            return [function(self.weights)] * len(rows)
+        each = range(len(rows))
+        return [function([w - 1.0 if m == k else w for k, w in enumerate(self.weights)]) for m in each]
 
     def _counts(
-        self, rows: list[Row], i: int, parents: Parents
+        self, rows: list[Row], i: int, parents: Parents, weights: list[float]
     ) -> tuple[dict[tuple[int, Row], float], dict[Row, float]]:
         """Return the weights n(x_i, h) of states and n(h) of parent configurations; 0 if they do not occur."""
         family: dict[tuple[int, Row], float] = defaultdict(float)
         configuration: dict[Row, float] = defaultdict(float)
-        for row, weight in zip(rows, self.weights, strict=True):
+        for row, weight in zip(rows, weights, strict=True):
             h = tuple(row[p] for p in parents)
             family[row[i], h] += weight
             configuration[h] += weight
@@ -364,11 +382,17 @@ class _Problem:
         return sum(self.log_likelihood_term(i, p) for i, p in enumerate(parents))
 
     def _log_likelihood_term(self, i: int, parents: Parents) -> float:
-        family, configuration = self._counts(self.rows, i, parents)
+        if self.leave_one_out:
+            log_thetas = self._smoothed(self.rows, self.n_states, i, parents)
+            return sum(
+                w * log_theta(row)
+                for row, w, log_theta in zip(self.rows, self.weights, log_thetas, strict=True)
+            )
+        family, configuration = self._counts(self.rows, i, parents, self.weights)
         return sum(n * log(n / configuration[h]) for (_, h), n in family.items() if n > 0)
 
     def _family_term(self, i: int, parents: Parents) -> float:
-        family, configuration = self._counts(self.rows, i, parents)
+        family, configuration = self._counts(self.rows, i, parents, self.weights)
         rows = [[family[j, h] for j in range(self.n_states[i])] for h in configuration]
         q = prod(self.n_states[p] for p in parents)
         return FAMILY_SCORES[self.score_name](rows, q, self.ess)

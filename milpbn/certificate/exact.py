@@ -1,9 +1,8 @@
 """A small checker of certificates, independent of the ordinary verifier; it is slow, and short enough to be read.
 
 It shares only the reader of the file, which unpacks arrays, with the rest of the project. Counts, weights and dual
-weights are exact rational numbers, logarithms are intervals that are rounded outwards, and all other arithmetic has
-no rounding. P12 is Peharz and Pernkopf (2012), "Exact maximum margin structure learning of Bayesian networks";
-numbers in parentheses are its equations.
+weights are exact rational numbers, logarithms are intervals that are rounded outwards, and all other arithmetic has no
+rounding. P12 is Peharz and Pernkopf (2012); numbers in parentheses are its equations.
 
 What is proved. A structure gives every variable i one of its candidate parent sets, without a cycle; eta is the
 indicator of these choices, (4)-(7). With the coefficients alpha_{m,c} of sample m and competing class c, (12), or the
@@ -12,8 +11,9 @@ single alpha_m of the binary margin, (23), the score is a sum over samples with 
     sm, sbm   sum_m w_m min(gamma, min_c alpha_{m,c} @ eta)                                    (9), (13), (22)
     cll       sum_m w_m log P(c_m | z_m) = - sum_m w_m log(1 + sum_c exp(- alpha_{m,c} @ eta))
 
-plus linear @ eta: hybrid times the log-likelihood, minus penalty times the free parameters, plus weights of arcs. For
-every point lambda of the simplex, where lambda_0 belongs to gamma (under cll, to the true class, with value 0),
+plus linear @ eta: hybrid times the log-likelihood, minus penalty times the free parameters, plus weights of arcs. With
+leave_one_out, one unit of a sample's weight counts neither in its own coefficients nor in its own, then smoothed,
+log-likelihood. For every lambda of the simplex, lambda_0 for gamma (under cll, for the true class, of value 0),
 
     min(gamma, min_c x_c) <= lambda_0 gamma + sum_c lambda_c x_c,
     - log(1 + sum_c exp(- x_c)) <= sum_c lambda_c x_c + sum_{c and 0} lambda_c log lambda_c,
@@ -32,8 +32,7 @@ descendants, because the node's structures with one of them score less than the 
 the order of the file, before its branch. A node without a branch is a leaf; the largest bound of a leaf bounds all
 structures. Each fixing and each leaf has a point eta and a temperature T. They stand for dual weights proportional to
 exp(- x / T), for x = gamma (cll: 0) and x = alpha_{m,c} @ eta; weights below exp(-REACH) of the largest are 0. They are
-computed here in floats and then turned into exact points of the simplex: the bound holds for every such point. Parent
-sets are numbered by variable, the class last, and then in the order of `ExactProblem.candidates`.
+computed in floats, and then made exact. Parent sets are numbered by variable, the class last, then as in `candidates`.
 """
 
 from __future__ import annotations
@@ -169,21 +168,21 @@ class ExactProblem:
     """
 
     def __init__(self, data: Any, options: Json, constraints: Json) -> None:
-        read = {"name", "gamma", "max_parents", "smoothing", "class_parents", "penalty", "hybrid"}
+        flags = {key: options.get(key, False) for key in ("class_parents", "leave_one_out")}
+        read = {"name", "gamma", "max_parents", "smoothing", "penalty", "hybrid", *flags}
         unused = {"parent_sets": "paper", "equivalent_sample_size": 1.0}
         fits = all(key in read or value == unused.get(key) for key, value in options.items())
-        fits = fits and type(options["class_parents"]) is bool and options["name"] in REACH
+        self.name, (self.class_parents, self.unit) = options["name"], flags.values()
+        fits = fits and type(self.class_parents) is type(self.unit) is bool and self.name in REACH
         _need(fits, "The exact check does not know the score, or one of its options.")
-        self.n_states = [len(v.states) for v in data.variables]
-        self.last = len(self.n_states) - 1
+        self.n_states, self.last = [len(v.states) for v in data.variables], len(data.variables) - 1
         merged: dict[Row, Fraction] = {}
         for row, weight in zip(map(tuple, data.codes.tolist()), data.weights.tolist(), strict=True):
-            known = weight >= 0 and all(0 <= x < n for x, n in zip(row, self.n_states, strict=True))
-            _need(known, "The data have a value without a state, or a negative weight.")
+            known = weight >= self.unit and all(0 <= x < n for x, n in zip(row, self.n_states, strict=True))
+            _need(known, "The data have a value without a state, or a weight that is too small.")
             merged[row] = merged.get(row, Fraction(0)) + Fraction(weight)
         self.rows = sorted(merged)
         self.weights = self.counts = [merged[row] for row in self.rows]
-        self.name, self.class_parents = options["name"], options["class_parents"]
         self.smoothing, self.hybrid = _number(options["smoothing"]), _number(options["hybrid"])
         self.max_parents = min(options["max_parents"], self.last)
         # 0 under cll, because log P(c_m | z_m) is at most 0 and at most every margin.
@@ -259,11 +258,13 @@ class ExactProblem:
                     table[cell] = table.get(cell, Fraction(0)) + weight
         return table
 
-    def theta(self, i: int, parents: Parents, x: Row, one: int | None) -> Fraction:
-        """Return the smoothed parameter (n_{j|h} + a) / (n_h + a sp(X_i)) for a row x; see (2) and below, (20)."""
-        table, h = self.count(i, parents, one), tuple(x[j] for j in parents)
+    def theta(self, i: int, parents: Parents, x: Row, one: int | None, own: Row) -> Fraction:
+        """Return (n_{j|h} + a) / (n_h + a sp(X_i)) for a row x, (2), (20), with leave_one_out less a unit of `own`."""
+        table, h, a = self.count(i, parents, one), tuple(x[j] for j in parents), self.smoothing
         states = 2 if one is not None and i == self.last else self.n_states[i]
-        return (table.get((x[i], *h), 0) + self.smoothing) / (table.get(h, 0) + self.smoothing * states)
+        unit = int(self.unit and h == tuple(own[j] for j in parents))
+        n = table.get((x[i], *h), 0) - unit * (x[i] == own[i])
+        return (n + a) / (table.get(h, 0) - unit + a * states)
 
     def versions(self, row: Row) -> tuple[int | None, Row, list[Row]]:
         """Return `one` of `count`, the sample, and the sample with each competing class instead, (8), (20), (21)."""
@@ -278,8 +279,8 @@ class ExactProblem:
         alpha: dict[Row, list[tuple[int, int]]] = {}
         for cell, row in dict(zip(cells, self.rows, strict=True)).items():
             one, own, rivals = self.versions(row)
-            theta = self.theta(i, parents, own, one)
-            alpha[cell] = [log(theta / self.theta(i, parents, x, one)) for x in rivals]
+            theta = self.theta(i, parents, own, one, own)
+            alpha[cell] = [log(theta / self.theta(i, parents, x, one, own)) for x in rivals]
         return (cells, alpha) if self.last in (i, *parents) else ([], {})
 
     def local_terms(self, i: int, parents: Parents) -> Ends:
@@ -287,19 +288,19 @@ class ExactProblem:
         terms = sum((self.arc_weights.get((j, i), Fraction(0)) for j in parents), Fraction(0))
         free = (self.n_states[i] - 1) * math.prod(self.n_states[j] for j in parents)
         low, high = (terms - free * self.penalty[end] for end in (1, 0))
-        table = self.count(i, parents, None) if self.hybrid else {}
+        table, a = self.count(i, parents, None) if self.hybrid else {}, self.unit * self.smoothing
         for cell, n in ((cell, n) for cell, n in table.items() if len(cell) > len(parents) and n):
-            below, above = log(n / table[cell[1:]])
+            below, above = log((n - self.unit + a) / (table[cell[1:]] - self.unit + a * self.n_states[i]))
             low, high = low + self.hybrid * n * below / ONE, high + self.hybrid * n * above / ONE
         return low, high
 
     def score(self, structure: Sequence[Parents], weights: Sequence[Fraction]) -> Ends:
         """Return (low, high) of a structure's score by its definition, (1), (8), (9), (21)."""
-        families = list(enumerate(structure))
-        low, high = (sum((self.local_terms(i, s)[end] for i, s in families), Fraction(0)) for end in (0, 1))
+        sets = list(enumerate(structure))
+        low, high = (sum((self.local_terms(i, s)[end] for i, s in sets), Fraction(0)) for end in (0, 1))
         for row, weight in zip(self.rows, weights, strict=True):
             one, own, rivals = self.versions(row)
-            p, *others = (math.prod(self.theta(i, s, x, one) for i, s in families) for x in (own, *rivals))
+            p, *others = (math.prod(self.theta(i, s, x, one, own) for i, s in sets) for x in (own, *rivals))
             below, above = log(p / (p + sum(others)) if self.name == "cll" else p / max(others))
             low += weight * min(self.gamma, Fraction(below, ONE))
             high += weight * min(self.gamma, Fraction(above, ONE))

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from milpbn.problem.products import NEGLIGIBLE, Softening, Tables, cell_of, is_two_rows
+from milpbn.problem.products import NEGLIGIBLE, Softening, Tables, apart, cell_of, is_two_rows
 from milpbn.util.compiled import kernel
 from milpbn.util.threads import in_parts
 
@@ -23,11 +23,12 @@ def table_spreads(tables):  # type: ignore[no-untyped-def]  # numba infers the t
     """Return the most by which each column's table can lower a log-margin, in nats; float64 array, shape (K,)."""
     out = np.zeros(len(tables.columns))
     for k in range(len(out)):
-        start = tables.start[k]
-        for row in range(start, start + tables.sizes[tables.domain[k]]):
+        d, start = tables.domain[k], tables.start[k]
+        for row in range(start, start + tables.sizes[d]):
             low, high = np.inf, -np.inf
             for c in range(tables.values.shape[1]):
-                low, high = min(low, tables.values[row, c]), max(high, tables.values[row, c])
+                low = min(low, tables.values[row + apart(tables, d), c])
+                high = max(high, tables.values[row, c])
             out[k] = max(out[k], high - low)
     return out
 
@@ -72,7 +73,7 @@ def score_changes(
         beyond = softening.cap + (NEGLIGIBLE if softening.smooth else 0.0)
         reach = beyond + float(spreads[columns].max(initial=0.0))
     sample, gaps, weights, decided = _within_reach(tables, logits, reach)
-    least = _to_odds(gaps) if softening.smooth else np.empty(0)
+    least = _to_odds(gaps, tables.leave_one_out) if softening.smooth else np.empty(0)
     out = np.empty(len(columns))
 
     def part(begin: int, end: int) -> None:
@@ -117,23 +118,27 @@ def _within_reach(tables, logits, reach):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _to_odds(gaps):  # type: ignore[no-untyped-def]
+def _to_odds(gaps, apart):  # type: ignore[no-untyped-def]
     """Replace log-odds against all classes by exp(least - log-odds); return `least`, the smallest log-odds, shape (n,).
 
-    The true class has the log-odds 0, although the array holds inf there.
+    The true class has the log-odds 0, although the array holds inf there. If its log-probabilities are `apart` from
+    those of the other classes, it gets the odds 0 here, and `_sum_of_likelihoods` adds them.
     """
     least = np.zeros(len(gaps))
     for x in range(len(gaps)):
         for c in range(gaps.shape[1]):
             least[x] = min(least[x], gaps[x, c])
         for c in range(gaps.shape[1]):
-            gaps[x, c] = np.exp(least[x] - (0.0 if gaps[x, c] == np.inf else gaps[x, c]))
+            gaps[x, c] = np.exp(least[x] - (0.0 if gaps[x, c] == np.inf and not apart else gaps[x, c]))
     return least
 
 
 @kernel(inner=True)
 def _cells(tables, k, sample):  # type: ignore[no-untyped-def]
-    """Return the table of column k and the cells of some samples, unsigned to save the check for negatives."""
+    """Return the tables of column k, that of the true class second, and the cells of some samples.
+
+    The cells are unsigned to save the check for negatives.
+    """
     d, start = tables.domain[k], tables.start[k]
     cells = np.empty(len(sample), dtype=np.uint64)
     if is_two_rows(tables, d):
@@ -144,7 +149,8 @@ def _cells(tables, k, sample):  # type: ignore[no-untyped-def]
     else:
         for x in range(len(sample)):
             cells[x] = cell_of(tables, d, sample[x])
-    return tables.values[start : start + tables.sizes[d]], cells
+    size, own = tables.sizes[d], start + apart(tables, d)
+    return tables.values[start : start + size], tables.values[own : own + size], cells
 
 
 @kernel
@@ -157,7 +163,7 @@ def _margins(tables, cap, gaps, sample, weights, columns, smallest, out, begin, 
 @kernel(inner=True)
 def _sum_of_margins(tables, cap, gaps, sample, weights, k, smallest):  # type: ignore[no-untyped-def]
     Q = gaps.shape[1]
-    table, cells = _cells(tables, k, sample)
+    table, own, cells = _cells(tables, k, sample)
     total = np.inf if smallest else 0.0
     for x in range(len(sample)):
         cell = cells[x]
@@ -165,7 +171,7 @@ def _sum_of_margins(tables, cap, gaps, sample, weights, k, smallest):  # type: i
         for c in range(Q):
             v = gaps[x, c] - table[cell, c]
             low = min(low, v)
-        low += table[cell, np.uint64(tables.true[sample[x]])]
+        low += own[cell, np.uint64(tables.true[sample[x]])]
         if smallest:
             total = min(total, low)
         else:
@@ -183,7 +189,7 @@ def _likelihoods(tables, odds, least, sample, weights, columns, out, begin, end)
 @kernel(inner=True)
 def _sum_of_likelihoods(tables, odds, least, sample, weights, k):  # type: ignore[no-untyped-def]
     Q = odds.shape[1]
-    table, cells = _cells(tables, k, sample)
+    table, own, cells = _cells(tables, k, sample)
     # Exponentials relative to the largest of their row, computed at a cell's first visit: most cells have no sample.
     factors = np.empty(table.shape)
     largest = np.full(len(table), np.nan)
@@ -197,6 +203,8 @@ def _sum_of_likelihoods(tables, odds, least, sample, weights, k):  # type: ignor
         mass = 0.0
         for c in range(Q):
             mass += odds[x, c] * factors[cell, c]
-        own = table[cell, np.uint64(tables.true[sample[x]])] - largest[cell]
-        total += weights[x] * (own + least[x] - np.log(max(mass, LEAST_SUM)))
+        true = own[cell, np.uint64(tables.true[sample[x]])] - largest[cell] + least[x]
+        if tables.leave_one_out:
+            mass += np.exp(true)
+        total += weights[x] * (true - np.log(max(mass, LEAST_SUM)))
     return total

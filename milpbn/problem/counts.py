@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from milpbn.data.dataset import Dataset
 from milpbn.data.sums import log_share
+from milpbn.errors import InputError
 
 #: Up to this many joint states per sample, every joint state of a domain gets a cell. With more, only the joint
 #: states that occur get one, so that a table has at most one cell per sample.
@@ -18,6 +19,25 @@ DENSE_CELLS_PER_SAMPLE = 4
 def cell_limit(n_samples: int) -> int:
     """Return the largest number of joint states at which every joint state gets a cell."""
     return max(DENSE_CELLS_PER_SAMPLE * n_samples, 4096)
+
+
+def require_units(data: Dataset, leave_one_out: bool) -> None:
+    """Check that one unit of weight can be left out of every sample, if it is to be.
+
+    Then a count between 1 and 2 is the weight of a single row, which is exact, so that a count less 1 keeps a small
+    relative error (`milpbn.problem.rounding`). The sum of smaller weights would not.
+
+    Raises
+    ------
+    InputError
+        If a weight is below 1.
+    """
+    least = float(data.weights.min(initial=1.0))
+    if leave_one_out and least < 1:
+        raise InputError(
+            f"leave_one_out takes one unit of weight out of every sample, but the data {data.name!r} have samples of "
+            f"weight {least:g}; multiply all weights (class weights included) until none is below 1."
+        )
 
 
 def joint_states(
@@ -76,6 +96,26 @@ def log_likelihood(data: Dataset, child: int, parents: tuple[int, ...]) -> float
     rest = data.other_weights(counts)
     # An infinite count gives an empty cell the logarithm of 1, so that 0 log 0 = 0.
     return float((counts * log_share(np.where(counts > 0, counts, np.inf), rest)).sum())
+
+
+def leave_one_out_log_likelihood(data: Dataset, child: int, parents: tuple[int, ...], a: float) -> float:
+    """Return sum_{j,h} n_{j|h} log((n_{j|h} - 1 + a) / (n_h - 1 + a sp(X_i))), in nats: no sample counts for itself.
+
+    The parameters are Laplace-smoothed, since without smoothing a state that occurs once would have the logarithm of 0.
+
+    Parameters
+    ----------
+    data : Dataset
+        Training data without weights below 1.
+    child, parents : int, tuple of int
+        The variable, and its parents.
+    a : float
+        Laplace constant a > 0.
+    """
+    counts = family_counts(data, child, parents)
+    rest = data.other_weights(counts) + a * (counts.shape[1] - 1)
+    n = counts[counts > 0]
+    return float((n * log_share(n - 1 + a, rest[counts > 0])).sum())
 
 
 def n_parameters(data: Dataset, child: int, parents: tuple[int, ...]) -> int:

@@ -13,7 +13,7 @@ import numpy as np
 from numba.extending import overload
 from numpy.typing import NDArray
 
-from milpbn.problem.products import Softening, Tables
+from milpbn.problem.products import Softening, Tables, apart
 from milpbn.util.compiled import kernel
 from milpbn.util.threads import in_parts
 
@@ -153,9 +153,13 @@ def _gradient_range(tables, duals, alive, out, begin, end):  # type: ignore[no-u
                 wanted += 1
         if not wanted:
             continue
-        size = tables.sizes[d] * Q
+        far = apart(tables, d) * Q
+        size = tables.sizes[d] * Q + far
         for t in range(n):
             place[t] = label[t]
+        if far:
+            for a in range(duals.size[0]):
+                place[duals.first[a + 1] - 1] += np.uint32(far)
         for w in range(tables.rows.shape[1]):
             row = tables.rows[d, w]
             if row < 0:

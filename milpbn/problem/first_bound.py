@@ -76,11 +76,18 @@ def _gradient(margins: MarginRows, factors: NDArray[np.float64], size: int) -> N
     """Return the sum over samples and classes of factors times log-probabilities, of every parent set."""
     tables, gradient = margins.tables, np.zeros(size)
     for d, n_cells in enumerate(tables.sizes.tolist()):
-        cells = tables.cells(d)
-        sums = np.stack([np.bincount(cells, column, n_cells) for column in factors.T], axis=1)
+        cells, apart = tables.cells(d), tables.apart(d)
+        n_rows = n_cells + apart
+        sums = np.stack(
+            [
+                np.bincount(cells + apart * (tables.true == c), column, n_rows)
+                for c, column in enumerate(factors.T)
+            ],
+            axis=1,
+        )
         for k in np.flatnonzero(tables.domain == d):
             start = tables.start[k]
-            gradient[tables.columns[k]] = np.vdot(sums, tables.values[start : start + n_cells])
+            gradient[tables.columns[k]] = np.vdot(sums, tables.values[start : start + n_rows])
     return gradient
 
 

@@ -136,7 +136,8 @@ def _tables(data: Dataset, candidates: Candidates, score: Score) -> tuple[int, i
             numbered.add(members)
             full = data.n_samples
         cells += full
-    entries = 2 * data.n_classes if score.kind.binary else data.n_classes
+    # Two entries for each class: those of the binary margin, or those of the two tables of a leave-one-out score.
+    entries = 2 * data.n_classes if score.kind.binary or score.leave_one_out else data.n_classes
     return 8 * cells * entries, 4 * data.n_samples * (data.n_variables + len(numbered))
 
 

@@ -90,17 +90,23 @@ class MarginRows:
         return kept
 
     def logits(self, eta: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return sum_k eta_k table_k[cell, c] for every sample and class, float64 array, shape (M, Q)."""
+        """Return sum_k eta_k table_k[cell, c] for every sample and class, float64 array, shape (M, Q).
+
+        Under leave-one-out scores the entries of the true classes are those without the sample.
+        """
         # NumPy instead of a kernel: the first structures of a run are scored while kernels are still being compiled.
         tables = self.tables
-        out = np.zeros((self.n_samples, tables.values.shape[1]))
+        out, every = np.zeros((self.n_samples, tables.values.shape[1])), np.arange(self.n_samples)
         for k in np.flatnonzero(eta[self.columns]).tolist():
             d = tables.domain[k]
             here = tables.rows[d] >= 0
             cells = np.full(self.n_samples, tables.start[k])
             for row, stride in zip(tables.rows[d, here], tables.strides[d, here], strict=True):
                 cells += stride * tables.codes[row]
-            out += eta[self.columns[k]] * tables.values[cells]
+            values = tables.values[cells]
+            if tables.leave_one_out:
+                values[every, tables.true] = tables.values[cells + tables.apart(d), tables.true]
+            out += eta[self.columns[k]] * values
         return out
 
     def log_margins(self, eta: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -152,7 +158,14 @@ def margin_rows(
     -------
     MarginRows
     """
-    tables = family_tables(data, candidates, score.smoothing, binary=score.kind.binary, deadline=deadline)
+    tables = family_tables(
+        data,
+        candidates,
+        score.smoothing,
+        binary=score.kind.binary,
+        leave_one_out=score.leave_one_out,
+        deadline=deadline,
+    )
     weights = data.weights
     if sample_weights is not None:
         counted = np.flatnonzero(sample_weights)

@@ -16,6 +16,7 @@ from milpbn.network.structure import Structure
 from milpbn.problem.candidates import Candidates, class_free_alike, require_candidates
 from milpbn.problem.conflicts import resolve
 from milpbn.problem.constraints import Constraints, Rules
+from milpbn.problem.counts import require_units
 from milpbn.problem.forecast import (
     COEFFICIENTS_AND_MODEL,
     TABLES,
@@ -291,11 +292,13 @@ def build_problem(
     ------
     InputError
         If a value has no state, constraints conflict, AICc is undefined, the coefficients would not fit into memory,
-        or a subset is too small or the score is not a sum over samples.
+        a subset is too small or the score is not a sum over samples, or a sample weighs less than the unit of weight
+        that a leave-one-out score leaves out.
     NoIncumbentError
         If the deadline has passed.
     """
     require_states(data)
+    require_units(data, score.leave_one_out)
     if merge:
         data = data.merged
     if subset is not None:

@@ -1,7 +1,8 @@
 """Kernels over the family tables: joint log-probabilities and scores at a point, coefficients, best margins.
 
 The joint log-probabilities (logits) at a point eta are L[m, c] = sum_k eta_k table_k[cell, c]. They give the margin
-rows: alpha_{m,c} @ eta = L[m, true] - L[m, c].
+rows: alpha_{m,c} @ eta = L[m, true] - L[m, c]. Under leave-one-out scores L[m, true] is looked up in the true class's
+tables, which are `apart` from those of the other classes.
 """
 
 from __future__ import annotations
@@ -43,6 +44,7 @@ class Tables(NamedTuple):
     first: NDArray[np.int64]
     members: NDArray[np.int64]
     weights: NDArray[np.float64]
+    leave_one_out: bool
 
 
 class Softening(NamedTuple):
@@ -69,11 +71,18 @@ def flat_tables(families: FamilyTables, weights: NDArray[np.float64]) -> Tables:
         first.astype(np.int64),
         order.astype(np.int64),
         weights,
+        families.leave_one_out,
     )
 
 
 @kernel(linked=True, inner=True)
-def cell_of(tables, d, m):  # type: ignore[no-untyped-def]  # numba infers the types
+def apart(tables, d):  # type: ignore[no-untyped-def]  # numba infers the types
+    """Return how many rows after a row of `values` the true class has its own; 0 without leave-one-out."""
+    return tables.sizes[d] if tables.leave_one_out else 0
+
+
+@kernel(linked=True, inner=True)
+def cell_of(tables, d, m):  # type: ignore[no-untyped-def]
     """Return the cell of sample m in domain d."""
     cell = 0
     for t in range(tables.rows.shape[1]):
@@ -98,6 +107,7 @@ def _add_range(tables, columns, factors, logits, begin, end):  # type: ignore[no
     values = tables.values.reshape(tables.values.size)
     out = logits.reshape(logits.size)
     place = np.empty(BLOCK, dtype=np.uint64)
+    own = np.empty(BLOCK)
     for first in range(begin, end, BLOCK):
         n = min(end - first, BLOCK)
         for k, f in zip(columns, factors):  # noqa: B905 - numba knows no `strict`
@@ -110,11 +120,19 @@ def _add_range(tables, columns, factors, logits, begin, end):  # type: ignore[no
             else:
                 for x in range(n):
                     place[x] = (start + np.uint64(cell_of(tables, d, first + x))) * Q
+            if tables.leave_one_out:
+                far = np.uint64(apart(tables, d)) * Q
+                for x in range(n):
+                    y = np.uint64(tables.true[first + x])
+                    own[x] = out[np.uint64(first + x) * Q + y] + f * values[place[x] + far + y]
             for x in range(n):
                 row = place[x]
                 base = np.uint64(first + x) * Q
                 for c in range(Q):
                     out[base + np.uint64(c)] += f * values[row + np.uint64(c)]
+            if tables.leave_one_out:
+                for x in range(n):
+                    out[np.uint64(first + x) * Q + np.uint64(tables.true[first + x])] = own[x]
 
 
 def add_columns(
@@ -191,8 +209,9 @@ def _fill_coefficients(tables, alpha, begin, end):  # type: ignore[no-untyped-de
         for d in range(D):
             cell[d] = cell_of(tables, d, m)
         for k in range(K):
-            row[k] = tables.start[k] + cell[tables.domain[k]]
-            own[k] = tables.values[row[k], y]
+            d = tables.domain[k]
+            row[k] = tables.start[k] + cell[d]
+            own[k] = tables.values[row[k] + np.uint64(apart(tables, d)), y]
         r = 0
         for c in range(Q):
             if c == tables.true[m]:
@@ -254,7 +273,7 @@ def _best_margins(tables, blocks, idle, out, begin, end):  # type: ignore[no-unt
                         cells[x] = cell_of(tables, d, first + x)
                 for x in range(n):
                     row = start + cells[x]
-                    own = tables.values[row, tables.true[first + x]]
+                    own = tables.values[row + apart(tables, d), tables.true[first + x]]
                     for c in range(Q):
                         best[x, c] = max(best[x, c], own - tables.values[row, c])
             sums += best

@@ -1,6 +1,7 @@
 """Score a structure from the data alone: the check on every structure that a backend returns.
 
-Nothing here reads the coefficients of the model. The parameters of the structure are estimated afresh.
+Nothing here reads the coefficients of the model. The parameters of the structure are estimated afresh, under
+leave-one-out scores without each sample's own copy.
 """
 
 from __future__ import annotations
@@ -11,19 +12,47 @@ import numpy as np
 from numpy.typing import NDArray
 
 from milpbn.data.dataset import Dataset
+from milpbn.data.sums import log_share
 from milpbn.network.cpt import class_log_joint, log_cpts, require_match, require_states
 from milpbn.network.structure import Structure
 from milpbn.problem.constraints import Constraints, Rules, atoms, combine
+from milpbn.problem.counts import joint_states, require_units
 from milpbn.problem.rounding import EPS, linear_error, table_error
 from milpbn.problem.scores.spec import Score
 
 
 def _log_joint(
-    data: Dataset, structure: Structure, smoothing: float, rows: NDArray[np.bool_]
+    data: Dataset, structure: Structure, score: Score, rows: NDArray[np.bool_]
 ) -> NDArray[np.float64]:
-    """Return log P(c, z_m) of the selected samples, shape (selected, C); the parameters come from all samples."""
-    tables = log_cpts(data, structure, smoothing)
-    return class_log_joint(data.codes[rows], structure, tables, data.n_classes, np.asarray)
+    """Return log P(c, z_m) of the selected samples, shape (selected, C); the parameters come from all samples.
+
+    Under leave-one-out scores they come from all other samples, and what this adds to all classes alike is left out.
+    """
+    tables = log_cpts(data, structure, score.smoothing)
+    joint = class_log_joint(data.codes[rows], structure, tables, data.n_classes, np.asarray)
+    if score.leave_one_out:
+        joint[np.arange(len(joint)), data.y[rows]] = _without_own_copy(data, structure, score.smoothing)[rows]
+    return joint
+
+
+def _without_own_copy(data: Dataset, structure: Structure, a: float) -> NDArray[np.float64]:
+    """Return log P(c_m, z_m) of every sample, float64 array, shape (M,), with one unit of its weight left out.
+
+    In a family with the class as a parent, n_{j|h} and n_h of the true class lack the unit, and no counts of other
+    classes do. In the family of the class the n_h of all classes lack it; in a family without the class all classes
+    have the same counts, which lack it. As in `_log_joint` for the other classes, these n_h and counts keep the unit
+    here: their change adds the same to every class.
+    """
+    total, last = np.zeros(data.n_samples), data.n_variables - 1
+    for i, parents in enumerate(structure.parents):
+        above, size = joint_states(data.codes, parents, data.n_states)
+        states = int(data.n_states[i])
+        cell = above * states + data.codes[:, i]
+        counts = data.total_weights(cell, size * states).reshape(size, states)
+        n, rest = (values.ravel()[cell] for values in (counts, data.other_weights(counts)))
+        unit = 1.0 if last in (i, *parents) else 0.0
+        total += log_share(n - unit + a, rest + a * (states - 1) + (unit if i == last else 0.0))
+    return total
 
 
 def _joints(
@@ -35,7 +64,7 @@ def _joints(
     each class c, parameters are estimated from these data, and they give the margins of the samples of class c.
     """
     if not score.kind.binary:
-        return _log_joint(data, structure, score.smoothing, np.ones(data.n_samples, dtype=bool)), data.y
+        return _log_joint(data, structure, score, np.ones(data.n_samples, dtype=bool)), data.y
     joint = np.empty((data.n_samples, 2))
     last = data.variables[-1]
     for c in range(data.n_classes):
@@ -46,7 +75,7 @@ def _joints(
         codes[:, -1] = np.where(mine, 0, 1)
         two = type(last)(last.name, ("1", "2"))
         binary = Dataset(data.name, (*data.variables[:-1], two), codes, data.weights)
-        joint[mine] = _log_joint(binary, structure, score.smoothing, mine)
+        joint[mine] = _log_joint(binary, structure, score, mine)
     return joint, np.zeros(data.n_samples, dtype=np.int64)
 
 
@@ -94,7 +123,8 @@ def rescore(
     Raises
     ------
     InputError
-        If the structure has other variables or another order of them, or if a value has no state.
+        If the structure has other variables or another order of them, or if a value has no state; under leave-one-out
+        scores also if a weight is below 1.
     """
     return rescored(data, structure, score, rules, sample_weights)[0]
 
@@ -121,6 +151,7 @@ def rescored(
     """
     require_match(data, structure)
     require_states(data)
+    require_units(data, score.leave_one_out)
     if isinstance(rules, Constraints):
         rules = combine(atoms(rules, data.names))
     parts: list[float] = []

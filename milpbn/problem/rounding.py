@@ -13,6 +13,13 @@ larger, except for the 4 ulp of the logarithm itself. So the **relative** error 
 `table_error` = (r + C + 24) eps. Its absolute value is at most G = log(r + W / a). The same relative error holds for
 log(n_{j|h} / n_h) in the log-likelihood, a sum of terms of one sign.
 
+*Leave-one-out scores* have x = (rest + a (sp - 1)) / (n - 1 + a), and for the class variable rest + 1 instead of rest.
+No weight is below 1 (`milpbn.problem.counts.require_units`), so that a positive count below 2 is the weight of one row.
+It is exact, and so is the count less 1. For a larger count n the error of at most 6 eps n is at most 12 eps (n - 1). So
+the relative error of x is larger by at most 7 eps. Without these, sums and logarithm have errors of at most
+(r / 2 + C / 2 + 18) eps; with them they have at most `table_error`, because r and C are at least 1. Since n - 1 is not
+negative, and rest + 1 is at most W, the absolute value is at most G as before.
+
 *Margins.* A joint log-probability is a sum of V such terms, all negative: its relative error is at most table_error +
 (V + 4) eps. A log-margin is the difference of two joint log-probabilities, whose absolute values sum to at most
 R = 2 V G. So its absolute error is at most R times that relative error.

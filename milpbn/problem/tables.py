@@ -6,11 +6,16 @@ class, and a column for every class. Families over the same variables form a *do
 cells, and a sample's cell follows from its codes. The bounds need products of the coefficients with eta and with the
 dual weights. Both are computed from these tables in O(M N + P) memory. The tensor of all coefficients is built only for
 a MILP.
+
+Under leave-one-out scores a sample does not count in its own parameters. It only counts in those of its own class, so
+only the first of the two numbers changes: it comes from a second table of the same size, whose entry for a class is
+computed without one unit of weight of that class in that cell. `_Domain._left_out` has the formula.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from math import prod
 
 import numpy as np
@@ -39,7 +44,8 @@ class FamilyTables:
 
     The cell of sample m in domain d is ``sum_t strides[d, t] * codes[rows[d, t], m]``, over the t with
     ``rows[d, t] >= 0``. Column k has the table ``values[start[k] : start[k] + sizes[domain[k]]]``, and
-    alpha(k, m, c) = table[cell, true[m]] - table[cell, c].
+    alpha(k, m, c) = table[cell, true[m]] - table[cell, c]. With `leave_one_out` the table of the true class, to which
+    table[cell, true[m]] belongs, comes right after it in `values`, else it is the same table.
 
     Attributes
     ----------
@@ -58,6 +64,9 @@ class FamilyTables:
     values : float64 array, shape (cells, Q)
         Log-probabilities in nats, Q = C. Under the binary margin Q = 2: the sample's class is part of the domain, a row
         is (0, -abar), and `true` is 0.
+    leave_one_out : bool
+        Whether every table is followed by one of the same size for the true class. Under the binary margin it is False
+        also for leave-one-out scores: a cell belongs to one true class, and abar takes that into account.
     """
 
     codes: NDArray[np.int32]
@@ -69,6 +78,7 @@ class FamilyTables:
     domain: NDArray[np.int64]
     start: NDArray[np.int64]
     values: NDArray[np.float64]
+    leave_one_out: bool = False
 
     @property
     def n_samples(self) -> int:
@@ -85,11 +95,16 @@ class FamilyTables:
         used = self.rows[domain] >= 0
         return self.strides[domain, used] @ self.codes[self.rows[domain, used]].astype(np.int64)
 
+    def apart(self, domain: int) -> int:
+        """Return how many rows of `values` the true class's table of a column is after that of the other classes."""
+        return int(self.sizes[domain]) if self.leave_one_out else 0
+
     def coefficients(self, column: int) -> NDArray[np.float64]:
         """Return alpha of one column for every sample and competing class, shape (M, Q - 1)."""
-        domain, start = self.domain[column], self.start[column]
-        table = self.values[start : start + self.sizes[domain]][self.cells(int(domain))]
-        own = table[np.arange(len(table)), self.true]
+        domain = int(self.domain[column])
+        place = self.start[column] + self.cells(domain)
+        table = self.values[place]
+        own = self.values[place + self.apart(domain), self.true]
         others = np.ones(table.shape, dtype=bool)
         others[np.arange(len(table)), self.true] = False
         return own[:, None] - table[others].reshape(len(table), -1)
@@ -104,7 +119,13 @@ class FamilyTables:
 
 
 def family_tables(
-    data: Dataset, candidates: Candidates, smoothing: float, *, binary: bool, deadline: float | None = None
+    data: Dataset,
+    candidates: Candidates,
+    smoothing: float,
+    *,
+    binary: bool,
+    leave_one_out: bool = False,
+    deadline: float | None = None,
 ) -> FamilyTables:
     """Count the data and build the tables of all families.
 
@@ -121,6 +142,8 @@ def family_tables(
         Laplace constant a > 0.
     binary : bool
         Build the tables of the binary margin.
+    leave_one_out : bool
+        Leave one unit of a sample's weight out of its own parameters; no weight is below 1.
     deadline : float, optional
         `time.monotonic` value after which NoIncumbentError is raised.
 
@@ -173,15 +196,19 @@ def family_tables(
         for k in inside:
             p = int(columns[k])
             child = int(candidates.variable[p])
-            table = counted.table(None if child == c else child, smoothing, binary=binary)
+            child_of = None if child == c else child
             domain_of[k], start[k] = number, filled
-            parts.append(table)
-            filled += len(table)
+            for table in counted.tables(child_of, smoothing, binary=binary, leave_one_out=leave_one_out):
+                parts.append(table)
+                filled += len(table)
             filled_columns += 1
     n_entries = 2 if binary else data.n_classes
     values = np.concatenate(parts) if parts else np.empty((0, n_entries))
     true = np.zeros(data.n_samples, dtype=np.int32) if binary else np.ascontiguousarray(data.y)
-    return FamilyTables(np.stack(codes), true, rows, strides, sizes, columns, domain_of, start, values)
+    two_tables = leave_one_out and not binary
+    return FamilyTables(
+        np.stack(codes), true, rows, strides, sizes, columns, domain_of, start, values, two_tables
+    )
 
 
 class _Domain:
@@ -223,11 +250,14 @@ class _Domain:
         C = data.n_classes
         self.counts = data.total_weights(index * C + data.y, self.size * C).reshape(self.size, C)
 
-    def table(self, child: int | None, a: float, *, binary: bool) -> NDArray[np.float64]:
+    def tables(
+        self, child: int | None, a: float, *, binary: bool, leave_one_out: bool
+    ) -> list[NDArray[np.float64]]:
         """Return log theta of a child given the other members and the class, or of the class given all members.
 
         It is log(part / (part + rest)), where part = n_{j|h} + a and rest sums the same over the child's other states.
-        A child of None stands for the class.
+        A child of None stands for the class. Leave-one-out scores that are not binary have a second table for the true
+        class.
         """
         counts = self.counts
         if child is None:
@@ -235,15 +265,35 @@ class _Domain:
             other, other_rest = rest, counts
         else:
             rest, states = self._other_states(child), self.shape[self.members.index(child)]
-        own = log_share(counts + a, rest + a * (states - 1))
+        rest_of_row = rest + a * (states - 1)
+        own = self._left_out(child, rest_of_row, a) if leave_one_out else log_share(counts + a, rest_of_row)
         if not binary:
-            return own
+            return [log_share(counts + a, rest_of_row), own] if leave_one_out else [own]
         if child is not None:
             other, other_rest = self.data.other_weights(counts), self.data.other_weights(rest)
         # One cell per joint state and true class, the class varying fastest.
         pairs = np.zeros((own.size, 2))
         pairs[:, 1] = (log_share(other + a, other_rest + a * (states - 1)) - own).ravel()
-        return pairs
+        return [pairs]
+
+    def _left_out(self, child: int | None, rest: NDArray[np.float64], a: float) -> NDArray[np.float64]:
+        """Return log theta of the cells and classes that occur, with one unit of weight of them left out; else 0.
+
+        It is (n_{j|h} - 1 + a) / (n_h - 1 + a sp(X_i)): the rest of the row stays. The class given its parents has one
+        row for all classes, and its n_h, with or without the unit, is in the denominators of all of them alike. It
+        cancels in alpha; as the other classes' entries have n_h, theta of the true class is
+        (n_{j|h} - 1 + a) / (n_h + a C) here.
+        """
+        cells, counts = self._occurring
+        out = np.zeros(self.counts.size)
+        out[cells] = log_share(counts - 1 + a, rest.ravel()[cells] + (child is None))
+        return out.reshape(self.counts.shape)
+
+    @cached_property
+    def _occurring(self) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
+        """The places in `counts`, flattened, of the cells and classes that occur, and their counts."""
+        cells = np.flatnonzero(self.counts > 0)
+        return cells, self.counts.ravel()[cells]
 
     def _other_states(self, child: int) -> NDArray[np.float64]:
         """Return for each cell the sum over the cells that differ only in the child's state, shape (size, C)."""

@@ -174,8 +174,7 @@ def closing_block(result: Result, *, read: bool = False) -> str:
     For a result that was `read` from a file, the block says that the bound is the claim of the file.
     """
     score = result.score
-    described = score.name if score.gamma is None else f"{score.name}, gamma = {score.gamma:.6g}"
-    described += f", max_parents = {score.max_parents}"
+    described = f"{score.summary}, max_parents = {score.max_parents}"
     if not score.class_parents:
         described += ", no class parents"
     gap = result.gap

@@ -224,7 +224,7 @@ def needed(score_name: str, max_parents: int, *, rows: bool) -> Needs:
     values = square, some, numbers, some
     changed = (
         [
-            specialized(changes._to_odds, square),
+            specialized(changes._to_odds, square, False),
             specialized(changes._likelihoods, tables, square, numbers, some, numbers, some, numbers, 0, 0),
         ]
         if softening.smooth

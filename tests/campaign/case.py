@@ -107,13 +107,18 @@ class Case:
         """How often a row is in the table."""
         return self.copies[row] if self.copies else 1
 
+    def trains(self, row: int) -> bool:
+        """Whether a row is left after weightless rows and missing values, by the documented rules."""
+        codes = self.rows[row]
+        lost = codes[-1] == MISSING if self.missing == "state" else MISSING in codes
+        return self.weights[row] > 0 and not lost
+
     @cached_property
     def training(self) -> Training:
-        """The rows and states without rows of weight 0 and with missing values treated, by the documented rules."""
+        """The rows and states of those that `trains` keeps."""
         total: dict[tuple[int, ...], Fraction] = {}
         for k, (row, weight) in enumerate(zip(self.rows, self.weights, strict=True)):
-            lost = row[-1] == MISSING if self.missing == "state" else MISSING in row
-            if weight > 0 and not lost:
+            if self.trains(k):
                 total[tuple(row)] = total.get(tuple(row), Fraction(0)) + Fraction(weight) * self.times(k)
         maps: list[dict[int, int]] = []
         states = []
@@ -219,6 +224,9 @@ def _score_arguments(score: Mapping[str, Any]) -> list[str]:
     for key, value in score.items():
         if key == "class_parents":
             out.append("--class-parents" if value else "--no-class-parents")
+            continue
+        if key == "leave_one_out":
+            out += ["--leave-one-out"] if value else []
             continue
         name = {"name": "score", "equivalent_sample_size": "ess"}.get(key, key.replace("_", "-"))
         out += [f"--{name}", str(value)]

@@ -91,6 +91,8 @@ class Scores:
         self.rows = sorted(counted)
         self.weights = [counted[m] for m in self.rows]
         self.smoothing = Fraction(self.score.get("smoothing", 1.0))
+        #: The weight of a row that its own parameters are estimated without.
+        self.unit = int(self.score.get("leave_one_out", False))
         self._margins: dict[tuple[int, Parents], np.ndarray | None] = {}
         self._local: dict[tuple[int, Parents], int] = {}
         index = {name: i for i, name in enumerate(case.names)}
@@ -143,22 +145,37 @@ class Scores:
 
     def _against_every_class(self, i: int, parents: Parents) -> list[int]:
         cells, above = self.counts(i, parents, self.data.rows)
-        size, a = self.sizes[i], self.smoothing
-
-        def theta(row: tuple[int, ...]) -> int:
-            h = tuple(row[j] for j in parents)
-            return log((cells[h, row[i]] + a) / (above[h] + a * size))
-
+        size = self.sizes[i]
         out = []
         for m in self.rows:
             row = self.data.rows[m]
-            own = theta(row)
-            out += [own - theta((*row[:-1], c)) for c in range(self.sizes[-1]) if c != row[-1]]
+
+            def theta(c: int, own: tuple[int, ...] = row) -> int:
+                return self.log_theta(cells, above, i, parents, (*own[:-1], c), own, size)
+
+            true = theta(row[-1])
+            out += [true - theta(c) for c in range(self.sizes[-1]) if c != row[-1]]
         return out
+
+    def log_theta(
+        self,
+        cells: dict[tuple[Parents, int], Fraction],
+        above: dict[Parents, Fraction],
+        i: int,
+        parents: Parents,
+        row: tuple[int, ...],
+        own: tuple[int, ...],
+        size: int,
+    ) -> int:
+        """Return log theta of variable i in a row, from counts without a unit of weight of the row `own`."""
+        h, a = tuple(row[j] for j in parents), self.smoothing
+        unit = self.unit if h == tuple(own[j] for j in parents) else 0
+        n = cells[h, row[i]] - (unit if row[i] == own[i] else 0)
+        return log((n + a) / (above[h] - unit + a * size))
 
     def _binary(self, i: int, parents: Parents) -> list[int]:
         """P12 (20): for the class c of each row, count with the class variable re-read as {c, not c}."""
-        last, a, out = len(self.sizes) - 1, self.smoothing, {}
+        last, out = len(self.sizes) - 1, {}
         size = 2 if i == last else self.sizes[i]
         for c in {self.data.rows[m][-1] for m in self.rows}:
             coded = [(*row[:-1], int(row[-1] != c)) for row in self.data.rows]
@@ -166,10 +183,10 @@ class Scores:
             for m in self.rows:
                 if self.data.rows[m][-1] != c:
                     continue
-                values = []
-                for row in ((*coded[m][:-1], 0), (*coded[m][:-1], 1)):
-                    h = tuple(row[j] for j in parents)
-                    values.append(log((cells[h, row[i]] + a) / (above[h] + a * size)))
+                values = [
+                    self.log_theta(cells, above, i, parents, (*coded[m][:-1], c), coded[m], size)
+                    for c in (0, 1)
+                ]
                 out[m] = values[0] - values[1]
         return [out[m] for m in self.rows]
 
@@ -214,7 +231,11 @@ class Scores:
         value = -self.price * self.parameters(i, parents)
         if factor:
             cells, above = self.counts(i, parents, self.data.rows)
-            value += sum(times(factor * n, log(n / above[h])) for (h, _), n in cells.items())
+            unit, a = self.unit, self.unit * self.smoothing
+            value += sum(
+                times(factor * n, log((n - unit + a) / (above[h] - unit + a * self.sizes[i])))
+                for (h, _), n in cells.items()
+            )
         return value
 
     def _bdeu(self, i: int, parents: Parents) -> int:

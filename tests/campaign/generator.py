@@ -45,6 +45,8 @@ def draw(seed: int, aim: str = MIXED) -> Case:
 def _case(rng: random.Random, aim: str) -> Case:
     case = _table(rng, aim)
     case = case.but(score=_score(rng, aim))
+    if case.score.get("leave_one_out") and rng.random() < 0.9:  # else weights below 1 are refused
+        case = case.but(weights=[w + 1.0 if 0 < w < 1 else w for w in case.weights])
     if rng.random() < {"all": 0.35, "constraints": 1.0}.get(aim, 0.0):
         case = case.but(constraints=_constraints(rng, case.names))
     case = case.but(options=_options(rng, case, aim))
@@ -174,6 +176,12 @@ def _score(rng: random.Random, aim: str) -> dict[str, Any]:
         score["parent_sets"] = "all"
     if name == "bdeu" and rng.random() < 0.7:
         score["equivalent_sample_size"] = float(f"{10 ** rng.uniform(-3, 3):.3g}")
+    if rng.random() < (0.25 if name in (*MARGIN_SCORES, "ll") else 0.01):
+        score["leave_one_out"] = True
+        if isinstance(score.get("penalty"), str) and rng.random() < 0.9:  # refused
+            score["penalty"] = 0.3
+        if name == "ll" and rng.random() < 0.5:
+            score["smoothing"] = float(f"{10 ** rng.uniform(-6, 4):.2g}")
     if rng.random() < 0.02:  # options that exclude each other
         score |= rng.choice([{"gamma": 1.0}, {"penalty": "aic"}, {"parent_sets": "all"}, {"hybrid": 1.0}])
     return score

@@ -31,6 +31,11 @@ def ruled_out(case: Case, truth: Truth) -> str | None:
         "gamma and p": {"gamma", "p"} <= set(score),
         "all sets of a margin score": margin and score.get("parent_sets") == "all",
         "penalty of a generative score": not margin and bool(score.get("penalty") or score.get("hybrid")),
+        "leave-one-out of such a score": score.get("leave_one_out", False) and not (margin or name == "ll"),
+        "leave-one-out with its like": score.get("leave_one_out", False)
+        and score.get("penalty") in ("bic", "aic"),
+        "leave-one-out of small weights": score.get("leave_one_out", False)
+        and any(case.trains(k) and w < 1 for k, w in enumerate(case.weights)),
         "native has no such score": backend == "native" and name not in NATIVE,
         "native is no MILP solver": backend == "native"
         and not (

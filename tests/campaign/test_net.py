@@ -136,7 +136,8 @@ def test_the_generator_draws_everything() -> None:
         for name in ("required", "forbidden", "tiers", "max_children", "fixed", "allowed", "arc_weights")
     ]
     wanted += [
-        f"score option {name}" for name in ("p", "gamma", "smoothing", "penalty", "hybrid", "parent_sets")
+        f"score option {name}"
+        for name in ("p", "gamma", "smoothing", "penalty", "hybrid", "leave_one_out", "parent_sets")
     ]
     wanted += ["python", "command", "certificate", "start", "many states", "many classes", "constant"]
     wanted += ["wide weights", "missing", "unseen states"]

@@ -14,7 +14,7 @@ import mpmath
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from running import optimum, random_constraints, random_data
+from running import heavy_enough, optimum, random_constraints, random_data
 
 from milpbn import solve
 from milpbn.certificate import exact
@@ -34,7 +34,7 @@ FORGERIES = 25
 def score_of(rng: np.random.Generator) -> Score:
     """A score with options of every kind."""
     name = str(rng.choice(["sm", "sbm", "cll"]))
-    return Score(
+    score = Score(
         name=name,
         gamma=None if name == "cll" else float(rng.uniform(0.1, 5.0)),
         max_parents=int(rng.integers(1, 4)),
@@ -43,6 +43,9 @@ def score_of(rng: np.random.Generator) -> Score:
         penalty=rng.choice([0.0, 0.0, 0.25]) if rng.random() < 0.8 else str(rng.choice(["bic", "aic"])),
         hybrid=float(rng.choice([0.0, 0.0, 0.1])),
     )
+    # Of a stream of its own, which leaves the draws after it as they are.
+    leave_one_out = not isinstance(score.penalty, str) and rng.spawn(1)[0].random() < 0.35
+    return replace(score, leave_one_out=leave_one_out)
 
 
 def make_case(seed: int):
@@ -59,7 +62,8 @@ def make_case(seed: int):
         data = replace(data, weights=10.0 ** rng.uniform(-3, 5, data.n_samples))
     some = rng.random() < 0.5 and data.n_features > 2
     rules = random_constraints(rng, data.names, 0.2) if some else Constraints()
-    return rng, data, score_of(rng), rules
+    score = score_of(rng)
+    return rng, heavy_enough(data, score), score, rules
 
 
 def proved(case, path: Path, **more):
@@ -296,7 +300,9 @@ def test_what_is_refused(case, tmp_path: Path) -> None:
         ({"structure": {**claim["structure"], "X1": ["C", "X2", "X3"]}}, "does not obey"),
         ({"structure": {"X1": []}}, "other variables"),
         ({"score": {**claim["score"], "max_parents": 3}}, "differ in"),
-        ({"score": {**claim["score"], "leave_one_out": True}}, "does not know"),
+        ({"score": {**claim["score"], "leave_one_out": True}}, "differ in"),
+        ({"score": {**claim["score"], "leave_one_out": 1}}, "does not know"),
+        ({"score": {**claim["score"], "leave_two_out": True}}, "does not know"),
         ({"score": {**claim["score"], "name": "ll"}}, "does not know"),
         ({"constraints": {}}, "differ in"),
         ({"constraints": {"banned": []}}, "does not know"),

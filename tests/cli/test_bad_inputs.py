@@ -166,6 +166,12 @@ OPTIONS = {
     "no sample size": ([*GOOD, "--score", "bdeu", "--ess", "0"], "equivalent sample size"),
     "penalty in words": ([*GOOD, "--penalty", "much"], "'much'"),
     "hybrid of a generative score": ([*GOOD, "--score", "ll", "--hybrid", "1"], "hybrid"),
+    "leave-one-out of a penalised score": ([*GOOD, "--score", "mdl", "--leave-one-out"], "mdl"),
+    "leave-one-out with a penalty for the same": ([*GOOD, "--penalty", "bic", "--leave-one-out"], "bic"),
+    "leave-one-out of less than a sample": (
+        [*GOOD, "--leave-one-out", "--class-weights", "balanced"],
+        "multiply all weights",
+    ),
     "AICc of few rows": (["solve", "tiny.csv", *QUICK, "--score", "aicc"], "AICc"),
     "no time": ([*GOOD, "--time-limit", "0"], "time limit"),
     "time in words": ([*GOOD, "--time-limit", "soon"], "'--time-limit'"),

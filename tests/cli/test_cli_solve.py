@@ -67,10 +67,13 @@ def test_score_options_arrive(shop: Path, tmp_path: Path) -> None:
         "equivalent_sample_size": 1.0,
         "penalty": "bic",
         "hybrid": 0.25,
+        "leave_one_out": False,
     }
     options = ["--score", "bdeu", "--ess", "3", "--parent-sets", "all", "--max-parents", "1"]
     score = solved(tmp_path, shop / "toy.csv", *options)["score"]
     assert (score["name"], score["equivalent_sample_size"], score["parent_sets"]) == ("bdeu", 3.0, "all")
+    score = solved(tmp_path, shop / "toy.csv", "--score", "cll", "--leave-one-out", "--hybrid", "2")["score"]
+    assert (score["name"], score["leave_one_out"], score["hybrid"]) == ("cll", True, 2.0)
 
 
 def test_constraints_arrive_and_hold(shop: Path, tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ import itertools
 
 import numpy as np
 import pytest
-from running import MARGINS, all_choices, optimum, random_data
+from running import LEAVING_OUT, MARGINS, all_choices, heavy_enough, optimum, random_data
 
 from milpbn import solve
 from milpbn.certificate.format import Proof
@@ -21,6 +21,7 @@ from milpbn.problem.scores.spec import Score
 
 ALL = [
     *MARGINS,
+    *LEAVING_OUT,
     Score(name="cll"),
     Score(name="cll", max_parents=3, penalty="bic"),
 ]
@@ -45,7 +46,8 @@ def scored(problem: Problem):
 @pytest.mark.parametrize(("score", "rules"), PROBLEMS, ids=str)
 def test_the_bound_holds_and_no_optimum_is_lost(score, rules, reduce):
     for seed in range(3):
-        problem = build_problem(random_data(seed, weights=seed % 2 == 1), score, rules)
+        data = heavy_enough(random_data(seed, weights=seed % 2 == 1), score)
+        problem = build_problem(data, score, rules)
         known = list(scored(problem))
         best = max(value for _, _, value in known)
         start = known[seed * 7 % len(known)][1]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from running import random_data
+from running import heavy_enough, random_data
 
 from milpbn.problem.changes import score_changes
 from milpbn.problem.problem import build_problem
@@ -12,14 +12,18 @@ from milpbn.problem.products import add_columns, total_score
 from milpbn.problem.scores.spec import Score
 
 
+@pytest.mark.parametrize("leave_one_out", [False, True])
 @pytest.mark.parametrize("name", ["sm", "sbm", "cll", "hard-margin"])
 @pytest.mark.parametrize("spread", [0.0, 3.0, 300.0])
 @pytest.mark.parametrize("smoothing", [1.0, 1e-6, 1e-12])
-def test_a_change_scores_what_the_changed_point_scores(name: str, spread: float, smoothing: float) -> None:
+def test_a_change_scores_what_the_changed_point_scores(
+    name: str, spread: float, smoothing: float, leave_one_out: bool
+) -> None:
     """Three parents leave most cells of a domain without samples; one thread and several agree."""
     for seed in range(3):
+        score = Score(name=name, max_parents=3, smoothing=smoothing, leave_one_out=leave_one_out)
         data = random_data([82, seed], n_features=4, n_samples=40, weights=bool(seed % 2))
-        margins = build_problem(data, Score(name=name, max_parents=3, smoothing=smoothing)).margins
+        margins = build_problem(heavy_enough(data, score), score).margins
         assert margins is not None
         tables, softening = margins.flat, margins.softening
         logits = np.random.default_rng(seed).normal(0.0, spread, (margins.n_samples, tables.values.shape[1]))

@@ -20,7 +20,11 @@ from milpbn.problem.trivial_bound import loose_bound
 def test_no_structure_scores_more(name: str, seed: int) -> None:
     data = random_data([seed, 7], n_features=3, n_classes=2 + seed % 2, max_states=3, n_samples=20)
     score = Score(
-        name=name, max_parents=1 + seed % 3, class_parents=seed % 2 == 0, hybrid=0.5 * (seed % 3 == 2)
+        name=name,
+        max_parents=1 + seed % 3,
+        class_parents=seed % 2 == 0,
+        hybrid=0.5 * (seed % 3 == 2),
+        leave_one_out=seed > 2,
     )
     problem = build_problem(data, score, for_milp=False)
     bound = first_bound(problem, Structure.empty(data.names))

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from running import dataset, random_data
+from running import dataset, heavy_enough, random_data
 
 from milpbn.data.dataset import Dataset
 from milpbn.problem.candidates import build_candidates
@@ -174,16 +174,20 @@ def test_a_selection_of_parent_sets_keeps_its_coefficients() -> None:
     assert len(few.columns) == place
 
 
-@pytest.mark.parametrize("name", ["sm", "sbm"])
+@pytest.mark.parametrize(
+    "score",
+    [Score(max_parents=3), Score(name="sbm", max_parents=3), Score(max_parents=3, leave_one_out=True)],
+    ids=str,
+)
 @pytest.mark.parametrize("wide", [False, True])
 @pytest.mark.parametrize("tensor", [False, True])
-def test_memory_forecast_is_within_a_fifth(name: str, wide: bool, tensor: bool) -> None:
-    score = Score(name=name, max_parents=3)
+def test_memory_forecast_is_within_a_fifth(score: Score, wide: bool, tensor: bool) -> None:
     data = (
         wide_states(6, n_states=25, n_samples=3000, n_features=7)
         if wide
         else random_data(7, n_features=10, max_states=8, n_samples=3000, n_classes=4).merged
     )
+    data = heavy_enough(data, score)
     candidates = build_candidates(data.names, score)
 
     def build() -> None:

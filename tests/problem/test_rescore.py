@@ -5,22 +5,28 @@ from __future__ import annotations
 import numpy as np
 import oracle
 import pytest
-from running import random_data
+from running import heavy_enough, random_data
 
 from milpbn.network.structure import Structure
 from milpbn.problem.rescore import rescore
-from milpbn.problem.scores.registry import SCORES
+from milpbn.problem.scores.registry import SCORES, margin_scores
 from milpbn.problem.scores.spec import Score
 
 
-@pytest.mark.parametrize("name", SCORES)
+@pytest.mark.parametrize(
+    ("name", "leave_one_out"),
+    [(name, False) for name in SCORES] + [(name, True) for name in (*margin_scores(), "ll")],
+)
 @pytest.mark.parametrize("weights", [False, True])
-def test_scores_are_those_of_the_oracle(name: str, weights: bool) -> None:
+def test_scores_are_those_of_the_oracle(name: str, weights: bool, leave_one_out: bool) -> None:
     data = random_data([31, weights], n_samples=60, weights=weights)
     options = {"gamma": 1.7} if name in ("sm", "sbm") else {}
     if name in oracle.MARGIN_SCORES:
         options |= {"smoothing": 0.5, "penalty": 0.25, "hybrid": 0.1}
+    if leave_one_out:
+        options |= {"leave_one_out": True, "smoothing": 0.5}
     score = Score(name=name, max_parents=3, **options)
+    data = heavy_enough(data, score)
     structures = oracle.acyclic_structures(tuple(map(tuple, oracle.candidate_sets(data.n_variables, 3))))
     for k in np.random.default_rng(32).choice(len(structures), 25, replace=False):
         expected = oracle.score_structure(data, structures[k], name, **options)

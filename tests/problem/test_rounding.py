@@ -69,6 +69,8 @@ def problem(seed: int) -> tuple[Dataset, Score, Constraints]:
     if rng.random() < 0.3:
         options["penalty"] = float(10 ** rng.uniform(-3, 3))
     rules = Constraints(arc_weights={("X1", "C"): 0.1}) if rng.random() < 0.2 else Constraints()
+    if seed % 3 == 1:  # some weights are 1 and a rest of any size, so that a count less 1 is the rest
+        options["leave_one_out"], weights = True, np.where(weights < 1, weights + 1.0, weights)
     return Dataset("extreme", data.variables, codes, weights), Score(name=name, **options), rules
 
 

@@ -84,6 +84,22 @@ def test_round_trip_through_a_real_solver(tmp_path, solver, suffix):
     assert "--bound" in alone.notes[0]
 
 
+@pytest.mark.parametrize("reduced", [True, False])
+def test_round_trip_of_a_leave_one_out_score(tmp_path, reduced):
+    """A solver proves what the native engine proves, and the sidecar has the option."""
+    score = milpbn.Score(p=0.9, leave_one_out=True)
+    best = milpbn.solve("corral", score, verbose=False)
+    assert best.optimal
+    assert best.objective < OPTIMUM - 1  # what samples add by counting for themselves
+    export = export_model("corral", score, path=tmp_path / "m.lp", reduced=reduced)
+    by_highs(export, tmp_path / "m.highs.sol")
+    result = import_solution(tmp_path / "m.highs.sol", bound=best.bound)
+    assert result.score == score
+    assert result.objective == pytest.approx(best.objective, abs=1e-6)
+    assert result.reason == "optimal"
+    assert json.loads(export.sidecar.read_text())["score"]["leave_one_out"] is True
+
+
 @pytest.mark.parametrize("merge", [True, False])
 @pytest.mark.parametrize("reduced", [True, False])
 def test_round_trip_of_a_subset(tmp_path, merge, reduced):

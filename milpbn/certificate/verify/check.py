@@ -44,6 +44,7 @@ from milpbn.data.dataset import Dataset
 from milpbn.errors import InputError
 from milpbn.problem.candidates import Candidates
 from milpbn.problem.conflicts import resolve
+from milpbn.problem.counts import require_units
 from milpbn.problem.forecast import TABLES, tables_bytes
 from milpbn.util.memory import require_memory
 
@@ -135,6 +136,7 @@ def verify(
     header_claim = read_claim(header, "The certificate")
     check_same(claim, header_claim, data)
     rules, candidates = resolve(claim.constraints, data.names, claim.score)
+    require_units(data, claim.score.leave_one_out)
     merged = data.merged
     require_memory(tables_bytes(merged, candidates, claim.score), TABLES, "take a machine with more of it")
     weights = counted_samples(claim, arrays, merged)

@@ -41,7 +41,8 @@ def local_terms(
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return the terms of a margin score that are linear in eta, and their rounding errors, each of shape (P,).
 
-    The terms are the penalty, the hybrid term and the arc weights.
+    The terms are the penalty, the hybrid term and the arc weights. Under leave-one-out scores the hybrid term is
+    sum n_{j|h} log((n_{j|h} - 1 + a) / (n_h - 1 + a sp(X_i))).
     """
     terms, sizes = np.zeros((2, candidates.n_sets))
     likelihood = score.hybrid
@@ -55,7 +56,10 @@ def local_terms(
             # log(n / n_h) = -log1p((n_h - n) / n) keeps its digits where the quotient is close to 1.
             rest = data.other_weights(counts)
             seen = counts > 0
-            fit = likelihood * float((counts[seen] * -np.log1p(rest[seen] / counts[seen])).sum())
+            part, rest = counts[seen], rest[seen]
+            if score.leave_one_out:
+                part, rest = part - 1 + score.smoothing, rest + score.smoothing * (r - 1)
+            fit = likelihood * float((counts[seen] * -np.log1p(rest / part)).sum())
             terms[p] += fit
             sizes[p] += abs(fit)
         k = (r - 1) * prod(int(data.n_states[j]) for j in parents)
@@ -121,7 +125,7 @@ class ClaimedDuals:
         )
         self.column = np.full(candidates.n_sets, -1)
         self.column[self.parent_sets] = np.arange(len(self.parent_sets))
-        columns, self._tables = _tables(data, candidates, self.parent_sets, score.smoothing, self.binary)
+        columns, self._tables = _tables(data, candidates, self.parent_sets, score)
         self._columns = np.ascontiguousarray(columns[:, rows])
         self.n_rows = 1 if self.binary else data.n_classes - 1
         every = np.arange(data.n_classes)
@@ -163,10 +167,9 @@ class ClaimedDuals:
     def _weights(self, point: NDArray[np.float64], T: float) -> tuple[float, NDArray[np.float64]]:
         """Return the constant of the bound, and w_m lambda_{m,c}, shape (M, R)."""
         y = self._y
-        scores = np.zeros((len(y), self._n_classes))
+        scores, own = np.zeros((len(y), self._n_classes)), np.zeros((len(y), 1))
         used = np.flatnonzero(point)
-        add_scores(self._columns, self._tables, used, point[used], scores)
-        own = np.take_along_axis(scores, y[:, None].astype(np.int64), axis=1)
+        add_scores(self._columns, self._tables, used, point[used], y, scores, own)
         with np.errstate(over="ignore", under="ignore", invalid="ignore"):
             margins = own if self.binary else own - np.take_along_axis(scores, self._others[y], axis=1)
             low = np.minimum(margins.min(axis=1), self.cap)
@@ -199,7 +202,7 @@ class ClaimedDuals:
             np.put_along_axis(signed, self._others[y], -weights, axis=1)
         signed[np.arange(len(rows)), y] = weights.sum(axis=1)
         out = np.empty(len(self.parent_sets))
-        add_products(self._columns[:, rows], self._tables, signed, out)
+        add_products(self._columns[:, rows], self._tables, y, signed, out)
         return out
 
     def without_search(self) -> float:
@@ -221,7 +224,10 @@ class MarginTables(NamedTuple):
     Attributes
     ----------
     values : float64 array
-        The tables one after another, each by cell and class.
+        The tables one after another, each by cell and class. Under leave-one-out scores the tables without one unit of
+        the weight of the cell and class follow, in the same order.
+    apart : int
+        How far after the entries of the competing classes those of the true class are; 0 if one table has both.
     first : int64 array, shape (K + 1,)
         Where each table begins in `values`.
     column, factor : int64 arrays
@@ -233,6 +239,7 @@ class MarginTables(NamedTuple):
     """
 
     values: NDArray[np.float64]
+    apart: int
     first: NDArray[np.int64]
     column: NDArray[np.int64]
     factor: NDArray[np.int64]
@@ -241,7 +248,7 @@ class MarginTables(NamedTuple):
 
 
 def _tables(
-    data: Dataset, candidates: Candidates, parent_sets: NDArray[np.int64], a: float, binary: bool
+    data: Dataset, candidates: Candidates, parent_sets: NDArray[np.int64], score: Score
 ) -> tuple[NDArray[np.int32], MarginTables]:
     """Return codes by column and sample, and the tables of some parent sets over these columns.
 
@@ -250,6 +257,7 @@ def _tables(
     """
     columns = list(data.codes.T)
     values: list[NDArray[np.float64]] = []
+    left_out: list[NDArray[np.float64]] = []
     column: list[int] = []
     factor: list[int] = []
     place = [0]
@@ -258,7 +266,9 @@ def _tables(
         i = int(candidates.variable[p])
         features = tuple(j for j in candidates.flat[p] if j != last)
         above, n_above = states(data, features)
-        values.append(_table(data, i, above, n_above, a, binary).ravel())
+        table, own = _table(data, i, above, n_above, score)
+        values.append(table.ravel())
+        left_out += [] if own is None else [own.ravel()]
         r = 1 if i == last else int(data.n_states[i])
         members = features
         if n_above < prod(int(data.n_states[j]) for j in features):
@@ -275,19 +285,24 @@ def _tables(
     first = np.concatenate([[0], np.cumsum([len(v) for v in values])])
     # The dtype matters for empty lists: no parent set may have a variable besides the class.
     column_of, factors, places = (np.array(v, dtype=np.int64) for v in (column, factor, place))
-    tables = MarginTables(np.concatenate(values), first, column_of, factors, places, data.n_classes)
+    apart = int(first[-1]) if left_out else 0
+    tables = MarginTables(
+        np.concatenate(values + left_out), apart, first, column_of, factors, places, data.n_classes
+    )
     return np.ascontiguousarray(columns, dtype=np.int32), tables
 
 
 def _table(
-    data: Dataset, i: int, above: NDArray[np.int64], n_above: int, a: float, binary: bool
-) -> NDArray[np.float64]:
+    data: Dataset, i: int, above: NDArray[np.int64], n_above: int, score: Score
+) -> tuple[NDArray[np.float64], NDArray[np.float64] | None]:
     """Return the log-probabilities of a variable by cell and class, shape (cells, C).
 
     Under SBM they are the differences log theta(class) - log theta(all other classes), equation (23) of Peharz and
-    Pernkopf (2012).
+    Pernkopf (2012). Under other leave-one-out scores a second array has those of the true class, which lack one unit of
+    its weight; under SBM the differences do. If the variable is the class, its parents' count lacks the unit for every
+    class alike, so that it keeps it here for all of them.
     """
-    C = data.n_classes
+    C, a, binary = data.n_classes, score.smoothing, score.name == "sbm"
     # The weight of the other classes or states is their sum, never the total minus a part: weights may differ by orders
     # of magnitude, and theta = part / (part + rest) may be nearly 1.
     if i == len(data.variables) - 1:
@@ -301,9 +316,16 @@ def _table(
         rest = data.other_weights(counts.reshape(n_above, r, C), axis=1).reshape(n_above * r, C)
         others, other_rest = data.other_weights(counts), data.other_weights(rest)
     table: NDArray[np.float64] = -np.log1p((rest + a * (r - 1)) / (counts + a))
+    own = None
+    if score.leave_one_out:
+        missing = rest + 1 if i == len(data.variables) - 1 else rest
+        # A cell without the class is the own cell of no sample.
+        part = np.where(counts > 0, counts - 1, 0.0) + a
+        own = -np.log1p((missing + a * (r - 1)) / part)
     if binary:
-        table = table + np.log1p((other_rest + a * (r - 1)) / (others + a))
-    return table
+        rivals = np.log1p((other_rest + a * (r - 1)) / (others + a))
+        return (table if own is None else own) + rivals, None
+    return table, own
 
 
 @kernel
@@ -319,8 +341,11 @@ def find_cells(columns, tables, k, cells):  # type: ignore[no-untyped-def]  # nu
 
 
 @kernel
-def add_scores(columns, tables, used, eta, scores):  # type: ignore[no-untyped-def]
-    """Add eta times the log-probabilities of the parent sets `used` to the classes' scores, shape (M, C)."""
+def add_scores(columns, tables, used, eta, y, scores, own):  # type: ignore[no-untyped-def]
+    """Add eta times the log-probabilities of the parent sets `used` to the scores of all classes, shape (M, C).
+
+    Add those of the true classes y to `own`, shape (M, 1).
+    """
     M, C = scores.shape
     cells = np.empty(M, dtype=np.int64)
     for x in range(len(used)):
@@ -328,11 +353,15 @@ def add_scores(columns, tables, used, eta, scores):  # type: ignore[no-untyped-d
         for m in range(M):
             for c in range(C):
                 scores[m, c] += eta[x] * tables.values[cells[m] + c]
+            own[m, 0] += eta[x] * tables.values[cells[m] + tables.apart + y[m]]
 
 
 @kernel
-def add_products(columns, tables, signed, out):  # type: ignore[no-untyped-def]
-    """Write to `out` each parent set's sum over samples and classes of log-probability times `signed` (M, C)."""
+def add_products(columns, tables, y, signed, out):  # type: ignore[no-untyped-def]
+    """Write to `out` each parent set's sum over samples and classes of log-probability times `signed` (M, C).
+
+    The true classes y have log-probabilities of their own.
+    """
     M, C = signed.shape
     cells = np.empty(M, dtype=np.int64)
     first = np.zeros(M + 1, dtype=np.int64)
@@ -342,7 +371,7 @@ def add_products(columns, tables, signed, out):  # type: ignore[no-untyped-def]
     for m in range(M):
         for c in range(C):
             if signed[m, c] != 0.0:
-                kind[n] = c
+                kind[n] = c + (tables.apart if c == y[m] else 0)
                 value[n] = signed[m, c]
                 n += 1
         first[m + 1] = n
@@ -368,7 +397,7 @@ def add_best(columns, tables, begin, end, idle, y, others, margins):  # type: ig
     for k in range(begin, end):
         find_cells(columns, tables, k, cells)
         for m in range(M):
-            own = tables.values[cells[m] + y[m]]
+            own = tables.values[cells[m] + tables.apart + y[m]]
             for r in range(R):
                 away = tables.values[cells[m] + others[y[m], r]] if others.shape[1] else 0.0
                 best[m, r] = max(best[m, r], own - away)

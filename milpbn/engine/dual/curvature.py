@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from milpbn.engine.tuning import TUNING
 from milpbn.problem.duals import Duals
-from milpbn.problem.products import Tables, cell_of, is_two_rows
+from milpbn.problem.products import Tables, apart, cell_of, is_two_rows
 from milpbn.util.compiled import also_kernel, kernel
 from milpbn.util.threads import in_parts
 
@@ -122,6 +122,7 @@ def _slopes(tables, duals, columns, begin, end, a, b, root, share, Z):  # type: 
             continue
         out = Z[n]
         d, start = tables.domain[k], np.uint64(tables.start[k])
+        far = np.uint64(apart(tables, d))
         two_rows = is_two_rows(tables, d)
         one = tables.codes[tables.rows[d, 0]]
         two = tables.codes[tables.rows[d, 1]] if two_rows else one
@@ -136,7 +137,7 @@ def _slopes(tables, duals, columns, begin, end, a, b, root, share, Z):  # type: 
                 else np.uint64(cell_of(tables, d, m))
             )
             values = tables.values[start + cell]
-            own = values[duals.label[last]]
+            own = tables.values[start + cell + far, duals.label[last]]
             mean = np.float32(0.0)
             for x in range(first, last):
                 slope = np.float32(own - values[duals.label[x]])

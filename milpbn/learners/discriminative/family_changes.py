@@ -214,6 +214,7 @@ class FamilyChanges:
             np.arange(K + 1),
             each,
             self.data.weights,
+            False,
         )
         states = self.data.n_states[[child for child, _ in families]]
         in_parts(

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from milpbn.problem.scores.likelihood import Likelihood
+from milpbn.problem.scores.base import Shape
+from milpbn.problem.scores.likelihood import LikelihoodTerms
 
 
 @dataclass(frozen=True, kw_only=True)
-class Aic(Likelihood):
+class Aic(LikelihoodTerms):
     """The log-likelihood minus 1 per free parameter."""
 
     name = "aic"
+    shape = Shape.LINEAR
 
     def local_weights(self, total_weight: float) -> tuple[float, float]:
         """Return the log-likelihood with a penalty of 1 per parameter; see `ScoreKind.local_weights`."""

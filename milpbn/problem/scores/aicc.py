@@ -11,11 +11,11 @@ from milpbn.data.dataset import Dataset
 from milpbn.problem.counts import n_parameters
 from milpbn.problem.scores.base import LocalValue, Shape
 from milpbn.problem.scores.curve import AiccCurve
-from milpbn.problem.scores.likelihood import Likelihood
+from milpbn.problem.scores.likelihood import LikelihoodTerms
 
 
 @dataclass(frozen=True, kw_only=True)
-class Aicc(Likelihood):
+class Aicc(LikelihoodTerms):
     """The log-likelihood minus `AiccCurve`, a convex function of the total number of free parameters.
 
     It is not a sum over the variables.

@@ -9,14 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from milpbn.problem.scores.base import Range, Shape
-from milpbn.problem.scores.likelihood import LikelihoodTerms
+from milpbn.problem.scores.likelihood import LeaveOneOutTerms
 
 PENALTY = Range(0.0, 1e12, "penalty must be a number of at least 0 and at most {high:g}, got {value}.")
 HYBRID = Range(0.0, 1e12, "hybrid must be a number of at least 0 and at most {high:g}, got {value}.")
 
 
 @dataclass(frozen=True, kw_only=True)
-class MarginScore(LikelihoodTerms):
+class MarginScore(LeaveOneOutTerms):
     """A score on log-margins log P(c_m, z_m) - max over c != c_m of log P(c, z_m), with Laplace-smoothed parameters.
 
     Attributes
@@ -24,7 +24,7 @@ class MarginScore(LikelihoodTerms):
     penalty : float, "bic" or "aic"
         Nats subtracted per free parameter; ``bic`` is log(M) / 2, ``aic`` is 1.
     hybrid : float
-        Factor of the log-likelihood that is added to the score.
+        Factor of the log-likelihood that is added to the score; with `leave_one_out` of the leave-one-out one.
     """
 
     shape = Shape.PIECEWISE_LINEAR

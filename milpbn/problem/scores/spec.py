@@ -68,6 +68,11 @@ class Score:
         "bic", or 1 for "aic".
     hybrid : float
         Factor of the log-likelihood that is added to a margin score or ``cll``, from 0 to 1e12.
+    leave_one_out : bool
+        Score every sample with parameters that it does not count for: one unit of its weight is left out of the counts.
+        It is for the margin scores, ``cll`` and ``ll``, and for weights of at least 1. States, classes and cut points
+        stay as they are. ``ll`` and the hybrid term then have Laplace-smoothed parameters. The classifier that is
+        fitted in the end counts all samples.
 
     Raises
     ------
@@ -85,6 +90,7 @@ class Score:
     equivalent_sample_size: float = 1.0
     penalty: float | str = 0.0
     hybrid: float = 0.0
+    leave_one_out: bool = False
 
     def __post_init__(self) -> None:
         convert_fields(self)
@@ -101,6 +107,8 @@ class Score:
             raise InputError(f"parent_sets must be 'paper' or 'all', got {self.parent_sets!r}.")
         object.__setattr__(self, "penalty", _parse_penalty(self.penalty))
         self._refuse_options_of_others(kind)
+        if self.leave_one_out:
+            self._check_leave_one_out(kind)
         _ = self.kind  # checks its options
 
     def _settle_gamma(self) -> None:
@@ -134,6 +142,20 @@ class Score:
                     f"{option} goes with the margin scores {', '.join(margin_scores())}, not with {self.name}."
                 )
 
+    def _check_leave_one_out(self, kind: type[ScoreKind]) -> None:
+        """Refuse leave-one-out with a score or a penalty that makes up for counting every sample for itself."""
+        if not kind.takes("leave_one_out"):
+            those = ", ".join(score_names(lambda other: other.takes("leave_one_out")))
+            raise InputError(
+                f"leave_one_out goes with the scores {those}, not with {self.name}, whose penalty or prior already "
+                "makes up for parameters that are fitted to the samples that they score."
+            )
+        if isinstance(self.penalty, str):
+            raise InputError(
+                f"The penalty {self.penalty} makes up for parameters that are fitted to the samples that they score, "
+                "as leave_one_out does; give the penalty in nats, or leave out one of the two."
+            )
+
     def __repr__(self) -> str:
         """Show the name and the options that differ from their defaults; p if it was given, else gamma."""
         shown = [f"name={self.name!r}"]
@@ -142,6 +164,12 @@ class Score:
             if value != item.default and not (item.name == "gamma" and self.p is not None):
                 shown.append(f"{item.name}={value!r}")
         return f"Score({', '.join(shown)})"
+
+    @property
+    def summary(self) -> str:
+        """The name with gamma, and whether the score is a leave-one-out score, for lines that users see."""
+        gamma = "" if self.gamma is None else f", gamma = {self.gamma:.6g}"
+        return f"{self.name}{gamma}{', leave-one-out' if self.leave_one_out else ''}"
 
     @cached_property
     def kind(self) -> ScoreKind:
@@ -171,6 +199,7 @@ class Score:
             "equivalent_sample_size": self.equivalent_sample_size,
             "penalty": self.penalty,
             "hybrid": self.hybrid,
+            "leave_one_out": self.leave_one_out,
         }
 
 

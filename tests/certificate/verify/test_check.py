@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from running import all_choices, optimum, random_data
+from running import all_choices, heavy_enough, optimum, random_data
 
 from milpbn import solve
 from milpbn.certificate.format import VERSION, Proof, certificate_header, load_proof, save_certificate
@@ -41,6 +41,8 @@ SCORES = [
     Score(name="sbm", p=0.99, max_parents=3, penalty=0.2),
     Score(name="cll"),
     Score(name="cll", max_parents=3, class_parents=False),
+    Score(p=0.9, hybrid=0.05, leave_one_out=True),
+    Score(name="cll", max_parents=3, smoothing=0.5, leave_one_out=True),
 ]
 RULES = [
     Constraints(),
@@ -92,6 +94,7 @@ def test_whole_certificates_pass_and_their_bounds_hold(score, rules, tmp_path):
     path = tmp_path / "proof.npz"
     for seed in range(2):
         data = random_data(seed, n_classes=2 + seed % 2, n_samples=24, weights=seed % 2 == 1)
+        data = heavy_enough(data, score)
         best = optimum(data, score, rules).objective
         for options in (
             {},
@@ -212,7 +215,7 @@ def assert_coefficients(duals, problem):
 @pytest.mark.parametrize("score", SCORES, ids=lambda s: f"{s.name}-{s.max_parents}-{s.class_parents}")
 def test_coefficients_and_linear_terms_are_those_of_the_problem(score):
     for seed, rules in itertools.product(range(3), RULES):
-        data = random_data(seed, n_samples=30, weights=True)
+        data = heavy_enough(random_data(seed, n_samples=30, weights=True), score)
         problem = build_problem(data, score, rules)
         duals = ClaimedDuals(problem.data, problem.candidates, score, problem.rules)
         np.testing.assert_allclose(duals.linear, problem.linear, atol=1e-9)

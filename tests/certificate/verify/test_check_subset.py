@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from running import all_choices, random_data
+from running import all_choices, heavy_enough, random_data
 
 from milpbn import rescore, solve
 from milpbn.certificate.format import certificate_header, load_proof, save_certificate
@@ -19,7 +19,12 @@ from milpbn.problem.problem import build_problem
 from milpbn.problem.scores.spec import Score
 from milpbn.problem.subset import Subset
 
-SCORES = [Score(p=0.95), Score(name="sbm", p=0.95, max_parents=3), Score(name="cll", class_parents=False)]
+SCORES = [
+    Score(p=0.95),
+    Score(name="sbm", p=0.95, max_parents=3),
+    Score(name="cll", class_parents=False),
+    Score(p=0.9, leave_one_out=True),
+]
 SAMPLES = 12
 
 
@@ -44,12 +49,12 @@ def refused(tmp_path, header, arrays, result, data, words):
 
 
 @pytest.mark.parametrize("merge", [True, False])
-@pytest.mark.parametrize("score", SCORES, ids=lambda s: s.name)
+@pytest.mark.parametrize("score", SCORES, ids=str)
 @pytest.mark.parametrize("options", [{}, {"root_only": True}, {"threads": 2}], ids=str)
 def test_what_is_proved_holds_for_every_structure(tmp_path, score, merge, options):
     rules = Constraints(arc_weights={("X2", "X3"): 0.5})
     for seed in range(2):
-        data = random_data(seed, n_samples=60, weights=True)
+        data = heavy_enough(random_data(seed, n_samples=60, weights=True), score)
         path = tmp_path / f"{seed}.npz"
         result = searched(data, score, path, constraints=rules, merge=merge, **options)
         problem = build_problem(data, score, rules, merge=merge, subset=Subset(SAMPLES))

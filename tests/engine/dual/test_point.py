@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from running import MARGINS, all_choices, random_data
+from running import LEAVING_OUT, MARGINS, all_choices, heavy_enough, random_data
 from scipy.optimize import linprog
 from scipy.special import logsumexp, softmax
 
@@ -43,6 +43,7 @@ from milpbn.problem.scores.spec import Score
 
 ALL = [
     *MARGINS,
+    *LEAVING_OUT,
     Score(name="cll"),
     Score(name="cll", max_parents=3, hybrid=0.1, class_parents=False),
 ]
@@ -102,7 +103,7 @@ def point_in_the_hull(rng, choices, n_sets) -> np.ndarray:
 @given(seed=seeds, score=scores, sparsity=st.sampled_from([0.05, 0.3, 3.0]))
 def test_no_dual_weights_give_a_bound_below_the_optimum(seed, score, sparsity):
     rng = np.random.default_rng(seed)
-    problem = build_problem(random_data(seed % 7, weights=bool(seed % 2)), score)
+    problem = build_problem(heavy_enough(random_data(seed % 7, weights=bool(seed % 2)), score), score)
     M, R, _ = problem.margins.alpha.shape
     simplex = rng.dirichlet(np.full(R + 1, sparsity), size=M)
     best = scores_of(problem, all_choices(problem.candidates)).max()
@@ -114,7 +115,8 @@ def test_no_dual_weights_give_a_bound_below_the_optimum(seed, score, sparsity):
 def test_the_weights_at_a_point_are_those_of_the_soft_minimum(seed, score, exponent, inside):
     """Score, constant and gradient of `weigh` and `add_gradient` equal those of dense weights, and give a bound."""
     rng = np.random.default_rng(seed)
-    problem = build_problem(random_data(seed % 7, n_classes=2 + seed % 3, weights=bool(seed % 2)), score)
+    data = random_data(seed % 7, n_classes=2 + seed % 3, weights=bool(seed % 2))
+    problem = build_problem(heavy_enough(data, score), score)
     margins, choices = problem.margins, all_choices(problem.candidates)
     if inside:
         eta = point_in_the_hull(rng, choices, problem.candidates.n_sets)
@@ -151,7 +153,7 @@ def test_the_weights_at_a_point_are_those_of_the_soft_minimum(seed, score, expon
 def test_slopes_are_those_of_differences(score):
     rng = np.random.default_rng(0)
     for seed in range(6):
-        problem = build_problem(random_data(seed, n_samples=30, weights=True), score)
+        problem = build_problem(heavy_enough(random_data(seed, n_samples=30, weights=True), score), score)
         margins, choices = problem.margins, all_choices(problem.candidates)
         start, end = (point_in_the_hull(rng, choices, problem.candidates.n_sets) for _ in range(2))
         logits, direction = margins.logits(start), margins.logits(end) - margins.logits(start)
@@ -228,7 +230,7 @@ def test_steps_end_at_the_best_bound_of_every_node(score, newton):
     infeasible = 0
     for seed in range(4):
         rng = np.random.default_rng([seed, int(newton)])
-        problem = build_problem(random_data(seed, weights=seed % 2 == 1), score, rules)
+        problem = build_problem(heavy_enough(random_data(seed, weights=seed % 2 == 1), score), score, rules)
         choices, model = all_choices(problem.candidates), model_of(problem)
         values = scores_of(problem, choices)
         for choice, value in zip(choices[::7], values[::7], strict=True):

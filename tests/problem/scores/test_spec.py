@@ -115,6 +115,15 @@ def test_round_trip(name: str) -> None:
         ({"hybrid": -0.5}, "at least 0"),
         ({"name": "ll", "hybrid": 0.5}, "goes with the margin scores"),
         ({"name": "mdl", "penalty": "bic"}, "goes with the margin scores"),
+        (
+            {"name": "mdl", "leave_one_out": True},
+            "scores sm, sbm, hard-margin, cll, ll, not with mdl, whose penalty",
+        ),
+        ({"name": "aicc", "leave_one_out": True}, "not with aicc"),
+        ({"name": "bdeu", "leave_one_out": True}, "penalty or prior already makes up"),
+        ({"penalty": "bic", "leave_one_out": True}, "The penalty bic makes up for .* as leave_one_out does"),
+        ({"name": "cll", "penalty": "aic", "leave_one_out": True}, "give the penalty in nats"),
+        ({"leave_one_out": 1.5}, "leave_one_out"),
     ],
 )
 def test_unusable_options_are_refused(options: dict, message: str) -> None:
@@ -132,6 +141,23 @@ def test_local_weights() -> None:
     assert Score(hybrid=0.1).kind.has_local_terms
     assert Score(name="bdeu").kind.has_local_terms
     assert Score(name="bdeu").kind.local_weights(50.0) == (0.0, 0.0)
+
+
+@pytest.mark.parametrize("name", [*margin_scores(), "ll"])
+def test_leave_one_out_goes_with_what_has_it(name: str) -> None:
+    options = {"penalty": 0.5, "hybrid": 0.1} if name != "ll" else {}
+    score = Score(name=name, smoothing=0.5, leave_one_out=True, **options)
+    assert Score.from_dict(score.to_dict()) == score != Score(name=name, smoothing=0.5, **options)
+    assert score.summary.endswith(", leave-one-out")
+    assert score.kind.leave_one_out
+    assert score.kind.smoothing == 0.5
+
+
+def test_scores_of_older_files_leave_nothing_out() -> None:
+    old = Score(p=0.9).to_dict()
+    del old["leave_one_out"]
+    assert Score.from_dict(old) == Score(p=0.9)
+    assert Score.from_dict(old).leave_one_out is False
 
 
 def test_numbers_beyond_float64_are_refused_in_a_sentence() -> None:
