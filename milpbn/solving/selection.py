@@ -129,8 +129,12 @@ def choose(
     constraints: Constraints | None = None,
     *,
     started: float | None = None,
+    trial_seconds: float = TRIAL_SECONDS,
 ) -> Selection:
-    """Do the same as `select`, with the options in one object and the values in another."""
+    """Do the same as `select`, with the options in one object and the values in another.
+
+    `trial_seconds` limits each trial if the options have no time limit.
+    """
     began = time.monotonic() if started is None else started
     if grid.p is not None and not score.kind.takes("gamma"):
         those = " and ".join(score_names(lambda kind: kind.takes("gamma")))
@@ -160,7 +164,7 @@ def choose(
                 start = None
                 for p in points:
                     now = time.monotonic()
-                    seconds = TRIAL_SECONDS if limit is None else max(0.05, (limit - now) / waiting)
+                    seconds = trial_seconds if limit is None else max(0.05, (limit - now) / waiting)
                     waiting -= 1
                     trial_problem = problem if p is None else problem.with_p(p)
                     # A trial updates the output file, which then names the rows of its split, and shows no progress.
@@ -228,6 +232,19 @@ def validation_parts(classes: NDArray[np.integer], random_state: int) -> list[Sp
     if len(classes) > LARGE:
         return [validation_split(classes, VALIDATION_SHARE, random_state)]
     return stratified_folds(classes, min(FOLDS, len(classes)), random_state)
+
+
+def validation_datasets(source: Table | Dataset, random_state: int) -> list[tuple[Dataset, Dataset]]:
+    """Return the (training, validation) samples on which `choose` compares values (P12, section 6).
+
+    States and cuts of a table are learnt on the training rows of each split; a dataset keeps its own.
+
+    Raises
+    ------
+    InputError
+        If the training rows of a split have only one class.
+    """
+    return list(_datasets(source, _splits(source, random_state)[0]))
 
 
 def _splits(

@@ -1,0 +1,69 @@
+"""Keys and files of cells."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from milpbn.errors import InputError
+from milpbn.experiments import cells
+from milpbn.experiments.cells import Cell, Kept, Store
+
+CELL = Cell("iris", "ab" * 32, "fold-1", "sm", {"p": (0.6, 0.9), "deep": {"k": 2}}, 0, 60.0)
+
+
+def test_every_attribute_is_part_of_the_key(monkeypatch):
+    others = [
+        replace(CELL, data="heart"),
+        replace(CELL, data_sha256="cd" * 32),
+        replace(CELL, part="fold-2"),
+        replace(CELL, method="sbm"),
+        replace(CELL, options={"p": (0.6, 0.9), "deep": {"k": 3}}),
+        replace(CELL, seed=1),
+        replace(CELL, budget=61.0),
+        replace(CELL, budget=None),
+    ]
+    assert len({cell.key for cell in [CELL, *others]}) == 9
+    assert replace(CELL, options={"deep": {"k": 2}, "p": [0.6, 0.9]}).key == CELL.key
+    before = CELL.key
+    monkeypatch.setattr(cells, "FORMAT", cells.FORMAT + 1)
+    assert CELL.key != before
+
+
+def test_a_cell_comes_back_as_it_was_written(tmp_path):
+    store = Store(tmp_path / "new" / "folder")
+    assert store.read(CELL) is None
+    found = {"x": 0.1 + 0.2, "missing": float("nan"), "list": [1, "a"]}
+    store.write(CELL, Kept(found), seconds=1.5)
+    assert store.read(CELL) == Kept({"x": 0.1 + 0.2, "missing": None, "list": [1, "a"]})
+    document = json.loads(store.path(CELL).read_text())
+    assert document["seconds"] == 1.5
+    assert document["cell"]["options"]["p"] == [0.6, 0.9]
+    assert [path.name for path in store.path(CELL).parent.iterdir()] == [store.path(CELL).name]
+
+
+def test_a_failure_keeps_its_reason(tmp_path):
+    store = Store(tmp_path)
+    store.write(CELL, Kept({}, "The reason."))
+    assert store.read(CELL).failure == "The reason."
+    store.write(CELL, Kept({"now": 1}))
+    assert store.read(CELL) == Kept({"now": 1})
+
+
+@pytest.mark.parametrize(
+    "text", ["", "{", "[]", '{"key": "x", "status": "done"}', '{"status": "done", "found": {}}']
+)
+def test_a_damaged_file_is_refused(tmp_path, text):
+    store = Store(tmp_path)
+    store.write(CELL, Kept({}))
+    store.path(CELL).write_text(text)
+    with pytest.raises(InputError, match="delete it"):
+        store.read(CELL)
+
+
+def test_a_folder_that_cannot_be_made_is_an_error(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(InputError, match="cannot be made"):
+        Store(tmp_path / "file").write(CELL, Kept({}))
