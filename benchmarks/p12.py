@@ -60,7 +60,7 @@ def main() -> None:
         metavar="SECONDS",
         help="of each trial of the selection",
     )
-    made.add_argument("--budget", type=float, default=600.0, metavar="SECONDS", help="of each final search")
+    made.add_argument("--budget", type=float, default=1800.0, metavar="SECONDS", help="of each final search")
     made.add_argument("--seed", type=int, default=0)
     made.add_argument("--n-jobs", type=int, default=1, help="processes")
     made.add_argument("--only-cached", action="store_true", help="compute nothing; name what is missing")

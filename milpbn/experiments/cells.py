@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import glob
 import hashlib
 import json
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -50,6 +51,11 @@ class Cell:
     seed: int
     budget: float | None
 
+    @classmethod
+    def of(cls, values: Mapping[str, Any]) -> Cell:
+        """Return the cell that a file describes."""
+        return cls(**{item.name: values[item.name] for item in fields(cls)})
+
     @property
     def key(self) -> str:
         """SHA-256 of all attributes and of `FORMAT`."""
@@ -76,6 +82,11 @@ class Kept:
     found: Mapping[str, Any]
     failure: str | None = None
 
+    @property
+    def proved(self) -> bool:
+        """Whether a search ended with a proof, so that more time would change nothing."""
+        return self.found.get("search", {}).get("reason") == "optimal"
+
 
 class Store:
     """A folder of cells, ``<data>/<part>-<method>-<key>.json``.
@@ -96,29 +107,27 @@ class Store:
     def read(self, cell: Cell) -> Kept | None:
         """Return the contents of a cell; None if it has not been computed.
 
+        A search that ended with a proof stands for the same search with more time.
+
         Raises
         ------
         InputError
-            If the file cannot be read, or holds another cell.
+            If a file cannot be read, or does not hold the cell that its name says.
         """
         path = self.path(cell)
-        try:
-            text = path.read_text(encoding="utf-8")
-        except FileNotFoundError:
+        if path.exists():
+            found, kept = _read(path)
+            if found.key != cell.key:
+                raise _misnamed(path)
+            return kept
+        if cell.budget is None:
             return None
-        except (OSError, ValueError) as error:
-            raise InputError(f"The cell {str(path)!r} cannot be read ({error}); delete it.") from None
-        try:
-            document = parse_object(text)
-        except InputError as error:
-            raise InputError(f"The cell {str(path)!r} is damaged; delete it. {error}") from None
-        if document.get("key") != cell.key or document.get("status") not in ("done", "failed"):
-            raise InputError(
-                f"The file {str(path)!r} does not hold the cell that it is named after; delete it."
-            )
-        if document["status"] == "failed":
-            return Kept({}, str(document.get("reason")))
-        return Kept(document.get("found", {}))
+        for other in sorted(path.parent.glob(f"{glob.escape(f'{cell.part}-{cell.method}')}-*.json")):
+            found, kept = _read(other)
+            shorter = found.budget is not None and found.budget < cell.budget
+            if shorter and kept.proved and replace(found, budget=cell.budget).key == cell.key:
+                return kept
+        return None
 
     def write(self, cell: Cell, kept: Kept, **more: Any) -> None:
         """Write the contents of a cell atomically.
@@ -151,3 +160,20 @@ class Store:
             **more,
         }
         atomic_write_text(path, dump_json(json_safe(document)))
+
+
+def _read(path: Path) -> tuple[Cell, Kept]:
+    """Return what a file holds."""
+    try:
+        document = parse_object(path.read_text(encoding="utf-8"))
+        cell, failed = Cell.of(document["cell"]), document["status"] == "failed"
+        kept = Kept({}, str(document["reason"])) if failed else Kept(document["found"])
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise InputError(f"The cell {str(path)!r} cannot be read ({error}); delete it.") from None
+    if document["key"] != cell.key:
+        raise _misnamed(path)
+    return cell, kept
+
+
+def _misnamed(path: Path) -> InputError:
+    return InputError(f"The file {str(path)!r} does not hold the cell that it is named after; delete it.")

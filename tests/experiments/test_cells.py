@@ -63,6 +63,18 @@ def test_a_damaged_file_is_refused(tmp_path, text):
         store.read(CELL)
 
 
+def test_a_proof_stands_for_more_time(tmp_path):
+    store = Store(tmp_path)
+    proved = Kept({"search": {"reason": "optimal"}})
+    store.write(CELL, proved)
+    assert store.read(replace(CELL, budget=600.0)) == proved
+    assert store.read(replace(CELL, budget=59.0)) is None
+    assert store.read(replace(CELL, budget=600.0, seed=1)) is None
+    assert store.read(replace(CELL, budget=600.0, part="fold")) is None
+    store.write(CELL, Kept({"search": {"reason": "feasible"}}))
+    assert store.read(replace(CELL, budget=600.0)) is None
+
+
 def test_a_folder_that_cannot_be_made_is_an_error(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(InputError, match="cannot be made"):
