@@ -96,9 +96,11 @@ def main() -> None:
         options.output.mkdir(parents=True, exist_ok=True)
         atomic_write_text(options.output / "README.md", page(everything, store, text))
     except MilpbnError as error:
-        raise SystemExit(f"{error}") from None
+        print(error, file=sys.stderr)
+        raise SystemExit(error.exit_code) from None
     except KeyboardInterrupt:
-        raise SystemExit("Interrupted; the finished cells are kept.") from None
+        print("Interrupted; the finished cells are kept.", file=sys.stderr)
+        raise SystemExit(130) from None
 
 
 def work(plan: Plan, store: Store, options: Any) -> None:
