@@ -7,7 +7,7 @@ import hashlib
 import json
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -77,10 +77,13 @@ class Kept:
         What the method found; empty if it failed.
     failure : str or None
         Why the method failed, in a sentence; None if it did not.
+    budget : float or None
+        The budget of the cell that it was read from.
     """
 
     found: Mapping[str, Any]
     failure: str | None = None
+    budget: float | None = field(default=None, compare=False)
 
     @property
     def proved(self) -> bool:
@@ -104,10 +107,17 @@ class Store:
         """Return the file of a cell."""
         return self.folder / cell.data / f"{cell.part}-{cell.method}-{cell.key[:DIGITS]}.json"
 
-    def read(self, cell: Cell) -> Kept | None:
+    def read(self, cell: Cell, *, shorter: bool = False) -> Kept | None:
         """Return the contents of a cell; None if it has not been computed.
 
         A search that ended with a proof stands for the same search with more time.
+
+        Parameters
+        ----------
+        cell : Cell
+            The cell.
+        shorter : bool
+            Where nothing else is kept, return what the same search found with less time, most time first.
 
         Raises
         ------
@@ -122,12 +132,14 @@ class Store:
             return kept
         if cell.budget is None:
             return None
+        alike = []
         for other in sorted(path.parent.glob(f"{glob.escape(f'{cell.part}-{cell.method}')}-*.json")):
             found, kept = _read(other)
-            shorter = found.budget is not None and found.budget < cell.budget
-            if shorter and kept.proved and replace(found, budget=cell.budget).key == cell.key:
-                return kept
-        return None
+            less = found.budget is not None and found.budget < cell.budget
+            if less and kept.failure is None and replace(found, budget=cell.budget).key == cell.key:
+                alike.append(kept)
+        alike = [kept for kept in alike if shorter or kept.proved]
+        return max(alike, key=lambda kept: (kept.proved, kept.budget or 0.0), default=None)
 
     def write(self, cell: Cell, kept: Kept, **more: Any) -> None:
         """Write the contents of a cell atomically.
@@ -167,7 +179,7 @@ def _read(path: Path) -> tuple[Cell, Kept]:
     try:
         document = parse_object(path.read_text(encoding="utf-8"))
         cell, failed = Cell.of(document["cell"]), document["status"] == "failed"
-        kept = Kept({}, str(document["reason"])) if failed else Kept(document["found"])
+        kept = Kept({}, str(document["reason"])) if failed else Kept(document["found"], budget=cell.budget)
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise InputError(f"The cell {str(path)!r} cannot be read ({error}); delete it.") from None
     if document["key"] != cell.key:

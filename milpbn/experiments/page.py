@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from milpbn.experiments.cells import Store
 from milpbn.experiments.published import published
-from milpbn.experiments.runner import Plan, missing, of_data
+from milpbn.experiments.runner import Plan, Task, missing, of_data
 from milpbn.experiments.tables import Collected, Entry, collect, gaps, verdicts, wins
 
 #: Names of the methods in the tables.
@@ -90,15 +91,34 @@ def _state(plan: Plan, store: Store) -> str:
     lines = ["## What is there", ""]
     if not waiting and not failed:
         return "\n".join([*lines, "Everything is computed."])
-    if waiting:
-        lines += ["Missing (run `python benchmarks/p12.py` with the same budgets to compute it):", ""]
-        for data, those in of_data(waiting).items():
-            methods = dict.fromkeys(task.cell.method for task in those)
-            counts = (f"{m} ({sum(t.cell.method == m for t in those)})" for m in methods)
-            lines.append(f"- {data}: {', '.join(counts)}")
+    short = [task for task in waiting if store.read(task.cell, shorter=True) is not None]
+    absent = [task for task in waiting if task not in short]
+    if absent:
+        lines += [
+            "Missing; `python benchmarks/p12.py` with the same budgets computes it:",
+            "",
+            *_listed(absent),
+            "",
+        ]
+    if short:
+        lines += [
+            "Searched for less than the budget, without a proof; the tables show what was found (seconds in Table 1):",
+            "",
+            *_listed(short),
+            "",
+        ]
     if failed:
-        lines += ["", "Failed:", ""] + [f"- {task.cell}: {reason}" for task, reason in failed]
-    return "\n".join(lines)
+        lines += ["Failed:", "", *(f"- {task.cell}: {reason}" for task, reason in failed)]
+    return "\n".join(lines).rstrip()
+
+
+def _listed(those: Sequence[Task]) -> list[str]:
+    """Return a line for every data set: its methods and the numbers of their parts."""
+    lines = []
+    for data, found in of_data(those).items():
+        counts = Counter(task.cell.method for task in found)
+        lines.append(f"- {data}: {', '.join(f'{method} ({n})' for method, n in counts.items())}")
+    return lines
 
 
 def _agreement(collected: Collected) -> str:
@@ -136,11 +156,16 @@ def _table_1(collected: Collected) -> str:
         "## Table 1: gaps",
         "",
         "100 (bound - objective) / bound in percent at the values that validation chose; with cross-validation the "
-        "largest of the folds. Published: after 2 hours of CPLEX; inf: only the empty graph; 0: solved to optimality, "
-        "within CPLEX's tolerance. Certified: the bound is the project's own. Verified: its certificate was checked.",
+        "largest of the folds. Seconds: budget of the final search, with cross-validation the largest that was needed. "
+        "Published: after 2 hours of CPLEX; inf: only the empty graph; 0: solved to optimality, within CPLEX's tolerance. "
+        "Certified: the bound is the project's own. Verified: its certificate was checked.",
         "",
-        "| data | score | gap, % | published, % | proved optimal | certified | verified | p | max_parents |",
-        "| --- | --- | --- | --- | --- | --- | --- | --- | --- |",
+        *_head(
+            [
+                *("data", "score", "gap, %", "published, %", "seconds"),
+                *("proved optimal", "certified", "verified", "p", "max_parents"),
+            ]
+        ),
     ]
     for gap in gaps(collected):
         entry = gap.entry
@@ -149,7 +174,8 @@ def _table_1(collected: Collected) -> str:
         told = "-" if gap.published is None else f"{gap.published:g}"
         counts = " | ".join(f"{entry.count(claim)} of {n}" for claim in ("optimal", "certified", "verified"))
         lines.append(
-            f"| {gap.data} | {TITLES[gap.method]} | {worst} | {told} | {counts} | {entry.chosen('p')} "
+            f"| {gap.data} | {TITLES[gap.method]} | {worst} | {told} | {max(entry.budgets):g} | {counts} "
+            f"| {entry.chosen('p')} "
             f"| {entry.chosen('max_parents')} |"
         )
     return "\n".join(lines)

@@ -30,9 +30,12 @@ class Entry:
     ----------
     found : tuple of mappings
         The contents of the cells, in the order of the parts.
+    budgets : tuple of float
+        Seconds that the searches of the parts had; empty for methods without a search.
     """
 
     found: tuple[Mapping[str, Any], ...]
+    budgets: tuple[float, ...] = ()
 
     @cached_property
     def figures(self) -> tuple[Figures, ...]:
@@ -109,15 +112,16 @@ class Collected:
 
 
 def collect(plan: Plan, store: Store) -> Collected:
-    """Read all cells of a plan."""
+    """Read all cells of a plan, also those of searches that had less time than planned (`Entry.budgets`)."""
     entries = {}
     known = {data: facts(data, plan.data_dir) for data in plan.data}
     for data in plan.data:
         for method in plan.methods:
-            kept = [store.read(task_of(plan, data, part, method).cell) for part in known[data].parts]
-            found = tuple(k.found for k in kept if k is not None and k.failure is None)
-            if len(found) == len(kept):
-                entries[data, method] = Entry(found)
+            cells = [task_of(plan, data, part, method).cell for part in known[data].parts]
+            kept = [k for cell in cells if (k := store.read(cell, shorter=True)) and k.failure is None]
+            if len(kept) == len(cells):
+                budgets = tuple(k.budget for k in kept if k.budget is not None)
+                entries[data, method] = Entry(tuple(k.found for k in kept), budgets)
     return Collected(plan, known, entries)
 
 

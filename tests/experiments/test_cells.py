@@ -75,6 +75,20 @@ def test_a_proof_stands_for_more_time(tmp_path):
     assert store.read(replace(CELL, budget=600.0)) is None
 
 
+def test_less_time_is_shown_where_asked_for(tmp_path):
+    store = Store(tmp_path)
+    for budget in (30.0, 60.0, 20.0):
+        store.write(replace(CELL, budget=budget), Kept({"search": {"reason": "feasible"}, "b": budget}))
+    longest = store.read(replace(CELL, budget=600.0), shorter=True)
+    assert (longest.budget, longest.found["b"]) == (60.0, 60.0)
+    assert store.read(replace(CELL, budget=20.0), shorter=True).budget == 20.0
+    assert store.read(replace(CELL, budget=10.0), shorter=True) is None
+    store.write(replace(CELL, budget=20.0), Kept({"search": {"reason": "optimal"}}))
+    assert store.read(replace(CELL, budget=600.0)).budget == 20.0
+    store.write(replace(CELL, budget=90.0), Kept({}, "It failed."))
+    assert store.read(replace(CELL, budget=600.0), shorter=True).budget == 20.0
+
+
 def test_a_folder_that_cannot_be_made_is_an_error(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(InputError, match="cannot be made"):

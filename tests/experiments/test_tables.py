@@ -115,7 +115,7 @@ def test_the_page_says_what_is_missing_failed_and_below(plan, store):
     assert "Something." in text
     assert "| NB | 2 of 2 | folded, split | - | +17.50 |" in text
     assert "| TAN | 0 of 1 | - | folded (90.00 < 90.01) | -5.00 |" in text
-    assert "| folded | SM | 0.501 | 0.5 | 4 of 5 | 5 of 5 | 4 of 5 | 0.6 (1), 0.9 (4) | 2 |" in text
+    assert "| folded | SM | 0.501 | 0.5 | 10 | 4 of 5 | 5 of 5 | 4 of 5 | 0.6 (1), 0.9 (4) | 2 |" in text
     assert "90.00 ± 8.78*<br>95.00 ± 4.99" in text
     assert "Gaps at most the published ones: 1 of 1." in text
     assert "0/0 [1]<br>7/2" in text
