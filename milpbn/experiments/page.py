@@ -157,8 +157,8 @@ def _table_1(collected: Collected) -> str:
         "",
         "100 (bound - objective) / bound in percent at the values that validation chose; with cross-validation the "
         "largest of the folds. Seconds: budget of the final search, with cross-validation the largest that was needed. "
-        "Published: after 2 hours of CPLEX; inf: only the empty graph; 0: solved to optimality, within CPLEX's tolerance. "
-        "Certified: the bound is the project's own. Verified: its certificate was checked.",
+        "Published: after 2 hours of CPLEX; inf: only the empty graph; 0: solved to optimality, within CPLEX's "
+        "tolerance. Certified: the bound is the project's own. Verified: its certificate was checked.",
         "",
         *_head(
             [

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from conftest import write_set
+from experiments_common import write_set
 
 from milpbn.data import read_table
 from milpbn.errors import InputError
