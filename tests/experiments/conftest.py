@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from experiments_common import random_text, write_set
+from threadpoolctl import threadpool_limits
+
+
+@pytest.fixture(autouse=True)
+def one_thread() -> Iterator[None]:
+    """Keep scikit-learn from waiting actively for cores that other tests use; `run` does the same."""
+    with threadpool_limits(1):
+        yield
 
 
 @pytest.fixture
