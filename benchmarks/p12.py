@@ -7,9 +7,9 @@ Every method on every part of a data set is a cell with a file of its own under 
 where it stopped. `--only-cached` computes nothing and names what is missing. Both write README.md there, with the
 remarks of remarks.md.
 
-With the default budgets the whole table takes at most some 21 hours with --n-jobs 2 on two cores: 3,664 trials of at most
-10 s, 57 final searches of at most half an hour, and some three hours for support vector machines and the rest (iris and
-corral, which are solved in seconds, are not counted). MDL has one trial for each max_parents, of a second or so.
+With the default budgets the whole table takes at most some 21 hours with --n-jobs 2 on two cores: 3,664 trials of at
+most 10 s, 57 final searches of at most half an hour, and some three hours for support vector machines and the rest
+(iris and corral, which are solved in seconds, are not counted). MDL has one trial for each max_parents, of a second.
 """
 
 from __future__ import annotations
