@@ -35,6 +35,7 @@ LAYERS = (
     "solvers",
     "solving",
     "learners",
+    "experiments",
     "plotting",
     "cli",
 )

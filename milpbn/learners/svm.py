@@ -79,7 +79,9 @@ def fit_machine(data: Dataset, sigma: float, cost: float) -> SvmClassifier:
         C, the cost of a unit of slack.
     """
     machine = SVC(C=cost, gamma=1.0 / (2.0 * sigma**2))
-    machine.fit(indicators(data), data.y, sample_weight=data.weights)
+    # The machine of the merged samples is the same: their dual variables add. On adult it takes a fifth of the time.
+    samples = data.merged
+    machine.fit(indicators(samples), samples.y, sample_weight=samples.weights)
     return SvmClassifier(data.variables, machine)
 
 
@@ -124,33 +126,30 @@ class Svm(Learner):
                 f"The data {data.name!r} have rows of one class only; an SVM needs at least two classes."
             )
         stopping = control.watch()
-        grid = list(
-            product(
-                SIGMAS if self.sigma is None else (self.sigma,), COSTS if self.cost is None else (self.cost,)
-            )
+        grid = grid_from_the_middle(
+            data.n_features,
+            SIGMAS if self.sigma is None else (self.sigma,),
+            COSTS if self.cost is None else (self.cost,),
         )
-        # The grid is searched from its middle outwards, so that a short search does not try extreme values only. At
-        # the middle width, samples that differ in half of the features have the kernel e^-2. A width that ignores the
-        # number of features would make the kernel matrix the identity for many features.
-        middle = 0.5 * np.sqrt(data.n_features)
-        grid.sort(key=lambda pair: abs(np.log2(pair[0] / middle)) + abs(np.log2(pair[1] / MIDDLE_COST)))
         sigma, cost = grid[0]
         details: dict[str, Any] = {}
         if len(grid) > 1:
-            (sigma, cost), details = _validate(data, grid, control)
+            rows = validation_parts(data.y, control.random_state)
+            parts = [(data.take(fit), data.take(held)) for fit, held in rows]
+            (sigma, cost), details = choose_pair(parts, grid, control)
         control.report(f"fitting sigma = {sigma:g}, C = {cost:g} on {data.n_samples} rows")
         predictor = None
         if data.n_samples > UNSTOPPABLE_ROWS:
             with workers(1, killable=True) as pool:
                 (predictor,) = results(pool, [(fit_machine, data, sigma, cost)], stopping) or (None,)
-        rows = data.n_samples
+        fitted = data.n_samples
         if predictor is None:
             kept = data if data.n_samples <= UNSTOPPABLE_ROWS else _sample_rows(data, control.random_state)
-            rows = kept.n_samples
-            if rows < data.n_samples:
-                control.report(f"the time is over; fitting on {rows} of the rows instead")
+            fitted = kept.n_samples
+            if fitted < data.n_samples:
+                control.report(f"the time is over; fitting on {fitted} of the rows instead")
             predictor = fit_machine(kept, sigma, cost)
-        stopped = rows < data.n_samples or details.get("stopped_early", False)
+        stopped = fitted < data.n_samples or details.get("stopped_early", False)
         return Learned(
             predictor=predictor,
             structure=None,
@@ -159,7 +158,7 @@ class Svm(Learner):
                 "cost": cost,
                 "support_vectors": int(predictor.machine.n_support_.sum()),
                 **details,
-                "rows": rows,
+                "rows": fitted,
                 "stopped_early": stopped,
             },
         )
@@ -176,24 +175,43 @@ def _sample_rows(data: Dataset, random_state: int) -> Dataset:
     return data.take(np.sort(by_class[np.union1d(first, even)]))
 
 
-def _validate(
-    data: Dataset, grid: Sequence[tuple[float, float]], control: Control
-) -> tuple[tuple[float, float], dict[str, Any]]:
-    """Return the pair with the best accuracy on held-out rows (of equal ones the first in the grid), and details.
+def grid_from_the_middle(
+    n_features: int, sigmas: Sequence[float] = SIGMAS, costs: Sequence[float] = COSTS
+) -> list[tuple[float, float]]:
+    """Return all pairs (sigma, C), the middle ones first, so that a short search does not try extreme values only.
 
-    The search takes at most `SELECTION_SHARE` of the time. Only pairs that were tried on all parts are compared.
+    At the middle width, samples that differ in half of the features have the kernel e^-2. A width that ignores the
+    number of features would make the kernel matrix the identity for many features.
+    """
+    middle = 0.5 * np.sqrt(n_features)
+    grid = list(product(sigmas, costs))
+    return sorted(grid, key=lambda pair: abs(np.log2(pair[0] / middle)) + abs(np.log2(pair[1] / MIDDLE_COST)))
+
+
+def choose_pair(
+    parts: Sequence[tuple[Dataset, Dataset]], grid: Sequence[tuple[float, float]], control: Control
+) -> tuple[tuple[float, float], dict[str, Any]]:
+    """Return the pair (sigma, C) with the best accuracy on held-out rows, and details of the search.
+
+    Parameters
+    ----------
+    parts : sequence of (Dataset, Dataset)
+        Training and held-out samples of each split, such as those of `milpbn.solving.selection.validation_datasets`.
+    grid : sequence of (float, float)
+        The pairs. Of equally accurate ones, the first is chosen.
+    control : Control
+        The search takes at most `SELECTION_SHARE` of its time limit. Only pairs that were tried on all parts are
+        compared.
     """
     if control.time_limit is not None:
         control = replace(control, time_limit=SELECTION_SHARE * control.time_limit)
     stopping = control.watch()
-    parts = [
-        (data.take(fit), data.take(held)) for fit, held in validation_parts(data.y, control.random_state)
-    ]
     total = sum(float(held.weights.sum()) for _, held in parts)
     best = grid[0]
     accuracy: float | None = None
     tried = 0
-    with workers(min(control.n_jobs, len(parts)), killable=data.n_samples > UNSTOPPABLE_ROWS) as pool:
+    largest = max(fit.n_samples + held.n_samples for fit, held in parts)
+    with workers(min(control.n_jobs, len(parts)), killable=largest > UNSTOPPABLE_ROWS) as pool:
         for pair in grid:
             scores = results(pool, [(_correct_weight, fit, held, pair) for fit, held in parts], stopping)
             if scores is None:

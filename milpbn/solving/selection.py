@@ -121,9 +121,7 @@ def choose(
     """
     began = time.monotonic() if started is None else started
     settings = grid.settings(score)
-    engine, version = checked_engine(options, settings[0].score)
-    for setting in settings:
-        checked_engine(options, setting.score)
+    engines = [checked_engine(options, setting.score) for setting in settings]
     source = data if isinstance(data, Table | Dataset) else read_table(data)
     if isinstance(source, Dataset) and any(setting.discretisation for setting in settings):
         raise InputError(
@@ -139,15 +137,15 @@ def choose(
         for number in range(len(splits)):
             scores = [settings[k].score for k in alive]
             waiting = trials_left(len(alive), len(splits) - number, grid.halving)
+            cut: tuple[Discretisation | None] | None = None
             for (_, how), group in groupby(alive, key=lambda k: _shared(settings[k])):
-                own = list(group)
-                train, held_out = _split(source, splits[number], how)
-                if not constraints:
-                    # Refuse a problem that is too large before the first trial, not after the small ones.
-                    require_room(train.merged, max(scores, key=lambda each: each.max_parents))
+                if cut != (how,):
+                    cut, (train, held_out) = (how,), _split(source, splits[number], how)
+                    if not constraints:
+                        # Refuse a problem that is too large before the first trial, not after the small ones.
+                        require_room(train.merged, max(scores, key=lambda each: each.max_parents))
                 problem, start = None, None
-                for k in own:
-                    now = time.monotonic()
+                for k in group:
                     # The first trial may take all the time: without a trial there is nothing to choose from.
                     deadline = limit if tallies else options.deadline(began)
                     spec = settings[k].score
@@ -155,6 +153,7 @@ def choose(
                         problem = build_problem(
                             train, spec, constraints, merge=options.merge, deadline=deadline
                         )
+                    now = time.monotonic()
                     seconds = trial_seconds if limit is None else max(0.05, (limit - now) / max(1, waiting))
                     waiting -= 1
                     p = settings[k].p
@@ -164,7 +163,7 @@ def choose(
                         options, time_limit=seconds, start=start, trace=None, log=None, verbose=False
                     )
                     try:
-                        result = run(Job(trial_problem, train, trial, engine, version, now, is_trial=True))
+                        result = run(Job(trial_problem, train, trial, *engines[k], now, is_trial=True))
                     except NotSavedError as error:  # the final search tries to write again, and reports it
                         result = error.result
                     starved = start is not None and result.limit is Limit.TIME and result.structure == start
@@ -223,6 +222,19 @@ def validation_parts(classes: NDArray[np.integer], random_state: int) -> list[Sp
     if len(classes) > LARGE:
         return [validation_split(classes, VALIDATION_SHARE, random_state)]
     return stratified_folds(classes, min(FOLDS, len(classes)), random_state)
+
+
+def validation_datasets(source: Table | Dataset, random_state: int) -> list[tuple[Dataset, Dataset]]:
+    """Return the (training, validation) samples on which `choose` compares settings (P12, section 6).
+
+    States and cuts of a table are learnt on the training rows of each split; a dataset keeps its own.
+
+    Raises
+    ------
+    InputError
+        If the training rows of a split have only one class.
+    """
+    return [_split(source, split) for split in _splits(source, random_state)[0]]
 
 
 def _splits(source: Table | Dataset, random_state: int) -> tuple[list[Split], str]:

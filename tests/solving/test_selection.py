@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 from running import random_data
 
 import milpbn
 from milpbn.claims.result import NotSavedError
+from milpbn.data import stratified_folds
 from milpbn.errors import InputError
 from milpbn.solving import selection
-from milpbn.solving.selection import select, solve_selected
+from milpbn.solving.options import Options
+from milpbn.solving.selection import Grid, choose, select, solve_selected, validation_datasets
 
 QUICK = {"threads": 1, "verbose": False}
 
@@ -43,6 +46,31 @@ def test_the_accuracy_is_that_of_rows_that_did_not_train():
         test = data.take(held_out)
         right += int((result.classifier.predict_log_joint(test).argmax(axis=1) == test.y).sum())
     assert chosen.trials[0].accuracy == pytest.approx(right / 60)
+
+
+def test_the_seconds_of_a_trial_hold_where_there_is_no_time_limit(monkeypatch):
+    asked = []
+
+    def record(job):
+        asked.append(job.options.time_limit)
+        return run(job)
+
+    run = selection.run
+    monkeypatch.setattr(selection, "run", record)
+    options = Options(threads=1, verbose=False)
+    choose(random_data(3, n_samples=40), milpbn.Score(), options, Grid((0.9,), (1,)), trial_seconds=7.5)
+    assert asked == [7.5] * 5
+
+
+def test_the_validation_samples_learn_their_own_states():
+    rows = [[i % 7, "ab"[i % 2], "pq"[i % 2]] for i in range(30)]
+    table = milpbn.read_table(pd.DataFrame(rows, columns=["x", "y", "c"]), nominal=["x"])
+    splits = validation_datasets(table, 3)
+    expected = stratified_folds(table.dataset("all").y, 5, 3)
+    assert len(splits) == 5
+    for (fit, held), (fit_rows, held_rows) in zip(splits, expected, strict=True):
+        assert fit.sha256 == table.dataset(fit_rows).sha256
+        assert held.sha256 == table.encode(fit.variables, held_rows).sha256
 
 
 def test_scores_without_gamma_choose_max_parents_only():

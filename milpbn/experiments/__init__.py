@@ -1,0 +1,1 @@
+"""Experiments of the papers as libraries: protocols, cells with keys, methods, tables, published numbers."""

@@ -1,0 +1,191 @@
+"""Cells: pieces of an experiment with a key, each of which is computed once and kept in a file of its own."""
+
+from __future__ import annotations
+
+import glob
+import hashlib
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, replace
+from pathlib import Path
+from typing import Any
+
+from milpbn.errors import InputError
+from milpbn.util.atomic import atomic_write_text
+from milpbn.util.jsonable import dump_json, json_safe, parse_object
+
+#: Part of every key. A new number makes all kept cells unknown, for instance after a change of what a method does.
+FORMAT = 1
+#: Number of digits of the key in the name of a file.
+DIGITS = 12
+
+
+@dataclass(frozen=True)
+class Cell:
+    """All that the contents of a cell depend on, apart from the machine and the versions of the programs.
+
+    Attributes
+    ----------
+    data : str
+        Name of the data set.
+    data_sha256 : str
+        Hash of the data (`milpbn.experiments.protocol.table_hash`).
+    part : str
+        Name of the part, such as ``fold-1``.
+    method : str
+        Name of the method.
+    options : mapping
+        The method's settings, as JSON values.
+    seed : int
+        Random seed.
+    budget : float or None
+        Seconds that the method may search; None for a method without a limit.
+    """
+
+    data: str
+    data_sha256: str
+    part: str
+    method: str
+    options: Mapping[str, Any]
+    seed: int
+    budget: float | None
+
+    @classmethod
+    def of(cls, values: Mapping[str, Any]) -> Cell:
+        """Return the cell that a file describes."""
+        return cls(**{item.name: values[item.name] for item in fields(cls)})
+
+    @property
+    def key(self) -> str:
+        """SHA-256 of all attributes and of `FORMAT`."""
+        text = json.dumps(json_safe({**vars(self), "format": FORMAT}), sort_keys=True, allow_nan=False)
+        return hashlib.sha256(text.encode()).hexdigest()
+
+    def __str__(self) -> str:
+        """Return the place of the cell in words."""
+        return f"{self.data} {self.part} {self.method}"
+
+
+@dataclass(frozen=True)
+class Kept:
+    """The contents of a cell.
+
+    Attributes
+    ----------
+    found : mapping
+        What the method found; empty if it failed.
+    failure : str or None
+        Why the method failed, in a sentence; None if it did not.
+    budget : float or None
+        The budget of the cell that it was read from.
+    """
+
+    found: Mapping[str, Any]
+    failure: str | None = None
+    budget: float | None = field(default=None, compare=False)
+
+    @property
+    def proved(self) -> bool:
+        """Whether a search ended with a proof, so that more time would change nothing."""
+        return self.found.get("search", {}).get("reason") == "optimal"
+
+
+class Store:
+    """A folder of cells, ``<data>/<part>-<method>-<key>.json``.
+
+    Parameters
+    ----------
+    folder : path-like
+        The folder, which is made when the first cell is written.
+    """
+
+    def __init__(self, folder: str | os.PathLike[str]) -> None:
+        self.folder = Path(folder)
+
+    def path(self, cell: Cell) -> Path:
+        """Return the file of a cell."""
+        return self.folder / cell.data / f"{cell.part}-{cell.method}-{cell.key[:DIGITS]}.json"
+
+    def read(self, cell: Cell, *, shorter: bool = False) -> Kept | None:
+        """Return the contents of a cell; None if it has not been computed.
+
+        A search that ended with a proof stands for the same search with more time.
+
+        Parameters
+        ----------
+        cell : Cell
+            The cell.
+        shorter : bool
+            Where nothing else is kept, return what the same search found with less time, most time first.
+
+        Raises
+        ------
+        InputError
+            If a file cannot be read, or does not hold the cell that its name says.
+        """
+        path = self.path(cell)
+        if path.exists():
+            found, kept = _read(path)
+            if found.key != cell.key:
+                raise _misnamed(path)
+            return kept
+        if cell.budget is None:
+            return None
+        alike = []
+        for other in sorted(path.parent.glob(f"{glob.escape(f'{cell.part}-{cell.method}')}-*.json")):
+            found, kept = _read(other)
+            less = found.budget is not None and found.budget < cell.budget
+            if less and kept.failure is None and replace(found, budget=cell.budget).key == cell.key:
+                alike.append(kept)
+        alike = [kept for kept in alike if shorter or kept.proved]
+        return max(alike, key=lambda kept: (kept.proved, kept.budget or 0.0), default=None)
+
+    def write(self, cell: Cell, kept: Kept, **more: Any) -> None:
+        """Write the contents of a cell atomically.
+
+        Parameters
+        ----------
+        cell : Cell
+            The cell.
+        kept : Kept
+            Its contents.
+        **more
+            More JSON values that do not belong to the contents, such as versions.
+
+        Raises
+        ------
+        InputError
+            If the file cannot be written.
+        """
+        path = self.path(cell)
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise InputError(f"The folder {str(path.parent)!r} cannot be made ({error.strerror}).") from None
+        failed = kept.failure is not None
+        document = {
+            "key": cell.key,
+            "status": "failed" if failed else "done",
+            "cell": {**vars(cell), "format": FORMAT},
+            **({"reason": kept.failure} if failed else {"found": kept.found}),
+            **more,
+        }
+        atomic_write_text(path, dump_json(json_safe(document)))
+
+
+def _read(path: Path) -> tuple[Cell, Kept]:
+    """Return what a file holds."""
+    try:
+        document = parse_object(path.read_text(encoding="utf-8"))
+        cell, failed = Cell.of(document["cell"]), document["status"] == "failed"
+        kept = Kept({}, str(document["reason"])) if failed else Kept(document["found"], budget=cell.budget)
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise InputError(f"The cell {str(path)!r} cannot be read ({error}); delete it.") from None
+    if document["key"] != cell.key:
+        raise _misnamed(path)
+    return cell, kept
+
+
+def _misnamed(path: Path) -> InputError:
+    return InputError(f"The file {str(path)!r} does not hold the cell that it is named after; delete it.")

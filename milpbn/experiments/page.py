@@ -1,0 +1,251 @@
+"""The page of a run as Markdown: what is there, the three tables, and where they agree with the published numbers."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+from milpbn.experiments.cells import Store
+from milpbn.experiments.published import published
+from milpbn.experiments.runner import Plan, Task, missing, of_data
+from milpbn.experiments.tables import Collected, Entry, collect, gaps, verdicts, wins
+
+#: Names of the methods in the tables.
+TITLES = {
+    "nb": "NB",
+    "tan": "TAN",
+    "mdl": "MDL",
+    "sm": "SM",
+    "sbm": "SBM",
+    "svm": "SVM",
+    "logistic": "logistic",
+    "boosting": "boosting",
+}
+#: Methods with published accuracies whose agreement the page counts.
+COUNTED = ("nb", "tan", "mdl", "sm", "sbm", "svm")
+
+
+def page(plan: Plan, store: Store, remarks: str = "") -> str:
+    """Return the page.
+
+    Parameters
+    ----------
+    plan : Plan
+        The run.
+    store : Store
+        Its cells.
+    remarks : str
+        Markdown that stands between the summary and the tables: explanations of differences.
+    """
+    collected = collect(plan, store)
+    sections = [
+        _introduction(plan),
+        _state(plan, store),
+        _agreement(collected),
+        remarks.strip(),
+        _table_1(collected),
+        _table_2(collected),
+        _probabilities(collected),
+        _table_3(collected),
+    ]
+    return "\n\n".join(section for section in sections if section) + "\n"
+
+
+INTRODUCTION = """# Tables 1 to 3 of Peharz & Pernkopf (2012)
+
+{source}
+
+This page is written by `benchmarks/p12.py`. The cells are in `cells/`, one JSON file for each method on each
+part of a data set; the published numbers are in `milpbn/experiments/published.json`.
+
+- **Data:** {sets} of the paper's 31 sets, with a test set or 5-fold cross-validation as in the paper. The
+  paper's folds are not published; ours are stratified (seed {seed}). Its splits of car, mushroom, nursery and
+  segment and its subset shuttle-small are not published either; ours are random ones of the same sizes.
+- **Learnt inside each training part:** states, cuts (Fayyad & Irani 1993), gamma from the paper's eight values
+  and max_parents from 1 and 2, by a validation set of 20 % above 1,000 training rows, else by 5 folds. The cuts
+  are learnt anew in each of these splits. The support vector machine is validated on the same splits.
+- **Budgets:** {selection:g} s for each trial of the selection, {final:g} s for each final search. The paper had
+  2 hours for each optimisation. Trials that reach their limit count with the best structure found by then.
+- **SM, SBM, MDL:** the class may have parents, as in the paper's formulation (19). With two classes SM and SBM
+  are the same problem, which is computed once.
+- **SVM:** the paper's grid, on indicators of the discretised data. The accuracy is that of the machine's own
+  predictions; its probabilities are those of scikit-learn's `CalibratedClassifierCV(method="sigmoid",
+  ensemble=False)` over 5 folds of the training rows.
+- **logistic, boosting** (not in the paper): `LogisticRegressionCV` (10 values of C, chosen by accuracy on the
+  same splits) and `HistGradientBoostingClassifier` with scikit-learn's defaults, on the same indicators. Their
+  settings were fixed before any test row was scored."""
+
+
+def _introduction(plan: Plan) -> str:
+    return INTRODUCTION.format(
+        source=published().source,
+        sets=len(plan.data),
+        seed=plan.seed,
+        selection=plan.budgets.selection,
+        final=plan.budgets.final,
+    )
+
+
+def _state(plan: Plan, store: Store) -> str:
+    waiting, failed = missing(plan, store)
+    lines = ["## What is there", ""]
+    if not waiting and not failed:
+        return "\n".join([*lines, "Everything is computed."])
+    short = [task for task in waiting if store.read(task.cell, shorter=True) is not None]
+    absent = [task for task in waiting if task not in short]
+    if absent:
+        lines += [
+            "Missing; `python benchmarks/p12.py` with the same budgets computes it:",
+            "",
+            *_listed(absent),
+            "",
+        ]
+    if short:
+        lines += [
+            "Searched for less than the budget, without a proof; the tables show what was found (seconds in Table 1):",
+            "",
+            *_listed(short),
+            "",
+        ]
+    if failed:
+        lines += ["Failed:", "", *(f"- {task.cell}: {reason}" for task, reason in failed)]
+    return "\n".join(lines).rstrip()
+
+
+def _listed(those: Sequence[Task]) -> list[str]:
+    """Return a line for every data set: its methods and the numbers of their parts."""
+    lines = []
+    for data, found in of_data(those).items():
+        counts = Counter(task.cell.method for task in found)
+        lines.append(f"- {data}: {', '.join(f'{method} ({n})' for method, n in counts.items())}")
+    return lines
+
+
+def _agreement(collected: Collected) -> str:
+    lines = [
+        "## Agreement with the paper",
+        "",
+        "Accuracies within or above the published 95 % interval, of the data sets that are complete and have a "
+        "published value:",
+        "",
+        "| method | within or above | above | below the interval | mean difference in points |",
+        "| --- | --- | --- | --- | --- |",
+    ]
+    for method in COUNTED:
+        found = verdicts(collected, method)
+        if not found:
+            continue
+        below = [f"{v.data} ({v.accuracy:.2f} < {v.lower:.2f})" for v in found if not v.holds]
+        mean = sum(v.accuracy - v.percent for v in found) / len(found)
+        lines.append(
+            f"| {TITLES[method]} | {sum(v.holds for v in found)} of {len(found)} "
+            f"| {', '.join(v.data for v in found if v.above) or '-'} | {', '.join(below) or '-'} | {mean:+.2f} |"
+        )
+    told = [gap for gap in gaps(collected) if gap.holds is not None]
+    larger = [f"{TITLES[g.method]} on {g.data}" for g in told if not g.holds]
+    lines += [
+        "",
+        f"Gaps at most the published ones: {sum(bool(g.holds) for g in told)} of {len(told)}"
+        + (f"; larger: {', '.join(larger)}." if larger else "."),
+    ]
+    return "\n".join(lines)
+
+
+def _table_1(collected: Collected) -> str:
+    lines = [
+        "## Table 1: gaps",
+        "",
+        "100 (bound - objective) / bound in percent at the values that validation chose; with cross-validation the "
+        "largest of the folds. Seconds: budget of the final search, with cross-validation the largest that was needed. "
+        "Published: after 2 hours of CPLEX; inf: only the empty graph; 0: solved to optimality, within CPLEX's "
+        "tolerance. Certified: the bound is the project's own. Verified: its certificate was checked.",
+        "",
+        *_head(
+            [
+                *("data", "score", "gap, %", "published, %", "seconds"),
+                *("proved optimal", "certified", "verified", "p", "max_parents"),
+            ]
+        ),
+    ]
+    for gap in gaps(collected):
+        entry = gap.entry
+        n = len(entry.found)
+        worst = "-" if entry.worst_gap is None else f"{entry.worst_gap:.3f}"
+        told = "-" if gap.published is None else f"{gap.published:g}"
+        counts = " | ".join(f"{entry.count(claim)} of {n}" for claim in ("optimal", "certified", "verified"))
+        lines.append(
+            f"| {gap.data} | {TITLES[gap.method]} | {worst} | {told} | {max(entry.budgets):g} | {counts} "
+            f"| {entry.chosen('p')} "
+            f"| {entry.chosen('max_parents')} |"
+        )
+    return "\n".join(lines)
+
+
+def _table_2(collected: Collected) -> str:
+    lines = [
+        "## Table 2: accuracy in percent with 95 % intervals",
+        "",
+        "The published value stands below ours. An asterisk: ours is below the published interval.",
+        "",
+    ]
+    methods = collected.plan.methods
+    lines += _head(["data", "test rows", *(TITLES[m] for m in methods)])
+    for data in collected.plan.data:
+        facts = collected.facts[data]
+        below = {m for m in methods for v in verdicts(collected, m) if v.data == data and not v.holds}
+        cells = []
+        for m in methods:
+            entry, told = collected.entry(data, m), published().accuracy(data, m)
+            ours = "-" if entry is None else f"{entry.accuracy:.2f} ± {entry.half_width:.2f}"
+            theirs = "" if told is None else f"<br>{told.percent:.2f} ± {told.half_width:.2f}"
+            cells.append(ours + ("*" if m in below else "") + theirs)
+        rows = facts.test_rows or "5 folds"
+        lines.append(f"| {data} | {rows} | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def _probabilities(collected: Collected) -> str:
+    methods = collected.plan.methods
+    lines = [
+        "## Log-loss and Brier score",
+        "",
+        "Log-loss in nats / Brier score (0 to 2), means over the test rows; the paper has neither. Probabilities are "
+        "raised to 2.2e-16 before their logarithm is taken, as scikit-learn does.",
+        "",
+        *_head(["data", *(TITLES[m] for m in methods)]),
+    ]
+
+    def both(entry: Entry | None) -> str:
+        return "-" if entry is None else f"{entry.log_loss:.3f} / {entry.brier:.3f}"
+
+    for data in collected.plan.data:
+        lines.append(f"| {data} | {' | '.join(both(collected.entry(data, m)) for m in methods)} |")
+    return "\n".join(lines)
+
+
+def _table_3(collected: Collected) -> str:
+    methods = collected.plan.methods
+    lines = [
+        "## Table 3: wins at 68 % / 95 %",
+        "",
+        "On how many data sets the method of the row outperforms that of the column: one-sided paired t-test over the "
+        "folds; one-sided binomial test on the test rows that one of the two classifies correctly and the other does "
+        "not. In brackets: how many data sets both methods have. Below: the published counts, which are over 31 sets.",
+        "",
+        *_head(["", *(TITLES[m] for m in methods)]),
+    ]
+    for row in methods:
+        cells = []
+        for column in methods:
+            if row == column:
+                cells.append("-")
+                continue
+            low, high, n = wins(collected, row, column)
+            told = published().wins.get(row, {}).get(column)
+            cells.append(f"{low}/{high} [{n}]" + ("" if told is None else f"<br>{told[0]}/{told[1]}"))
+        lines.append(f"| {TITLES[row]} | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def _head(titles: Sequence[str]) -> Iterable[str]:
+    return [f"| {' | '.join(titles)} |", "|" + " --- |" * len(titles)]

@@ -1,0 +1,315 @@
+"""Runs an experiment cell by cell: only what is missing is computed, in several processes, and failures are kept."""
+
+from __future__ import annotations
+
+import os
+import platform
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from joblib import Parallel, delayed
+from joblib.externals.loky.process_executor import TerminatedWorkerError
+from threadpoolctl import threadpool_limits
+
+from milpbn.data import Table, read_table
+from milpbn.errors import MilpbnError, SolverError
+from milpbn.experiments.cells import Cell, Kept, Store
+from milpbn.experiments.methods import Budgets, Method, Work, method
+from milpbn.experiments.protocol import Part, part_names, parts, table_hash
+from milpbn.solving.warm_up import compile_all
+from milpbn.util.threads import threads_used
+from milpbn.version import __version__
+
+#: Programs whose versions every cell has.
+PROGRAMS = ("numpy", "scipy", "scikit-learn", "numba", "highspy")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """What an experiment consists of.
+
+    Attributes
+    ----------
+    data : tuple of str
+        Names of data sets of the catalog.
+    methods : tuple of str
+        Names of methods (`milpbn.experiments.methods.METHODS`).
+    parts : tuple of str
+        Names of parts; empty for all.
+    budgets : Budgets
+        Seconds of the searches.
+    seed : int
+        Seed of folds and methods.
+    data_dir : path or None
+        Folder of the catalog; by default the one that the environment names.
+    """
+
+    data: tuple[str, ...]
+    methods: tuple[str, ...]
+    parts: tuple[str, ...] = ()
+    budgets: Budgets
+    seed: int = 0
+    data_dir: Path | None = None
+
+
+@dataclass(frozen=True)
+class Task:
+    """One method on one part, with the cells of what it needs before its own.
+
+    Attributes
+    ----------
+    data, part : str
+        Names of the data set and of the part.
+    steps : tuple of (Cell, Method)
+        In the order in which they are computed; each gets what the one before found. The last one has the figures.
+    """
+
+    data: str
+    part: str
+    steps: tuple[tuple[Cell, Method], ...]
+
+    @property
+    def cell(self) -> Cell:
+        """The cell with the figures."""
+        return self.steps[-1][0]
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What is known of a data set without learning anything.
+
+    Attributes
+    ----------
+    sha256 : str
+        Hash of the data.
+    rows, features, classes : int
+        Their numbers; rows with missing values may have been dropped.
+    test_rows : int
+        Number of test rows; 0 with cross-validation.
+    parts : tuple of str
+        Names of the parts.
+    """
+
+    sha256: str
+    rows: int
+    features: int
+    classes: int
+    test_rows: int
+    parts: tuple[str, ...]
+
+    @classmethod
+    def of(cls, table: Table) -> Facts:
+        """Read them off a table."""
+        classes = table.frame[table.target].nunique()
+        return cls(
+            table_hash(table),
+            table.n_rows,
+            len(table.features),
+            int(classes),
+            len(table.test_indices),
+            tuple(part_names(table)),
+        )
+
+    @property
+    def size(self) -> int:
+        """A rough measure of the work: cells of the table times classes."""
+        return self.rows * self.features * self.classes
+
+
+@lru_cache(maxsize=64)
+def facts(data: str, data_dir: Path | None) -> Facts:
+    """Return what is known of a data set."""
+    return Facts.of(read_table(data, data_dir=data_dir))
+
+
+@lru_cache(maxsize=1)
+def _parts(data: str, data_dir: Path | None, seed: int) -> dict[str, Part]:
+    """Return the parts of a data set by name; kept for the next cell of the same data set."""
+    return {part.name: part for part in parts(read_table(data, data_dir=data_dir), seed)}
+
+
+def tasks(plan: Plan) -> list[Task]:
+    """Return all tasks of a plan, those of the smallest data sets first.
+
+    A method that is the same as another one on some data (`milpbn.experiments.methods.method`) occurs once.
+    """
+    found: dict[str, Task] = {}
+    for data in sorted(plan.data, key=lambda name: facts(name, plan.data_dir).size):
+        known = facts(data, plan.data_dir)
+        for part in known.parts:
+            if plan.parts and part not in plan.parts:
+                continue
+            for name in plan.methods:
+                task = _task(plan, data, known, part, name)
+                found.setdefault(task.cell.key, task)
+    return list(found.values())
+
+
+def task_of(plan: Plan, data: str, part: str, name: str) -> Task:
+    """Return the task of a method, by the name that it has in the tables."""
+    return _task(plan, data, facts(data, plan.data_dir), part, name)
+
+
+def _task(plan: Plan, data: str, known: Facts, part: str, name: str) -> Task:
+    last: Method | None = method(name, plan.budgets, known.classes)
+    steps: list[tuple[Cell, Method]] = []
+    while last is not None:
+        cell = Cell(data, known.sha256, part, last.name, last.options, plan.seed, last.budget)
+        steps.insert(0, (cell, last))
+        last = last.needs
+    return Task(data, part, tuple(steps))
+
+
+@dataclass(frozen=True)
+class Finished:
+    """A task after its computation.
+
+    Attributes
+    ----------
+    task : Task
+        The task.
+    kept : Kept
+        What its last cell holds, or why a step failed.
+    seconds : float
+        Wall-clock time.
+    """
+
+    task: Task
+    kept: Kept
+    seconds: float
+
+
+def missing(
+    plan: Plan, store: Store, *, retry_failed: bool = False
+) -> tuple[list[Task], list[tuple[Task, str]]]:
+    """Return the tasks whose cells are still to be computed, and those that failed, with the reason.
+
+    Parameters
+    ----------
+    plan : Plan
+        The experiment.
+    store : Store
+        Where cells are kept.
+    retry_failed : bool
+        Count failed tasks among those that are to be computed.
+    """
+    waiting: list[Task] = []
+    failed: list[tuple[Task, str]] = []
+    for task in tasks(plan):
+        states = [store.read(cell) for cell, _ in task.steps]
+        reasons = [kept.failure for kept in states if kept is not None and kept.failure is not None]
+        if reasons and not retry_failed:
+            failed.append((task, reasons[0]))
+        elif states[-1] is None or reasons:
+            waiting.append(task)
+    return waiting, failed
+
+
+def run(
+    plan: Plan,
+    store: Store,
+    *,
+    n_jobs: int = 1,
+    threads: int = 1,
+    retry_failed: bool = False,
+    started: Callable[[Task], None] = lambda task: None,
+    compiling: Callable[[int, int], object] = lambda done, of: None,
+) -> Iterator[Finished]:
+    """Compute what is missing, and yield every task when its cells are kept.
+
+    A run that is killed loses only the cells that were being computed.
+
+    Parameters
+    ----------
+    plan : Plan
+        The experiment.
+    store : Store
+        Where cells are kept.
+    n_jobs : int
+        Number of processes.
+    threads : int
+        Threads of each process.
+    retry_failed : bool
+        Compute failed cells again.
+    started : callable
+        Called when a task begins, in the process that computes it.
+    compiling : callable
+        Called with the number of kernels compiled so far, and the number to compile, before the first search with a
+        time limit.
+
+    Raises
+    ------
+    SolverError
+        If a process dies.
+    """
+    waiting, _ = missing(plan, store, retry_failed=retry_failed)
+    if any(step.budget is not None for task in waiting for _, step in task.steps):
+        compile_all(compiling)  # a limit of a few seconds must not be spent on compiling
+    calls = (delayed(_compute)(plan, task, store, threads, started) for task in waiting)
+    pool = Parallel(n_jobs=n_jobs, return_as="generator_unordered", pre_dispatch="n_jobs", batch_size=1)
+    try:
+        yield from pool(calls)
+    except TerminatedWorkerError:
+        raise SolverError(
+            "A process that computed a cell ended by itself, most likely because memory ran out; use fewer processes "
+            "(--n-jobs). The cells that are finished are kept."
+        ) from None
+
+
+def _compute(plan: Plan, task: Task, store: Store, threads: int, started: Callable[[Task], None]) -> Finished:
+    """Compute the cells of a task that are not kept, and keep them."""
+    started(task)
+    began = time.monotonic()
+    needed: Mapping[str, Any] = {}
+    kept: Kept | None = None
+    for cell, step in task.steps:
+        kept = store.read(cell)
+        if kept is None or kept.failure is not None:
+            step_began, work_began = time.monotonic(), time.process_time()
+            try:
+                part = _parts(task.data, plan.data_dir, plan.seed)[task.part]
+                with threads_used(threads), threadpool_limits(threads):
+                    kept = Kept(step.run(Work(part, plan.seed, threads, needed)))
+            except Exception as error:
+                kept = Kept({}, _reason(error))
+            seconds = {
+                "wall": time.monotonic() - step_began,
+                "processor": time.process_time() - work_began,  # less than a budget: the machine was busy
+            }
+            store.write(cell, kept, seconds=seconds, versions=versions(), machine=machine(threads))
+        if kept.failure is not None:
+            break
+        needed = kept.found
+    assert kept is not None
+    return Finished(task, kept, time.monotonic() - began)
+
+
+def _reason(error: Exception) -> str:
+    return str(error) if isinstance(error, MilpbnError) else f"{type(error).__name__}: {error}"
+
+
+def versions() -> dict[str, str]:
+    """Return the versions of the programs that results may depend on."""
+    return {
+        "milpbn": __version__,
+        "python": platform.python_version(),
+        **{name: version(name) for name in PROGRAMS},
+    }
+
+
+def machine(threads: int) -> str:
+    """Return what the times depend on, in a few words."""
+    return f"{platform.machine()}, {os.cpu_count()} cores, threads: {threads}"
+
+
+def of_data(tasks: Sequence[Task]) -> dict[str, list[Task]]:
+    """Return tasks by data set, in their order."""
+    found: dict[str, list[Task]] = {}
+    for task in tasks:
+        found.setdefault(task.data, []).append(task)
+    return found

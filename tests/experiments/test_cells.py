@@ -1,0 +1,95 @@
+"""Keys and files of cells."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from milpbn.errors import InputError
+from milpbn.experiments import cells
+from milpbn.experiments.cells import Cell, Kept, Store
+
+CELL = Cell("iris", "ab" * 32, "fold-1", "sm", {"p": (0.6, 0.9), "deep": {"k": 2}}, 0, 60.0)
+
+
+def test_every_attribute_is_part_of_the_key(monkeypatch):
+    others = [
+        replace(CELL, data="heart"),
+        replace(CELL, data_sha256="cd" * 32),
+        replace(CELL, part="fold-2"),
+        replace(CELL, method="sbm"),
+        replace(CELL, options={"p": (0.6, 0.9), "deep": {"k": 3}}),
+        replace(CELL, seed=1),
+        replace(CELL, budget=61.0),
+        replace(CELL, budget=None),
+    ]
+    assert len({cell.key for cell in [CELL, *others]}) == 9
+    assert replace(CELL, options={"deep": {"k": 2}, "p": [0.6, 0.9]}).key == CELL.key
+    before = CELL.key
+    monkeypatch.setattr(cells, "FORMAT", cells.FORMAT + 1)
+    assert CELL.key != before
+
+
+def test_a_cell_comes_back_as_it_was_written(tmp_path):
+    store = Store(tmp_path / "new" / "folder")
+    assert store.read(CELL) is None
+    found = {"x": 0.1 + 0.2, "missing": float("nan"), "list": [1, "a"]}
+    store.write(CELL, Kept(found), seconds=1.5)
+    assert store.read(CELL) == Kept({"x": 0.1 + 0.2, "missing": None, "list": [1, "a"]})
+    document = json.loads(store.path(CELL).read_text())
+    assert document["seconds"] == 1.5
+    assert document["cell"]["options"]["p"] == [0.6, 0.9]
+    assert [path.name for path in store.path(CELL).parent.iterdir()] == [store.path(CELL).name]
+
+
+def test_a_failure_keeps_its_reason(tmp_path):
+    store = Store(tmp_path)
+    store.write(CELL, Kept({}, "The reason."))
+    assert store.read(CELL).failure == "The reason."
+    store.write(CELL, Kept({"now": 1}))
+    assert store.read(CELL) == Kept({"now": 1})
+
+
+@pytest.mark.parametrize(
+    "text", ["", "{", "[]", '{"key": "x", "status": "done"}', '{"status": "done", "found": {}}']
+)
+def test_a_damaged_file_is_refused(tmp_path, text):
+    store = Store(tmp_path)
+    store.write(CELL, Kept({}))
+    store.path(CELL).write_text(text)
+    with pytest.raises(InputError, match="delete it"):
+        store.read(CELL)
+
+
+def test_a_proof_stands_for_more_time(tmp_path):
+    store = Store(tmp_path)
+    proved = Kept({"search": {"reason": "optimal"}})
+    store.write(CELL, proved)
+    assert store.read(replace(CELL, budget=600.0)) == proved
+    assert store.read(replace(CELL, budget=59.0)) is None
+    assert store.read(replace(CELL, budget=600.0, seed=1)) is None
+    assert store.read(replace(CELL, budget=600.0, part="fold")) is None
+    store.write(CELL, Kept({"search": {"reason": "feasible"}}))
+    assert store.read(replace(CELL, budget=600.0)) is None
+
+
+def test_less_time_is_shown_where_asked_for(tmp_path):
+    store = Store(tmp_path)
+    for budget in (30.0, 60.0, 20.0):
+        store.write(replace(CELL, budget=budget), Kept({"search": {"reason": "feasible"}, "b": budget}))
+    longest = store.read(replace(CELL, budget=600.0), shorter=True)
+    assert (longest.budget, longest.found["b"]) == (60.0, 60.0)
+    assert store.read(replace(CELL, budget=20.0), shorter=True).budget == 20.0
+    assert store.read(replace(CELL, budget=10.0), shorter=True) is None
+    store.write(replace(CELL, budget=20.0), Kept({"search": {"reason": "optimal"}}))
+    assert store.read(replace(CELL, budget=600.0)).budget == 20.0
+    store.write(replace(CELL, budget=90.0), Kept({}, "It failed."))
+    assert store.read(replace(CELL, budget=600.0), shorter=True).budget == 20.0
+
+
+def test_a_folder_that_cannot_be_made_is_an_error(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(InputError, match="cannot be made"):
+        Store(tmp_path / "file").write(CELL, Kept({}))

@@ -1,0 +1,54 @@
+"""Accuracy, log-loss and Brier score, beside scikit-learn's."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.metrics import accuracy_score, log_loss
+
+from milpbn.data.dataset import UNKNOWN
+from milpbn.experiments.figures import Figures
+
+
+@pytest.fixture
+def drawn():
+    rng = np.random.default_rng(0)
+    probabilities = rng.dirichlet([1.0, 1.0, 1.0], size=37)
+    return probabilities, rng.integers(0, 3, 37).astype(np.int32)
+
+
+def test_figures_are_scikit_learns(drawn):
+    probabilities, classes = drawn
+    predicted = probabilities.argmax(axis=1)
+    figures = Figures.of(predicted, probabilities, classes)
+    assert figures.accuracy == accuracy_score(classes, predicted)
+    assert figures.log_loss == pytest.approx(log_loss(classes, probabilities, labels=[0, 1, 2]))
+    brier = sum(((row - np.eye(3)[c]) ** 2).sum() for row, c in zip(probabilities, classes, strict=True)) / 37
+    assert figures.brier == pytest.approx(brier)
+    assert figures.unknown_class == 0
+
+
+def test_a_class_without_training_rows_is_never_right(drawn):
+    probabilities, classes = drawn
+    classes = classes.copy()
+    classes[:2] = UNKNOWN
+    predicted = probabilities.argmax(axis=1)
+    figures = Figures.of(predicted, probabilities, classes)
+    # The same as with a column of zeros for the class.
+    wide = np.column_stack([probabilities, np.zeros(37)])
+    other = Figures.of(predicted, wide, np.where(classes == UNKNOWN, 3, classes))
+    assert figures.unknown_class == 2
+    assert not figures.correct[:2].any()
+    assert figures.log_loss == pytest.approx(other.log_loss)
+    assert figures.brier == pytest.approx(other.brier)
+    assert figures.log_loss > 2 * 36 / 37  # -log of 2.2e-16 twice
+
+
+def test_rows_are_packed(drawn):
+    probabilities, classes = drawn
+    figures = Figures.of(probabilities.argmax(axis=1), probabilities, classes)
+    values = figures.to_dict()
+    assert len(values["correct"]) == 2 * 5
+    back = Figures.from_dict(values)
+    assert (back.correct == figures.correct).all()
+    assert back.to_dict() == values

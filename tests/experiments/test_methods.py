@@ -1,0 +1,154 @@
+"""Every method on a small part, beside the library's own functions."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from experiments_common import write_set
+
+from milpbn.data import read_table
+from milpbn.errors import InputError
+from milpbn.experiments import methods
+from milpbn.experiments.figures import Figures
+from milpbn.experiments.methods import METHODS, Budgets, Choice, Exact, SupportVectors, Work, method
+from milpbn.experiments.protocol import parts
+from milpbn.learners.svm import choose_pair, fit_machine, grid_from_the_middle, indicators
+from milpbn.network.classifier import Classifier
+from milpbn.network.evaluation import evaluate
+from milpbn.network.structure import Structure
+from milpbn.problem.scores.spec import Score
+from milpbn.solving.api import solve
+from milpbn.solving.selection import select
+
+BUDGETS = Budgets(selection=20, final=60)
+
+
+@pytest.fixture
+def part(catalog):
+    return parts(read_table("folded", data_dir=catalog), 0)[0]
+
+
+def work(part, needed=None):
+    return Work(part, 0, 1, needed or {})
+
+
+def small_choice(score):
+    p = None if score == "mdl" else (0.6, 0.9)
+    return Choice(score=score, seconds=20.0, p=p, max_parents=(1, 2))
+
+
+@pytest.mark.parametrize("name", ["nb", "tan"])
+def test_closed_forms(part, name):
+    found = method(name, BUDGETS, 3).run(work(part))
+    structure = Structure.from_mapping(part.train.names, found["structure"])
+    told = evaluate(Classifier.fit(part.train, structure), part.test)
+    assert found["figures"]["accuracy"] == pytest.approx(told.accuracy)
+    assert found["figures"]["log_loss"] == pytest.approx(told.log_loss)
+    assert len(structure.arcs) == (3 if name == "nb" else 5)
+
+
+@pytest.mark.parametrize("score", ["sm", "sbm", "mdl"])
+def test_exact_structures(part, score):
+    choice = small_choice(score)
+    chosen = choice.run(work(part))
+    told = select(
+        part.training,
+        Score(name=score),
+        p_values=choice.p,
+        max_parents_values=(1, 2),
+        threads=1,
+        verbose=False,
+    )
+    assert (chosen["p"], chosen["max_parents"]) == (told.p, told.max_parents)
+    assert chosen["trials"] == [vars(trial) for trial in told.trials]
+
+    found = Exact(choice=choice, seconds=60.0).run(work(part, chosen))
+    own = Score(name=score, p=told.p, max_parents=told.max_parents)
+    result = solve(part.train, own, threads=1, verbose=False)
+    search = found["search"]
+    assert search["reason"] == result.reason == "optimal"
+    assert search["objective"] == pytest.approx(result.objective)
+    assert search["bound"] >= search["objective"]
+    assert found["choice"] == {"p": told.p, "max_parents": told.max_parents}
+    if score == "mdl":
+        assert search["verified"] is None  # it has no certificate
+    else:
+        assert (search["certified"], search["verified"]) == (True, True)
+    structure = Structure.from_mapping(part.train.names, found["structure"])
+    figures = evaluate(Classifier.fit(part.train, structure), part.test)
+    assert found["figures"]["accuracy"] == pytest.approx(figures.accuracy)
+
+
+def test_a_refused_certificate_is_recorded(part, monkeypatch):
+    def refuse(*arguments):
+        raise InputError("It proves nothing.")
+
+    monkeypatch.setattr(methods, "verify", refuse)
+    needed = {"p": 0.9, "max_parents": 1, "incumbent": None}
+    found = Exact(choice=small_choice("sm"), seconds=60.0).run(work(part, needed))
+    assert found["search"]["verified"] is False
+    assert found["search"]["verification"] == "It proves nothing."
+
+
+def test_an_interrupt_leaves_nothing(part, monkeypatch):
+    class Interrupted:
+        interrupted = True
+
+    monkeypatch.setattr(methods, "choose", lambda *a, **k: Interrupted())
+    with pytest.raises(KeyboardInterrupt):
+        small_choice("sm").run(work(part))
+
+
+def test_the_machine_is_validated_on_the_shared_splits(part):
+    found = SupportVectors(sigmas=(0.5, 1.0, 2.0), costs=(0.5, 2.0)).run(work(part))
+    grid = grid_from_the_middle(3, (0.5, 1.0, 2.0), (0.5, 2.0))
+    pair, details = choose_pair(part.validation(0), grid, methods.Control())
+    assert (found["choice"]["sigma"], found["choice"]["cost"]) == pair
+    assert found["choice"]["validation_accuracy"] == details["validation_accuracy"]
+    assert found["choice"]["tried"] == 6
+    predicted = fit_machine(part.train, *pair).machine.predict(indicators(part.test))
+    figures = Figures.from_dict(found["figures"])
+    assert (figures.correct == (predicted == part.test.y)).all()
+    assert 0.0 < figures.log_loss < np.log(3)
+
+
+@pytest.mark.parametrize("name", ["logistic", "boosting"])
+def test_others_learn_something(catalog, name):
+    (part,) = parts(read_table("split", data_dir=catalog), 0)
+    figures = Figures.from_dict(method(name, BUDGETS, 2).run(work(part))["figures"])
+    assert figures.accuracy > 0.6
+    assert 0.0 < figures.brier < 0.5
+
+
+@pytest.mark.parametrize("name", ["svm", "logistic", "boosting", "nb"])
+def test_a_class_with_one_training_row(tmp_path, name):
+    rng = np.random.default_rng(0)
+    lines = [f"{'abg'[c]},{'cd'[rng.integers(2)]},{'pqs'[c]}" for c in rng.integers(0, 3, 60)]
+    write_set(tmp_path, "rare", "x,y,kind\n" + "\n".join(["a,c,r", *lines, "b,d,r"]), train_rows=50)
+    (part,) = parts(read_table("rare", data_dir=tmp_path), 0)
+    small = SupportVectors(sigmas=(1.0,), costs=(1.0,)) if name == "svm" else method(name, BUDGETS, 3)
+    figures = Figures.from_dict(small.run(work(part))["figures"])
+    assert figures.accuracy > (0.3 if name == "boosting" else 0.8)  # its leaves have at least 20 rows
+    assert np.isfinite(figures.log_loss)
+
+
+def test_settings_are_options_and_budgets_are_not():
+    sm = method("sm", BUDGETS, 3)
+    assert (sm.budget, sm.needs.budget) == (60.0, 20.0)
+    assert sm.options["choice"]["seconds"] == 20.0  # what the values were chosen with
+    assert "seconds" not in sm.needs.options
+    assert method("svm", BUDGETS, 3).options["sigmas"][0] == 2.0**-5
+    assert method("sm", Budgets(selection=20, final=60.0), 3) == sm
+
+
+def test_two_classes_have_one_soft_margin():
+    assert method("sbm", BUDGETS, 2) == method("sm", BUDGETS, 2)
+    assert method("sbm", BUDGETS, 3).name == "sbm"
+    assert all(method(name, BUDGETS, 3).name == name for name in METHODS)
+
+
+def test_unknown_names_and_budgets_are_refused():
+    with pytest.raises(InputError, match="no method 'best'"):
+        method("best", BUDGETS, 2)
+    with pytest.raises(InputError, match="budget of the final"):
+        Budgets(selection=1, final=0)
