@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from milpbn.cli.options import (
+    PARAMETERS,
     ScoreOptions,
     SearchOptions,
     TableOptions,
@@ -41,6 +42,12 @@ class Files:
     log: str | None
     quiet: bool
     verbose: bool
+
+
+@option_group("Parameters", "parameters", PARAMETERS)
+def parameter_options(parameters: str | None) -> str:
+    """Return the name of the parameters of the classifier."""
+    return "ml" if parameters is None else parameters
 
 
 @option_group(
@@ -75,6 +82,7 @@ def file_options(
 @score_options
 @constraint_options
 @search_options
+@parameter_options
 @file_options
 @click.pass_obj
 def solve(
@@ -84,6 +92,7 @@ def solve(
     score: ScoreOptions,
     constraints: Constraints,
     search: SearchOptions,
+    parameters: str,
     files: Files,
 ) -> int:
     """Find the structure with the best score, and bound the score of every structure.
@@ -120,6 +129,7 @@ def solve(
         trace=files.trace,
         log=files.log,
         verbose=not files.quiet,
+        parameters=parameters,
     )
     show_stages(started, quiet=files.quiet)
     source, dataset = read(table, data or f"instance:{DEFAULT}", started, options.time_limit)

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 
 from milpbn.claims.result import Gap, Result, TracePoint
 from milpbn.errors import InputError
+from milpbn.network.parameters.record import ParameterFit
 from milpbn.util import stages
 from milpbn.util.progress_line import LINE, ProgressLine, in_notebook
 
@@ -130,6 +131,12 @@ def number_lines(objective: float | None, bound: float | None, samples: int | No
     ]
 
 
+def parameter_lines(record: ParameterFit | None, width: int = 11) -> list[str]:
+    """Return lines about parameters that are not those of the score, with a label of `width` characters; else none."""
+    sentences = [] if record is None else record.describe()
+    return [f"{'' if k else 'parameters':{width}}{sentence}" for k, sentence in enumerate(sentences)]
+
+
 def _vouched(source: str, read: bool) -> str:
     """Return in words who vouches for a bound."""
     if not read:
@@ -189,8 +196,9 @@ def closing_block(result: Result, *, read: bool = False) -> str:
     s = result.seconds
     lines.append(
         f"seconds    {s.total:.2f} = {s.coefficients:.2f} data and coefficients + {s.model:.2f} model + "
-        f"{s.solve:.2f} search"
+        f"{s.solve:.2f} search" + (f" + {s.parameters:.2f} parameters" if s.parameters else "")
     )
+    lines += parameter_lines(result.parameters)
     if result.structure is not None:
         lines.append("structure")
         width = max(len(name) for name in result.structure.names)

@@ -159,7 +159,7 @@ def test_keys_of_the_contract() -> None:
     assert {"reason", "limit"} <= set(values["status"])
     assert set(values["gap"]) == {"absolute", "relative_to_bound", "relative_to_incumbent"}
     assert {"name", "version", "threads"} <= set(values["backend"])
-    assert set(values["seconds"]) == {"total", "coefficients", "model", "solve"}
+    assert set(values["seconds"]) == {"total", "coefficients", "model", "solve", "parameters"}
     assert values["structure"] == {"X1": ["C"], "X2": ["X1", "C"], "C": []}
     assert values["trace"][0] == [0.1, None, 9.0]
 
