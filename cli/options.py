@@ -294,8 +294,8 @@ PARAMETERS = option(
     "--parameters",
     metavar="ml|cll|hybrid|temperature",
     help="Parameters of the classifier, fitted after the search: generative (ml), by conditional likelihood (cll), by "
-    "that shrunk towards the generative ones (hybrid), or generative with one factor (temperature). Score and bound stay "
-    "those of the generative ones.",
+    "that shrunk towards the generative ones (hybrid), or generative with one factor (temperature). Score and bound "
+    "stay those of the generative ones.",
 )
 
 

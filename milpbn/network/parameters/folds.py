@@ -6,7 +6,7 @@ Every fold has an offset of its own, from generative tables that were fitted to 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -25,7 +25,7 @@ FOLDS = 5
 #: Strengths of the penalty, from strong to weak: the path along which each fit starts from the one before.
 STRENGTHS = (100.0, 30.0, 10.0, 3.0, 1.0, 0.3, 0.1, 0.03, 0.01)
 #: Values of kappa that ``hybrid`` chooses from.
-KAPPAS = (1.0, 0.5, 0.0)
+KAPPAS = (1.0, 0.75, 0.5, 0.25, 0.0)
 #: A path ends after this many strengths in a row that did not lower the held-out log-loss.
 PATIENCE = 2
 #: Accuracy of the fits of folds; see `fit_deviations`.
@@ -65,8 +65,6 @@ class Choice:
         Mean held-out log-loss in nats, of the choice and of generative parameters.
     folds : int
         Number of folds.
-    start : float64 array, shape (K, C), or None
-        Mean of the folds' deviations, from which the fit to all rows starts; None without deviations.
     complete : bool
         Whether all values were tried that had to be.
     """
@@ -76,7 +74,6 @@ class Choice:
     log_loss: float
     generative_log_loss: float
     folds: int
-    start: NDArray[np.float64] | None = None
     complete: bool = True
 
 
@@ -133,10 +130,13 @@ def choose(
     with_generative: bool,
     stopping: Callable[[], bool],
     report: Callable[[str], None] = lambda line: None,
-) -> Choice | None:
-    """Return the kappa and the strength with the smallest mean held-out log-loss.
+) -> Choice:
+    """Return kappa and strength by log-loss on held-out rows: the best kappa, and the strongest penalty as good.
 
     For every kappa the strengths fall along `STRENGTHS`; the fits of a fold start from its fit for the strength before.
+    The kappa is that of the smallest mean log-loss. Of its strengths the largest is taken that is no worse than the
+    best by more than one standard error of the difference over the folds: the structure has seen the held-out rows, so
+    that their loss flatters weak penalties.
 
     Parameters
     ----------
@@ -155,19 +155,22 @@ def choose(
 
     Returns
     -------
-    Choice or None
-        None if nothing was tried on all folds.
+    Choice
+
+    Raises
+    ------
+    Stopped
+        If nothing was tried on all folds by then.
     """
-    weight, base = _weight(folds), generative_loss(folds)
-    generative = Choice(kappa=1.0, strength=None, log_loss=base, generative_log_loss=base, folds=len(folds))
-    best = generative if with_generative else None
+    weights = np.array([f.held_out.weight for f in folds])
+    generative = _losses([f.held_out_joint for f in folds], folds)
+    tried = {(1.0, np.inf): generative} if with_generative else {}
     complete = True
     try:
         for kappa in kappas:
             points = [np.zeros((n_columns, f.train.weights.shape[1])) for f in folds]
             least, idle = np.inf, 0
             for strength in STRENGTHS:
-                total = 0.0
                 for k, fold in enumerate(folds):
                     points[k] = fit_deviations(
                         fold.train,
@@ -177,18 +180,40 @@ def choose(
                         tolerance=TOLERANCE,
                         stopping=stopping,
                     )
-                    scores = kappa * fold.held_out_joint + fold.held_out.indicators @ points[k]
-                    total += log_loss(scores, fold.held_out.weights)
-                value = total / weight
+                scores = [
+                    kappa * f.held_out_joint + f.held_out.indicators @ d
+                    for f, d in zip(folds, points, strict=True)
+                ]
+                tried[kappa, strength] = _losses(scores, folds)
+                value = float(np.average(tried[kappa, strength], weights=weights))
                 report(f"parameters: kappa {kappa:g}, strength {strength:g}: held-out log-loss {value:.6f}")
-                if best is None or value < best.log_loss:
-                    start = sum(points[1:], start=points[0]) / len(folds)
-                    best = replace(generative, kappa=kappa, strength=strength, log_loss=value, start=start)
                 least, idle = (value, 0) if value < least else (least, idle + 1)
                 if idle == PATIENCE:
                     break
     except Stopped:
+        if len(tried) == with_generative:
+            raise
         complete = False
-    if best is None or (not complete and best.start is None):
-        return None
-    return replace(best, complete=complete)
+    means = {pair: float(np.average(losses, weights=weights)) for pair, losses in tried.items()}
+    best = min(means, key=means.__getitem__)
+
+    def as_good(pair: tuple[float, float]) -> bool:
+        more = tried[pair] - tried[best]
+        return means[pair] <= means[best] + float(more.std(ddof=1)) / np.sqrt(len(folds))
+
+    chosen = max((pair for pair in tried if pair[0] == best[0] and as_good(pair)), key=lambda pair: pair[1])
+    return Choice(
+        kappa=chosen[0],
+        strength=chosen[1] if np.isfinite(chosen[1]) else None,
+        log_loss=means[chosen],
+        generative_log_loss=float(np.average(generative, weights=weights)),
+        folds=len(folds),
+        complete=complete,
+    )
+
+
+def _losses(scores: Sequence[NDArray[np.float64]], folds: Sequence[Fold]) -> NDArray[np.float64]:
+    """Return the mean log-loss of every fold's held-out rows, shape (folds,)."""
+    return np.array(
+        [log_loss(s, f.held_out.weights) / f.held_out.weight for s, f in zip(scores, folds, strict=True)]
+    )

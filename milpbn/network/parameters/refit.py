@@ -6,9 +6,10 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
+from threadpoolctl import threadpool_limits
 
 from milpbn.data.dataset import Dataset
 from milpbn.network.classifier import Classifier
@@ -17,7 +18,6 @@ from milpbn.network.parameters.conditional import Stopped, fit_deviations
 from milpbn.network.parameters.design import Design
 from milpbn.network.parameters.folds import (
     KAPPAS,
-    Choice,
     choose,
     choose_temperature,
     joint,
@@ -32,6 +32,11 @@ from milpbn.util.clock import within
 CHOICE_SHARE = 0.7
 #: Accuracy of the fit to all rows; see `fit_deviations`.
 TOLERANCE = 1e-6
+#: Notes of a record.
+GENERATIVE = (
+    "On held-out rows no other parameters were better than the generative ones, which the classifier has."
+)
+CUT_SHORT = "The time limit ended the choice of kappa and strength before all values were tried."
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,37 +104,78 @@ def refit(
     begun = time.monotonic()
     check_method(method)
     require_match(data, structure)
+    require_states(data)
     if method == "ml":
         plain = tuple(fit_cpts(data, structure, smoothing))
         return Refit(structure=structure, cpts=plain, record=ParameterFit())
-    require_states(data)
 
-    def stopping(until: float | None = deadline) -> bool:
-        return interrupted() or (until is not None and time.monotonic() >= until)
+    def stopping() -> bool:
+        return interrupted() or (deadline is not None and time.monotonic() >= deadline)
 
-    def kept(why: str, choice: Choice | None = None) -> Refit:
-        record = replace(_kept(method, why, before), seconds=time.monotonic() - begun, **_losses(choice))
-        return Refit(structure=structure, cpts=None, record=record)
+    def choosing() -> bool:
+        late = deadline is not None and time.monotonic() >= begun + CHOICE_SHARE * (deadline - begun)
+        return late or stopping()
 
-    def stopped() -> Refit:
+    try:
+        whole, added = _room(structure, smoothing, objection)
+        if stopping():
+            raise Stopped
+        rows = np.flatnonzero(data.weights > 0)
+        used = data if len(rows) == data.n_samples else data.take(rows)
+        with threadpool_limits(1):  # more threads of BLAS slow down the solver's products of short vectors
+            fitted = _fit(used, structure, method, smoothing, random_state, (choosing, stopping), report)
+            found = Refit(structure=whole, cpts=_tables(fitted, whole, data.n_classes), record=fitted.record)
+    except Stopped:
         record = give_up(method, before, interrupted=interrupted())
-        return Refit(structure=structure, cpts=None, record=replace(record, seconds=time.monotonic() - begun))
+        found = Refit(structure=structure, cpts=None, record=record)
+    except _Stay as reason:
+        found = Refit(structure=structure, cpts=None, record=_kept(method, str(reason), before))
+    record = found.record
+    if record.fitted:
+        names = structure.names
+        record = replace(record, added_arcs=tuple((names[a], names[b]) for a, b in added))
+    elif found.cpts is not None:
+        found = replace(found, structure=structure, cpts=tuple(fit_cpts(data, structure, smoothing)))
+    return replace(found, record=replace(record, seconds=time.monotonic() - begun))
 
+
+class _Stay(Exception):  # noqa: N818  # no error: the parameters of before stay
+    """Raised with the reason why no parameters can be fitted, as a clause."""
+
+
+class _Fitted(NamedTuple):
+    """Weights of the families, and how they were fitted."""
+
+    weights: list[Cpt]
+    record: ParameterFit
+
+
+def _room(
+    structure: Structure, smoothing: float, objection: Callable[[Structure], str | None] | None
+) -> tuple[Structure, list[tuple[int, int]]]:
+    """Return the structure whose tables hold the parameters, and the arcs that it has in addition."""
     if not smoothing > 0:
-        return kept("without smoothing some probabilities may be 0, and their logarithms infinite")
-    rows = np.flatnonzero(data.weights > 0)
-    used = data if len(rows) == data.n_samples else data.take(rows)
-    if used.n_samples < 2:
-        return kept("folds need at least two rows with a weight above 0")
-    complete, added, reason = completed(structure, objection)
+        raise _Stay("without smoothing some probabilities may be 0, and their logarithms infinite")
+    whole, added, reason = completed(structure, objection)
     if reason is not None:
-        return kept(f"probability tables cannot hold the fitted parameters of this structure: {reason}")
-    if stopping():
-        return stopped()
-    design = Design(used, structure)
-    folds = make_folds(used, structure, smoothing, design, random_state)
-    limit = None if deadline is None else begun + CHOICE_SHARE * (deadline - begun)
-    choice: Choice | None
+        raise _Stay(f"probability tables cannot hold the fitted parameters of this structure: {reason}")
+    return whole, added
+
+
+def _fit(
+    data: Dataset,
+    structure: Structure,
+    method: str,
+    smoothing: float,
+    random_state: int,
+    stopping: tuple[Callable[[], bool], Callable[[], bool]],
+    report: Callable[[str], None],
+) -> _Fitted:
+    """Choose by folds, and fit to all rows; `stopping` are the ends of the choice, and of everything."""
+    if data.n_samples < 2:
+        raise _Stay("folds need at least two rows with a weight above 0")
+    design = Design(data, structure)
+    folds = make_folds(data, structure, smoothing, design, random_state)
     if method == "temperature":
         choice = choose_temperature(folds)
     else:
@@ -138,51 +184,42 @@ def refit(
             KAPPAS if method == "hybrid" else (0.0,),
             design.n_columns,
             with_generative=method == "hybrid",
-            stopping=lambda: stopping(limit),
+            stopping=stopping[0],
             report=report,
         )
-    if choice is None or interrupted():
-        return stopped()
-    if choice.strength is None and choice.kappa == 1.0:
-        return kept("no other parameters have a smaller log-loss on held-out rows", choice)
-    deviations = None
-    if choice.strength is not None and choice.start is not None:
-        every = design.rows(used)
-        offset = choice.kappa * joint(every, used, structure, smoothing)
-        try:
-            deviations = fit_deviations(
-                every, offset, choice.strength, choice.start, tolerance=TOLERANCE, stopping=stopping
-            )
-        except Stopped:
-            return stopped()
-    weights = design.tables(log_cpts(used, structure, smoothing), choice.kappa, deviations)
-    cpts = normalised(complete, with_class_axis(weights, complete, data.n_classes))
-    if cpts is None:
-        return kept("a fitted probability is below the smallest that float64 holds accurately", choice)
-    names = structure.names
-    cut_short = "The time limit ended the choice of kappa and strength before all values were tried."
+    if stopping[1]():
+        raise Stopped
+    generative = choice.strength is None and choice.kappa == 1.0
     record = ParameterFit(
         method=method,
-        fitted=True,
-        kappa=choice.kappa,
+        fitted=not generative,
+        kappa=None if generative else choice.kappa,
         strength=choice.strength,
-        added_arcs=tuple((names[a], names[b]) for a, b in added),
-        seconds=time.monotonic() - begun,
-        note="" if choice.complete else cut_short,
-        **_losses(choice),
+        held_out_log_loss=choice.log_loss,
+        generative_log_loss=choice.generative_log_loss,
+        folds=choice.folds,
+        note=" ".join([GENERATIVE] * generative + [CUT_SHORT] * (not choice.complete)),
     )
-    return Refit(structure=complete, cpts=tuple(cpts), record=record)
+    deviations = None
+    if choice.strength is not None:
+        rows = design.rows(data)
+        deviations = fit_deviations(
+            rows,
+            choice.kappa * joint(rows, data, structure, smoothing),
+            choice.strength,
+            np.zeros((design.n_columns, data.n_classes)),
+            tolerance=TOLERANCE,
+            stopping=stopping[1],
+        )
+    return _Fitted(design.tables(log_cpts(data, structure, smoothing), choice.kappa, deviations), record)
 
 
-def _losses(choice: Choice | None) -> dict[str, Any]:
-    """Return the figures of a choice, by their names in `ParameterFit`."""
-    if choice is None:
-        return {}
-    return {
-        "held_out_log_loss": choice.log_loss,
-        "generative_log_loss": choice.generative_log_loss,
-        "folds": choice.folds,
-    }
+def _tables(fitted: _Fitted, structure: Structure, n_classes: int) -> tuple[Cpt, ...]:
+    """Return normalised tables of the weights."""
+    cpts = normalised(structure, with_class_axis(fitted.weights, structure, n_classes))
+    if cpts is None:
+        raise _Stay("a fitted probability is below the smallest that float64 holds accurately")
+    return tuple(cpts)
 
 
 def _kept(method: str, why: str, before: str) -> ParameterFit:
