@@ -25,13 +25,12 @@ TAN = ((4,), (0, 4), (0, 4), (4,), ())
 
 @pytest.fixture
 def draw(make_data):
-    """Return data in which two features say the same, so that generative parameters count it twice."""
+    """Return data in which three features say the same, so that generative parameters count it three times."""
 
     def draw(seed: int, samples: int):
-        plain = make_data(seed, samples=samples, states=(3, 3, 2, 2, 2))
+        plain = make_data(seed, samples=samples, states=(3, 2, 2, 2, 2))
         codes = plain.codes.copy()
-        codes[:, 3] = codes[:, 2]
-        codes[:, 4] = (codes[:, 0] > 0) == codes[:, 2]
+        codes[:, 1:] = codes[:, 3:4]
         codes[::5, 4] = 1 - codes[::5, 4]
         return replace(plain, codes=codes)
 
