@@ -30,9 +30,7 @@ FOLDS = 5
 def measure_fold(train: Dataset, test: Dataset, options: Namespace) -> dict[str, Any]:
     """Return the figures of every method on one fold, and the structure's gap."""
     score = milpbn.Score(name=options.score, max_parents=options.max_parents)
-    result = milpbn.solve(
-        train, score, time_limit=options.time_limit, threads=options.threads, verbose=False
-    )
+    result = milpbn.solve(train, score, time_limit=options.time_limit, threads=options.threads, verbose=False)
     assert result.classifier is not None
     figures: dict[str, Any] = {"gap": result.gap.relative_to_bound}
     for method in METHODS:

@@ -101,12 +101,26 @@ class ParameterFit:
             seconds=f.number("seconds", 0.0),
             note=f.text("note"),
         )
-        if read.method == "ml" and read.fitted:
-            raise f.contradiction("it says that generative parameters were fitted by another method")
+        if read.method == "ml" and read != cls(seconds=read.seconds):
+            raise f.contradiction(
+                "it describes a fit of other parameters than the generative ones that it names"
+            )
+        figures = (read.held_out_log_loss, read.generative_log_loss, read.folds)
+        if len({figure is None for figure in figures}) > 1:
+            raise f.contradiction("it has log-losses without folds, or only one of the two log-losses")
         if not read.fitted and (read.kappa, read.strength, read.added_arcs) != (None, None, ()):
             raise f.contradiction("it describes fitted parameters, and says that none were fitted")
-        if read.fitted and read.kappa is None:
-            raise f.contradiction("it has fitted parameters without kappa")
+        if not read.fitted and read.method != "ml" and not read.note:
+            raise f.contradiction("it does not say why no parameters were fitted")
+        if read.fitted and (read.kappa is None or read.folds is None):
+            raise f.contradiction("it has fitted parameters without kappa or without folds")
+        scaled = read.method == "temperature"
+        if read.kappa is not None and (
+            (read.kappa > 1 and not scaled) or (read.kappa != 0 and read.method == "cll")
+        ):
+            raise f.contradiction(f"kappa {read.kappa!r} does not go with {read.method!r}")
+        if scaled and read.strength is not None:
+            raise f.contradiction("a temperature has no strength")
         return read
 
     def describe(self) -> list[str]:

@@ -33,7 +33,17 @@ def test_json_round_trip(record: ParameterFit) -> None:
     ("change", "message"),
     [
         ({"method": "best"}, "one of ml, cll, hybrid, temperature"),
-        ({"method": "ml"}, "fitted by another method"),
+        ({"method": "ml"}, "than the generative ones that it names"),
+        ({"method": "cll"}, "kappa 0.5 does not go with 'cll'"),
+        ({"method": "temperature"}, "has no strength"),
+        ({"folds": None}, "without folds"),
+        ({"generative_log_loss": None}, "only one of the two"),
+        ({"held_out_log_loss": None, "generative_log_loss": None, "folds": None}, "without folds"),
+        (
+            {"fitted": False, "kappa": None, "strength": None, "added_arcs": [], "note": ""},
+            "does not say why",
+        ),
+        ({"kappa": 1.5}, "kappa 1.5 does not go with 'hybrid'"),
         ({"fitted": False}, "none were fitted"),
         ({"kappa": None}, "without kappa"),
         ({"kappa": -1.0}, "at least 0"),
