@@ -92,7 +92,10 @@ def obstacle(structure: Structure) -> str | None:
                     continue
                 if other == target:
                     return f"{names[one]!r}, a parent of {names[i]!r}, is not adjacent to the class"
-                return f"{names[one]!r} and {names[other]!r}, parents of {names[i]!r}, are not adjacent"
+                return (
+                    f"{names[one]!r} and {names[other]!r}, parents of {names[i]!r}, are not adjacent (with max_parents "
+                    "2 there are no such parents)"
+                )
     return None
 
 

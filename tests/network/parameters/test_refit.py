@@ -135,7 +135,7 @@ def kept_as_before(before: Classifier, data, method: str = "cll", **options) -> 
 def test_structures_without_room_keep_their_parameters(data) -> None:
     structure = Structure(data.names, ((4,), (4,), (0, 1, 4), (4,), ()))
     record = kept_as_before(Classifier.fit(data, structure), data)
-    assert "'x0' and 'x1', parents of 'x2', are not adjacent; the generative parameters" in record.note
+    assert "'x0' and 'x1', parents of 'x2', are not adjacent (with max_parents 2" in record.note
     free = Structure(data.names, ((), (0, 4), (4,), (4,), ()))
     record = kept_as_before(Classifier.fit(data, free), data, objection=lambda s: "it has a forbidden arc")
     assert "breaks a constraint: it has a forbidden arc;" in record.note
