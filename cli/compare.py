@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from milpbn.cli.learners import files_of, read_options
-from milpbn.cli.options import ScoreOptions, TableOptions, score_options, table_options
+from milpbn.cli.options import PARAMETERS, ScoreOptions, TableOptions, score_options, table_options
 from milpbn.cli.outputs import check_outputs
 from milpbn.cli.sections import SEED, THREADS, option, option_group, verb
 from milpbn.cli.types import COUNT, NAMES, NUMBER
@@ -40,6 +40,7 @@ from milpbn.util.progress_line import LINE
         help="Share of the rows to test on, where the data have no split of their own; default 0.3. 0: none.",
     ),
     option("--time-limit", type=NUMBER, metavar="SECONDS", help="For every learner; default 60."),
+    PARAMETERS,
     option(*SEED, "seed", type=COUNT, default=0, show_default=True, help="Random seed."),
     option(*THREADS, "threads", type=COUNT, help="By default all cores."),
     option("--output", metavar="FILE", help="The figures as JSON, kept up to date."),
@@ -51,6 +52,7 @@ def run_options(
     settings: tuple[str, ...],
     test_share: float | None,
     time_limit: float | None,
+    parameters: str | None,
     seed: int,
     threads: int | None,
     output: str | None,
@@ -63,6 +65,7 @@ def run_options(
         "settings": settings,
         "test_share": test_share,
         "time_limit": 60.0 if time_limit is None else time_limit,
+        "parameters": parameters,
         "seed": seed,
         "threads": threads,
         "output": output,
@@ -111,7 +114,12 @@ def compare(data: str, table: TableOptions, score: ScoreOptions, run: dict[str, 
         )
     exact_scores(names, score.given)
     _check_files(data, run["output"], options)
-    limits = Options(time_limit=run["time_limit"], threads=run["threads"], random_state=run["seed"])
+    limits = Options(
+        time_limit=run["time_limit"],
+        threads=run["threads"],
+        random_state=run["seed"],
+        parameters=run["parameters"] or "ml",
+    )
     show_stages(None, quiet=run["quiet"])
     train, test = training_and_test_rows(table.read(data), run["test_share"], run["seed"])
     if not run["quiet"]:
@@ -128,6 +136,7 @@ def compare(data: str, table: TableOptions, score: ScoreOptions, run: dict[str, 
             n_jobs=limits.n_threads,
             report=telling(None, quiet=run["quiet"]),
             interrupted=interrupts.requested,
+            parameters=run["parameters"],
         ),
         output=run["output"],
     )

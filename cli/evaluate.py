@@ -13,6 +13,7 @@ from milpbn.errors import InputError
 if TYPE_CHECKING:
     from milpbn.data import Dataset
     from milpbn.network import Evaluation, TableClassifier
+    from milpbn.network.parameters.record import ParameterFit
 
 
 def row_options(command: Verb) -> Verb:
@@ -62,6 +63,7 @@ def evaluate(
     """
     from milpbn.network import evaluate as count
     from milpbn.network import load_any_classifier
+    from milpbn.network.parameters.record import recorded
 
     loaded = load_any_classifier(classifier)
     samples, rows = read_rows(loaded, data, split, weights, data_dir)
@@ -69,10 +71,13 @@ def evaluate(
         for note in samples.notes:
             click.echo(note, err=True)
     figures = count(loaded, samples, _gamma(loaded))
+    record = recorded(getattr(loaded, "provenance", {}))
     if as_json:
-        click.echo(json.dumps({"rows": rows, **figures.to_dict()}, ensure_ascii=False, allow_nan=False))
+        about = None if record is None else record.to_dict()
+        document = {"rows": rows, **figures.to_dict(), "parameters": about}
+        click.echo(json.dumps(document, ensure_ascii=False, allow_nan=False))
     else:
-        click.echo(describe(figures, rows))
+        click.echo(describe(figures, rows, record))
 
 
 def read_rows(
@@ -100,8 +105,10 @@ def _gamma(classifier: TableClassifier) -> float | None:
     return float(gamma) if isinstance(gamma, int | float) and gamma > 0 else None
 
 
-def describe(figures: Evaluation, rows: str) -> str:
-    """Return the figures as lines of text."""
+def describe(figures: Evaluation, rows: str, record: ParameterFit | None = None) -> str:
+    """Return the figures as lines of text, and how the classifier's parameters were fitted if not as the score's."""
+    from milpbn.solving.progress import parameter_lines
+
     low, high = figures.interval
     weight = "" if figures.weight == figures.samples else f", total weight {figures.weight:g}"
     lines = [
@@ -113,6 +120,7 @@ def describe(figures: Evaluation, rows: str) -> str:
     ]
     if figures.soft_margin is not None:
         lines.append(f"soft margin  {figures.soft_margin:.6f} nats  (gamma = {figures.gamma:.6g})")
+    lines += parameter_lines(record, 13)
     if figures.unknown_class:
         lines.append(f"left out     {figures.unknown_class} rows without a class that training saw")
     if figures.unknown_values:

@@ -71,6 +71,8 @@ def _describe_learned(path: str, document: Mapping[str, Any]) -> str:
     """Describe what ``milpbn learn --output`` wrote."""
     from milpbn.errors import InputError
     from milpbn.network.formats.classifier_files import parents_mapping
+    from milpbn.network.parameters.record import recorded
+    from milpbn.solving.progress import parameter_lines
     from milpbn.util.jsonable import finite_number, shorten
 
     learner = dict(document["learner"])
@@ -89,6 +91,7 @@ def _describe_learned(path: str, document: Mapping[str, Any]) -> str:
         share = finite_number(value)
         if share is not None and 0 <= share <= 1:
             lines.append(f"accuracy  {100 * share:.2f} % of {rows} rows")
+    lines += parameter_lines(recorded(document), 10)
     if not isinstance(document["structure"], dict):
         return "\n".join([*lines, "structure (not an acyclic graph over the variables)"])
     try:
@@ -102,6 +105,8 @@ def _describe_learned(path: str, document: Mapping[str, Any]) -> str:
 
 def _describe_classifier(path: str) -> str:
     from milpbn.network import PseudoClassifier, load_any_classifier
+    from milpbn.network.parameters.record import recorded
+    from milpbn.solving.progress import parameter_lines
 
     classifier = load_any_classifier(path)
     if isinstance(classifier, PseudoClassifier):
@@ -120,6 +125,7 @@ def _describe_classifier(path: str) -> str:
         f"data        {data.get('name', '(unknown)')}: {data.get('samples', 'unknown number of')} samples",
     ]
     lines += _describe_provenance(source)
+    lines += parameter_lines(recorded(source), 12)
     lines.append("variables")
     return "\n".join(lines + _describe_variables(classifier))
 

@@ -11,7 +11,7 @@ import click
 
 from milpbn.cli.gaps import describe_gap
 from milpbn.cli.learners import files_of, learner_options
-from milpbn.cli.options import TableOptions, table_options
+from milpbn.cli.options import PARAMETERS, TableOptions, table_options
 from milpbn.cli.outputs import check_outputs
 from milpbn.cli.sections import SEED, THREADS, option, option_group, verb
 from milpbn.cli.types import COUNT, NUMBER
@@ -32,6 +32,7 @@ class RunOptions:
     seed: int
     time_limit: float | None
     threads: int | None
+    parameters: str | None
     bound: str | None
     classifier: str | None
     output: str | None
@@ -44,6 +45,7 @@ class RunOptions:
     option(*SEED, "seed", type=COUNT, default=0, show_default=True, help="Random seed."),
     option("--time-limit", type=NUMBER, metavar="SECONDS", help="For everything, reading included."),
     option(*THREADS, "threads", type=COUNT, help="By default all cores."),
+    PARAMETERS,
     option(
         "--bound", metavar="RESULT", help="A result.json of the same data, to state the gap to its bound."
     ),
@@ -59,13 +61,14 @@ def run_options(
     seed: int,
     time_limit: float | None,
     threads: int | None,
+    parameters: str | None,
     bound: str | None,
     classifier: str | None,
     output: str | None,
     quiet: bool,
 ) -> RunOptions:
     """Gather the options of the run."""
-    return RunOptions(seed, time_limit, threads, bound, classifier, output, quiet)
+    return RunOptions(seed, time_limit, threads, parameters, bound, classifier, output, quiet)
 
 
 class LearnGroup(click.Group):
@@ -156,7 +159,12 @@ def _learn(
     from milpbn.util.atomic import atomic_write_text
     from milpbn.util.jsonable import dump_json
 
-    limits = Options(time_limit=run.time_limit, threads=run.threads, random_state=run.seed)
+    limits = Options(
+        time_limit=run.time_limit,
+        threads=run.threads,
+        random_state=run.seed,
+        parameters="ml" if run.parameters is None else run.parameters,
+    )
     result = None if run.bound is None else Result.load(run.bound)
     require_used(learner(**options), options)  # refuses options without effect before the table is read
     show_stages(started, quiet=run.quiet)
@@ -180,6 +188,7 @@ def _learn(
             n_jobs=limits.n_threads,
             report=telling(started, quiet=run.quiet),
             interrupted=interrupts.requested,
+            parameters=run.parameters,
             verbose=False if run.quiet else None,
         ),
         started=started,
@@ -195,6 +204,8 @@ def _learn(
 
 def _closing_block(found: Appraisal, result: Result | None) -> list[str]:
     """Return the closing block, line by line."""
+    from milpbn.solving.progress import parameter_lines
+
     options = "".join(f", {key} {value}" for key, value in found.options.items())
     data = found.data
     lines = [
@@ -210,6 +221,7 @@ def _closing_block(found: Appraisal, result: Result | None) -> list[str]:
     lines.append(f"training   {_percent(found.training)}")
     if found.test_samples:
         lines.append(f"test       {_percent(found.test)}  ({found.test_samples} samples)")
+    lines += parameter_lines(found.parameters)
     lines.append(f"seconds    {found.seconds:.2f}, of them {found.learning_seconds:.2f} to learn")
     if result is not None and found.suboptimality is not None:
         lines += describe_gap(found.suboptimality, result, 11)

@@ -307,6 +307,16 @@ def _once(name: str, base: Mapping[Any, Any], given: Iterable[tuple[Any, Any]]) 
     return result
 
 
+#: Shared by the verbs that return classifiers.
+PARAMETERS = option(
+    "--parameters",
+    metavar="ml|cll|hybrid|temperature",
+    help="Parameters of the classifier, fitted after the search: generative (ml), by conditional likelihood (cll), by "
+    "that shrunk towards the generative ones (hybrid), or generative with one factor (temperature). Score and bound "
+    "stay those of the generative ones.",
+)
+
+
 @dataclass(frozen=True)
 class SearchOptions:
     """The options of the search.

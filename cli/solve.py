@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from milpbn.cli.options import (
+    PARAMETERS,
     ScoreOptions,
     SearchOptions,
     TableOptions,
@@ -77,6 +78,12 @@ def select_options(grid: str | None, by: str) -> Selecting:
     return Selecting(grid, by)
 
 
+@option_group("Parameters", "parameters", PARAMETERS)
+def parameter_options(parameters: str | None) -> str:
+    """Return the name of the parameters of the classifier."""
+    return "ml" if parameters is None else parameters
+
+
 @option_group(
     "Output",
     "files",
@@ -110,6 +117,7 @@ def file_options(
 @constraint_options
 @search_options
 @select_options
+@parameter_options
 @file_options
 @click.pass_obj
 def solve(
@@ -120,6 +128,7 @@ def solve(
     constraints: Constraints,
     search: SearchOptions,
     selecting: Selecting,
+    parameters: str,
     files: Files,
 ) -> int:
     """Find the structure with the best score, and bound the score of every structure.
@@ -156,6 +165,7 @@ def solve(
         trace=files.trace,
         log=files.log,
         verbose=not files.quiet,
+        parameters=parameters,
     )
     show_stages(started, quiet=files.quiet)
     source, dataset = read(table, data or f"instance:{DEFAULT}", started, options.time_limit)

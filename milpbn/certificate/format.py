@@ -37,8 +37,9 @@ OVERHEAD = 2.0
 #: Largest number of bytes of a certificate's arrays when they are read: a full proof, the last decisions of all
 #: threads, the inequalities, the samples of a subset and the header.
 LARGEST_FILE = LARGEST + LARGEST // 4
-#: Keys of a result that the header of its certificate lacks: times, how the score was chosen, notes.
-NOT_IN_HEADER = ("version", "seconds", "trace", "selection", "notes")
+#: Keys of a result that the header of its certificate lacks: times, how the score was chosen, how the classifier's
+#: parameters were fitted, notes.
+NOT_IN_HEADER = ("version", "seconds", "trace", "selection", "parameters", "notes")
 NO_ROWS = Inequalities(np.empty((0, 0), dtype=bool), np.empty(0, dtype=np.int64))
 
 

@@ -48,12 +48,13 @@ class BackendInfo:
 
 @dataclass(frozen=True)
 class Seconds:
-    """Wall-clock seconds: in total, for data and coefficients, for the MILP, and for the search."""
+    """Wall-clock seconds: in total, for data and coefficients, the MILP, the search, and retrained parameters."""
 
     total: float = 0.0
     coefficients: float = 0.0
     model: float = 0.0
     solve: float = 0.0
+    parameters: float = 0.0
 
 
 def read_data(f: Fields) -> DataSummary:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 
+from milpbn.claims.about import Seconds
 from milpbn.claims.reasons import LIMITED, BoundSource, Limit, Reason
 from milpbn.errors import InputError
 from milpbn.network.structure import Structure
@@ -19,7 +20,7 @@ from milpbn.util.jsonable import Fields
 #: The words that ``status.reason``, ``status.limit`` and ``bound_source`` can have.
 REASONS, LIMITS, BOUND_SOURCES = tuple(Reason), tuple(Limit), tuple(BoundSource)
 #: Keys of the wall-clock seconds: the total, then the parts that add up to it.
-SECONDS = ("total", "coefficients", "model", "solve")
+SECONDS = ("total", "coefficients", "model", "solve", "parameters")
 #: All keys of a result.
 KEYS = (
     "version",
@@ -42,6 +43,7 @@ KEYS = (
     "proved",
     "subset",
     "selection",
+    "parameters",
     "notes",
 )
 TracePoint = tuple[float, float | None, float | None]
@@ -101,6 +103,14 @@ def read_score(f: Fields, where: str) -> Score:
 def read_constraints(f: Fields, where: str) -> Constraints:
     """Read the constraints; none where the key is missing."""
     return Constraints.from_dict(f.get("constraints") if "constraints" in f else {}, f"{where}, constraints")
+
+
+def read_seconds(f: Fields) -> Seconds:
+    """Read the wall-clock seconds; results of versions before `Seconds.parameters` lack that key."""
+    f.known(SECONDS)
+    return Seconds(
+        *(0.0 if key == "parameters" and f.missing(key) else f.number(key, 0.0) for key in SECONDS)
+    )
 
 
 def read_trace(f: Fields) -> tuple[TracePoint, ...]:

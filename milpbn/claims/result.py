@@ -18,16 +18,17 @@ from milpbn.claims.gap import is_optimal as is_optimal
 from milpbn.claims.parts import ProvedArcs, Searched, Selection, SubsetClaim, read_pair
 from milpbn.claims.reading import (
     BOUND_SOURCES,
-    SECONDS,
     TracePoint,
     read_constraints,
     read_score,
+    read_seconds,
     read_status,
     read_structure,
     read_trace,
 )
 from milpbn.claims.reasons import LIMITED, WITH_STRUCTURE, WITHOUT_STRUCTURE, BoundSource, Limit, Reason
 from milpbn.errors import InputError, MilpbnError
+from milpbn.network.parameters.record import ParameterFit
 from milpbn.network.structure import Structure
 from milpbn.problem.constraints import Constraints
 from milpbn.problem.scores.spec import Score, gamma_from_p
@@ -86,11 +87,14 @@ class Result:
         all samples, its bound is None, and the trace is the subset's.
     selection : Selection or None
         How p and max_parents were chosen.
+    parameters : ParameterFit or None
+        How the classifier's parameters were fitted; None before the end of a run. The numbers above are of the
+        structure under the score's own parameters, whatever this says.
     notes : tuple of str
         What the user should know about data and bound, one sentence each: for instance how many rows were dropped, or
         which bound an import took.
     classifier : Classifier or None
-        Fitted parameters of the structure; not part of the JSON.
+        The structure with its parameters, and with the arcs of ``parameters.added_arcs``; not part of the JSON.
     """
 
     data: DataSummary
@@ -112,6 +116,7 @@ class Result:
     proved: ProvedArcs | None = None
     subset: SubsetClaim | None = None
     selection: Selection | None = None
+    parameters: ParameterFit | None = None
     notes: tuple[str, ...] = ()
     classifier: Classifier | None = field(default=None, repr=False, compare=False)
 
@@ -172,6 +177,7 @@ class Result:
             "proved": None if self.proved is None else self.proved.to_dict(),
             "subset": None if self.subset is None else self.subset.to_dict(),
             "selection": None if self.selection is None else self.selection.to_dict(),
+            "parameters": None if self.parameters is None else self.parameters.to_dict(),
             "notes": list(self.notes),
         }
 
@@ -202,7 +208,6 @@ class Result:
             f.text("version")
         status = read_status(f)
         objective, bound = read_pair(f)
-        seconds = f.fields("seconds")
         result = cls(
             data=read_data(f.fields("data")),
             score=read_score(f, where),
@@ -215,7 +220,7 @@ class Result:
             bound=bound,
             bound_source=BoundSource(f.text("bound_source", BOUND_SOURCES)),
             backend=read_backend(f.fields("backend")),
-            seconds=Seconds(*(seconds.number(key, 0.0) for key in SECONDS)),
+            seconds=read_seconds(f.fields("seconds")),
             trace=read_trace(f),
             seed=f.whole("seed"),
             run="" if f.missing("run") else f.text("run"),
@@ -223,6 +228,7 @@ class Result:
             proved=None if f.missing("proved") else ProvedArcs.read(f.fields("proved")),
             subset=None if f.missing("subset") else SubsetClaim.read(f.fields("subset")),
             selection=None if f.missing("selection") else Selection.read(f.fields("selection")),
+            parameters=None if f.missing("parameters") else ParameterFit.read(f.fields("parameters")),
             notes=() if f.missing("notes") else tuple(f.texts("notes")),
         )
         _check_claims(f, result)
@@ -256,16 +262,18 @@ class Result:
     def primal_dual_integral(self) -> float | None:
         """Return the integral of the gap relative to the bound over the run's seconds (0 means an instant proof).
 
-        While there is no incumbent or no bound, the gap counts as 1.
+        While there is no incumbent or no bound, the gap counts as 1. The time in which parameters were retrained does
+        not count, since the search was over.
         """
-        if not self.trace or self.seconds.total <= 0:
+        end = self.seconds.total - self.seconds.parameters
+        if not self.trace or end <= 0:
             return None
         total, last_t, last_gap = 0.0, 0.0, 1.0
         for t, z, b in self.trace:
             total += last_gap * (t - last_t)
             ratio = Gap.between(z, b).relative_to_bound
             last_t, last_gap = t, 1.0 if ratio is None else min(1.0, ratio)
-        return total + last_gap * max(0.0, self.seconds.total - last_t)
+        return total + last_gap * max(0.0, end - last_t)
 
 
 def _where(path: str | os.PathLike[str]) -> str:
@@ -296,7 +304,6 @@ def _check_claims(f: Fields, told: Result) -> None:
     trace = told.trace
     if trace and trace[-1][1:] != (searched.objective, searched.bound):
         raise f.contradiction(f"its trace ends with other numbers ({trace[-1][1]!r}, {trace[-1][2]!r})")
-    f.fields("seconds").known(SECONDS)
     total, *parts = vars(told.seconds).values()
     if abs(total - sum(parts)) > TIME_ROUNDING * max(1.0, total):
         raise f.contradiction("its seconds do not add up")
@@ -311,6 +318,13 @@ def _check_claims(f: Fields, told: Result) -> None:
                     f"it lists the arc {arc[0]} -> {arc[1]} ({key}), which no structure over its variables can have"
                 )
     _check_selection(f, told)
+    for parent, child in () if told.parameters is None else told.parameters.added_arcs:
+        features = () if structure is None else structure.names[:-1]
+        if structure is None or parent != structure.names[-1] or child not in features:
+            raise f.contradiction(
+                f"it says that its classifier has the arc {parent} -> {child} as well, which is none from the class to "
+                "a feature"
+            )
 
 
 def _check_status(f: Fields, told: Result) -> None:

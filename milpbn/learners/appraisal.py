@@ -12,8 +12,10 @@ from milpbn.claims.result import DataSummary, Gap, Result
 from milpbn.data.dataset import Dataset
 from milpbn.errors import InputError
 from milpbn.learners.base import Control, Learned, Learner, require_used
+from milpbn.learners.parameters import learn_with_parameters
 from milpbn.network.classifier import Predictor
 from milpbn.network.evaluation import accuracy
+from milpbn.network.parameters.record import ParameterFit, recorded
 from milpbn.network.structure import Structure
 from milpbn.problem.candidates import class_free_alike
 from milpbn.problem.constraints import atoms, combine
@@ -141,9 +143,15 @@ class Appraisal:
     random_state: int
     interrupted: bool
 
+    @property
+    def parameters(self) -> ParameterFit | None:
+        """How the structure got parameters that are not the learner's own; None without them."""
+        return recorded(self.learned.details)
+
     def to_dict(self) -> dict[str, Any]:
         """Return JSON values, under the keys of ``result.json`` where it has them."""
         structure, found = self.learned.structure, self.suboptimality
+        details = {key: value for key, value in self.learned.details.items() if key != "parameters"}
         document = {
             "version": __version__,
             "learner": {"name": self.learner, **self.options},
@@ -154,7 +162,8 @@ class Appraisal:
             "objective": None if found is None else found.score,
             "bound": None if found is None else found.bound,
             "gap": None if found is None or found.gap is None else asdict(found.gap),
-            "details": dict(self.learned.details),
+            "details": details,
+            "parameters": self.learned.details.get("parameters"),
             "seconds": {"learn": self.learning_seconds, "total": self.seconds},
             "seed": self.random_state,
         }
@@ -190,7 +199,7 @@ def appraise(
         Name of the result in messages, such as "'result.json'".
     control : Control
         Settings of the run. The time limit covers learning and the accuracies; accuracies that are not ready by then
-        are None.
+        are None. Other parameters than the learner's change the accuracy, but not the score of the structure.
     started : float, optional
         `time.monotonic` value from which the seconds of the whole call count; by default now.
 
@@ -204,11 +213,16 @@ def appraise(
     begun = time.monotonic()
     method = learner(**(options or {}))
     require_used(method, options or {})
+    if control.parameters is not None and not learner.is_network:
+        raise InputError(
+            f"The model of {learner.name} is not a Bayesian network over the variables, so that it cannot get other "
+            "parameters; leave --parameters (parameters) out."
+        )
     if result is not None:
         check_bound(train, result, where)
     stopping = control.watch()
     with interrupts.deferred():
-        learned = method.fit(train, control)
+        learned = learn_with_parameters(method, train, control)
         learning_seconds, interrupted = time.monotonic() - begun, control.interrupted()
         shares = [
             None if rows is None else share_right(learned.predictor, rows, stopping) for rows in (train, test)

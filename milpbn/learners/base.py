@@ -13,6 +13,7 @@ from milpbn.data.dataset import Dataset
 from milpbn.errors import InputError, NoIncumbentError
 from milpbn.network.classifier import Predictor
 from milpbn.network.cpt import require_states
+from milpbn.network.parameters.record import check_method
 from milpbn.network.structure import Structure
 from milpbn.util import stages
 from milpbn.util.clock import within
@@ -36,6 +37,9 @@ class Control:
         Called from time to time with a line of text about the progress.
     interrupted : callable
         Called often; when it returns True, the learner stops as it does at the time limit.
+    parameters : str or None
+        How the structures get their parameters (`milpbn.network.parameters`); None for the parameters that the learner
+        fits itself. `milpbn.learners.parameters.learn_with_parameters` reads this, not the learner.
     verbose : bool or None
         Whether a solver shows its own progress, as in `milpbn.Options`; None: if there is a terminal or a notebook.
     """
@@ -45,10 +49,13 @@ class Control:
     n_jobs: int = 1
     report: Callable[[str], None] = field(default=lambda line: None)
     interrupted: Callable[[], bool] = field(default=lambda: False)
+    parameters: str | None = None
     verbose: bool | None = None
 
     def __post_init__(self) -> None:
         convert_fields(self)
+        if self.parameters is not None:
+            check_method(self.parameters)
 
     def watch(self) -> Callable[[], bool]:
         """Start the clock, and return a function that says whether to stop."""

@@ -18,6 +18,7 @@ from milpbn.learners.appraisal import share_right, suboptimality
 from milpbn.learners.base import Control, Predictor, require_used
 from milpbn.learners.figures import Comparison, ComparisonRow
 from milpbn.learners.generative.closed_form import check_data
+from milpbn.learners.parameters import learn_with_parameters, note_on_parameters
 from milpbn.learners.registry import LEARNERS, get_learner
 from milpbn.problem.scores.registry import find_score, margin_scores
 from milpbn.problem.scores.spec import Score
@@ -149,6 +150,7 @@ def compare(
         score=dict(score or {}),
         time_limit=control.time_limit,
         random_state=control.random_state,
+        parameters=control.parameters,
     )
     try:
         with interrupts.deferred():
@@ -189,7 +191,7 @@ def compare_each(
     options : mapping of mappings, optional
         For each learner its options; those left out have their defaults.
     control : Control
-        Seed, threads, reports, and the time limit that each learner has for itself.
+        Seed, threads, parameters, reports, and the time limit that each learner has for itself.
 
     Raises
     ------
@@ -217,9 +219,10 @@ def compare_each(
                 predictor: Predictor | None = result.classifier  # None: nothing was found in time
                 structure, stopped = result.structure, False
                 values = result.to_dict()
-                details = {key: values[key] for key in ("score", "objective", "bound", "status")}
+                kept = ("score", "objective", "bound", "status", "parameters")
+                details = {key: values[key] for key in kept}
             else:
-                learned = get_learner(name)(**own).fit(train, control)
+                learned = learn_with_parameters(get_learner(name)(**own), train, control)
                 predictor, structure, details = learned.predictor, learned.structure, dict(learned.details)
                 stopped = bool(details.get("stopped_early"))
         except Exception as error:
@@ -244,6 +247,8 @@ def compare_each(
         shares = [None if of is None else share_right(predictor, of, stopping) for of in (test, train)]
         if shares[1] is None:
             notes.append("accuracy not counted: the time was over")
+        about = note_on_parameters(details)
+        notes += [about] if about else []
         yield ComparisonRow(
             name=name,
             test=shares[0],
@@ -270,7 +275,7 @@ def _compile(
     """
     if exact:
         compile_all(lambda done, of: control.report(count(done, of)), control.interrupted)
-    rehearsal = replace(control, time_limit=None, report=lambda line: None)
+    rehearsal = replace(control, time_limit=None, report=lambda line: None, parameters=None)
     for name in names:
         if name in exact or not get_learner(name).compiles or control.interrupted():
             continue
@@ -289,4 +294,5 @@ def _solve(train: Dataset, score: Score, control: Control) -> Result:
         random_state=control.random_state,
         verbose=False,
         interrupted=control.interrupted,
+        parameters="ml" if control.parameters is None else control.parameters,
     )

@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from milpbn.claims.result import DataSummary
+from milpbn.network.parameters.record import OWN_PARAMETERS
 from milpbn.problem.scores.registry import margin_scores
 from milpbn.solving.progress import show_gap
 from milpbn.util.jsonable import json_safe
@@ -76,6 +77,8 @@ class Comparison:
         Time limit of each learner, in seconds.
     random_state : int
         Seed.
+    parameters : str or None
+        How all Bayesian networks got their parameters; None: as each learner fits them itself.
     rows : tuple of ComparisonRow
         One row per learner, exact searches first.
     """
@@ -85,6 +88,7 @@ class Comparison:
     score: Mapping[str, Any]
     time_limit: float | None
     random_state: int
+    parameters: str | None = None
     rows: tuple[ComparisonRow, ...] = ()
 
     @property
@@ -103,6 +107,7 @@ class Comparison:
             "reference": None if reference is None else reference.name,
             "time_limit": self.time_limit,
             "seed": self.random_state,
+            "parameters": self.parameters,
             "rows": [row.to_dict() for row in self.rows],
         }
         return dict(json_safe(document))
@@ -110,7 +115,10 @@ class Comparison:
     def __str__(self) -> str:
         held = f"{self.test_samples} test rows" if self.test_samples else "no test rows"
         head = f"data  {self.data.name}: {self.data.samples} training rows, {held}"
-        return f"{head}\n{show(self.rows)}"
+        end = ""
+        if self.parameters not in (None, "ml"):
+            end = f"\nparameters {self.parameters}: they change the accuracies; {OWN_PARAMETERS}"
+        return f"{head}\n{show(self.rows)}{end}"
 
 
 def reference_row(rows: Sequence[ComparisonRow]) -> ComparisonRow | None:

@@ -63,6 +63,7 @@ def solve(
     reduce: bool = True,
     merge: bool = True,
     solver_options: Mapping[str, str] | None = None,
+    parameters: str = "ml",
     output: str | os.PathLike[str] | None = None,
     trace: str | os.PathLike[str] | None = None,
     certificate: str | os.PathLike[str] | None = None,
@@ -85,7 +86,7 @@ def solve(
     started : float, optional
         `time.monotonic` value from which the time limit counts; by default the time of the call.
     backend, acyclicity, time_limit, gap_rel, gap_abs, threads, random_state, start, warm_start, root_bound, \
-root_only, reduce, merge, solver_options, output, trace, certificate, log, verbose, interrupted
+root_only, reduce, merge, solver_options, parameters, output, trace, certificate, log, verbose, interrupted
         How to search; see `milpbn.solving.options.Options`.
 
     Returns

@@ -28,6 +28,7 @@ from milpbn.milp.files.solution_files import read_solution
 from milpbn.milp.files.start_files import write_starts
 from milpbn.milp.formulation import formulate
 from milpbn.milp.milp import Milp
+from milpbn.network.parameters.record import ParameterFit
 from milpbn.network.structure import Structure
 from milpbn.problem.constraints import Constraints
 from milpbn.problem.problem import Problem, build_problem
@@ -332,7 +333,7 @@ def import_solution(
         notes=(*notes_of_results(dataset.notes), *((note,) if note is not None else ())),
     )
     result = of_all_data(problem, result)
-    return replace(result, classifier=fit_classifier(dataset, result))
+    return replace(result, classifier=fit_classifier(dataset, result), parameters=ParameterFit())
 
 
 def model_files(solution: str | os.PathLike[str], model: str | os.PathLike[str] | None = None) -> list[Path]:

@@ -9,7 +9,9 @@ from typing import Any
 
 from milpbn.errors import InputError
 from milpbn.milp.formulation import ACYCLICITY
+from milpbn.network.parameters.record import check_method
 from milpbn.network.structure import Structure
+from milpbn.util.clock import PARAMETERS_SHARE
 from milpbn.util.threads import all_cores
 from milpbn.util.validation import convert_fields
 
@@ -46,6 +48,10 @@ class Options:
         Merge identical samples.
     solver_options : mapping of str to str
         Parameters of the MILP solver itself.
+    parameters : str
+        How the found structure gets its parameters: ``ml``, ``cll``, ``hybrid`` or ``temperature``
+        (`milpbn.network.parameters`). What is not ``ml`` takes `PARAMETERS_SHARE` of a time limit, and no part in the
+        search.
     output : path or None
         File for ``result.json``, written at the end and at least every 30 seconds.
     trace : path or None
@@ -74,6 +80,7 @@ class Options:
     reduce: bool = True
     merge: bool = True
     solver_options: Mapping[str, str] = field(default_factory=dict)
+    parameters: str = "ml"
     output: str | os.PathLike[str] | None = None
     trace: str | os.PathLike[str] | None = None
     certificate: str | os.PathLike[str] | None = None
@@ -97,6 +104,7 @@ class Options:
         for word, gap in (("relative", self.gap_rel), ("absolute", self.gap_abs)):
             if not gap >= 0:
                 raise InputError(f"The {word} gap at which to stop must be at least 0, got {gap}.")
+        check_method(self.parameters)
         if self.acyclicity not in ACYCLICITY:
             raise InputError(
                 f"There is no acyclicity {self.acyclicity!r}; choose one of {', '.join(ACYCLICITY)}."
@@ -105,6 +113,13 @@ class Options:
     def deadline(self, started: float) -> float | None:
         """Return the `time.monotonic` value at which a run that began at `started` has to stop, or None."""
         return None if self.time_limit is None else started + self.time_limit
+
+    def search_deadline(self, started: float) -> float | None:
+        """Return the `time.monotonic` value at which the search has to stop, or None. What follows takes time, too."""
+        if self.time_limit is None:
+            return None
+        share = 0.0 if self.parameters == "ml" else PARAMETERS_SHARE
+        return started + (1.0 - share) * self.time_limit
 
     @classmethod
     def among(cls, arguments: Mapping[str, Any]) -> Options:

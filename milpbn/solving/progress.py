@@ -11,6 +11,7 @@ from collections.abc import Iterable
 from milpbn.claims.parts import Selection
 from milpbn.claims.result import Gap, Result, TracePoint
 from milpbn.errors import InputError
+from milpbn.network.parameters.record import ParameterFit
 from milpbn.solving.grid import describe
 from milpbn.util import stages
 from milpbn.util.progress_line import LINE, ProgressLine, in_notebook
@@ -160,6 +161,12 @@ def selection_lines(selection: Selection | None) -> list[str]:
     return lines
 
 
+def parameter_lines(record: ParameterFit | None, width: int = 11) -> list[str]:
+    """Return lines about parameters that are not those of the score, with a label of `width` characters; else none."""
+    sentences = [] if record is None else record.describe()
+    return [f"{'' if k else 'parameters':{width}}{sentence}" for k, sentence in enumerate(sentences)]
+
+
 def _source_of_bound(source: str, read: bool) -> str:
     """Return the source of a bound in words."""
     if not read:
@@ -218,9 +225,10 @@ def closing_block(result: Result, *, read: bool = False) -> str:
     s = result.seconds
     lines.append(
         f"seconds    {s.total:.2f} = {s.coefficients:.2f} data and coefficients + {s.model:.2f} model + "
-        f"{s.solve:.2f} search"
+        f"{s.solve:.2f} search" + (f" + {s.parameters:.2f} parameters" if s.parameters else "")
     )
     lines += selection_lines(result.selection)
+    lines += parameter_lines(result.parameters)
     if result.structure is not None:
         lines.append("structure")
         width = max(len(name) for name in result.structure.names)

@@ -1,4 +1,4 @@
-"""The stages of a run: preparation, the engine's search, and the report. Limits do not wait for the stages' threads."""
+"""The stages of a run: preparation, search, parameters, report. Limits do not wait for the stages' threads."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from milpbn.solvers.base import Outcome, Settings
 from milpbn.solving.engines.base import Engine, Start
 from milpbn.solving.engines.registry import get_engine
 from milpbn.solving.job import Job
+from milpbn.solving.parameters import with_parameters
 from milpbn.solving.preparation import prepare
 from milpbn.solving.report import Report
 from milpbn.solving.state import Session
@@ -44,7 +45,7 @@ def run(job: Job) -> Result:
     session = Session(
         job.problem,
         started=job.started,
-        deadline=options.deadline(job.started),
+        deadline=options.search_deadline(job.started),
         gap_rel=options.gap_rel,
         gap_abs=options.gap_abs,
         interrupted=options.interrupted,
@@ -70,6 +71,9 @@ def run(job: Job) -> Result:
         known = report.known(final=True)
     finally:
         session.end()  # a thread that nobody waits for may still run
+    if session.error is None:
+        result = with_parameters(job, known[0], interrupted=session.stopped is Limit.USER)
+        known = result, known[1]
     failures = report.finish(known)
     if session.error is not None:
         raise session.error

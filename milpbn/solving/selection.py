@@ -67,6 +67,7 @@ def select(
     reduce: bool = True,
     merge: bool = True,
     solver_options: Mapping[str, str] | None = None,
+    parameters: str = "ml",
     output: str | os.PathLike[str] | None = None,
     trace: str | os.PathLike[str] | None = None,
     certificate: str | os.PathLike[str] | None = None,
@@ -94,7 +95,7 @@ def select(
     started : float, optional
         `time.monotonic` value from which the time limit counts.
     backend, acyclicity, time_limit, gap_rel, gap_abs, threads, random_state, start, warm_start, root_bound, \
-root_only, reduce, merge, solver_options, output, trace, certificate, log, verbose, interrupted
+root_only, reduce, merge, solver_options, parameters, output, trace, certificate, log, verbose, interrupted
         How to search; see `milpbn.solving.options.Options`. The selection takes half of a time limit.
 
     Returns
@@ -159,8 +160,15 @@ def choose(
                     p = settings[k].p
                     trial_problem = problem if p is None else problem.with_p(p)
                     # A trial updates the output file, which then names the rows of its split, and shows no progress.
+                    # Its accuracy is that of the generative parameters, whatever the final search is followed by.
                     trial = replace(
-                        options, time_limit=seconds, start=start, trace=None, log=None, verbose=False
+                        options,
+                        time_limit=seconds,
+                        start=start,
+                        trace=None,
+                        log=None,
+                        verbose=False,
+                        parameters="ml",
                     )
                     try:
                         result = run(Job(trial_problem, train, trial, *engines[k], now, is_trial=True))
@@ -294,6 +302,7 @@ def solve_selected(
     reduce: bool = True,
     merge: bool = True,
     solver_options: Mapping[str, str] | None = None,
+    parameters: str = "ml",
     output: str | os.PathLike[str] | None = None,
     trace: str | os.PathLike[str] | None = None,
     certificate: str | os.PathLike[str] | None = None,

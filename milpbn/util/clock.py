@@ -14,6 +14,8 @@ from milpbn.util import interrupts, stages
 GRACE = 0.7
 #: Share of the time limit for choosing options by validation; the rest is for the work with the chosen options.
 SELECTION_SHARE = 0.5
+#: Share of the time limit for parameters of the found structure that are fitted after the search.
+PARAMETERS_SHARE = 0.2
 
 T = TypeVar("T")
 

@@ -15,6 +15,7 @@ import milpbn
 from milpbn.claims.parts import Selection
 from milpbn.claims.result import BackendInfo, DataSummary, Gap, Result, Seconds, is_optimal
 from milpbn.errors import InputError
+from milpbn.network.parameters.record import ParameterFit
 from milpbn.network.structure import Structure
 from milpbn.problem.constraints import Constraints
 from milpbn.problem.scores.spec import Score
@@ -122,6 +123,19 @@ def test_optimal_is_computed_from_the_numbers(objective: float, bound: float, pr
         make_result(reason="error", limit=None, detail="crashed"),
         make_result(limit="gap", nodes=None, score=Score(name="bdeu", equivalent_sample_size=3.0)),
         make_result(backend=BackendInfo("cplex", "unknown", None), bound_source="certified"),
+        make_result(parameters=ParameterFit()),
+        make_result(
+            parameters=ParameterFit(
+                method="cll",
+                fitted=True,
+                kappa=0.0,
+                strength=0.3,
+                held_out_log_loss=0.2,
+                generative_log_loss=0.3,
+                folds=5,
+                added_arcs=(("C", "X1"),),
+            )
+        ),
         make_result(selection=Selection.read(Fields(SELECTION, "The selection"))),
         make_result(reason="running", limit=None),
         make_result(reason="running", limit=None, structure=None, objective=None, trace=((0.1, None, 9.0),)),
@@ -159,7 +173,7 @@ def test_keys_of_the_contract() -> None:
     assert {"reason", "limit"} <= set(values["status"])
     assert set(values["gap"]) == {"absolute", "relative_to_bound", "relative_to_incumbent"}
     assert {"name", "version", "threads"} <= set(values["backend"])
-    assert set(values["seconds"]) == {"total", "coefficients", "model", "solve"}
+    assert set(values["seconds"]) == {"total", "coefficients", "model", "solve", "parameters"}
     assert values["structure"] == {"X1": ["C"], "X2": ["X1", "C"], "C": []}
     assert values["trace"][0] == [0.1, None, 9.0]
 
@@ -308,6 +322,32 @@ def test_impossible_combinations_are_programming_errors() -> None:
         make_result(reason="optimal", limit="time")
     with pytest.raises(ValueError, match="does not go with"):
         make_result(limit="mood")
+
+
+def test_an_added_arc_leads_from_the_class_to_a_feature(tmp_path) -> None:
+    for arc in (("X1", "X2"), ("C", "X9"), ("C", "C")):
+        values = make_result(parameters=ParameterFit(method="cll", note="Why.")).to_dict()
+        values["parameters"] |= {
+            "fitted": True,
+            "kappa": 0.0,
+            "folds": 5,
+            "held_out_log_loss": 0.5,
+            "generative_log_loss": 0.5,
+            "added_arcs": [list(arc)],
+        }
+        with pytest.raises(InputError, match=f"its classifier has the arc {arc[0]} -> {arc[1]}"):
+            Result.from_dict(values)
+
+
+def test_files_without_seconds_of_parameters_are_read() -> None:
+    values = make_result().to_dict()
+    del values["seconds"]["parameters"], values["parameters"]
+    assert Result.from_dict(values) == make_result()
+
+
+def test_retraining_is_no_part_of_the_integral() -> None:
+    longer = make_result(seconds=Seconds(5.0, 0.5, 0.25, 1.25, 3.0))
+    assert longer.primal_dual_integral() == make_result().primal_dual_integral()
 
 
 def test_primal_dual_integral() -> None:

@@ -17,7 +17,7 @@ from milpbn.claims.reading import KEYS, REASONS
 
 #: Runs whose results are changed: their options beside p.
 RUNS = {
-    "optimal": ["--p", 0.9],
+    "optimal": ["--p", 0.9, "--parameters", "hybrid"],
     "limited": ["--p", 0.9, "--gap-rel", 0.05, "--no-class-parents"],
     "constrained": ["--p", 0.95, "--max-parents", 3, "--forbid", "a,b", "--max-children", "c=1"],
     "subset": ["--p", 0.9, "--subset", 12],
@@ -26,7 +26,7 @@ RUNS = {
 }
 #: Keys that claim nothing about structures and are not printed: `verify` accepts any value that is consistent.
 NOT_CLAIMS = re.compile(
-    r"trace\[\d+\]\[0\]|seconds\..*|selection\..*|"
+    r"trace\[\d+\]\[0\]|seconds\..*|selection\..*|parameters\..*|"
     r"trace\[\d+\]\[[12]\]"  # inside the trace: true if it is monotone and ends with the proved numbers
 )
 

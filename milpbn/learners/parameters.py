@@ -1,0 +1,75 @@
+"""Learners whose structures get other parameters than the learners' own."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from milpbn.data.dataset import Dataset
+from milpbn.learners.base import Control, Learned, Learner
+from milpbn.network.classifier import Classifier
+from milpbn.network.parameters.record import ParameterFit
+from milpbn.network.parameters.refit import refit_classifier
+from milpbn.util.clock import PARAMETERS_SHARE
+
+#: Word for the parameters that stay where no others can be fitted.
+BEFORE = "learner's"
+
+
+def learn_with_parameters(learner: Learner, data: Dataset, control: Control) -> Learned:
+    """Learn, and fit the structure's parameters anew if the control asks for it.
+
+    Except under ``ml``, the fit has `PARAMETERS_SHARE` of a time limit, and what the learner left of the rest.
+
+    Returns
+    -------
+    Learned
+        With the record (`ParameterFit.to_dict`) as ``parameters`` in the details, if parameters were asked for. Its
+        structure is the learner's; that of the classifier may have more arcs (`ParameterFit.added_arcs`).
+
+    Raises
+    ------
+    InputError, NoIncumbentError
+        As `Learner.fit`.
+    """
+    method = control.parameters
+    if method is None:
+        return learner.fit(data, control)
+    begun, own = time.monotonic(), control
+    if control.time_limit is not None and method != "ml":
+        own = replace(control, time_limit=(1.0 - PARAMETERS_SHARE) * control.time_limit)
+    learned = learner.fit(data, own)
+    if method == "ml" and getattr(learned.predictor, "smoothing", None) == 0:
+        return learned  # its own relative frequencies, with a small number instead of zeros
+    if not isinstance(learned.predictor, Classifier):
+        note = "The model is not an acyclic graph over the variables; the learner's parameters stay."
+        return _recorded(learned, ParameterFit(method=method, note=note))
+    classifier, record = refit_classifier(
+        learned.predictor,
+        data,
+        method,
+        random_state=control.random_state,
+        deadline=None if control.time_limit is None else begun + control.time_limit,
+        interrupted=control.interrupted,
+        report=control.report,
+        before=BEFORE,
+    )
+    return _recorded(replace(learned, predictor=classifier), record)
+
+
+def _recorded(learned: Learned, record: ParameterFit) -> Learned:
+    return replace(learned, details={**learned.details, "parameters": record.to_dict()})
+
+
+def note_on_parameters(details: Mapping[str, Any]) -> str:
+    """Return a note for a table on the parameters in the details of a learner or an exact search; empty without any."""
+    record = details.get("parameters")
+    if not record or record["method"] == "ml":
+        return ""
+    if not record["fitted"]:
+        return str(record["note"]).rstrip(".")
+    arcs = "".join(f", with {parent} -> {child}" for parent, child in record["added_arcs"])
+    strength = "" if record["strength"] is None else f", strength {record['strength']:g}"
+    return f"parameters {record['method']}, kappa {record['kappa']:.4g}{strength}{arcs}"

@@ -1,0 +1,156 @@
+"""The joint states of the families as indicators: the features of the conditional likelihood's convex problem.
+
+The log-joint of a classifier is linear in the entries of the families that contain the class. Given a sample, and for
+every class, one entry per family counts: that of the joint state of the family without the class. So the features of a
+multinomial logistic regression are the indicators of these joint states, and its coefficients, one per class, are the
+entries.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from milpbn.data.dataset import Dataset
+from milpbn.network.cpt import Cpt
+from milpbn.network.structure import Structure
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """Distinct rows of feature values, with the weight of every class in each.
+
+    Attributes
+    ----------
+    indicators : sparse array, shape (U, K)
+        For each row, 1 for the joint state of every family, else 0.
+    codes : int32 array, shape (U, V)
+        State codes; the class is without meaning.
+    weights : float64 array, shape (U, C)
+        Total weight of the samples by class.
+    """
+
+    indicators: sparse.csr_array
+    codes: NDArray[np.int32]
+    weights: NDArray[np.float64]
+
+    @cached_property
+    def transposed(self) -> sparse.csr_array:
+        """The indicators' transpose, shape (K, U), in the form that multiplies fast."""
+        return self.indicators.T.tocsr()
+
+    @cached_property
+    def totals(self) -> NDArray[np.float64]:
+        """Total weight of every row, shape (U,)."""
+        return self.weights.sum(axis=1)
+
+    @property
+    def weight(self) -> float:
+        """Total weight of all rows."""
+        return float(self.weights.sum())
+
+
+class Design:
+    """The numbering of the joint states that occur in training data: the columns of the indicators.
+
+    Joint states that do not occur have no column; the penalty would keep their deviations at 0.
+
+    Parameters
+    ----------
+    data : Dataset
+        Training samples, without unknown values.
+    structure : Structure
+        Over the data's variables.
+
+    Attributes
+    ----------
+    n_columns : int
+        Number K of joint states, over all families with the class.
+    """
+
+    def __init__(self, data: Dataset, structure: Structure) -> None:
+        target = data.n_features
+        sizes = data.n_states
+        self._n_classes = data.n_classes
+        #: Variables of every family without the class, in the order of the tables' axes.
+        self._axes: dict[int, tuple[int, ...]] = {}
+        #: Joint states that occur, ascending, by family, and the column of the first.
+        self._seen: dict[int, NDArray[np.int64]] = {}
+        self._first: dict[int, int] = {}
+        self._sizes = sizes
+        column = 0
+        for i, parents in enumerate(structure.parents):
+            if i != target and target not in parents:
+                continue
+            self._axes[i] = tuple(j for j in (*parents, i) if j != target)
+            self._seen[i] = np.unique(self._states(data.codes, i))
+            self._first[i] = column
+            column += len(self._seen[i])
+        self.n_columns = column
+
+    def _states(self, codes: NDArray[np.int32], family: int) -> NDArray[np.int64]:
+        axes = self._axes[family]
+        if not axes:
+            return np.zeros(len(codes), dtype=np.int64)
+        shape = tuple(self._sizes[list(axes)].tolist())
+        return np.ravel_multi_index(tuple(codes[:, list(axes)].T), shape).astype(np.int64)
+
+    def rows(self, data: Dataset) -> Rows:
+        """Return the distinct rows of some of the training samples."""
+        merged = data.merged
+        # Merged rows are in lexicographic order, the class last, so that equal features are side by side.
+        new = np.ones(merged.n_samples, dtype=bool)
+        new[1:] = (merged.X[1:] != merged.X[:-1]).any(axis=1)
+        number = np.cumsum(new) - 1
+        codes = merged.codes[new]
+        weights = np.zeros((len(codes), self._n_classes))
+        weights[number, merged.y] = merged.weights
+        columns = np.empty((len(codes), len(self._axes)), dtype=np.int32)
+        for place, (family, seen) in enumerate(self._seen.items()):
+            columns[:, place] = self._first[family] + np.searchsorted(seen, self._states(codes, family))
+        starts = np.arange(0, columns.size + 1, max(1, columns.shape[1]))
+        indicators = sparse.csr_array(
+            (np.ones(columns.size), columns.ravel(), starts), shape=(len(codes), self.n_columns)
+        )
+        return Rows(indicators, codes, weights)
+
+    def tables(self, logs: Sequence[Cpt], kappa: float, deviations: NDArray[np.float64] | None) -> list[Cpt]:
+        r"""Return the tables of weights.
+
+        .. math:: w_i = \kappa \log \theta_i + (1 - \kappa) \overline{\log \theta_i} + d_i
+
+        The mean over the classes in the second term changes no posterior. It only says which of the many tables with
+        the same posteriors are meant: those whose differences between joint states are the generative ones, apart from
+        what the posterior fixes.
+
+        Parameters
+        ----------
+        logs : sequence of Cpt, length V
+            Logarithms of the generative tables.
+        kappa : float
+            Share of their contrasts between classes.
+        deviations : float64 array, shape (K, C), or None
+            Deviations d; None for none.
+        """
+        target = len(logs) - 1
+        out = []
+        for cpt in logs:
+            i = cpt.variable
+            if i not in self._axes:
+                out.append(cpt)
+                continue
+            # One axis per variable of the family without the class, and the class last.
+            table = cpt.table if i == target else np.moveaxis(cpt.table, -2, -1)
+            table = kappa * table + (1.0 - kappa) * table.mean(axis=-1, keepdims=True)
+            if deviations is not None:
+                flat = table.reshape(-1, self._n_classes)
+                first = self._first[i]
+                flat[self._seen[i]] += deviations[first : first + len(self._seen[i])]
+                table = flat.reshape(table.shape)
+            out.append(Cpt(i, cpt.parents, table if i == target else np.moveaxis(table, -1, -2)))
+        return out

@@ -1,0 +1,219 @@
+"""The choice of kappa and of the penalty's strength, or of a temperature, by log-loss on held-out rows.
+
+Every fold has an offset of its own, from generative tables that were fitted to its training rows only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import minimize_scalar
+
+from milpbn.data.dataset import Dataset
+from milpbn.data.folds import stratified_folds
+from milpbn.network.cpt import class_log_joint, log_cpts
+from milpbn.network.parameters.conditional import Stopped, fit_deviations, log_loss
+from milpbn.network.parameters.design import Design, Rows
+from milpbn.network.structure import Structure
+
+#: Number of folds, or the number of rows if that is smaller.
+FOLDS = 5
+#: Strengths of the penalty, from strong to weak: the path along which each fit starts from the one before.
+STRENGTHS = (100.0, 30.0, 10.0, 3.0, 1.0, 0.3, 0.1, 0.03, 0.01)
+#: Values of kappa that ``hybrid`` chooses from.
+KAPPAS = (1.0, 0.75, 0.5, 0.25, 0.0)
+#: A path ends after this many strengths in a row that did not lower the held-out log-loss.
+PATIENCE = 2
+#: Accuracy of the fits of folds; see `fit_deviations`.
+TOLERANCE = 1e-3
+#: Largest temperature factor.
+LARGEST_FACTOR = 10.0
+
+
+class Fold(NamedTuple):
+    """One fold: training and held-out rows, and the generative log-joint of both.
+
+    Attributes
+    ----------
+    train, held_out : Rows
+        Distinct rows.
+    train_joint, held_out_joint : float64 arrays, shapes (U, C)
+        Log-joint in nats, from tables of the training rows.
+    """
+
+    train: Rows
+    held_out: Rows
+    train_joint: NDArray[np.float64]
+    held_out_joint: NDArray[np.float64]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Choice:
+    """What the held-out rows chose.
+
+    Attributes
+    ----------
+    kappa : float
+        Share of the generative log-joint.
+    strength : float or None
+        Strength of the penalty; None for no deviations at all.
+    log_loss, generative_log_loss : float
+        Mean held-out log-loss in nats, of the choice and of generative parameters.
+    folds : int
+        Number of folds.
+    complete : bool
+        Whether all values were tried that had to be.
+    """
+
+    kappa: float
+    strength: float | None
+    log_loss: float
+    generative_log_loss: float
+    folds: int
+    complete: bool = True
+
+
+def joint(rows: Rows, train: Dataset, structure: Structure, smoothing: float) -> NDArray[np.float64]:
+    """Return the log-joint of rows from the generative tables of training data, shape (U, C), in nats."""
+    tables = log_cpts(train, structure, smoothing)
+    return class_log_joint(rows.codes, structure, tables, train.n_classes, np.asarray)
+
+
+def make_folds(
+    data: Dataset, structure: Structure, smoothing: float, design: Design, random_state: int
+) -> list[Fold]:
+    """Return the folds of training data with at least two rows, stratified by class."""
+    folds = []
+    for train, held_out in stratified_folds(data.y, min(FOLDS, data.n_samples), random_state):
+        inside = data.take(train)
+        rows, others = design.rows(inside), design.rows(data.take(held_out))
+        both = (joint(of, inside, structure, smoothing) for of in (rows, others))
+        folds.append(Fold(rows, others, *both))
+    return folds
+
+
+def generative_loss(folds: Sequence[Fold]) -> float:
+    """Return the mean held-out log-loss of generative parameters in nats."""
+    return sum(log_loss(f.held_out_joint, f.held_out.weights) for f in folds) / _weight(folds)
+
+
+def _weight(folds: Sequence[Fold]) -> float:
+    return sum(f.held_out.weight for f in folds)
+
+
+def choose_temperature(folds: Sequence[Fold]) -> Choice:
+    """Return the factor on the log-joint with the smallest held-out log-loss, a convex function of it."""
+    weight = _weight(folds)
+
+    def loss(factor: float) -> float:
+        return sum(log_loss(factor * f.held_out_joint, f.held_out.weights) for f in folds) / weight
+
+    found = minimize_scalar(loss, bounds=(0.0, LARGEST_FACTOR), method="bounded", options={"xatol": 1e-6})
+    return Choice(
+        kappa=float(found.x),
+        strength=None,
+        log_loss=float(found.fun),
+        generative_log_loss=generative_loss(folds),
+        folds=len(folds),
+    )
+
+
+def choose(
+    folds: Sequence[Fold],
+    kappas: Sequence[float],
+    n_columns: int,
+    *,
+    with_generative: bool,
+    stopping: Callable[[], bool],
+    report: Callable[[str], None] = lambda line: None,
+) -> Choice:
+    """Return kappa and strength by log-loss on held-out rows: the best kappa, and the strongest penalty as good.
+
+    For every kappa the strengths fall along `STRENGTHS`; the fits of a fold start from its fit for the strength before.
+    The kappa is that of the smallest mean log-loss. Of its strengths the largest is taken that is no worse than the
+    best by more than one standard error of the difference over the folds: the structure has seen the held-out rows, so
+    that their loss flatters weak penalties.
+
+    Parameters
+    ----------
+    folds : sequence of Fold
+        Return value of `make_folds`.
+    kappas : sequence of float
+        Values to try, in this order.
+    n_columns : int
+        Number K of joint states.
+    with_generative : bool
+        Whether generative parameters without deviations are among the choices.
+    stopping : callable
+        Ends the choice; what was tried on all folds by then counts.
+    report : callable
+        Called with a line after every value.
+
+    Returns
+    -------
+    Choice
+
+    Raises
+    ------
+    Stopped
+        If nothing was tried on all folds by then.
+    """
+    weights = np.array([f.held_out.weight for f in folds])
+    generative = _losses([f.held_out_joint for f in folds], folds)
+    tried = {(1.0, np.inf): generative} if with_generative else {}
+    complete = True
+    try:
+        for kappa in kappas:
+            points = [np.zeros((n_columns, f.train.weights.shape[1])) for f in folds]
+            least, idle = np.inf, 0
+            for strength in STRENGTHS:
+                for k, fold in enumerate(folds):
+                    points[k] = fit_deviations(
+                        fold.train,
+                        kappa * fold.train_joint,
+                        strength,
+                        points[k],
+                        tolerance=TOLERANCE,
+                        stopping=stopping,
+                    )
+                scores = [
+                    kappa * f.held_out_joint + f.held_out.indicators @ d
+                    for f, d in zip(folds, points, strict=True)
+                ]
+                tried[kappa, strength] = _losses(scores, folds)
+                value = float(np.average(tried[kappa, strength], weights=weights))
+                report(f"parameters: kappa {kappa:g}, strength {strength:g}: held-out log-loss {value:.6f}")
+                least, idle = (value, 0) if value < least else (least, idle + 1)
+                if idle == PATIENCE:
+                    break
+    except Stopped:
+        if len(tried) == with_generative:
+            raise
+        complete = False
+    means = {pair: float(np.average(losses, weights=weights)) for pair, losses in tried.items()}
+    best = min(means, key=means.__getitem__)
+
+    def as_good(pair: tuple[float, float]) -> bool:
+        more = tried[pair] - tried[best]
+        return means[pair] <= means[best] + float(more.std(ddof=1)) / np.sqrt(len(folds))
+
+    chosen = max((pair for pair in tried if pair[0] == best[0] and as_good(pair)), key=lambda pair: pair[1])
+    return Choice(
+        kappa=chosen[0],
+        strength=chosen[1] if np.isfinite(chosen[1]) else None,
+        log_loss=means[chosen],
+        generative_log_loss=float(np.average(generative, weights=weights)),
+        folds=len(folds),
+        complete=complete,
+    )
+
+
+def _losses(scores: Sequence[NDArray[np.float64]], folds: Sequence[Fold]) -> NDArray[np.float64]:
+    """Return the mean log-loss of every fold's held-out rows, shape (folds,)."""
+    return np.array(
+        [log_loss(s, f.held_out.weights) / f.held_out.weight for s, f in zip(scores, folds, strict=True)]
+    )

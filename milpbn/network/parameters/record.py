@@ -1,0 +1,164 @@
+"""How the parameters of a classifier were fitted: the record that results and classifier files hold."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any
+
+from milpbn.errors import InputError
+from milpbn.util.jsonable import Fields, json_safe
+
+#: The ways to fit parameters, with a line of help each.
+METHODS: Mapping[str, str] = {
+    "ml": "Laplace-smoothed relative frequencies, the parameters that the scores use",
+    "cll": "maximum conditional likelihood with a penalty whose strength is chosen by folds",
+    "hybrid": "the same, shrunk towards a share of the generative log-joint that is chosen by folds",
+    "temperature": "the generative log-joint times one factor, fitted to held-out rows",
+}
+#: What every output says beside parameters that are not those of the score.
+OWN_PARAMETERS = (
+    "score, bound, gap and certificate are of the structure under the score's own (generative) parameters, "
+    "not of the retrained classifier"
+)
+
+
+def check_method(method: str) -> str:
+    """Return a name of `METHODS`.
+
+    Raises
+    ------
+    InputError
+        If it is another word.
+    """
+    if method not in METHODS:
+        raise InputError(f"There are no parameters {method!r}; choose one of {', '.join(METHODS)}.")
+    return method
+
+
+@dataclass(frozen=True, kw_only=True)
+class ParameterFit:
+    """How the parameters of a classifier were fitted.
+
+    Attributes
+    ----------
+    method : str
+        The name in `METHODS` that was asked for.
+    fitted : bool
+        Whether the classifier has parameters that this method fitted. False under ``ml``, and where `note` says why
+        the parameters of before stay.
+    kappa : float or None
+        Share of the generative log-joint in the weights, from 0 to 1; under ``temperature`` its factor.
+    strength : float or None
+        Factor on half the sum of the squared deviations from it; None without deviations.
+    held_out_log_loss, generative_log_loss : float or None
+        Mean of -log P(c_m | z_m) in nats over the held-out rows of all folds: with the chosen kappa and strength, and
+        with generative parameters.
+    folds : int or None
+        Number of folds.
+    added_arcs : tuple of (parent, child)
+        Arcs from the class that the classifier's structure has, and the structure of the search does not.
+    seconds : float
+        Wall-clock seconds of all this.
+    note : str
+        A sentence for the user; empty if there is nothing to say.
+    """
+
+    method: str = "ml"
+    fitted: bool = False
+    kappa: float | None = None
+    strength: float | None = None
+    held_out_log_loss: float | None = None
+    generative_log_loss: float | None = None
+    folds: int | None = None
+    added_arcs: tuple[tuple[str, str], ...] = ()
+    seconds: float = 0.0
+    note: str = ""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return JSON-safe values."""
+        return {**json_safe(vars(self)), "added_arcs": [list(arc) for arc in self.added_arcs]}
+
+    @classmethod
+    def read(cls, f: Fields) -> ParameterFit:
+        """Read what `to_dict` returned.
+
+        Raises
+        ------
+        InputError
+            If a value is missing or impossible, or values contradict each other.
+        """
+        f.known([field.name for field in fields(cls)])
+        read = cls(
+            method=f.text("method", tuple(METHODS)),
+            fitted=f.flag("fitted"),
+            kappa=f.number("kappa", 0.0, optional=True),
+            strength=f.number("strength", 0.0, optional=True),
+            held_out_log_loss=f.number("held_out_log_loss", 0.0, optional=True),
+            generative_log_loss=f.number("generative_log_loss", 0.0, optional=True),
+            folds=f.whole("folds", 2, optional=True),
+            added_arcs=tuple((row.text("0"), row.text("1")) for row in f.rows("added_arcs", 2)),
+            seconds=f.number("seconds", 0.0),
+            note=f.text("note"),
+        )
+        if read.method == "ml" and read != cls(seconds=read.seconds):
+            raise f.contradiction(
+                "it describes a fit of other parameters than the generative ones that it names"
+            )
+        figures = (read.held_out_log_loss, read.generative_log_loss, read.folds)
+        if len({figure is None for figure in figures}) > 1:
+            raise f.contradiction("it has log-losses without folds, or only one of the two log-losses")
+        if not read.fitted and (read.kappa, read.strength, read.added_arcs) != (None, None, ()):
+            raise f.contradiction("it describes fitted parameters, and says that none were fitted")
+        if not read.fitted and read.method != "ml" and not read.note:
+            raise f.contradiction("it does not say why no parameters were fitted")
+        if read.fitted and (read.kappa is None or read.folds is None):
+            raise f.contradiction("it has fitted parameters without kappa or without folds")
+        scaled = read.method == "temperature"
+        if read.kappa is not None and (
+            (read.kappa > 1 and not scaled) or (read.kappa != 0 and read.method == "cll")
+        ):
+            raise f.contradiction(f"kappa {read.kappa!r} does not go with {read.method!r}")
+        if scaled and read.strength is not None:
+            raise f.contradiction("a temperature has no strength")
+        return read
+
+    def describe(self) -> list[str]:
+        """Return sentences for the user, the first without the method's name; none for ``ml``."""
+        if self.method == "ml":
+            return []
+        lines = []
+        if self.fitted:
+            losses = ""
+            if self.held_out_log_loss is not None and self.generative_log_loss is not None:
+                losses = (
+                    f"; log-loss {self.held_out_log_loss:.6f} in {self.folds} folds, "
+                    f"generative {self.generative_log_loss:.6f}"
+                )
+            if self.method == "temperature":
+                lines.append(f"temperature: the generative log-joint times {self.kappa:.4g}{losses}")
+            elif self.strength is None:
+                lines.append(f"{self.method}: kappa {self.kappa:g}, no deviations{losses}")
+            else:
+                lines.append(f"{self.method}: kappa {self.kappa:g}, strength {self.strength:g}{losses}")
+        else:
+            lines.append(f"{self.method}: not fitted")
+        if self.note:
+            lines.append(self.note)
+        if self.added_arcs:
+            arcs = ", ".join(f"{parent} -> {child}" for parent, child in self.added_arcs)
+            lines.append(f"the classifier's structure also has {arcs}, to hold normalisers")
+        if self.fitted:
+            lines.append(OWN_PARAMETERS)
+        return lines
+
+
+def recorded(provenance: Mapping[str, Any]) -> ParameterFit | None:
+    """Return the record under ``parameters`` in a classifier's provenance or a learner's details.
+
+    It is None if there is none, or one that cannot be read.
+    """
+    try:
+        return ParameterFit.read(Fields(provenance.get("parameters"), "The provenance"))
+    except InputError:
+        return None

@@ -1,0 +1,97 @@
+"""``--parameters`` on the command line: what is written, printed and refused."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from cli_common import QUICK, run, toy_rows, write_csv
+
+SAID = "not of the retrained classifier"
+
+
+@pytest.fixture(scope="module")
+def table(tmp_path_factory):
+    """Return a table in which a column occurs three times."""
+    rows = [[a, b, b, b, label] for a, b, _, label in toy_rows(count=120)]
+    return write_csv(tmp_path_factory.mktemp("toy") / "toy.csv", rows, "a,b1,b2,b3,class")
+
+
+@pytest.mark.parametrize("method", ["cll", "hybrid", "temperature"])
+def test_solve_says_so_everywhere(table, tmp_path, method) -> None:
+    result, classifier = tmp_path / "r.json", tmp_path / "c.json"
+    done = run("solve", table, *QUICK, "--parameters", method, "--output", result, "--classifier", classifier)
+    assert done.exit_code == 0
+    assert f"parameters {method}: " in done.stdout
+    assert SAID in done.stdout
+    record = json.loads(result.read_text())["parameters"]
+    assert record["fitted"]
+    assert record["method"] == method
+    assert json.loads(classifier.read_text())["provenance"]["parameters"] == record
+    for verb in (["info", result], ["info", classifier], ["evaluate", classifier, table]):
+        shown = run(*verb)
+        assert shown.exit_code == 0
+        assert f"{method}: " in shown.stdout
+        assert SAID in shown.stdout
+    figures = json.loads(run("evaluate", classifier, table, "--json", "-q").stdout)
+    assert figures["parameters"] == record
+    predicted = run("predict", classifier, table)
+    assert predicted.exit_code == 0
+
+
+def test_nothing_is_said_of_generative_parameters(table, tmp_path) -> None:
+    classifier = tmp_path / "c.json"
+    done = run("solve", table, *QUICK, "--classifier", classifier)
+    assert "parameters" not in done.stdout
+    assert "parameters" not in run("info", classifier).stdout
+    assert "parameters" not in run("evaluate", classifier, table).stdout
+    assert json.loads(run("evaluate", classifier, table, "--json", "-q").stdout)["parameters"] is None
+
+
+def test_learn_and_what_it_writes(table, tmp_path) -> None:
+    output, classifier = tmp_path / "l.json", tmp_path / "c.json"
+    done = run(
+        "learn",
+        "naive-bayes",
+        table,
+        "--parameters",
+        "cll",
+        "--output",
+        output,
+        "--classifier",
+        classifier,
+        "-q",
+    )
+    assert done.exit_code == 0
+    assert "parameters cll: kappa 0, strength " in done.stdout
+    assert SAID in done.stdout
+    assert json.loads(output.read_text())["parameters"]["fitted"]
+    assert SAID in run("info", output).stdout
+    assert SAID in run("info", classifier).stdout
+
+
+def test_compare(table, tmp_path) -> None:
+    done = run("compare", table, "--learners", "naive-bayes,tan", "--parameters", "temperature", "-q")
+    assert done.exit_code == 0
+    assert "parameters temperature" in done.stdout
+    assert SAID in done.stdout
+
+
+def test_a_structure_without_room_is_said(table, tmp_path) -> None:
+    fixed = ("--fix", "b1=class", "--fix", "b2=class", "--fix", "b3=b1,b2,class", "--fix", "class=")
+    done = run("solve", table, *QUICK, "--max-parents", 3, *fixed, "--parameters", "cll")
+    assert done.exit_code == 0
+    assert "parameters cll: not fitted" in done.stdout
+    assert "'b1' and 'b2', parents of 'b3', are not adjacent (with max_parents 2 " in done.stdout
+    assert "the generative parameters stay." in done.stdout
+    assert SAID not in done.stdout
+
+
+def test_refusals(table) -> None:
+    for verb in (["solve", table], ["learn", "tan", table], ["compare", table]):
+        done = run(*verb, "--parameters", "mle")
+        assert done.exit_code == 2
+        assert "There are no parameters 'mle'; choose one of ml, cll, hybrid, temperature." in done.stderr
+    done = run("learn", "svm", table, "--parameters", "cll")
+    assert done.exit_code == 2
+    assert "leave --parameters (parameters) out" in done.stderr

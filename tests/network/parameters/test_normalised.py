@@ -1,0 +1,160 @@
+"""Tables have the posteriors of the weights, on every structure that meets the condition, and on no other."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+
+from milpbn.network.cpt import Cpt, class_log_joint, log_cpts
+from milpbn.network.margins import log_posterior
+from milpbn.network.parameters.normalised import completed, normalised, obstacle, with_class_axis
+from milpbn.network.structure import Structure
+
+#: Features 0 to 3, the class is 4.
+NAMES = ("x0", "x1", "x2", "x3", "class")
+PERFECT = {
+    "naive Bayes": ((4,), (4,), (4,), (4,), ()),
+    "TAN": ((4,), (0, 4), (0, 4), (2, 4), ()),
+    "class-free leaves": ((4,), (0,), (0, 4), (1, 2), ()),
+    "three parents": ((4,), (0, 4), (0, 1, 4), (0, 1, 2, 4), ()),
+    "class parents": ((), (0, 4), (0, 4), (2, 4), (0,)),
+    "class parents that are not adjacent": ((), (), (0, 4), (1, 4), (0, 1)),
+    "a parent of the class that has parents": ((1,), (), (0, 4), (0, 1, 4), (0, 1)),
+}
+#: The arcs that `completed` adds, by structure.
+COMPLETED = {
+    "a class-free parent": (((), (0, 4), (1, 4), (4,), ()), [(4, 0)]),
+    "a class-free parent with parents": (((), (0,), (1, 4), (2, 4), ()), [(4, 1), (4, 0)]),
+    "two class-free parents": (((), (0, 4), (), (2, 4), ()), [(4, 2), (4, 0)]),
+}
+IMPERFECT = {
+    "parents that are not adjacent": (((4,), (4,), (0, 1, 4), (4,), ()), "'x0' and 'x1', parents of 'x2'"),
+    "class-free parents that are not adjacent": (
+        ((), (), (0, 1, 4), (4,), ()),
+        "'x0' and 'x1', parents of 'x2'",
+    ),
+    "an ancestor of the class": (((), (0,), (0, 4), (4,), (1,)), "would close a cycle"),
+}
+
+
+def random_weights(data, structure: Structure, seed: int, spread: float = 3.0) -> list[Cpt]:
+    """Return weights for the families with the class, and log-probabilities for the others."""
+    rng = np.random.default_rng(seed)
+    target = len(structure.names) - 1
+    return [
+        Cpt(cpt.variable, cpt.parents, spread * rng.standard_normal(cpt.table.shape))
+        if cpt.variable == target or target in cpt.parents
+        else cpt
+        for cpt in log_cpts(data, structure, 1.0)
+    ]
+
+
+def all_states(data) -> np.ndarray:
+    """Return every joint state of the features, with class 0."""
+    sizes = [range(n) for n in data.n_states[:-1].tolist()]
+    return np.array([(*states, 0) for states in itertools.product(*sizes)], dtype=np.int32)
+
+
+def posteriors(codes, structure: Structure, logs, n_classes: int) -> np.ndarray:
+    return np.exp(log_posterior(class_log_joint(codes, structure, logs, n_classes, np.asarray)))
+
+
+def check_agreement(data, structure: Structure, weights: list[Cpt]) -> Structure:
+    """Complete, normalise, and compare the posteriors of all joint states."""
+    whole, _, reason = completed(structure)
+    assert reason is None
+    cpts = normalised(whole, with_class_axis(weights, whole, data.n_classes))
+    assert cpts is not None
+    for cpt, parents in zip(cpts, whole.parents, strict=True):
+        assert cpt.parents == parents
+        np.testing.assert_allclose(cpt.table.sum(axis=-1), 1, rtol=0, atol=1e-12)
+    codes = all_states(data)
+    expected = posteriors(codes, structure, weights, data.n_classes)
+    actual = np.exp(log_posterior(class_log_joint(codes, whole, cpts, data.n_classes)))
+    np.testing.assert_allclose(actual, expected, rtol=0, atol=1e-10)
+    return whole
+
+
+@pytest.mark.parametrize("name", PERFECT)
+@pytest.mark.parametrize("seed", range(3))
+def test_tables_have_the_posteriors_of_the_weights(make_data, name, seed) -> None:
+    data = make_data(seed, states=(2, 3, 4, 1 + seed, 3))
+    structure = Structure(data.names, PERFECT[name])
+    assert obstacle(structure) is None
+    assert check_agreement(data, structure, random_weights(data, structure, seed)) == structure
+
+
+@pytest.mark.parametrize("name", COMPLETED)
+@pytest.mark.parametrize("seed", range(3))
+def test_arcs_from_the_class_make_room_for_normalisers(make_data, name, seed) -> None:
+    data = make_data(seed)
+    parents, added = COMPLETED[name]
+    structure = Structure(data.names, parents)
+    assert "is not adjacent to the class" in obstacle(structure)
+    whole, arcs, reason = completed(structure)
+    assert (sorted(arcs), reason) == (sorted(added), None)
+    assert set(whole.arcs) == {*structure.arcs, *added}
+    check_agreement(data, structure, random_weights(data, structure, seed))
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_random_structures_agree_or_are_refused(make_data, make_structure, seed) -> None:
+    data = make_data(seed, states=(2, 3, 2, 3, 2, 3))
+    structure = make_structure(data.names, seed)
+    whole, added, reason = completed(structure)
+    if reason is None:
+        assert check_agreement(data, structure, random_weights(data, structure, seed)) == whole
+    else:
+        assert (whole, added) == (structure, [])
+        assert obstacle(structure) is not None
+
+
+def test_random_structures_cover_both_cases(make_data, make_structure) -> None:
+    names = make_data(states=(2, 3, 2, 3, 2, 3)).names
+    outcomes = [completed(make_structure(names, seed)) for seed in range(60)]
+    assert sum(reason is None and not added for _, added, reason in outcomes) > 5
+    assert sum(reason is None and bool(added) for _, added, reason in outcomes) >= 5
+    assert sum(reason is not None for *_, reason in outcomes) > 5
+
+
+@pytest.mark.parametrize("name", IMPERFECT)
+def test_other_structures_are_refused_with_the_reason(make_data, name) -> None:
+    parents, why = IMPERFECT[name]
+    structure = Structure(NAMES, parents)
+    whole, added, reason = completed(structure)
+    assert (whole, added) == (structure, [])
+    assert why in reason
+    data = make_data()
+    if "cycle" not in why:
+        with pytest.raises(ValueError, match="lacks a parent"):
+            normalised(structure, random_weights(data, structure, 0))
+
+
+def test_arcs_that_break_a_constraint_are_not_added() -> None:
+    structure = Structure(NAMES, ((), (0, 4), (4,), (4,), ()))
+    whole, added, reason = completed(structure, lambda s: "it has the forbidden arc class -> x0")
+    assert (whole, added) == (structure, [])
+    assert reason.endswith("breaks a constraint: it has the forbidden arc class -> x0")
+    asked = []
+    naive = Structure.naive_bayes(NAMES)
+    assert completed(naive, lambda s: asked.append(s) or "never") == (naive, [], None)
+    assert not asked  # what adds no arc breaks no constraint
+
+
+@pytest.mark.parametrize("name", [*PERFECT, *COMPLETED])
+def test_generative_tables_stay_as_they_are(make_data, name) -> None:
+    data = make_data(5)
+    structure = Structure(data.names, PERFECT[name] if name in PERFECT else COMPLETED[name][0])
+    logs = log_cpts(data, structure, 1.0)
+    whole, _, _ = completed(structure)
+    given = with_class_axis(logs, whole, data.n_classes)
+    for cpt, log in zip(normalised(whole, given), given, strict=True):
+        np.testing.assert_allclose(cpt.table, np.exp(log.table), rtol=1e-12)
+
+
+def test_probabilities_too_small_for_floats_are_not_returned(make_data) -> None:
+    data = make_data()
+    structure = Structure.naive_bayes(data.names)
+    assert normalised(structure, random_weights(data, structure, 0, spread=1000.0)) is None

@@ -1,0 +1,238 @@
+"""Refitted parameters: what they improve, when the parameters of before stay, and what is said."""
+
+from __future__ import annotations
+
+import itertools
+import time
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from milpbn.errors import InputError
+from milpbn.network import Classifier, fit_cpts, load_classifier, save_classifier
+from milpbn.network.margins import log_posterior
+from milpbn.network.parameters import refit as module
+from milpbn.network.parameters.design import Design
+from milpbn.network.parameters.folds import joint, make_folds
+from milpbn.network.parameters.record import ParameterFit, recorded
+from milpbn.network.parameters.refit import refit, refit_classifier
+from milpbn.network.structure import Structure
+
+METHODS = ("cll", "hybrid", "temperature")
+TAN = ((4,), (0, 4), (0, 4), (4,), ())
+
+
+@pytest.fixture
+def draw(make_data):
+    """Return data in which three features say the same, so that generative parameters count it three times."""
+
+    def draw(seed: int, samples: int):
+        plain = make_data(seed, samples=samples, states=(3, 2, 2, 2, 2))
+        codes = plain.codes.copy()
+        codes[:, 1:] = codes[:, 3:4]
+        codes[::5, 4] = 1 - codes[::5, 4]
+        return replace(plain, codes=codes)
+
+    return draw
+
+
+@pytest.fixture
+def data(draw):
+    return draw(11, 200)
+
+
+def loss(classifier: Classifier, data) -> float:
+    return float(-log_posterior(classifier.predict_log_joint(data))[np.arange(data.n_samples), data.y].mean())
+
+
+def test_ml_is_what_a_fit_gives(data) -> None:
+    structure = Structure(data.names, TAN)
+    found = refit(data, structure, "ml", 0.5)
+    for cpt, other in zip(found.cpts, fit_cpts(data, structure, 0.5), strict=True):
+        assert np.array_equal(cpt.table, other.table)
+    assert found.record == ParameterFit()
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_loss_falls_on_other_rows(data, draw, method) -> None:
+    before = Classifier.fit(data, Structure(data.names, TAN))
+    after, record = refit_classifier(before, data, method)
+    assert record.fitted
+    assert record.method == method
+    assert record.held_out_log_loss < record.generative_log_loss
+    other = draw(12, 2000)
+    assert loss(after, other) < loss(before, other)
+    assert after.structure == before.structure
+    assert (record.strength is None) == (method == "temperature")
+    assert record.seconds > 0
+    assert recorded(after.provenance) == record
+    if method == "cll":
+        assert record.kappa == 0
+
+
+def test_temperature_scales_the_odds(data) -> None:
+    before = Classifier.fit(data, Structure(data.names, TAN))
+    after, record = refit_classifier(before, data, "temperature")
+    expected = log_posterior(record.kappa * before.predict_log_joint(data))
+    np.testing.assert_allclose(log_posterior(after.predict_log_joint(data)), expected, rtol=0, atol=1e-10)
+    assert after.predict(data).tolist() == before.predict(data).tolist()
+
+
+def test_posteriors_are_those_of_offset_and_deviations(data, monkeypatch) -> None:
+    structure = Structure(data.names, ((), (0, 4), (4,), (4,), ()))
+    kept = []
+    fit = module.fit_deviations
+
+    def spy(rows, offset, *arguments, **options):
+        deviations = fit(rows, offset, *arguments, **options)
+        kept.append((rows, offset + rows.indicators @ deviations))
+        return deviations
+
+    monkeypatch.setattr(module, "fit_deviations", spy)
+    found = refit(data, structure, "hybrid")
+    assert found.record.added_arcs == (("class", "x0"),)
+    assert found.structure != structure
+    ((rows, scores),) = kept
+    classifier = Classifier(data.variables, found.structure, found.cpts)
+    sample = replace(data, codes=rows.codes, weights=rows.totals)
+    np.testing.assert_allclose(
+        log_posterior(classifier.predict_log_joint(sample)), log_posterior(scores), rtol=0, atol=1e-10
+    )
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_rows_of_weight_0_have_no_part(data, method) -> None:
+    structure = Structure(data.names, TAN)
+    weights = np.ones(data.n_samples)
+    weights[::3] = 0.0
+    some = replace(data, weights=weights)
+    taken = data.take(np.flatnonzero(weights))
+    one, other = (refit(rows, structure, method) for rows in (some, taken))
+    for cpt, same in zip(one.cpts, other.cpts, strict=True):
+        np.testing.assert_allclose(cpt.table, same.table, rtol=1e-9)
+
+
+def test_files_keep_the_parameters_and_their_record(data, tmp_path) -> None:
+    after, record = refit_classifier(Classifier.fit(data, Structure(data.names, TAN)), data, "cll")
+    save_classifier(after, tmp_path / "c.json")
+    again = load_classifier(tmp_path / "c.json")
+    assert np.array_equal(again.predict_log_joint(data), after.predict_log_joint(data))
+    assert recorded(again.provenance) == record
+
+
+def kept_as_before(before: Classifier, data, method: str = "cll", **options) -> ParameterFit:
+    """Check that the parameters of before stay, and return the record."""
+    after, record = refit_classifier(before, data, method, **options)
+    assert not record.fitted
+    assert record.note.endswith("parameters stay.")
+    assert after.structure == before.structure
+    assert all(a is b for a, b in zip(after.cpts, before.cpts, strict=True))
+    assert recorded(after.provenance) == record
+    return record
+
+
+def test_structures_without_room_keep_their_parameters(data) -> None:
+    structure = Structure(data.names, ((4,), (4,), (0, 1, 4), (4,), ()))
+    record = kept_as_before(Classifier.fit(data, structure), data)
+    assert "'x0' and 'x1', parents of 'x2', are not adjacent (with max_parents 2" in record.note
+    free = Structure(data.names, ((), (0, 4), (4,), (4,), ()))
+    record = kept_as_before(Classifier.fit(data, free), data, objection=lambda s: "it has a forbidden arc")
+    assert "breaks a constraint: it has a forbidden arc;" in record.note
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_no_time_and_an_interrupt_keep_them(data, method) -> None:
+    before = Classifier.fit(data, Structure(data.names, TAN))
+    assert kept_as_before(before, data, method, deadline=time.monotonic() - 1).note == (
+        "The time limit ended before the parameters were fitted; the generative parameters stay."
+    )
+    assert kept_as_before(before, data, method, interrupted=lambda: True).note == (
+        "The run was interrupted before the parameters were fitted; the generative parameters stay."
+    )
+
+
+@pytest.mark.parametrize("moment", range(0, 400, 40))
+def test_an_interrupt_at_any_moment_leaves_a_classifier(data, moment) -> None:
+    before = Classifier.fit(data, Structure(data.names, TAN))
+    asked = itertools.count()
+    after, record = refit_classifier(before, data, "hybrid", interrupted=lambda: next(asked) > moment)
+    assert after.predict_proba(data).shape == (data.n_samples, 2)
+    assert record.fitted or "interrupted" in record.note
+
+
+def test_a_choice_that_is_cut_short_says_so(data, monkeypatch) -> None:
+    lines: list[str] = []
+    now = time.monotonic()
+    # The clock jumps past the end of the choice after three strengths, and not past the deadline.
+    monkeypatch.setattr(module.time, "monotonic", lambda: now + (80 if len(lines) > 2 else 0))
+    found = refit(data, Structure(data.names, TAN), "cll", deadline=now + 100, report=lines.append)
+    assert found.record.fitted
+    assert "ended the choice" in found.record.note
+
+
+def test_a_fit_that_is_stopped_at_the_end_keeps_them(data, monkeypatch) -> None:
+    def stopped(*arguments, **options):
+        raise module.Stopped
+
+    monkeypatch.setattr(module, "fit_deviations", stopped)
+    assert "time limit" in kept_as_before(Classifier.fit(data, Structure(data.names, TAN)), data).note
+
+
+def test_other_reasons_to_keep_them(data, monkeypatch) -> None:
+    structure = Structure(data.names, TAN)
+    assert "smoothing" in kept_as_before(Classifier.fit(data, structure, 0.0), data).note
+    one = data.take([0])
+    assert "two rows" in kept_as_before(Classifier.fit(one, structure), one).note
+    monkeypatch.setattr(module, "normalised", lambda *_: None)
+    assert "smallest that float64" in kept_as_before(Classifier.fit(data, structure), data).note
+
+
+def test_generative_parameters_are_a_choice_of_hybrid(make_data) -> None:
+    idle = make_data(3, samples=40, states=(4, 4, 4, 4, 2))  # the class is independent of all features
+    plain = Classifier.fit(idle, Structure(idle.names, ((), (), (), (), ())))
+    before = replace(plain, cpts=tuple(reversed([replace(c) for c in reversed(plain.cpts)])))
+    after, record = refit_classifier(before, idle, "hybrid", before="learner's")
+    assert not record.fitted
+    assert "than the generative ones, which the classifier has" in record.note
+    assert record.held_out_log_loss == record.generative_log_loss
+    for cpt, other in zip(after.cpts, plain.cpts, strict=True):
+        assert np.array_equal(cpt.table, other.table)
+
+
+def test_a_lack_of_memory_keeps_them(data, monkeypatch) -> None:
+    def full(*arguments, **options):
+        raise MemoryError
+
+    monkeypatch.setattr(module, "Design", full)
+    assert "memory" in kept_as_before(Classifier.fit(data, Structure(data.names, TAN)), data).note
+
+
+def test_unknown_methods_are_refused(data) -> None:
+    with pytest.raises(InputError, match="There are no parameters 'best'; choose one of ml, cll"):
+        refit(data, Structure(data.names, TAN), "best")
+
+
+def test_unseen_values_are_summed_out(data) -> None:
+    """A value without a state drops the factor of a leaf, whose normalised table sums to 1."""
+    structure = Structure(data.names, TAN)
+    after, _ = refit_classifier(Classifier.fit(data, structure), data, "cll")
+    codes = data.codes.copy()
+    codes[:, 3] = -1
+    blank = after.predict_log_joint(replace(data, codes=codes))
+    parts = []
+    for state in range(data.variables[3].n_states):
+        codes[:, 3] = state
+        parts.append(after.predict_log_joint(replace(data, codes=codes)))
+    np.testing.assert_allclose(blank, np.logaddexp.reduce(parts, axis=0), rtol=1e-9)
+
+
+def test_folds_and_joint_are_of_the_used_rows(data) -> None:
+    structure = Structure(data.names, TAN)
+    design = Design(data, structure)
+    rows = design.rows(data)
+    expected = Classifier.fit(data, structure).predict_log_joint(
+        replace(data, codes=rows.codes, weights=rows.totals)
+    )
+    np.testing.assert_allclose(joint(rows, data, structure, 1.0), expected, rtol=1e-12)
+    assert len(make_folds(data, structure, 1.0, design, 0)) == 5

@@ -1,0 +1,166 @@
+"""Parameters after a search: they change the classifier, and neither structure, score nor bound."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from running import random_data
+
+import milpbn
+from milpbn.claims.result import Result
+from milpbn.errors import InputError
+from milpbn.network.evaluation import evaluate
+from milpbn.network.parameters.record import recorded
+from milpbn.network.structure import Structure
+from milpbn.problem.constraints import Constraints
+from milpbn.solving import parameters as module
+from milpbn.solving.options import Options
+from milpbn.util.clock import PARAMETERS_SHARE
+
+QUICK = {"backend": "highs", "threads": 1, "verbose": False}
+
+
+@pytest.fixture(scope="module")
+def data():
+    """Return data with three copies of a feature that says much about the class."""
+    plain = random_data(5, n_features=4, n_samples=120)
+    codes = plain.codes.copy()
+    codes[:, 1] = codes[:, 2] = codes[:, 0]
+    codes[:, -1] = codes[:, 0] % plain.n_classes
+    codes[::6, -1] = (codes[::6, -1] + 1) % plain.n_classes
+    first = plain.variables[0].states
+    variables = tuple(replace(v, states=first) if k in (1, 2) else v for k, v in enumerate(plain.variables))
+    return replace(plain, codes=codes, variables=variables)
+
+
+@pytest.fixture(scope="module")
+def plain(data):
+    return milpbn.solve(data, **QUICK)
+
+
+@pytest.mark.parametrize("method", ["cll", "hybrid", "temperature"])
+def test_only_the_classifier_changes(data, plain, method, tmp_path) -> None:
+    path = tmp_path / "result.json"
+    result = milpbn.solve(data, parameters=method, output=path, **QUICK)
+    assert (result.structure, result.objective, result.bound) == (
+        plain.structure,
+        plain.objective,
+        plain.bound,
+    )
+    assert result.reason == plain.reason == "optimal"
+    record = result.parameters
+    assert record.fitted
+    assert record.method == method
+    assert recorded(result.classifier.provenance) == record
+    assert set(result.classifier.structure.arcs) >= set(result.structure.arcs)
+    assert evaluate(result.classifier, data).log_loss != evaluate(plain.classifier, data).log_loss
+    assert record.held_out_log_loss < record.generative_log_loss
+    assert result.seconds.parameters > 0
+    loaded = Result.load(path)
+    assert loaded.parameters == record
+    assert json.loads(path.read_text())["parameters"]["method"] == method
+
+
+def test_generative_parameters_are_the_default(data, plain) -> None:
+    assert plain.parameters.to_dict()["method"] == "ml"
+    assert not plain.parameters.fitted
+    assert plain.seconds.parameters == 0
+    same = milpbn.Classifier.fit(data, plain.structure)
+    assert np.array_equal(same.predict_log_joint(data), plain.classifier.predict_log_joint(data))
+
+
+def test_an_arc_for_normalisers_is_not_added_against_a_constraint() -> None:
+    data = random_data(6, n_features=3, n_samples=60)
+    given = {"X1": [], "X2": ["X1", "C"], "X3": ["C"], "C": []}
+    fixed = {child: tuple(parents) for child, parents in given.items() if child != "X1"}
+    free = milpbn.solve(data, constraints=Constraints(fixed=fixed), parameters="cll", **QUICK)
+    if free.structure == Structure.from_mapping(data.names, given):
+        assert free.parameters.added_arcs == (("C", "X1"),)
+    bound = Constraints(fixed={**fixed, "X1": ()})
+    result = milpbn.solve(data, constraints=bound, parameters="cll", **QUICK)
+    assert result.structure == Structure.from_mapping(data.names, given)
+    assert not result.parameters.fitted
+    assert "breaks a constraint: it gives 'X1' the parents {C}" in result.parameters.note
+    forbidden = Constraints(forbidden=(("C", "X1"),), fixed=fixed)
+    result = milpbn.solve(data, constraints=forbidden, parameters="cll", **QUICK)
+    assert "it has the forbidden arc C -> X1" in result.parameters.note
+    required = Constraints(fixed=fixed, required=(("X3", "X1"),))
+    result = milpbn.solve(data, constraints=required, parameters="cll", **QUICK)
+    assert result.structure is not None
+
+
+def test_an_arc_for_normalisers_is_added_and_said() -> None:
+    data = random_data(6, n_features=3, n_samples=60)
+    given = Structure.from_mapping(data.names, {"X1": [], "X2": ["X1", "C"], "X3": ["C"], "C": []})
+    constraints = Constraints(
+        fixed={"X2": ("X1", "C"), "X3": ("C",), "C": ()}, arc_weights={("C", "X1"): -1000.0}
+    )
+    result = milpbn.solve(data, constraints=constraints, parameters="cll", **QUICK)
+    assert result.structure == given
+    assert result.parameters.added_arcs == (("C", "X1"),)
+    assert set(result.classifier.structure.arcs) == {*given.arcs, (3, 0)}
+
+
+def test_the_search_leaves_time_for_parameters() -> None:
+    assert Options(time_limit=10.0).search_deadline(5.0) == 15.0
+    assert Options(time_limit=10.0, parameters="cll").search_deadline(5.0) == 5.0 + 10.0 * (
+        1 - PARAMETERS_SHARE
+    )
+    assert Options(time_limit=10.0, parameters="cll").deadline(5.0) == 15.0
+    assert Options(parameters="cll").search_deadline(5.0) is None
+    with pytest.raises(InputError, match="no parameters 'mm'"):
+        Options(parameters="mm")
+
+
+def test_no_time_left_keeps_the_generative_parameters(data, plain, monkeypatch) -> None:
+    monkeypatch.setattr(Options, "deadline", lambda self, started: started)
+    monkeypatch.setattr("milpbn.solving.api.before", lambda deadline, work, doing: work())
+    monkeypatch.setattr(
+        "milpbn.solving.api.build_problem", without_deadline(milpbn.solving.api.build_problem)
+    )
+    monkeypatch.setattr("milpbn.solving.api.parent_sets", without_deadline(milpbn.solving.api.parent_sets))
+    result = milpbn.solve(data, parameters="hybrid", **QUICK)
+    assert result.optimal
+    assert not result.parameters.fitted
+    assert result.parameters.note == (
+        "The time limit ended before the parameters were fitted; the generative parameters stay."
+    )
+    assert np.array_equal(result.classifier.predict_log_joint(data), plain.classifier.predict_log_joint(data))
+
+
+def without_deadline(function):
+    return lambda *arguments, **options: function(*arguments, **{**options, "deadline": None})
+
+
+def test_an_interrupt_of_the_search_keeps_the_generative_parameters(data) -> None:
+    stop = []
+    result = milpbn.solve(data, parameters="cll", interrupted=lambda: bool(stop) or stop.append(1), **QUICK)
+    assert result.structure is not None
+    assert "interrupted before" in result.parameters.note
+
+
+def test_an_interrupt_of_the_fit_keeps_them_too(data, plain, monkeypatch) -> None:
+    fit = module.refit_classifier
+    fitting = []
+
+    def begin(*arguments, **options):
+        fitting.append(1)
+        return fit(*arguments, **options)
+
+    monkeypatch.setattr(module, "refit_classifier", begin)
+    result = milpbn.solve(data, parameters="hybrid", interrupted=lambda: bool(fitting), **QUICK)
+    assert result.objective == plain.objective
+    assert "interrupted before" in result.parameters.note
+
+
+def test_selection_compares_generative_parameters(data) -> None:
+    small = data.take(np.arange(0, 60))
+    options = {"p_values": (0.6, 0.9), "max_parents_values": (1,), **QUICK}
+    one = milpbn.solve_selected(small, milpbn.Score(), **options)
+    other = milpbn.solve_selected(small, milpbn.Score(), parameters="cll", **options)
+    assert other.selection == one.selection
+    assert other.parameters.method == "cll"
+    assert other.parameters.fitted
