@@ -196,7 +196,9 @@ def main() -> None:
     before, here = recorded["runs"], llvmlite.binding.get_host_cpu_name()
     if recorded.get("processor") != here:
         # Compiled code adds in another order there, so that nodes and last digits differ without any change.
-        print(f"recorded on another processor ({recorded.get('processor')}, here {here}): record there and here anew")
+        print(
+            f"recorded on another processor ({recorded.get('processor')}, here {here}): record there and here anew"
+        )
     sys.exit(bool(compare({k: before[k] for k in given.only if k in before}, record(given.only))))
 
 
