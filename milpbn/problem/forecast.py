@@ -78,8 +78,9 @@ def _n_model_rows(data: Dataset, score: Score) -> int:
 def tables_bytes(data: Dataset, candidates: Candidates, score: Score) -> int:
     """Forecast the peak memory of building the tables of all families, which is all that the native backend needs.
 
-    The tables take 8 bytes per cell and class, and twice that while they are stacked. The codes take 4 bytes per
-    sample and variable, and 4 bytes per sample and domain in which only the joint states that occur have a cell.
+    The tables take 8 bytes per cell and class, under leave-one-out scores twice that. The codes take 4 bytes per sample
+    and variable, and 4 bytes per sample and domain in which only the joint states that occur have a cell, and twice
+    that while they are stacked.
 
     Parameters
     ----------
@@ -96,13 +97,13 @@ def tables_bytes(data: Dataset, candidates: Candidates, score: Score) -> int:
         Bytes.
     """
     kept, extra = _tables(data, candidates, score)
-    return 2 * kept + extra
+    return kept + 2 * extra
 
 
 def tensor_bytes(data: Dataset, candidates: Candidates, score: Score) -> int:
     """Forecast the peak memory of building the tables and the tensor of all coefficients, which a MILP needs.
 
-    The tensor takes 8 bytes per row and column, beside the stacked tables.
+    The tensor takes 8 bytes per row and column, beside the tables.
 
     Parameters
     ----------
@@ -120,11 +121,11 @@ def tensor_bytes(data: Dataset, candidates: Candidates, score: Score) -> int:
     """
     kept, extra = _tables(data, candidates, score)
     tensor = 8 * n_margin_rows(data, score) * len(active_columns(candidates))
-    return kept + extra + max(kept, tensor)
+    return kept + extra + max(extra, tensor)
 
 
 def _tables(data: Dataset, candidates: Candidates, score: Score) -> tuple[int, int]:
-    """Return the bytes of the stacked tables and the bytes of the codes."""
+    """Return the bytes of the tables and the bytes of the codes."""
     c = candidates.n_variables - 1
     limit, n_states = cell_limit(data.n_samples), data.n_states
     cells = 0

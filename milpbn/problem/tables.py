@@ -173,7 +173,11 @@ def family_tables(
     sizes = np.empty(len(members), dtype=np.int64)
     domain_of = np.empty(len(columns), dtype=np.int64)
     start = np.empty(len(columns), dtype=np.int64)
-    parts: list[NDArray[np.float64]] = []
+    factor, n_entries = (data.n_classes, 2) if binary else (1, data.n_classes)
+    two_tables = leave_one_out and not binary
+    # Written in place: a list of tables that is stacked in the end would take the memory and its first use twice.
+    most = sum(largest_size(data, domain) * factor * len(inside) for domain, inside in members.items())
+    values = np.empty((most * (2 if two_tables else 1), n_entries))
     filled = filled_columns = 0
     for number, (domain, inside) in enumerate(members.items()):
         if number % 64 == 0:
@@ -187,7 +191,6 @@ def family_tables(
         if counted.numbers is not None:
             codes.append(counted.numbers.astype(np.int32))
             own_rows, own_strides = (len(codes) - 1,), (1,)
-        factor = data.n_classes if binary else 1
         rows[number, : len(own_rows)] = own_rows
         strides[number, : len(own_rows)] = [factor * s for s in own_strides]
         if binary:
@@ -199,16 +202,19 @@ def family_tables(
             child_of = None if child == c else child
             domain_of[k], start[k] = number, filled
             for table in counted.tables(child_of, smoothing, binary=binary, leave_one_out=leave_one_out):
-                parts.append(table)
+                values[filled : filled + len(table)] = table
                 filled += len(table)
             filled_columns += 1
-    n_entries = 2 if binary else data.n_classes
-    values = np.concatenate(parts) if parts else np.empty((0, n_entries))
     true = np.zeros(data.n_samples, dtype=np.int32) if binary else np.ascontiguousarray(data.y)
-    two_tables = leave_one_out and not binary
     return FamilyTables(
-        np.stack(codes), true, rows, strides, sizes, columns, domain_of, start, values, two_tables
+        np.stack(codes), true, rows, strides, sizes, columns, domain_of, start, values[:filled], two_tables
     )
+
+
+def largest_size(data: Dataset, domain: ParentSet) -> int:
+    """Return the number of cells of a domain, or a bound on it where only the joint states that occur have one."""
+    full = prod(int(data.n_states[j]) for j in domain)
+    return full if full <= cell_limit(data.n_samples) else data.n_samples
 
 
 class _Domain:
@@ -284,16 +290,17 @@ class _Domain:
         cancels in alpha; as the other classes' entries have n_h, theta of the true class is
         (n_{j|h} - 1 + a) / (n_h + a C) here.
         """
-        cells, counts = self._occurring
+        cells, left = self._occurring
+        others = rest.ravel()[cells]
         out = np.zeros(self.counts.size)
-        out[cells] = log_share(counts - 1 + a, rest.ravel()[cells] + (child is None))
+        out[cells] = log_share(left + a, others + 1 if child is None else others)
         return out.reshape(self.counts.shape)
 
     @cached_property
     def _occurring(self) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-        """The places in `counts`, flattened, of the cells and classes that occur, and their counts."""
+        """The places in `counts`, flattened, of the cells and classes that occur, and their counts less 1."""
         cells = np.flatnonzero(self.counts > 0)
-        return cells, self.counts.ravel()[cells]
+        return cells, self.counts.ravel()[cells] - 1
 
     def _other_states(self, child: int) -> NDArray[np.float64]:
         """Return for each cell the sum over the cells that differ only in the child's state, shape (size, C)."""
