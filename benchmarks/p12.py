@@ -17,13 +17,14 @@ from __future__ import annotations
 import json
 import sys
 import time
+import warnings
 from pathlib import Path
 from typing import Any
 
 from common import RESULTS, parser
 
 from milpbn.data.catalog import catalog_names
-from milpbn.errors import MilpbnError
+from milpbn.errors import DataWarning, MilpbnError
 from milpbn.experiments.cells import Store
 from milpbn.experiments.methods import METHODS, Budgets
 from milpbn.experiments.page import page
@@ -52,6 +53,7 @@ def announce(task: Task) -> None:
 
 
 def main() -> None:
+    warnings.simplefilter("ignore", DataWarning)  # the page says that rows with missing values are dropped
     made = parser(__doc__, output=RESULTS / "p12", threads=1)
     made.add_argument("--methods", nargs="+", default=list(METHODS), choices=list(METHODS), metavar="METHOD")
     made.add_argument(

@@ -6,6 +6,7 @@ and are part of the key of every cell. To add a method, write a subclass and nam
 
 from __future__ import annotations
 
+import math
 import tempfile
 import warnings
 from abc import ABC, abstractmethod
@@ -58,12 +59,10 @@ class Budgets:
     final: float
 
     def __post_init__(self) -> None:
-        for name in ("selection", "final"):
+        for name, option in (("selection", "--selection-budget"), ("final", "--budget")):
             value = float(getattr(self, name))  # 10 and 10.0 are one key
-            if not value > 0:
-                raise InputError(
-                    f"The budget of the {name} must be a positive number of seconds, got {value:g}."
-                )
+            if not 0 < value < math.inf:
+                raise InputError(f"{option} ({name}) must be a positive number of seconds, got {value:g}.")
             object.__setattr__(self, name, value)
 
 

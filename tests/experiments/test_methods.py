@@ -150,5 +150,5 @@ def test_two_classes_have_one_soft_margin():
 def test_unknown_names_and_budgets_are_refused():
     with pytest.raises(InputError, match="no method 'best'"):
         method("best", BUDGETS, 2)
-    with pytest.raises(InputError, match="budget of the final"):
+    with pytest.raises(InputError, match="--budget"):
         Budgets(selection=1, final=0)
