@@ -20,6 +20,7 @@ _NEWTON = '"Newton steps over parent sets."'
 _FEW = '"Few samples and parent sets at a time."'
 _LEFT_OUT = '"What a search left out of its steps, it looks at when that mattered."'
 _STRAY = '"On data of small and middle size, searches near the incumbent may stray."'
+_PROBES = '"Decisions that nothing is known of are probed."'
 _MULTIPLIERS = '"Three or more parents, many variables; child limits."'
 
 
@@ -243,6 +244,26 @@ class NodeTuning:
 class TreeTuning:
     """The branching rule and node selection."""
 
+    probed_decisions: int = parameter(
+        8,
+        "decisions",
+        "Before a node is split, those of this number of its best decisions that lack observations are probed: both "
+        "children are bounded.",
+        _PROBES,
+    )
+    observations: int = parameter(
+        1, "observations", "A decision with fewer on either side lacks observations.", _PROBES
+    )
+    probing: float = parameter(
+        0.15,
+        "share of the steps in the tree",
+        "Decisions are probed only while the probes that were discarded took less than this, or less than "
+        "`first_probing`.",
+        _PROBES,
+    )
+    first_probing: int = parameter(
+        1500, "steps", "Discarded probes may take this number of steps in any search.", _PROBES
+    )
     prior_observations: int = parameter(
         4,
         "observations",
@@ -283,13 +304,6 @@ class PrimalTuning:
     pause_growth: float = parameter(
         1.1, "factor", "The pause grows by this factor after a climb without a better structure."
     )
-    small_data: float = parameter(
-        1e5,
-        "samples times parent sets",
-        "Up to this size, a climb costs about a tenth of a branching, and `small_pause` is the longest pause.",
-        _STRAY,
-    )
-    small_pause: float = parameter(2.0, "branchings", "The longest pause on small data.", _STRAY)
     stray: float = parameter(
         0.1,
         "gammas",

@@ -56,7 +56,6 @@ class PrimalHeuristic:
         self._next_climb, self._pause = 0.0, 1.0
         model, tuned = root.model, TUNING.primal
         size = model.tables.codes.shape[1] * len(model.linear)
-        self._longest_pause = tuned.small_pause if size <= tuned.small_data else tuned.longest_pause
         self._stray = tuned.stray * max(1.0, model.softening.cap) if size <= tuned.medium_data else 0.0
         # The structure that the next climb near the incumbent perturbs, and its score.
         self._here = best, self.value
@@ -111,4 +110,4 @@ class PrimalHeuristic:
                 self._pause = 1.0
                 self.offer(search.structure, value)
             else:
-                self._pause = min(self._longest_pause, self._pause * tuned.pause_growth)
+                self._pause = min(tuned.longest_pause, self._pause * tuned.pause_growth)
