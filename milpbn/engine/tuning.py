@@ -20,6 +20,7 @@ _NEWTON = '"Newton steps over parent sets."'
 _FEW = '"Few samples and parent sets at a time."'
 _LEFT_OUT = '"What a search left out of its steps, it looks at when that mattered."'
 _STRAY = '"On data of small and middle size, searches near the incumbent may stray."'
+_CLIMBS = '"Climbs take a tenth of the time."'
 _PROBES = '"Decisions that nothing is known of are probed."'
 _MULTIPLIERS = '"Three or more parents, many variables; child limits."'
 
@@ -295,14 +296,15 @@ class PrimalTuning:
         "share of the root bound's distance to the incumbent",
         "An answer of the oracle that is further below the incumbent does not start a climb.",
     )
-    longest_pause: float = parameter(
-        10.0,
-        "branchings",
-        "The longest pause between two climbs from near the incumbent. While climbs succeed, the pause is 1.",
-        '"Among nodes of about the same bound the newest comes first."',
+    passes: float = parameter(
+        0.1,
+        "passes over a variable's parent sets per step in the tree",
+        "Climbs from near the incumbent that find nothing better take at most this many. A pass takes about as long "
+        "as a step.",
+        _CLIMBS,
     )
-    pause_growth: float = parameter(
-        1.1, "factor", "The pause grows by this factor after a climb without a better structure."
+    first_passes: int = parameter(
+        1000, "passes", "Such climbs may take this number of passes in any search.", _CLIMBS
     )
     stray: float = parameter(
         0.1,

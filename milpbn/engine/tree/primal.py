@@ -53,7 +53,8 @@ class PrimalHeuristic:
         self._events, self._lock = events, lock
         self._climbed: set[bytes] = set()
         self._climbs = 0
-        self._next_climb, self._pause = 0.0, 1.0
+        #: Passes over parent sets by climbs near the incumbent that found nothing better.
+        self._passes = 0
         model, tuned = root.model, TUNING.primal
         size = model.tables.codes.shape[1] * len(model.linear)
         self._stray = tuned.stray * max(1.0, model.softening.cap) if size <= tuned.medium_data else 0.0
@@ -88,14 +89,19 @@ class PrimalHeuristic:
         value = search.climb(rng, self._events.stopping)
         self.offer(search.structure, value)
 
-    def climb_near_incumbent(self, branchings: int) -> None:
-        """Climb from near the incumbent if the pause since the last climb is over; climbs that succeed shorten it."""
+    def climb_near_incumbent(self, steps: int) -> None:
+        """Climb from near the incumbent, if such climbs have found nothing in only a small part of the work so far.
+
+        Parameters
+        ----------
+        steps : int
+            Number of steps in the tree so far. Work is counted, not timed, so that searches can be repeated.
+        """
         tuned = TUNING.primal
         with self._lock:
-            if branchings < self._next_climb:
+            if self._passes > tuned.first_passes + tuned.passes * steps:
                 return
             self._climbs += 1
-            self._next_climb = branchings + self._pause
             rng = np.random.default_rng([self.random_state, 1, self._climbs])
             start = self._here[0]
         search = LocalSearch(self.problem, start, parallel=False)
@@ -107,7 +113,6 @@ class PrimalHeuristic:
             if self._here[1] < self.value - tuned.return_after * self._stray:
                 self._here = self.structure, self.value
             if value > self.value + CLIMBS.least_gain:
-                self._pause = 1.0
                 self.offer(search.structure, value)
             else:
-                self._pause = min(tuned.longest_pause, self._pause * tuned.pause_growth)
+                self._passes += search.passes

@@ -171,7 +171,7 @@ class BranchAndBound:
             made = expansion.split
             assert made.decision is not None
             self.proof.branch(node.number, made.decision, numbers, made.fixings, made.leaves)
-        self.primal.climb_near_incumbent(self._n_children // 2)
+        self.primal.climb_near_incumbent(self._steps)
         return expansion
 
     def _finish(self, thread: int, node: Node, expansion: Expansion | None) -> Node | None:
