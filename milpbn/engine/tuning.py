@@ -263,7 +263,16 @@ class TreeTuning:
         _PROBES,
     )
     first_probing: int = parameter(
-        1500, "steps", "Discarded probes may take this number of steps in any search.", _PROBES
+        1500,
+        "steps",
+        "Discarded probes may take this number of steps in any search, as long as that is at most `early_probing`.",
+        _PROBES,
+    )
+    early_probing: float = parameter(
+        0.3,
+        "share of the steps in the tree",
+        "Discarded probes take at most this share, also where `first_probing` allows more.",
+        _PROBES,
     )
     prior_observations: int = parameter(
         4,
@@ -296,15 +305,21 @@ class PrimalTuning:
         "share of the root bound's distance to the incumbent",
         "An answer of the oracle that is further below the incumbent does not start a climb.",
     )
+    longest_pause: float = parameter(
+        10.0,
+        "branchings",
+        "The longest pause between two climbs from near the incumbent; from then on, `passes` limits them as well. "
+        "While climbs succeed, the pause is 1.",
+        _CLIMBS,
+    )
+    pause_growth: float = parameter(
+        1.1, "factor", "The pause grows by this factor after a climb without a better structure."
+    )
     passes: float = parameter(
         0.1,
         "passes over a variable's parent sets per step in the tree",
-        "Climbs from near the incumbent that find nothing better take at most this many. A pass takes about as long "
-        "as a step.",
+        "Climbs after the longest pause that find nothing better take at most this many.",
         _CLIMBS,
-    )
-    first_passes: int = parameter(
-        1000, "passes", "Such climbs may take this number of passes in any search.", _CLIMBS
     )
     stray: float = parameter(
         0.1,

@@ -53,7 +53,9 @@ class PrimalHeuristic:
         self._events, self._lock = events, lock
         self._climbed: set[bytes] = set()
         self._climbs = 0
-        #: Passes over parent sets by climbs near the incumbent that found nothing better.
+        #: The branching at which the next climb near the incumbent may come, and the pause after it.
+        self._next_climb, self._pause = 0.0, 1.0
+        #: Passes over parent sets by climbs near the incumbent that found nothing better, after the longest pause.
         self._passes = 0
         model, tuned = root.model, TUNING.primal
         size = model.tables.codes.shape[1] * len(model.linear)
@@ -89,18 +91,22 @@ class PrimalHeuristic:
         value = search.climb(rng, self._events.stopping)
         self.offer(search.structure, value)
 
-    def climb_near_incumbent(self, steps: int) -> None:
-        """Climb from near the incumbent, if such climbs have found nothing in only a small part of the work so far.
+    def climb_near_incumbent(self, branchings: int, steps: int) -> None:
+        """Climb from near the incumbent if the pause is over and such climbs took only a small part of the work.
+
+        Work is counted, not timed, so that searches on one thread can be repeated.
 
         Parameters
         ----------
-        steps : int
-            Number of steps in the tree so far. Work is counted, not timed, so that searches can be repeated.
+        branchings, steps : int
+            Numbers of branchings and of steps in the tree so far.
         """
         tuned = TUNING.primal
         with self._lock:
-            if self._passes > tuned.first_passes + tuned.passes * steps:
+            rare = self._pause >= tuned.longest_pause
+            if branchings < self._next_climb or (rare and self._passes > tuned.passes * steps):
                 return
+            self._next_climb = branchings + self._pause
             self._climbs += 1
             rng = np.random.default_rng([self.random_state, 1, self._climbs])
             start = self._here[0]
@@ -113,6 +119,8 @@ class PrimalHeuristic:
             if self._here[1] < self.value - tuned.return_after * self._stray:
                 self._here = self.structure, self.value
             if value > self.value + CLIMBS.least_gain:
+                self._pause = 1.0
                 self.offer(search.structure, value)
             else:
-                self._passes += search.passes
+                self._pause = min(tuned.longest_pause, self._pause * tuned.pause_growth)
+                self._passes += search.passes if rare else 0

@@ -165,13 +165,14 @@ class BranchAndBound:
             rule = self.rule.copy()
             # Counted in steps, not in seconds, so that a search on one thread can be repeated.
             tuned = TUNING.tree
-            budget = max(tuned.first_probing, tuned.probing * self._steps) - self._discarded
+            first = min(tuned.first_probing, tuned.early_probing * self._steps)
+            budget = max(first, tuned.probing * self._steps) - self._discarded
         expansion = expand(self.context, node, numbers, point, rule, self.primal, self._stopping, budget)
         if expansion is not None and self.proof is not None:
             made = expansion.split
             assert made.decision is not None
             self.proof.branch(node.number, made.decision, numbers, made.fixings, made.leaves)
-        self.primal.climb_near_incumbent(self._steps)
+        self.primal.climb_near_incumbent(self._n_children // 2, self._steps)
         return expansion
 
     def _finish(self, thread: int, node: Node, expansion: Expansion | None) -> Node | None:

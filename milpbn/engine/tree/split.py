@@ -96,13 +96,13 @@ class Split:
     Attributes
     ----------
     decision : Decision or None
-        The branching decision; None for a split of nothing, which holds the root or a pruned node.
+        The branching decision; None for the root itself, and for a node that a better incumbent prunes.
     children : list of Node
         New open nodes.
     pruned : list of (bool array of shape (P,), float)
         Allowed parent sets and bound of each pruned node.
     falls : list of Fall
-        The falls of the bound, of infinitely many nats to a child without a structure.
+        The falls of the bound; infinite where a child has no structure.
     fixings : list of (int, DualWeights, int64 array)
         For the proof: node, dual weights, and the parent sets that they fix to 0.
     leaves : list of (int, DualWeights)

@@ -19,7 +19,7 @@ from milpbn.problem.scores.spec import Score
 
 
 def test_climbs_that_find_nothing_take_a_part_of_the_work_only(monkeypatch: pytest.MonkeyPatch) -> None:
-    tuned = replace(TUNING.primal, first_passes=100, passes=0.5)
+    tuned = replace(TUNING.primal, longest_pause=3.0, passes=0.5)
     monkeypatch.setattr(primal, "TUNING", replace(TUNING, primal=tuned))
     data = random_data([61, 1], n_features=6, n_samples=100)
     problem = build_problem(data, Score(p=0.95), for_milp=False)
@@ -30,17 +30,17 @@ def test_climbs_that_find_nothing_take_a_part_of_the_work_only(monkeypatch: pyte
     # No structure is better than this, so that every climb fails.
     heuristic.value = root.value(best) + 1e3
 
-    def climbs(steps: int) -> int:
+    def climbs(branchings: range, steps: int) -> int:
         before = heuristic._climbs
-        for _ in range(200):
-            heuristic.climb_near_incumbent(steps)
+        for branching in branchings:
+            heuristic.climb_near_incumbent(branching, steps)
         return heuristic._climbs - before
 
-    first = climbs(0)
-    assert 1 < first < 100
-    assert climbs(0) == 0
-    # Twice the passes for 200 steps more, four times the passes for 600 more.
-    again = climbs(200)
-    assert 0.4 * first <= again <= 2.5 * first
-    assert climbs(200) == 0
-    assert climbs(600) > again
+    # The pauses grow from 1 to 3 branchings; then comes one more climb, after which the passes are too many.
+    first = climbs(range(100), 0)
+    assert 10 < first < 20
+    assert climbs(range(100, 200), 0) == 0
+    again = climbs(range(200, 300), 200)
+    assert again > 0
+    assert climbs(range(300, 400), 200) == 0
+    assert climbs(range(400, 800), 800) > again
