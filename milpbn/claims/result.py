@@ -77,7 +77,7 @@ class Result:
     run : str
         Random name of the run, which its certificate has too; empty for an imported solution.
     nodes : int or None
-        Branch-and-bound nodes.
+        Branch-and-bound nodes; those of discarded probes are not counted.
     detail : str
         The solver's own status.
     proved : ProvedArcs or None

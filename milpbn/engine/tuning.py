@@ -20,6 +20,8 @@ _NEWTON = '"Newton steps over parent sets."'
 _FEW = '"Few samples and parent sets at a time."'
 _LEFT_OUT = '"If the steps left out too much, the next steps leave out less."'
 _STRAY = '"On data of small and middle size, searches near the incumbent may stray."'
+_CLIMBS = '"Climbs take a tenth of the time."'
+_PROBES = '"Decisions without observations are probed."'
 _MULTIPLIERS = '"Three or more parents, many variables; child limits."'
 
 
@@ -243,6 +245,35 @@ class NodeTuning:
 class TreeTuning:
     """The branching rule and node selection."""
 
+    probed_decisions: int = parameter(
+        8,
+        "decisions",
+        "Before a node is split, those of this number of its best decisions that lack observations are probed: both "
+        "children are bounded.",
+        _PROBES,
+    )
+    observations: int = parameter(
+        1, "observations", "A decision with fewer on either side lacks observations.", _PROBES
+    )
+    probing: float = parameter(
+        0.15,
+        "share of the steps in the tree",
+        "Decisions are probed only while the probes that were discarded took less than this, or less than "
+        "`first_probing`.",
+        _PROBES,
+    )
+    first_probing: int = parameter(
+        1500,
+        "steps",
+        "Discarded probes may take this number of steps in any search, as long as that is at most `early_probing`.",
+        _PROBES,
+    )
+    early_probing: float = parameter(
+        0.3,
+        "share of the steps in the tree",
+        "Discarded probes take at most this share, also where `first_probing` allows more.",
+        _PROBES,
+    )
     prior_observations: int = parameter(
         4,
         "observations",
@@ -277,19 +308,19 @@ class PrimalTuning:
     longest_pause: float = parameter(
         10.0,
         "branchings",
-        "The longest pause between two climbs from near the incumbent. While climbs succeed, the pause is 1.",
-        '"Among nodes of about the same bound the newest comes first."',
+        "The longest pause between two climbs from near the incumbent; from then on, `passes` limits them as well. "
+        "While climbs succeed, the pause is 1.",
+        _CLIMBS,
     )
     pause_growth: float = parameter(
         1.1, "factor", "The pause grows by this factor after a climb without a better structure."
     )
-    small_data: float = parameter(
-        1e5,
-        "samples times parent sets",
-        "Up to this size, a climb costs about a tenth of a branching, and `small_pause` is the longest pause.",
-        _STRAY,
+    passes: float = parameter(
+        0.1,
+        "passes over a variable's parent sets per step in the tree",
+        "Climbs after the longest pause that find nothing better take at most this many.",
+        _CLIMBS,
     )
-    small_pause: float = parameter(2.0, "branchings", "The longest pause on small data.", _STRAY)
     stray: float = parameter(
         0.1,
         "gammas",

@@ -46,6 +46,8 @@ class LocalSearch:
         candidates = problem.candidates
         self._column = problem.column
         self._duals: Duals | None = None
+        #: Number of passes over a variable's parent sets so far. A supergradient counts as one.
+        self.passes = 0
         #: Whether a climb also tries subtree exchanges.
         self.exchanges_subtrees = candidates.feature_parent is not None and not problem.rules.max_children
         self._refresh()
@@ -95,6 +97,7 @@ class LocalSearch:
         float64 array, shape (Q_i,)
             Scores; -inf for sets that are not wanted, if the problem has margins.
         """
+        self.passes += 1
         if choice is None:
             choice = self.choice
         problem, candidates = self.problem, self.problem.candidates
@@ -153,6 +156,7 @@ class LocalSearch:
         problem, margins = self.problem, self.problem.margins
         if margins is None or margins.smallest or problem.curve is not None:
             return None
+        self.passes += 1
         if self._duals is None:
             self._duals = empty_duals(margins.flat)
         temperature = score_temperature(margins.softening)

@@ -1,1 +1,1 @@
-"""Branch and bound: node, branching rule, node selection, bounding, expansion, primal heuristic, optima, search."""
+"""Branch and bound: node, branching rule, node selection, bounding, split, expansion, climbs, optima, search."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
@@ -54,8 +55,37 @@ class Fall(NamedTuple):
     nats: float
 
 
+class Candidate(NamedTuple):
+    """A decision by which a node may be split.
+
+    Attributes
+    ----------
+    decision : Decision
+        The decision.
+    share : float
+        The share of the point for which the decision holds.
+    score : float
+        The product of the expected falls to both children, in square nats.
+    reliable : bool
+        Whether both falls were observed often enough (`TreeTuning.observations`), or the decision has no pseudo-costs.
+    """
+
+    decision: Decision
+    share: float
+    score: float
+    reliable: bool
+
+
+def score_of_falls(falls: Iterable[Fall], most: float) -> float:
+    """Return the product of the falls to both children; a fall counts `most` nats at most, which prune the child."""
+    score = 1.0
+    for fall in falls:
+        score *= max(min(fall.nats, most), _TREE.least_score)
+    return score
+
+
 class BranchingRule:
-    """Chooses decisions by pseudo-costs: the mean fall of the bound per unit of fractionality, in both children.
+    """Ranks decisions by pseudo-costs: the mean fall of the bound per unit of fractionality, in both children.
 
     Undirected edges come first: the two directions of an edge are Markov equivalent, except for smoothing and dropped
     features, so a decision on one arc changes little. The pseudo-costs of a decision without observations are estimated
@@ -110,13 +140,14 @@ class BranchingRule:
             return (a, b)
         return None
 
-    def choose(
+    def candidates(
         self,
-        vertices: NDArray[np.int64],
+        vertices: NDArray[np.integer],
         shares: NDArray[np.float64],
         allowed: NDArray[np.bool_],
-    ) -> tuple[Decision, float] | None:
-        """Return a decision and its share at a point, or None if at most one choice of parent sets is allowed.
+        most: int = 1,
+    ) -> list[Candidate]:
+        """Return the best decisions at a point, best first; none if at most one choice of parent sets is allowed.
 
         Parameters
         ----------
@@ -124,19 +155,38 @@ class BranchingRule:
             The point.
         allowed : bool array, shape (P,)
             Parent sets that may be chosen.
+        most : int
+            The largest number of decisions. Decisions without pseudo-costs come alone.
         """
         arcs = np.empty((self.V, self.V))
         entries = np.empty(len(self.oracle.variable))
-        _shares(self.oracle, vertices, shares, arcs, entries)
+        _shares(self.oracle, vertices.astype(np.int64), shares, arcs, entries)
         table = self._table(arcs)
         inside = np.clip(table, 0.0, 1.0)
         open_ = (inside > INTEGRAL) & (inside < 1 - INTEGRAL)
         if open_.any():
             gain, least = self.expected(), _TREE.least_score
             score = np.maximum(gain[1] * (1 - inside), least) * np.maximum(gain[0] * inside, least)
+            reliable = self._counts.min(axis=0) >= _TREE.observations
             score[~open_] = -1.0
-            a, b = divmod(int(np.argmax(score)), self.V)
-            return self._decision(a, b), float(inside[a, b])
+            # A stable sort: of equal scores the first comes first.
+            order = np.argsort(-score, axis=None, kind="stable")[: min(most, int(open_.sum()))]
+            places = [divmod(int(x), self.V) for x in order]
+            return [
+                Candidate(self._decision(a, b), float(inside[a, b]), float(score[a, b]), bool(reliable[a, b]))
+                for a, b in places
+            ]
+        alone = self._without_pseudo_costs(vertices, arcs, entries, allowed)
+        return [] if alone is None else [Candidate(*alone, 0.0, True)]
+
+    def _without_pseudo_costs(
+        self,
+        vertices: NDArray[np.integer],
+        arcs: NDArray[np.float64],
+        entries: NDArray[np.float64],
+        allowed: NDArray[np.bool_],
+    ) -> tuple[Decision, float] | None:
+        """Return a decision on an arc or a parent set, and its share, where edges and orphans are integral."""
         open_ = (arcs > INTEGRAL) & (arcs < 1 - INTEGRAL)
         if open_.any():
             a, b = divmod(int(np.argmax(np.where(open_, 0.5 - np.abs(arcs - 0.5), -1.0))), self.V)

@@ -1,91 +1,22 @@
-"""The expansion of a node: branch on it, bound both children, and prune them if possible.
+"""The expansion of a node: try its best decisions where nothing is known of them, and split it by the best one.
 
 An expansion changes nothing that threads share. It returns an `Expansion`, which the search processes under its lock.
-Only a better structure is reported at once, because it prunes nodes in all threads.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Protocol
 
-import numpy as np
-from numpy.typing import NDArray
-
-from milpbn.certificate.records import DualWeights, Inequalities
-from milpbn.engine.dual.inequalities import subproblem_of
-from milpbn.engine.dual.point import (
-    BEST_TEMPERATURE,
-    BEST_VERTICES,
-    BOUND,
-    CHILD_TEMPERATURE,
-    TEMPERATURE,
-    VERTICES,
-    Model,
-    Point,
-    Subproblem,
-    evaluate,
-    place,
-    score_of,
-)
+from milpbn.engine.dual.point import Point
 from milpbn.engine.root import Root
-from milpbn.engine.thresholds import fixing_threshold, pruning_threshold
-from milpbn.engine.tree.bounding import fixable, lower_multipliers, tighten
-from milpbn.engine.tree.branching_rule import BranchingRule, Fall
-from milpbn.engine.tree.node import DualPoint, Node, Restriction
-from milpbn.network.structure import Structure, topological_order
-from milpbn.problem.duals import HARD
-from milpbn.problem.problem import Problem
+from milpbn.engine.thresholds import pruning_threshold
+from milpbn.engine.tree.branching_rule import BranchingRule, Candidate, Fall, score_of_falls
+from milpbn.engine.tree.node import Node, Restriction
+from milpbn.engine.tree.split import Context, Incumbents, Split, only_structure, open_node, split
+from milpbn.engine.tuning import TUNING
 
-
-class Incumbents(Protocol):
-    """The holder of the incumbent; see `milpbn.engine.tree.primal.PrimalHeuristic`."""
-
-    @property
-    def value(self) -> float:
-        """The incumbent's score."""
-
-    def offer(self, structure: Structure, value: float) -> None:
-        """Make a structure the incumbent if it is better."""
-
-    def climb_from_answer(self, point: Point) -> None:
-        """Climb from the oracle's last answer at a point."""
-
-
-@dataclass(frozen=True)
-class Context:
-    """The data and options that all expansions of a search share.
-
-    Attributes
-    ----------
-    problem : Problem
-        The whole problem.
-    model : Model
-        The whole problem as the kernels take it.
-    rows : Inequalities
-        Inequalities that every structure satisfies.
-    active : int64 array, shape (k,)
-        The rows whose multipliers change in the tree: those with a positive multiplier at the root. Trials in which
-        the others changed as well were worse.
-    reduce : bool
-        Fix parent sets by their reduced costs.
-    certify : bool
-        Keep the dual weights of every bound.
-    """
-
-    problem: Problem
-    model: Model
-    rows: Inequalities
-    active: NDArray[np.int64]
-    reduce: bool
-    certify: bool
-
-    @classmethod
-    def of(cls, root: Root, *, reduce: bool, certify: bool) -> Context:
-        """Return the context of all expansions below a root."""
-        active = np.flatnonzero(root.multipliers)
-        return cls(root.problem, root.model, root.rows, active, reduce, certify)
+_TREE = TUNING.tree
 
 
 @dataclass
@@ -94,45 +25,32 @@ class Expansion:
 
     Attributes
     ----------
-    children : list of Node
-        New open nodes.
-    pruned : list of (bool array of shape (P,), float)
-        Allowed parent sets and bound of each pruned node.
+    split : Split
+        The children, and what proves their bounds.
     falls : list of Fall
-        Observations for the branching rule.
-    fixings : list of (int, DualWeights, int64 array)
-        For the proof: node, dual weights, and the parent sets that they fix to 0.
-    leaves : list of (int, DualWeights)
-        For the proof: node, and the dual weights that bound it.
+        Observations for the branching rule: those of the split, and those of the probes that were discarded.
+    steps : int
+        Steps of the split and of all probes.
+    discarded : int
+        Steps of the probes whose children were discarded.
     """
 
-    children: list[Node] = field(default_factory=list)
-    pruned: list[tuple[NDArray[np.bool_], float]] = field(default_factory=list)
+    split: Split
     falls: list[Fall] = field(default_factory=list)
-    fixings: list[tuple[int, DualWeights, NDArray[np.int64]]] = field(default_factory=list)
-    leaves: list[tuple[int, DualWeights]] = field(default_factory=list)
-
-    def prune(self, number: int, restriction: Restriction, bound: float, weights: DualWeights | None) -> None:
-        """Add a pruned node with its bound."""
-        self.leaf(number, weights)
-        self.pruned.append((restriction.allowed, bound))
-
-    def leaf(self, number: int, weights: DualWeights | None) -> None:
-        """Add the dual weights that prove the bound of a node; None if no proof is wanted."""
-        if weights is not None:
-            self.leaves.append((number, weights))
+    steps: int = 0
+    discarded: int = 0
 
 
-def expand_root(context: Context, root: Root, rule: BranchingRule, incumbents: Incumbents) -> Expansion:
-    """Return an expansion with the root as the first open node, or as a pruned node."""
-    out = Expansion()
+def expand_root(context: Context, root: Root, incumbents: Incumbents) -> Split:
+    """Return the root as the first open node, or as a pruned node."""
+    out = Split()
     restriction, bound = Restriction(root.allowed, ()), root.bound
     if bound > pruning_threshold(incumbents.value):
-        node = open_node(context, 0, restriction, root.point, root.multipliers, bound, root.weights, rule)
+        node = open_node(context, 0, restriction, root.point, root.multipliers, bound, root.weights)
         if node is not None:
             out.children.append(node)
             return out
-        bound, weights = _only_structure(context, restriction, root.point, incumbents)
+        bound, weights = only_structure(context, restriction, root.point, incumbents)
         out.leaf(0, weights)
     out.pruned.append((root.allowed, bound))
     return out
@@ -146,8 +64,13 @@ def expand(
     rule: BranchingRule,
     incumbents: Incumbents,
     stopping: Callable[[], bool],
+    budget: float,
 ) -> Expansion | None:
-    """Branch on a node, and bound both children.
+    """Choose a decision, and split a node by it.
+
+    The best decisions by pseudo-costs that lack observations are probed: both children are bounded as if the node were
+    split by the decision. The probe with the best falls becomes the split, unless a decision with observations promises
+    more. Probes that are discarded leave nothing but their falls.
 
     Parameters
     ----------
@@ -160,186 +83,50 @@ def expand(
     point : Point
         Working memory; overwritten.
     rule : BranchingRule
-        Chooses the children's decisions. It is updated here, so it should be a copy.
+        Ranks the decisions.
     incumbents : Incumbents
         The holder of the incumbent, which may improve at any time.
     stopping : callable
         Asked often whether to stop.
+    budget : float
+        Probes begin only while those that are sure to be discarded took fewer steps than this.
 
     Returns
     -------
     Expansion or None
         None if told to stop; the node is then still open.
     """
-    out = Expansion()
-    model = context.model
-    parent = node.restriction(len(model.linear))
 
-    def target() -> float:
-        return pruning_threshold(incumbents.value)
+    def attempt(candidate: Candidate) -> Split | None:
+        return split(context, node, candidate.decision, candidate.share, numbers, point, incumbents, stopping)
 
-    for number, holds in zip(numbers, (True, False), strict=True):
-        child = parent.child(model.oracle, node.decision, holds)
-        point.gradient[:] = node.start.gradient
-        multipliers = node.start.multipliers
-        subproblem = _subproblem(context, child, multipliers)
-        subproblem, multipliers = _lowered(
-            context, subproblem, point.gradient, multipliers, node.bound, target, stopping
-        )
-        start = node.start
-        if not place(
-            model, subproblem, point, start.vertices.astype(np.int64), start.shares, start.temperature, False
-        ):
-            # The child has no structure; any dual weights prove that.
-            out.leaf(number, node.weights)
-            continue
-        if not tighten(
-            model,
-            subproblem,
-            point,
-            node.bound,
-            target,
-            stopping=stopping,
-            found=incumbents.climb_from_answer,
-        ):
+    allowed = node.restriction(len(context.model.linear)).allowed
+    start = node.start
+    candidates = rule.candidates(start.vertices, start.shares, allowed, _TREE.probed_decisions)
+    best, best_score, taken = candidates[0], -1.0, None
+    falls: list[Fall] = []
+    steps = 0
+    for candidate in candidates:
+        score = candidate.score
+        probe: Split | None = None
+        wasted = steps - (0 if taken is None else taken.steps)
+        if len(candidates) > 1 and not candidate.reliable and wasted < budget:
+            probe = attempt(candidate)
+            if probe is None:
+                return None
+            falls += probe.falls
+            steps += probe.steps
+            score = score_of_falls(probe.falls, node.bound - pruning_threshold(incumbents.value))
+            if len(probe.children) < 2:
+                # No other decision leaves fewer open nodes at the price of what is bounded already.
+                best, taken = candidate, probe
+                break
+        if score > best_score:
+            best, best_score, taken = candidate, score, probe
+    if taken is None:
+        taken = attempt(best)
+        if taken is None:
             return None
-        if point.numbers[BOUND] > target():
-            bound = float(point.numbers[BOUND])
-            before = subproblem
-            subproblem, multipliers = _lowered(
-                context, subproblem, point.gradient.copy(), multipliers, bound, target, stopping
-            )
-            if subproblem is not before:
-                evaluate(model, subproblem, point, False)
-        bound = float(point.numbers[BOUND])
-        fall = Fall(node.decision, holds, node.share, node.bound - bound)
-        rule.learn(fall)
-        out.falls.append(fall)
-        child_weights = weights = _weights(context, point, multipliers)
-        if bound > node.bound:
-            bound, weights = node.bound, node.weights
-        # The incumbent is read once: with a later, better one, fixing could leave a variable without parent sets.
-        incumbent = incumbents.value
-        if context.reduce and bound >= fixing_threshold(incumbent, model.score_error):
-            # This applies to pruned nodes as well: their remaining parent sets tell which arcs all optima share.
-            gone = fixable(model, subproblem, point, incumbent)
-            if len(gone):
-                child.allowed[gone] = False
-                if child_weights is not None:
-                    out.fixings.append((number, child_weights, gone))
-        if bound > pruning_threshold(incumbent):
-            opened = open_node(context, number, child, point, multipliers, bound, weights, rule)
-            if opened is not None:
-                out.leaf(number, weights)
-                out.children.append(opened)
-                continue
-            bound, weights = _only_structure(context, child, point, incumbents)
-        out.prune(number, child, bound, weights)
-    return out
-
-
-def open_node(
-    context: Context,
-    number: int,
-    restriction: Restriction,
-    point: Point,
-    multipliers: NDArray[np.float64],
-    bound: float,
-    weights: DualWeights | None,
-    rule: BranchingRule,
-) -> Node | None:
-    """Return an open node with its branching decision, or None if at most one choice of parent sets is allowed.
-
-    Parameters
-    ----------
-    context : Context
-        The data and options of the search.
-    number : int
-        The node's number.
-    restriction : Restriction
-        The node's structures.
-    point : Point
-        The point at which the node's steps ended.
-    multipliers : float64 array, shape (R,)
-        The multipliers of the node.
-    bound : float
-        The node's bound.
-    weights : DualWeights or None
-        The dual weights that prove the bound.
-    rule : BranchingRule
-        Chooses the decision.
-    """
-    n = int(point.counts[VERTICES])
-    vertices, shares = point.vertices[:n], point.shares[:n]
-    inside = restriction.allowed[vertices].all(axis=1)
-    if inside.any():
-        vertices, shares = vertices[inside], shares[inside] / shares[inside].sum()
-    chosen = rule.choose(vertices, shares, restriction.allowed)
-    if chosen is None:
-        return None
-    start = DualPoint(
-        vertices.astype(np.int32),
-        shares.copy(),
-        point.gradient.astype(np.float32),
-        float(max(point.numbers[CHILD_TEMPERATURE], point.numbers[TEMPERATURE])),
-        multipliers,
-    )
-    packed = np.packbits(restriction.allowed)
-    return Node(number, bound, packed, restriction.edges, start, *chosen, weights)
-
-
-def _only_structure(
-    context: Context, restriction: Restriction, point: Point, incumbents: Incumbents
-) -> tuple[float, DualWeights | None]:
-    """Offer the only structure of a node, and return its score as the bound, with the dual weights that prove it.
-
-    The bound is -inf if the only choice of parent sets is not a structure that obeys the constraints.
-    """
-    model, problem = context.model, context.problem
-    none = np.zeros(len(context.rows.limit))
-    choice = np.flatnonzero(restriction.allowed)
-    if topological_order([problem.candidates.flat[p] for p in choice]) is None:
-        return -np.inf, _weights(context, point, none)
-    structure = problem.candidates.structure(choice)
-    if not problem.obeys(structure):
-        return -np.inf, _weights(context, point, none)
-    value = score_of(model, choice, point.direction, False)
-    incumbents.offer(structure, value)
-    point.vertices[0] = choice
-    point.shares[0] = 1.0
-    point.counts[VERTICES], point.counts[BEST_VERTICES] = 1, 0
-    if not model.softening.smooth:
-        point.numbers[BEST_TEMPERATURE] = HARD
-    evaluate(model, _subproblem(context, restriction, none), point, False)
-    return float(point.numbers[BOUND]), _weights(context, point, none)
-
-
-def _subproblem(context: Context, restriction: Restriction, multipliers: NDArray[np.float64]) -> Subproblem:
-    """Return a node as the steps take it, with the multipliers."""
-    forced = restriction.forced(context.model.oracle.n)
-    n_forced = len(restriction.edges)
-    return subproblem_of(context.model, context.rows, multipliers, restriction.allowed, forced, n_forced)
-
-
-def _lowered(
-    context: Context,
-    subproblem: Subproblem,
-    weights: NDArray[np.float64],
-    multipliers: NDArray[np.float64],
-    bound: float,
-    target: Callable[[], float],
-    stopping: Callable[[], bool],
-) -> tuple[Subproblem, NDArray[np.float64]]:
-    """Return the subproblem with better multipliers; see `lower_multipliers`."""
-    return lower_multipliers(
-        context.model, context.rows, context.active, subproblem, weights, multipliers, bound, target, stopping
-    )
-
-
-def _weights(context: Context, point: Point, multipliers: NDArray[np.float64]) -> DualWeights | None:
-    """Return the dual weights that prove the bound of an evaluated point; None if no proof is wanted."""
-    if not context.certify:
-        return None
-    n = int(point.counts[VERTICES])
-    temperature = float(point.numbers[BEST_TEMPERATURE])
-    return DualWeights.of(point.vertices[:n], point.shares[:n], temperature, multipliers)
+        falls += taken.falls
+        steps += taken.steps
+    return Expansion(taken, falls, steps, steps - taken.steps)

@@ -118,10 +118,6 @@ class Node:
         The forced edges.
     start : DualPoint
         The point from which the steps at the children start.
-    decision : Decision
-        The branching decision.
-    share : float
-        The share of the point for which the decision holds.
     weights : DualWeights or None
         The dual weights that prove the bound; None if no proof is wanted.
     """
@@ -131,8 +127,6 @@ class Node:
     packed: NDArray[np.uint8]
     edges: tuple[tuple[int, int], ...]
     start: DualPoint
-    decision: Decision
-    share: float
     weights: DualWeights | None
 
     def restriction(self, n_sets: int) -> Restriction:

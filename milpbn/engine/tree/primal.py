@@ -53,10 +53,12 @@ class PrimalHeuristic:
         self._events, self._lock = events, lock
         self._climbed: set[bytes] = set()
         self._climbs = 0
+        #: The branching at which the next climb near the incumbent may come, and the pause after it.
         self._next_climb, self._pause = 0.0, 1.0
+        #: Passes over parent sets by climbs near the incumbent that found nothing better, after the longest pause.
+        self._passes = 0
         model, tuned = root.model, TUNING.primal
         size = model.tables.codes.shape[1] * len(model.linear)
-        self._longest_pause = tuned.small_pause if size <= tuned.small_data else tuned.longest_pause
         self._stray = tuned.stray * max(1.0, model.softening.cap) if size <= tuned.medium_data else 0.0
         # The structure that the next climb near the incumbent perturbs, and its score.
         self._here = best, self.value
@@ -89,14 +91,23 @@ class PrimalHeuristic:
         value = search.climb(rng, self._events.stopping)
         self.offer(search.structure, value)
 
-    def climb_near_incumbent(self, branchings: int) -> None:
-        """Climb from near the incumbent if the pause since the last climb is over; climbs that succeed shorten it."""
+    def climb_near_incumbent(self, branchings: int, steps: int) -> None:
+        """Climb from near the incumbent if the pause is over and such climbs took only a small part of the work.
+
+        Work is counted, not timed, so that searches on one thread can be repeated.
+
+        Parameters
+        ----------
+        branchings, steps : int
+            Numbers of branchings and of steps in the tree so far.
+        """
         tuned = TUNING.primal
         with self._lock:
-            if branchings < self._next_climb:
+            rare = self._pause >= tuned.longest_pause
+            if branchings < self._next_climb or (rare and self._passes > tuned.passes * steps):
                 return
-            self._climbs += 1
             self._next_climb = branchings + self._pause
+            self._climbs += 1
             rng = np.random.default_rng([self.random_state, 1, self._climbs])
             start = self._here[0]
         search = LocalSearch(self.problem, start, parallel=False)
@@ -111,4 +122,5 @@ class PrimalHeuristic:
                 self._pause = 1.0
                 self.offer(search.structure, value)
             else:
-                self._pause = min(self._longest_pause, self._pause * tuned.pause_growth)
+                self._pause = min(tuned.longest_pause, self._pause * tuned.pause_growth)
+                self._passes += search.passes if rare else 0

@@ -12,11 +12,13 @@ from milpbn.engine.events import Events
 from milpbn.engine.root import Root
 from milpbn.engine.thresholds import pruning_threshold
 from milpbn.engine.tree.branching_rule import BranchingRule
-from milpbn.engine.tree.expansion import Context, Expansion, expand, expand_root
+from milpbn.engine.tree.expansion import Expansion, expand, expand_root
 from milpbn.engine.tree.node import Node
 from milpbn.engine.tree.node_selection import Frontier
 from milpbn.engine.tree.optima import Optima
 from milpbn.engine.tree.primal import PrimalHeuristic
+from milpbn.engine.tree.split import Context, Split
+from milpbn.engine.tuning import TUNING
 from milpbn.network.structure import Structure
 
 
@@ -71,6 +73,8 @@ class BranchAndBound:
         self._busy: dict[int, float] = {}
         #: Number of nodes so far, without the root.
         self._n_children = 0
+        #: Steps so far, and those of them whose children were discarded.
+        self._steps, self._discarded = 0, 0
         #: The largest bound of all pruned nodes.
         self._pruned = -np.inf
         self._optima = Optima(root.problem.candidates, root.model.score_error)
@@ -92,7 +96,7 @@ class BranchAndBound:
 
     def run(self) -> bool:
         """Search until all nodes are pruned or branched on; return False if stopped before."""
-        first = expand_root(self.context, self.root, self.rule, self.primal)
+        first = expand_root(self.context, self.root, self.primal)
         if self.proof is not None:
             for leaf in first.leaves:
                 self.proof.leaf(*leaf)
@@ -154,15 +158,21 @@ class BranchAndBound:
         """Expand a node, or prune it if the incumbent allows; see `milpbn.engine.tree.expansion.expand`."""
         if node.bound <= self.target:
             allowed = node.restriction(len(self.root.model.linear)).allowed
-            return Expansion(pruned=[(allowed, node.bound)])
+            return Expansion(Split(pruned=[(allowed, node.bound)]))
         with self._lock:
             numbers = (self._n_children + 1, self._n_children + 2)
             self._n_children += 2
             rule = self.rule.copy()
-        expansion = expand(self.context, node, numbers, point, rule, self.primal, self._stopping)
+            # Counted in steps, not in seconds, so that a search on one thread can be repeated.
+            tuned = TUNING.tree
+            first = min(tuned.first_probing, tuned.early_probing * self._steps)
+            budget = max(first, tuned.probing * self._steps) - self._discarded
+        expansion = expand(self.context, node, numbers, point, rule, self.primal, self._stopping, budget)
         if expansion is not None and self.proof is not None:
-            self.proof.branch(node.number, node.decision, numbers, expansion.fixings, expansion.leaves)
-        self.primal.climb_near_incumbent(self._n_children // 2)
+            made = expansion.split
+            assert made.decision is not None
+            self.proof.branch(node.number, made.decision, numbers, made.fixings, made.leaves)
+        self.primal.climb_near_incumbent(self._n_children // 2, self._steps)
         return expansion
 
     def _finish(self, thread: int, node: Node, expansion: Expansion | None) -> Node | None:
@@ -174,26 +184,32 @@ class BranchAndBound:
                 # The expansion was stopped, so the node stays open.
                 self._frontier.push(node)
             else:
-                children = expansion.children
+                self._learn(expansion)
+                children = expansion.split.children
                 if children and self._bytes() + sum(c.nbytes for c in children) > self.memory:
                     # The child with the smaller bound is likely to be pruned first.
                     down = min(children, key=lambda child: child.bound)
                     self._busy[thread] = down.bound
-                self._process(expansion, down)
+                self._process(expansion.split, down)
                 self._report()
             self._lock.notify_all()
             return down
 
-    def _process(self, expansion: Expansion, down: Node | None = None) -> None:
-        """Add all children except `down` to the open nodes, and record pruned nodes and pseudo-costs."""
-        for child in expansion.children:
-            if child is not down:
-                self._frontier.push(child)
-        for allowed, bound in expansion.pruned:
-            self._pruned = max(self._pruned, bound)
-            self._optima.add(allowed, bound, self.incumbent)
+    def _learn(self, expansion: Expansion) -> None:
+        """Record the pseudo-costs and the steps of an expansion."""
         for fall in expansion.falls:
             self.rule.learn(fall)
+        self._steps += expansion.steps
+        self._discarded += expansion.discarded
+
+    def _process(self, split: Split, down: Node | None = None) -> None:
+        """Add all children except `down` to the open nodes, and record pruned nodes."""
+        for child in split.children:
+            if child is not down:
+                self._frontier.push(child)
+        for allowed, bound in split.pruned:
+            self._pruned = max(self._pruned, bound)
+            self._optima.add(allowed, bound, self.incumbent)
 
     def _report(self) -> None:
         """Report the bound and the number of nodes."""

@@ -107,12 +107,14 @@ def test_branching_goes_on_until_one_choice_is_left(case):
                 break
             size = int(rng.integers(1, 4))
             vertices = rows[rng.choice(len(rows), min(size, len(rows)), replace=False)]
-            chosen = rule.choose(vertices, rng.dirichlet(np.ones(len(vertices))), node.allowed)
+            most = int(rng.integers(1, 4))
+            chosen = rule.candidates(vertices, rng.dirichlet(np.ones(len(vertices))), node.allowed, most)
             left = [node.allowed[a:b].sum() for a, b in itertools.pairwise(candidates.offsets)]
-            if chosen is None:
+            assert len(chosen) <= most
+            if not chosen:
                 assert max(left) == 1
                 break
-            decision, share = chosen
+            decision, share, *_ = chosen[int(rng.integers(len(chosen)))]
             kinds.add(decision.kind)
             children = [node.child(oracle, decision, holds) for holds in (True, False)]
             if share < 1:
@@ -143,7 +145,7 @@ def test_decisions_with_large_falls_are_chosen_again():
         for inside in (True, False):
             rule.learn(Fall(Decision(EDGE, *good), inside, 0.5, 10.0))
             rule.learn(Fall(Decision(EDGE, *bad), inside, 0.5, 0.1))
-        decision, share = rule.choose(np.array([first, second]), shares, allowed)
+        decision, share, *_ = rule.candidates(np.array([first, second]), shares, allowed)[0]
         assert decision == Decision(EDGE, *good)
         assert share == 0.5
 
@@ -165,7 +167,7 @@ def test_pseudo_costs_are_estimated_from_decisions_on_the_same_variables():
         for inside in (True, False):
             rule.learn(Fall(Decision(ORPHAN, good, 0), inside, 0.5, 10.0))
             rule.learn(Fall(Decision(ORPHAN, bad, 0), inside, 0.5, 0.1))
-        decision, _ = rule.choose(
+        best = rule.candidates(
             np.array([first, second]), np.array([0.5, 0.5]), np.ones(candidates.n_sets, dtype=bool)
         )
-        assert decision == Decision(EDGE, good, 2)
+        assert best[0].decision == Decision(EDGE, good, 2)

@@ -14,10 +14,9 @@ from milpbn.certificate.format import Proof
 from milpbn.claims.result import is_optimal
 from milpbn.engine.events import Record
 from milpbn.engine.root import Root
-from milpbn.engine.tree.branching_rule import BranchingRule
-from milpbn.engine.tree.expansion import Context, open_node
 from milpbn.engine.tree.node import Restriction
 from milpbn.engine.tree.search import BranchAndBound
+from milpbn.engine.tree.split import Context, open_node
 from milpbn.errors import InputError
 from milpbn.heuristics.trees import tan_structure
 from milpbn.network.structure import Structure
@@ -275,7 +274,6 @@ def test_open_nodes_count_what_proves_them(tmp_path) -> None:
             root.multipliers,
             root.bound,
             weights,
-            BranchingRule(root.model.oracle),
         )
         sizes.append(node.nbytes)
     assert sizes[1] >= sizes[0] + root.weights.eta.nbytes
