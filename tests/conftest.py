@@ -39,7 +39,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--campaign",
         type=float,
         metavar="SECONDS",
-        help="run fresh random cases and forgeries for so long, on all workers together, instead of some 14 s",
+        help="run fresh random cases and forgeries for so long, on all workers together, instead of some 10 s",
     )
     campaign.addoption(
         "--campaign-seed", type=int, metavar="N", help="begin with this seed, as a run printed it"

@@ -41,3 +41,9 @@ def test_quick_tests_cover_every_package() -> None:
     assert all((TESTS / f"{name}.py").exists() for name in QUICK)
     packages = {path.parent.name for path in PACKAGE.glob("*/__init__.py")}
     assert packages <= {name.partition("/")[0] for name in QUICK}
+
+
+def test_names_of_test_files_are_unique() -> None:
+    """Pytest imports test files by their name alone."""
+    names = [path.name for path in TESTS.rglob("test_*.py")]
+    assert len(names) == len(set(names))

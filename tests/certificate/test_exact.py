@@ -156,7 +156,7 @@ def test_maxima_are_those_of_enumeration(seed: int) -> None:
         assert heaviest(problem.parent_sets, weights, allowed, edges, wanted) == most
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", range(30))
 def test_honest_certificates_pass_and_what_they_prove_holds(seed: int, tmp_path: Path) -> None:
     case = make_case(seed)
     _, data, score, rules = case
@@ -257,10 +257,10 @@ def count_forgeries(seeds, each: int, folder: Path) -> tuple[int, int, int]:
 
 
 def test_nothing_false_is_verified(tmp_path: Path) -> None:
-    tried, false, accepted = count_forgeries(range(100, 116), FORGERIES, tmp_path)
-    assert tried > 240
-    assert false > 120
-    assert accepted > 8
+    tried, false, accepted = count_forgeries(range(100, 110), FORGERIES, tmp_path)
+    assert tried > 150
+    assert false > 75
+    assert accepted > 4
 
 
 @pytest.fixture(scope="module")

@@ -114,7 +114,7 @@ def all_margins(data: Dataset, name: str, class_parents: bool) -> Iterator[np.nd
 
     The log-probabilities are the oracle's; they are summed along a depth-first search over the features.
     """
-    problem = oracle._Problem(data, name, 1.0, 1.0, 1.0, 0.0, 0.0)
+    problem = oracle._Problem(data, name, 1.0, 1.0, 1.0, 0.0, 0.0, False)
     sets = oracle.candidate_sets(data.n_variables, 2, class_parents)
     terms = []
     for i, own in enumerate(sets):
