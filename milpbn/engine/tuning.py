@@ -252,6 +252,12 @@ class TreeTuning:
         "children are bounded.",
         _PROBES,
     )
+    probed_work: int = parameter(
+        1_000_000,
+        "products of samples and parent sets",
+        "Nothing is probed on larger data, where a step costs so much that probes do not repay within a search.",
+        _PROBES,
+    )
     observations: int = parameter(
         1, "observations", "A decision with fewer on either side lacks observations.", _PROBES
     )

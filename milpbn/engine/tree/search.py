@@ -61,6 +61,7 @@ class BranchAndBound:
         self.root = root
         self.context = Context.of(root, reduce=reduce, certify=proof is not None)
         self.rule = BranchingRule(root.model.oracle)
+        self._probes = root.problem.data.n_samples * len(root.model.linear) <= TUNING.tree.probed_work
         self.proof = proof
         self.events = events
         self.threads = threads
@@ -166,7 +167,7 @@ class BranchAndBound:
             # Counted in steps, not in seconds, so that a search on one thread can be repeated.
             tuned = TUNING.tree
             first = min(tuned.first_probing, tuned.early_probing * self._steps)
-            budget = max(first, tuned.probing * self._steps) - self._discarded
+            budget = max(first, tuned.probing * self._steps) - self._discarded if self._probes else 0.0
         expansion = expand(self.context, node, numbers, point, rule, self.primal, self._stopping, budget)
         if expansion is not None and self.proof is not None:
             made = expansion.split
