@@ -25,7 +25,7 @@ from campaign.refusals import backend_of
 from campaign.tally import Tally
 
 #: Tests among which the time is divided: random cases, forged files, forged solutions.
-CASES, FORGERIES, SOLUTIONS = 4, 2, 1
+CASES, FORGERIES, SOLUTIONS = 3, 2, 1
 SHARES = CASES + FORGERIES + SOLUTIONS
 #: Seconds of all shares together in an ordinary run, and seconds for shrinking a failure there.
 SECONDS, SHRINKING = 10.0, 20.0
