@@ -94,6 +94,18 @@ def random_data(seed, n_features=3, n_classes=3, max_states=3, n_samples=16, wei
     return oracle.random_dataset(rng, n_features, n_classes, max_states, n_samples, weights)
 
 
+def copied_feature() -> Dataset:
+    """Random data with three copies of a feature that the class mostly follows."""
+    plain = random_data(5, n_features=4, n_samples=120)
+    codes = plain.codes.copy()
+    codes[:, 1] = codes[:, 2] = codes[:, 0]
+    codes[:, -1] = codes[:, 0] % plain.n_classes
+    codes[::6, -1] = (codes[::6, -1] + 1) % plain.n_classes
+    first = plain.variables[0].states
+    variables = tuple(replace(v, states=first) if k in (1, 2) else v for k, v in enumerate(plain.variables))
+    return replace(plain, codes=codes, variables=variables)
+
+
 def run(
     problem: Problem,
     backend: str,

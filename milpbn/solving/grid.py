@@ -31,6 +31,8 @@ NAMES = {
     "class-parents": "class_parents",
 }
 DISCRETISE = "discretise"
+#: All options that a grid may name.
+SELECTABLE = (*NAMES, DISCRETISE)
 _FLAGS = {"yes": True, "no": False}
 #: Options that only some scores have, by the name under which those declare them.
 _OWN = {"p": "gamma", "penalty": "penalty", "hybrid": "hybrid", "leave-one-out": "leave_one_out"}
@@ -64,9 +66,8 @@ class Setting:
 
 def describe(p: float | None, max_parents: int, options: Mapping[str, Any]) -> str:
     """Return values in the words of the command line."""
-    shown = {
-        k: {True: "yes", False: "no"}.get(v, v) if isinstance(v, bool) else v for k, v in options.items()
-    }
+    flags = {value: word for word, value in _FLAGS.items()}
+    shown = {key: flags[value] if isinstance(value, bool) else value for key, value in options.items()}
     shown |= {} if p is None else {"p": p}
     shown["max-parents"] = max_parents
     return ", ".join(f"{key} = {value}" for key, value in shown.items())
@@ -100,9 +101,9 @@ class Grid:
     def __post_init__(self) -> None:
         if self.by not in CRITERIA:
             raise InputError(f"Settings are compared by {' or '.join(CRITERIA)}, not by {self.by!r}.")
-        unknown = [key for key in self.others if key not in NAMES and key != DISCRETISE]
+        unknown = [key for key in self.others if key not in SELECTABLE]
         if unknown:
-            raise InputError(f"{unknown[0]!r} cannot be selected; {', '.join([*NAMES, DISCRETISE])} can.")
+            raise InputError(f"{unknown[0]!r} cannot be selected; {', '.join(SELECTABLE)} can.")
 
     @classmethod
     def parse(cls, text: str, by: str = "accuracy") -> Grid:
@@ -121,9 +122,9 @@ class Grid:
             key = key.replace("_", "-")
             if key == "discretize":
                 key = DISCRETISE
-            if not equals or not listed or (key not in NAMES and key != DISCRETISE):
+            if not equals or not listed or key not in SELECTABLE:
                 raise InputError(
-                    f"The grid has {word!r}; write OPTION=VALUE,VALUE with {', '.join([*NAMES, DISCRETISE])}, for "
+                    f"The grid has {word!r}; write OPTION=VALUE,VALUE with {', '.join(SELECTABLE)}, for "
                     "example 'p=.6,.9 max-parents=1,2'."
                 )
             if key in values:

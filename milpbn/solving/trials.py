@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import logsumexp
 
 from milpbn.claims.parts import Trial
 from milpbn.claims.result import Result
 from milpbn.data.dataset import UNKNOWN, Dataset
+from milpbn.network.margins import log_posterior
 from milpbn.network.structure import Structure
 from milpbn.solving.grid import Setting
 
@@ -52,16 +53,16 @@ class Tally:
         self.starved += int(starved)
         self.splits += 1
         self.incumbent = result.structure
+        floor = math.log(LEAST_PROBABILITY)
         if result.classifier is None:  # no structure, so no prediction
-            self.loss -= float(held_out.weights.sum()) * np.log(LEAST_PROBABILITY)
+            self.loss -= float(held_out.weights.sum()) * floor
             return
         log_joint = result.classifier.predict_log_joint(held_out)
         known = held_out.y != UNKNOWN
         right = (log_joint.argmax(axis=1) == held_out.y) & known
         self.correct += float(held_out.weights[right].sum())
-        own = log_joint[np.arange(len(known)), np.where(known, held_out.y, 0)] - logsumexp(log_joint, axis=1)
-        own = np.where(known, np.maximum(own, np.log(LEAST_PROBABILITY)), np.log(LEAST_PROBABILITY))
-        self.loss -= float(held_out.weights @ own)
+        of_class = log_posterior(log_joint)[np.arange(len(known)), held_out.y]
+        self.loss -= float(held_out.weights @ np.where(known, np.maximum(of_class, floor), floor))
 
 
 def trials_left(alive: int, splits: int, halving: bool) -> int:

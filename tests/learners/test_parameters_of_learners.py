@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 
 import numpy as np
 import pytest
-from running import random_data
+from running import copied_feature
 
 from milpbn.errors import InputError
 from milpbn.learners.appraisal import appraise
@@ -24,15 +23,7 @@ from milpbn.network import Classifier, evaluate
 
 @pytest.fixture(scope="module")
 def data():
-    """Return data with three copies of the feature that the class follows."""
-    plain = random_data(5, n_features=4, n_samples=120)
-    codes = plain.codes.copy()
-    codes[:, 1] = codes[:, 2] = codes[:, 0]
-    codes[:, -1] = codes[:, 0] % plain.n_classes
-    codes[::6, -1] = (codes[::6, -1] + 1) % plain.n_classes
-    first = plain.variables[0].states
-    variables = tuple(replace(v, states=first) if k in (1, 2) else v for k, v in enumerate(plain.variables))
-    return replace(plain, codes=codes, variables=variables)
+    return copied_feature()
 
 
 @pytest.mark.parametrize("method", ["cll", "hybrid", "temperature"])

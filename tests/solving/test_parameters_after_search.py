@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 
 import numpy as np
 import pytest
-from running import random_data
+from running import copied_feature, random_data
 
 import milpbn
 from milpbn.claims.result import Result
@@ -25,15 +24,7 @@ QUICK = {"backend": "highs", "threads": 1, "verbose": False}
 
 @pytest.fixture(scope="module")
 def data():
-    """Return data with three copies of a feature that says much about the class."""
-    plain = random_data(5, n_features=4, n_samples=120)
-    codes = plain.codes.copy()
-    codes[:, 1] = codes[:, 2] = codes[:, 0]
-    codes[:, -1] = codes[:, 0] % plain.n_classes
-    codes[::6, -1] = (codes[::6, -1] + 1) % plain.n_classes
-    first = plain.variables[0].states
-    variables = tuple(replace(v, states=first) if k in (1, 2) else v for k, v in enumerate(plain.variables))
-    return replace(plain, codes=codes, variables=variables)
+    return copied_feature()
 
 
 @pytest.fixture(scope="module")

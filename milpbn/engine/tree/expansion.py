@@ -1,4 +1,4 @@
-"""The expansion of a node: try its best decisions where nothing is known of them, and split it by the best one.
+"""The expansion of a node: probe its best decisions that lack observations, and branch on the best decision.
 
 An expansion changes nothing that threads share. It returns an `Expansion`, which the search processes under its lock.
 """
@@ -89,7 +89,7 @@ def expand(
     stopping : callable
         Asked often whether to stop.
     budget : float
-        Probes begin only while those that are sure to be discarded took fewer steps than this.
+        A probe begins only if the probes that will be discarded have taken fewer steps than this so far.
 
     Returns
     -------
