@@ -6,17 +6,12 @@ from typing import TYPE_CHECKING
 
 import click
 
-from milpbn.cli.options import (
-    SUBSET,
-    ScoreOptions,
-    SearchOptions,
-    TableOptions,
-    constraint_options,
-    score_options,
-    table_options,
-)
+from milpbn.cli.constraint_options import constraint_options
 from milpbn.cli.outputs import check_outputs
+from milpbn.cli.score_options import ScoreOptions, score_options
+from milpbn.cli.search_options import SCREEN, SUBSET, SearchOptions
 from milpbn.cli.sections import SEED, THREADS, given, option, option_group, verb
+from milpbn.cli.table_options import TableOptions, table_options
 from milpbn.cli.types import COUNT, NUMBER
 from milpbn.errors import InputError
 
@@ -31,10 +26,11 @@ if TYPE_CHECKING:
     "Search",
     "search",
     option("--time-limit", type=NUMBER, metavar="SECONDS", help="For everything, reading included."),
-    option(*THREADS, "threads", type=COUNT, help="By default all cores."),
+    option(*THREADS, "threads", type=COUNT, help="Number of threads; by default all cores."),
     option(*SEED, "random_state", type=COUNT, help="Random seed; default 0."),
     SUBSET,
-    option("--output", metavar="FILE", help="result.json."),
+    SCREEN,
+    option("--output", metavar="FILE", help="The result as JSON (result.json)."),
     option("--certificate", metavar="FILE", help="The proof of the bound, for milpbn verify."),
     option("-q", "--quiet", is_flag=True, help="No notes and no progress on stderr."),
 )
@@ -43,20 +39,23 @@ def bound_options(
     threads: int | None,
     random_state: int | None,
     subset: int | None,
+    screen: int | None,
     output: str | None,
     certificate: str | None,
     quiet: bool,
 ) -> SearchOptions:
     """Gather the options of the bound."""
+    from milpbn.problem.screening import Screen
     from milpbn.problem.subset import Subset
     from milpbn.solving.options import Options
 
     Subset.of(subset)  # refuses an impossible size before the table is read
+    Screen.of(screen, subset)
     known = given({"time_limit": time_limit, "threads": threads, "random_state": random_state})
     options = Options(
         **known, output=output, certificate=certificate, verbose=not quiet, backend="auto", root_only=True
     )
-    return SearchOptions(options, None, subset)
+    return SearchOptions(options, None, subset, screen)
 
 
 @verb(short_help="Bound the score of every structure, within seconds.")
@@ -102,23 +101,31 @@ def bound(
     _, dataset = read(table, data or f"instance:{DEFAULT}", started, options.time_limit)
     if options.verbose:
         show_notes(dataset)
-    result = maximise(dataset, spec, options, constraints=constraints, subset=search.subset, started=started)
+    result = maximise(
+        dataset,
+        spec,
+        options,
+        constraints=constraints,
+        subset=search.subset,
+        screen=search.screen,
+        started=started,
+    )
     click.echo(describe(result))
-    if spec.is_margin:
+    if spec.is_margin and result.screened is None:
         click.echo(describe_memory(dataset, spec, constraints))
     return exit_code(result)
 
 
 def describe(result: Result) -> str:
     """Return incumbent, bound, gap and proved arcs as lines of text."""
-    from milpbn.solving.progress import number_lines
+    from milpbn.solving.progress import number_lines, scope_lines
 
-    data, subset = result.data, result.subset
+    data = result.data
     lines = [
         f"data       {data.name}: {data.samples} samples, {data.features} features, {data.classes} classes"
     ]
     searched = result.searched
-    lines += number_lines(searched.objective, searched.bound, None if subset is None else subset.samples)
+    lines += [*scope_lines(result), *number_lines(searched.objective, searched.bound)]
     if (proved := result.proved) is not None:
         lines.append(f"arcs       {len(proved.inside)} in every optimum, {len(proved.outside)} in none")
     return "\n".join([*lines, f"seconds    {result.seconds.total:.2f}"])

@@ -8,9 +8,10 @@ from typing import Any
 import click
 
 from milpbn.cli.learners import files_of, read_options
-from milpbn.cli.options import PARAMETERS, ScoreOptions, TableOptions, score_options, table_options
 from milpbn.cli.outputs import check_outputs
+from milpbn.cli.score_options import PARAMETERS, ScoreOptions, score_options
 from milpbn.cli.sections import SEED, THREADS, option, option_group, verb
+from milpbn.cli.table_options import TableOptions, table_options
 from milpbn.cli.types import COUNT, NAMES, NUMBER
 from milpbn.errors import InputError, NoIncumbentError
 from milpbn.learners.registry import get_learner
@@ -26,7 +27,7 @@ from milpbn.util.progress_line import LINE
         help="What to compare: scores, solved exactly, and learners (milpbn learn); by default "
         "sm,sbm,differentiable-tan,tan,naive-bayes. Gaps are stated for the first score.",
     ),
-    option("--also", type=NAMES, help="Learners to add to these, such as svm,tan-omi-mm."),
+    option("--also", type=NAMES, help="More to compare, beside those of --learners, such as svm,tan-omi-mm."),
     option(
         "--set",
         "settings",
@@ -37,12 +38,12 @@ from milpbn.util.progress_line import LINE
     option(
         "--test-share",
         type=NUMBER,
-        help="Share of the rows to test on, where the data have no split of their own; default 0.3. 0: none.",
+        help="Share of the rows to test on, where the data have no split of their own; default 0.3; 0 for no test.",
     ),
     option("--time-limit", type=NUMBER, metavar="SECONDS", help="For every learner; default 60."),
     PARAMETERS,
     option(*SEED, "seed", type=COUNT, default=0, show_default=True, help="Random seed."),
-    option(*THREADS, "threads", type=COUNT, help="By default all cores."),
+    option(*THREADS, "threads", type=COUNT, help="Number of threads; by default all cores."),
     option("--output", metavar="FILE", help="The figures as JSON, kept up to date."),
     option("-q", "--quiet", is_flag=True, help="No notes and no progress on stderr."),
 )

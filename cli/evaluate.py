@@ -12,7 +12,8 @@ from milpbn.errors import InputError
 
 if TYPE_CHECKING:
     from milpbn.data import Dataset
-    from milpbn.network import Evaluation, TableClassifier
+    from milpbn.network import Evaluation
+    from milpbn.network.formats.classifier_files import AnyClassifier
     from milpbn.network.parameters.record import ParameterFit
 
 
@@ -61,8 +62,8 @@ def evaluate(
     Example:
       milpbn evaluate classifier.json test.csv
     """
+    from milpbn.network import AveragedClassifier, load_any_classifier
     from milpbn.network import evaluate as count
-    from milpbn.network import load_any_classifier
     from milpbn.network.parameters.record import recorded
 
     loaded = load_any_classifier(classifier)
@@ -71,20 +72,21 @@ def evaluate(
         for note in samples.notes:
             click.echo(note, err=True)
     figures = count(loaded, samples, _gamma(loaded))
+    networks = len(loaded.members) if isinstance(loaded, AveragedClassifier) else 1
     record = recorded(getattr(loaded, "provenance", {}))
     if as_json:
         about = None if record is None else record.to_dict()
-        document = {"rows": rows, **figures.to_dict(), "parameters": about}
+        document = {"rows": rows, **figures.to_dict(), "networks": networks, "parameters": about}
         click.echo(json.dumps(document, ensure_ascii=False, allow_nan=False))
     else:
-        click.echo(describe(figures, rows, record))
+        click.echo(describe(figures, rows, record, networks))
 
 
 def read_rows(
-    classifier: TableClassifier, data: str, split: str | None, weights: str | None, data_dir: str | None
+    classifier: AnyClassifier, data: str, split: str | None, weights: str | None, data_dir: str | None
 ) -> tuple[Dataset, str]:
     """Return the chosen rows, encoded, and their name: ``all``, ``train`` or ``test``."""
-    from milpbn.data import read_samples
+    from milpbn.data import read_encodings
     from milpbn.data.sources import load_source
 
     loaded = load_source(data, data_dir)
@@ -95,18 +97,22 @@ def read_rows(
         )
     rows = split or ("all" if train_rows is None else "test")
     frame = {"all": loaded.frame, "train": loaded.frame[:train_rows], "test": loaded.frame[train_rows:]}[rows]
-    return read_samples(frame, classifier.variables, weights=weights, name=loaded.name), rows
+    return read_encodings(frame, classifier.variable_sets, weights=weights, name=loaded.name), rows
 
 
-def _gamma(classifier: TableClassifier) -> float | None:
+def _gamma(classifier: AnyClassifier) -> float | None:
     """Return the gamma that the classifier was learnt with, or None if its file does not say."""
     score = getattr(classifier, "provenance", {}).get("score")
     gamma = score.get("gamma") if isinstance(score, dict) else None
     return float(gamma) if isinstance(gamma, int | float) and gamma > 0 else None
 
 
-def describe(figures: Evaluation, rows: str, record: ParameterFit | None = None) -> str:
-    """Return the figures as lines of text, and how the classifier's parameters were fitted if not as the score's."""
+def describe(figures: Evaluation, rows: str, record: ParameterFit | None = None, networks: int = 1) -> str:
+    """Return the figures as lines of text.
+
+    Others say how the classifier's parameters were fitted if not as the score's, and of how many networks it is the
+    average if of more than one.
+    """
     from milpbn.solving.progress import parameter_lines
 
     low, high = figures.interval
@@ -121,6 +127,7 @@ def describe(figures: Evaluation, rows: str, record: ParameterFit | None = None)
     if figures.soft_margin is not None:
         lines.append(f"soft margin  {figures.soft_margin:.6f} nats  (gamma = {figures.gamma:.6g})")
     lines += parameter_lines(record, 13)
+    lines += [f"classifier   average of {networks} networks"] if networks > 1 else []
     if figures.unknown_class:
         lines.append(f"left out     {figures.unknown_class} rows without a class that training saw")
     if figures.unknown_values:

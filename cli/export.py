@@ -7,16 +7,12 @@ from typing import TYPE_CHECKING
 
 import click
 
-from milpbn.cli.options import (
-    SUBSET,
-    ScoreOptions,
-    TableOptions,
-    constraint_options,
-    score_options,
-    table_options,
-)
+from milpbn.cli.constraint_options import constraint_options
 from milpbn.cli.outputs import check_outputs
+from milpbn.cli.score_options import ScoreOptions, score_options
+from milpbn.cli.search_options import SUBSET
 from milpbn.cli.sections import SEED, THREADS, option, option_group, verb
+from milpbn.cli.table_options import TableOptions, table_options
 from milpbn.cli.types import COUNT, NUMBER
 from milpbn.errors import InputError
 
@@ -116,7 +112,7 @@ def export(
     from milpbn.cli.solve import show_notes, show_stages
     from milpbn.instances import DEFAULT
     from milpbn.network import read_structure
-    from milpbn.solving.external import export_model
+    from milpbn.solving.exporting import export_model
 
     source = data or f"instance:{DEFAULT}"
     show_stages(None, quiet=model.quiet)

@@ -1,4 +1,4 @@
-"""``milpbn import``: makes a result of another solver's solution of an exported model."""
+"""``milpbn import``: turns another solver's solution of an exported model into a result."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from milpbn.cli.sections import verb
 from milpbn.cli.types import NUMBER
 
 
-@verb("import", short_help="Bring another solver's solution back.")
+@verb("import", short_help="Read another solver's solution of an exported model.")
 @click.argument("solution")
 @click.option(
     "--model", metavar="FILE", help="The exported model, if its name does not begin like the solution's."
@@ -18,7 +18,7 @@ from milpbn.cli.types import NUMBER
 @click.option(
     "--bound", type=NUMBER, help="The bound that the solver printed, if the solution file has none."
 )
-@click.option("--output", metavar="FILE", help="result.json.")
+@click.option("--output", metavar="FILE", help="The result as JSON (result.json).")
 @click.option("--classifier", metavar="FILE", help="The classifier as JSON.")
 def import_(
     solution: str,
@@ -39,7 +39,7 @@ def import_(
     """
     from milpbn.cli.solve import show_result
     from milpbn.network import save_classifier
-    from milpbn.solving.external import import_solution, model_files
+    from milpbn.solving.importing import import_solution, model_files
 
     read = [solution, model, data, *map(str, model_files(solution, model))]
     check_outputs({"--output": output, "--classifier": classifier}, read)

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from milpbn.cli.options import TableOptions, table_options
 from milpbn.cli.sections import verb
+from milpbn.cli.table_options import TableOptions, table_options
 
 if TYPE_CHECKING:
-    from milpbn.network import TableClassifier
+    from milpbn.network import Classifier, TableClassifier
 
 
 @verb(short_help="Show the contents of a file.")
@@ -43,6 +43,7 @@ def _is_object(path: str) -> bool:
 def _describe_document(path: str) -> str:
     from milpbn.errors import InputError
     from milpbn.milp.files.sidecar import FORMAT as SIDECAR
+    from milpbn.network.averaged import FORMAT as AVERAGED_CLASSIFIER
     from milpbn.network.formats.classifier_files import FORMAT as CLASSIFIER
     from milpbn.network.pseudo import FORMAT as PSEUDO_CLASSIFIER
     from milpbn.util.jsonable import parse_object, read_text
@@ -51,7 +52,7 @@ def _describe_document(path: str) -> str:
         document = parse_object(read_text(path, "file"))
     except InputError as error:
         raise InputError(f"The file {path!r} is unusable: {error}") from None
-    if document.get("format") in (CLASSIFIER, PSEUDO_CLASSIFIER):
+    if document.get("format") in (CLASSIFIER, PSEUDO_CLASSIFIER, AVERAGED_CLASSIFIER):
         return _describe_classifier(path)
     if document.get("format") == SIDECAR:
         return _describe_sidecar(path)
@@ -104,9 +105,7 @@ def _describe_learned(path: str, document: Mapping[str, Any]) -> str:
 
 
 def _describe_classifier(path: str) -> str:
-    from milpbn.network import PseudoClassifier, load_any_classifier
-    from milpbn.network.parameters.record import recorded
-    from milpbn.solving.progress import parameter_lines
+    from milpbn.network import AveragedClassifier, PseudoClassifier, load_any_classifier
 
     classifier = load_any_classifier(path)
     if isinstance(classifier, PseudoClassifier):
@@ -116,18 +115,34 @@ def _describe_classifier(path: str) -> str:
             "variables",
         ]
         return "\n".join(lines + _describe_variables(classifier))
+    if isinstance(classifier, AveragedClassifier):
+        lines = [
+            f"classifier  {path}",
+            f"average     of {len(classifier.members)} networks with equal weights: the mean of their posteriors",
+        ]
+        for number, member in enumerate(classifier.members, start=1):
+            lines += [f"network     {number}", *_describe_network(member)]
+        return "\n".join(lines)
+    return "\n".join([f"classifier  {path}", *_describe_network(classifier)])
+
+
+def _describe_network(classifier: Classifier) -> list[str]:
+    """Return what the file says of one network, and a line per variable."""
+    from milpbn.network.parameters.record import recorded
+    from milpbn.solving.progress import parameter_lines
+
     source = classifier.provenance
     data: Any = source.get("data")
     data = data if isinstance(data, dict) else {}
+    towards = classifier.smoothing_towards
     lines = [
-        f"classifier  {path}",
-        f"learnt by   milpbn {source.get('milpbn', '(unknown version)')}, smoothing {classifier.smoothing:g}",
+        f"learnt by   milpbn {source.get('milpbn', '(unknown version)')}, smoothing {classifier.smoothing:g}"
+        + (f" towards {towards}" if towards != "uniform" else ""),
         f"data        {data.get('name', '(unknown)')}: {data.get('samples', 'unknown number of')} samples",
     ]
     lines += _describe_provenance(source)
     lines += parameter_lines(recorded(source), 12)
-    lines.append("variables")
-    return "\n".join(lines + _describe_variables(classifier))
+    return [*lines, "variables", *_describe_variables(classifier)]
 
 
 def _describe_provenance(source: Mapping[str, Any]) -> list[str]:
@@ -137,10 +152,15 @@ def _describe_provenance(source: Mapping[str, Any]) -> list[str]:
     objective, bound = (finite_number(source.get(key)) for key in ("objective", "bound"))
     if objective is not None and bound is not None and bound < objective:
         return ["provenance  (contradicts itself: its bound is below its objective)"]
-    lines = []
-    for key, value in (("objective", objective), ("bound", bound)):
-        if value is not None:
-            lines.append(f"{key:<12}{value}  (as the file says)")
+    score: Any = source.get("score")
+    score = score.get("name") if isinstance(score, dict) else None
+    shown = {
+        "score": score if isinstance(score, str) else None,
+        "objective": objective,
+        "bound": bound,
+        "gap": None if objective is None or bound is None else f"{bound - objective:.6f} nats",
+    }
+    lines = [f"{key:<12}{value}  (as the file says)" for key, value in shown.items() if value is not None]
     status = source.get("status")
     return [*lines, f"{'status':<12}{status}  (as the file says)"] if isinstance(status, str) else lines
 

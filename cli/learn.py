@@ -11,9 +11,10 @@ import click
 
 from milpbn.cli.gaps import describe_gap
 from milpbn.cli.learners import files_of, learner_options
-from milpbn.cli.options import PARAMETERS, TableOptions, table_options
 from milpbn.cli.outputs import check_outputs
+from milpbn.cli.score_options import PARAMETERS
 from milpbn.cli.sections import SEED, THREADS, option, option_group, verb
+from milpbn.cli.table_options import TableOptions, table_options
 from milpbn.cli.types import COUNT, NUMBER
 from milpbn.errors import InputError
 from milpbn.learners.registry import LEARNERS, get_learner
@@ -44,7 +45,7 @@ class RunOptions:
     "run",
     option(*SEED, "seed", type=COUNT, default=0, show_default=True, help="Random seed."),
     option("--time-limit", type=NUMBER, metavar="SECONDS", help="For everything, reading included."),
-    option(*THREADS, "threads", type=COUNT, help="By default all cores."),
+    option(*THREADS, "threads", type=COUNT, help="Number of threads; by default all cores."),
     PARAMETERS,
     option(
         "--bound", metavar="RESULT", help="A result.json of the same data, to state the gap to its bound."

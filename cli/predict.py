@@ -11,10 +11,11 @@ import click
 
 from milpbn.cli.outputs import check_outputs
 from milpbn.cli.sections import verb
+from milpbn.errors import InputError
 
 if TYPE_CHECKING:
     from milpbn.data import Dataset
-    from milpbn.network import TableClassifier
+    from milpbn.network.formats.classifier_files import AnyClassifier
 
 
 @verb(short_help="Predict the classes of samples.")
@@ -45,12 +46,17 @@ def predict(
     """
     check_outputs({"--output": output}, [classifier, data])
 
-    from milpbn.data import read_samples
-    from milpbn.network import load_any_classifier
+    from milpbn.data import read_encodings
+    from milpbn.network import AveragedClassifier, load_any_classifier
     from milpbn.util.atomic import atomic_write_text
 
     loaded = load_any_classifier(classifier)
-    samples = read_samples(data, loaded.variables, data_dir=data_dir)
+    if joint and isinstance(loaded, AveragedClassifier):
+        raise InputError(
+            f"The classifier {classifier!r} is an average of several networks, which has no joint probabilities; leave "
+            "out --joint, or use --proba."
+        )
+    samples = read_encodings(data, loaded.variable_sets, data_dir=data_dir)
     if not quiet:
         for note in samples.notes:
             click.echo(note, err=True)
@@ -62,13 +68,17 @@ def predict(
         atomic_write_text(output, text.getvalue())
 
 
-def _rows(classifier: TableClassifier, samples: Dataset, proba: bool, joint: bool) -> Iterator[list[object]]:
+def _rows(classifier: AnyClassifier, samples: Dataset, proba: bool, joint: bool) -> Iterator[list[object]]:
     """Yield the header and one row per sample: the predicted class, then a column per class and requested figure."""
     import numpy as np
 
-    from milpbn.network import log_posterior
+    from milpbn.network import AveragedClassifier, log_posterior
 
-    log_joint = classifier.predict_log_joint(samples)
+    log_joint = (
+        classifier.predict_log_posterior(samples)
+        if isinstance(classifier, AveragedClassifier)
+        else classifier.predict_log_joint(samples)
+    )
     blocks, header = [], [classifier.variables[-1].name]
     if proba:
         blocks.append(np.exp(log_posterior(log_joint)))

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 import click
 
 from milpbn.cli.gaps import describe_gap
-from milpbn.cli.options import ScoreOptions, TableOptions, score_options, table_options
+from milpbn.cli.score_options import ScoreOptions, score_options
 from milpbn.cli.sections import verb
+from milpbn.cli.table_options import TableOptions, table_options
 from milpbn.errors import InputError
 
 if TYPE_CHECKING:

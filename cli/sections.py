@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import click
+
+from milpbn.errors import InputError
 
 Verb = Callable[..., Any]
 
@@ -50,6 +52,23 @@ def option(*names: str, **settings: Any) -> Callable[[str], Callable[[Verb], Ver
 def given(values: Mapping[str, Any]) -> dict[str, Any]:
     """Return the options that were given: all that are not None."""
     return {key: value for key, value in values.items() if value is not None}
+
+
+def once(name: str, base: Mapping[Any, Any], given: Iterable[tuple[Any, Any]]) -> dict[Any, Any]:
+    """Return a mapping with more pairs.
+
+    Raises
+    ------
+    InputError
+        If a key is given twice; `name` is the option that the sentence names.
+    """
+    result = dict(base)
+    for key, value in given:
+        if key in result:
+            shown = " -> ".join(key) if isinstance(key, tuple) else key
+            raise InputError(f"{name} is given twice for {shown!r}; keep one of them.")
+        result[key] = value
+    return result
 
 
 def option_group(

@@ -9,19 +9,14 @@ from typing import TYPE_CHECKING
 
 import click
 
-from milpbn.cli.options import (
-    PARAMETERS,
-    ScoreOptions,
-    SearchOptions,
-    TableOptions,
-    constraint_options,
-    score_options,
-    search_options,
-    table_options,
-)
+from milpbn.cli.constraint_options import constraint_options
 from milpbn.cli.outputs import check_outputs, dropped_when_refused
 from milpbn.cli.report import exit_code, no_structure
+from milpbn.cli.score_options import PARAMETERS, ScoreOptions, score_options
+from milpbn.cli.search_options import SearchOptions, search_options
 from milpbn.cli.sections import option, option_group, verb
+from milpbn.cli.table_options import TableOptions, table_options
+from milpbn.cli.types import COUNT
 from milpbn.util.progress_line import LINE
 
 if TYPE_CHECKING:
@@ -46,36 +41,57 @@ class Files:
 
 @dataclass(frozen=True)
 class Selecting:
-    """What validation compares beside --p cv and --max-parents cv."""
+    """What validation compares beside --p cv and --max-parents cv, and how many of the best are averaged."""
 
     grid: str | None
-    by: str
+    by: str | None
+    recipe: str | None
+    average: int | None
 
 
 @option_group(
     "Selection",
     "selecting",
     option(
+        "--recipe",
+        metavar="NAME",
+        help="The recommended grid for --select: accurate (accurate classes and calibrated probabilities; at most 10 "
+        "minutes without --time-limit). Options of the score that you give are left out of the grid.",
+    ),
+    option(
         "--select",
         "grid",
         metavar="GRID",
         help="Choose options by validation, for example --select 'p=.6,.9 max-parents=1,2,3 leave-one-out=no,yes "
-        "discretise=mdl,quantile:5'. All combinations of score, p, max-parents, leave-one-out, smoothing, penalty, "
-        "hybrid, class-parents and discretise are compared; those that fall behind are dropped on the way. "
-        "'default' is a grid for a first try.",
+        "discretise=mdl,quantile:5 parameters=hybrid'. All combinations of score, p, max-parents, leave-one-out, "
+        "smoothing, smoothing-towards, penalty, hybrid, class-parents, discretise and parameters are compared; those "
+        "that fall behind are dropped on the way. 'default' is a grid for a first try.",
     ),
     option(
         "--select-by",
         "by",
         type=click.Choice(["accuracy", "log-loss"]),
-        default="accuracy",
-        show_default=True,
-        help="What --select, --p cv and --max-parents cv compare on held-out rows.",
+        help="What --select, --p cv and --max-parents cv compare on held-out rows; default accuracy.",
+    ),
+    option(
+        "--average",
+        type=COUNT,
+        metavar="K",
+        help="Average the class probabilities of the K best settings' networks. Structure, score, bound and "
+        "certificate are those of the best; the classifier file holds all, for predict and evaluate.",
     ),
 )
-def select_options(grid: str | None, by: str) -> Selecting:
+def select_options(recipe: str | None, grid: str | None, by: str | None, average: int | None) -> Selecting:
     """Gather the options of the selection."""
-    return Selecting(grid, by)
+    if recipe is not None and (grid is not None or by is not None):
+        raise click.UsageError(
+            "--recipe has a grid of its own; leave out --select and --select-by, or the recipe."
+        )
+    if average is not None:
+        from milpbn.solving.grid import Grid
+
+        Grid(average=average)  # refuses an impossible number before the table is read
+    return Selecting(grid, by, recipe, average)
 
 
 @option_group("Parameters", "parameters", PARAMETERS)
@@ -87,7 +103,11 @@ def parameter_options(parameters: str | None) -> str:
 @option_group(
     "Output",
     "files",
-    option("--output", metavar="FILE", help="result.json, kept up to date while the search runs."),
+    option(
+        "--output",
+        metavar="FILE",
+        help="The result as JSON (result.json), kept up to date while the search runs.",
+    ),
     option("--classifier", metavar="FILE", help="The classifier as JSON, for predict and evaluate."),
     option(
         "--certificate", metavar="FILE", help="The proof of the bound, for milpbn verify (native backend)."
@@ -140,6 +160,7 @@ def solve(
     Examples:
       milpbn solve --score sm --time-limit 60
       milpbn solve table.csv --target class --p 0.9 --output result.json --classifier classifier.json
+      milpbn solve table.csv --target class --recipe accurate --classifier classifier.json
 
     Ctrl-C stops the search and keeps the best structure so far.
     """
@@ -152,6 +173,11 @@ def solve(
     }
     check_outputs(outputs, [data, search.start], streams=["--trace", "--log"])
     spec = score.score()
+    selects = score.chooses or selecting.grid is not None or selecting.recipe is not None
+    if selecting.average is not None and not selects:
+        raise click.UsageError(
+            "--average takes the best settings of a selection; add --recipe, --select, --p cv or --max-parents cv."
+        )
 
     from milpbn.claims.result import NotSavedError
     from milpbn.instances import DEFAULT
@@ -176,13 +202,17 @@ def solve(
     unsaved: NotSavedError | None = None
     try:
         with dropped_when_refused(files.trace, files.log):
-            if score.chooses or selecting.grid is not None:
-                result = _choose_and_solve(
-                    source, score, selecting, constraints, started, options, search.subset
-                )
+            if selects:
+                result = _choose_and_solve(source, score, selecting, constraints, started, options, search)
             else:
                 result = maximise(
-                    dataset, spec, options, constraints=constraints, subset=search.subset, started=started
+                    dataset,
+                    spec,
+                    options,
+                    constraints=constraints,
+                    subset=search.subset,
+                    screen=search.screen,
+                    started=started,
                 )
     except NotSavedError as error:
         unsaved, result = error, error.result
@@ -201,22 +231,31 @@ def _choose_and_solve(
     constraints: Constraints,
     started: float | None,
     options: Options,
-    subset: int | None,
+    search: SearchOptions,
 ) -> Result:
     """Let validation choose p, max_parents or other options, then solve."""
     from milpbn.problem.scores.spec import P_GRID
     from milpbn.solving.grid import MAX_PARENTS_GRID, Grid
+    from milpbn.solving.recipes import find_recipe
     from milpbn.solving.selection import maximise_selected
 
     spec = score.score()
     grid = Grid(
         P_GRID if score.choose_p else None,
         MAX_PARENTS_GRID if score.choose_max_parents else (spec.max_parents,),
-        by=selecting.by,
+        by=selecting.by or "accuracy",
     )
     if selecting.grid is not None:
-        grid = Grid.parse(selecting.grid, selecting.by).joined(grid, score.given)
-    return maximise_selected(source, spec, options, grid, constraints, subset=subset, started=started)
+        grid = Grid.parse(selecting.grid, grid.by).joined(grid, score.given)
+    if selecting.recipe is not None:
+        recipe = find_recipe(selecting.recipe)
+        grid = recipe.choices(score.given).joined(grid, score.given)
+        if options.time_limit is None:
+            options = replace(options, time_limit=recipe.time_limit)
+    grid = replace(grid, average=1 if selecting.average is None else selecting.average)
+    return maximise_selected(
+        source, spec, options, grid, constraints, subset=search.subset, screen=search.screen, started=started
+    )
 
 
 def read(

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from milpbn.cli.options import TableOptions, table_options
 from milpbn.cli.sections import verb
+from milpbn.cli.table_options import TableOptions, table_options
 from milpbn.errors import InputError
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ UNCHECKED = (
 @click.option(
     "--exact",
     is_flag=True,
-    help="Check it a second time, in exact arithmetic: up to 12 features; needs milpbn[exact].",
+    help="Check the certificate a second time, in exact arithmetic: up to 12 features; needs milpbn[exact].",
 )
 @table_options
 def verify(result: str, data: str, certificate: str | None, exact: bool, table: TableOptions) -> None:
@@ -79,14 +79,19 @@ def verify(result: str, data: str, certificate: str | None, exact: bool, table: 
 
 def describe(proved: Verification, *, arcs: bool) -> str:
     """Return what was proved as lines of text; `arcs` is false for a certificate alone, which lists no arcs."""
-    from milpbn.solving.progress import number_lines
+    from milpbn.solving.progress import kept_line, number_lines, subset_line
 
-    # A search over a subset proves nothing about the optima over all rows.
-    show_arcs = arcs and proved.samples is None
+    # A search over some rows or parent sets proves nothing about the optima over all.
+    show_arcs = arcs and proved.samples is None and proved.kept is None
+    over = "" if proved.kept is None else " of the kept parent sets"
+    scope = [] if proved.samples is None else [subset_line(proved.samples)]
+    if proved.kept is not None and proved.total is not None:
+        scope.append(kept_line(proved.kept, proved.total))
     return "\n".join(
         [
-            "verified   no structure within the options and constraints of the run exceeds the bound",
-            *number_lines(proved.objective, proved.bound, proved.samples),
+            f"verified   no structure{over} within the options and constraints of the run exceeds the bound",
+            *scope,
+            *number_lines(proved.objective, proved.bound),
             f"nodes      {proved.nodes}, of them {proved.leaves} leaves",
             f"fixed      {proved.deletions} parent sets excluded by reduced costs",
             *(
@@ -109,7 +114,8 @@ def check_exactly(values: Mapping[str, Any] | None, certificate: str, data: Data
         If it refuses a claim, or is not installed.
     """
     try:
-        from milpbn.certificate.exact import NotProvedError, check
+        from milpbn.certificate.exact.arithmetic import NotProvedError
+        from milpbn.certificate.exact.check import check
     except ImportError:
         raise InputError(
             "--exact needs the package mpmath; install it with pip install 'milpbn[exact]'."

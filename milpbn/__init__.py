@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from milpbn.problem.rescore import rescore
     from milpbn.problem.scores.spec import Score
     from milpbn.solving.api import solve
-    from milpbn.solving.external import export_model, import_solution
+    from milpbn.solving.exporting import export_model
+    from milpbn.solving.importing import import_solution
     from milpbn.solving.selection import select, solve_selected
 
 # Imported at first use: NumPy, pandas and numba take a second to import, and `milpbn --help` does not need them.
@@ -39,8 +40,8 @@ _HOME = {
     "Table": "data",
     "Variable": "data",
     "evaluate": "network",
-    "export_model": "solving.external",
-    "import_solution": "solving.external",
+    "export_model": "solving.exporting",
+    "import_solution": "solving.importing",
     "read_table": "data",
     "rescore": "problem.rescore",
     "select": "solving.selection",

@@ -156,9 +156,14 @@ def plot_trace(result: Result, axes: Axes | None = None) -> Axes:
     axes.xaxis.set_minor_formatter("{x:g}")
     axes.set_xlabel("seconds")
     axes.set_ylabel("score (nats)")
+    searched = result.searched
     proved = (
-        "proved optimal" if result.optimal else f"gap {show_gap(result.gap.relative_to_bound)} of the bound"
+        "proved optimal" if result.optimal else f"gap {show_gap(searched.gap.relative_to_bound)} of the bound"
     )
+    if result.subset is not None:
+        proved += " over a subset of the samples"
+    elif result.screened is not None:
+        proved += " over the kept parent sets"
     axes.set_title(f"{_printable(result.data.name)}: {proved}", parse_math=False)
     return _finished(axes)
 

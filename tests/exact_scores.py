@@ -38,6 +38,7 @@ class Exact:
         self.o = options
         #: The weight of a sample that its own parameters are estimated without.
         self.unit = int(options["leave_one_out"])
+        self.towards = options["smoothing_towards"]
         self.arc_weights = arc_weights or {}
         self.states = [v.n_states for v in data.variables]
         merged: dict[tuple[int, ...], mpf] = defaultdict(mpf)
@@ -99,7 +100,8 @@ class Exact:
                     rows = [(*row[:-1], int(row[-1] != c)) for row in rows]
                     states = [*states[:-1], 2]
                 joint, above = self._counts(rows, i, parents)
-                a = mpf(self.o["smoothing"])
+                a, fewer = mpf(self.o["smoothing"]), self._fewer(parents, states)
+                means = None if fewer is None else self._counts(rows, i, fewer)
                 logs: dict[Any, mpf] = {}
                 for m, row in enumerate(rows):
                     if c is not None and row[-1] != 0:
@@ -108,14 +110,31 @@ class Exact:
                     for k in (row[-1], *(k for k in range(states[-1]) if k != row[-1])):
                         other = (*row[:-1], k)
                         key = other[i], tuple(other[j] for j in parents)
-                        # Where the sample counts: in n_{j|h}, in n_h.
+                        # Where the sample counts: in n_{j|h}, in n_h, and perhaps in the counts of the prior's table.
                         less = [self.unit * (key == own), self.unit * (key[1] == own[1])]
-                        if (key, *less) not in logs:
-                            n, n_h = joint[key] - less[0], above[key[1]] - less[1]
-                            logs[key, *less] = mp.log((n + a) / (n_h + a * states[i]))
-                        found[m].append(logs[key, *less])
+                        mine = ()
+                        if fewer is not None:
+                            g, h = (tuple(x[j] for j in fewer) for x in (row, other))
+                            mine = h, self.unit * (g == h and key[0] == own[0]), self.unit * (g == h)
+                        if (key, *less, *mine) not in logs:
+                            n, n_h, mean = joint[key] - less[0], above[key[1]] - less[1], mpf(1) / states[i]
+                            if means is not None:
+                                mean = (means[0][key[0], h] - mine[1] + a) / (
+                                    means[1][h] - mine[2] + a * states[i]
+                                )
+                            logs[key, *less, *mine] = mp.log(
+                                (n + a * states[i] * mean) / (n_h + a * states[i])
+                            )
+                        found[m].append(logs[key, *less, *mine])
             self._terms[i, parents] = found
         return self._terms[i, parents]
+
+    def _fewer(self, parents: Parents, states: Sequence[int]) -> Parents | None:
+        """Return the parents of the prior's table; None for a uniform mean."""
+        last = len(states) - 1
+        kept = tuple(j for j in parents if j == last and self.towards == "class")
+        alone = all(states[j] == 1 for j in parents if j not in kept)
+        return None if self.towards == "uniform" or alone else kept
 
     def _counts(self, rows: Sequence[tuple[int, ...]], i: int, parents: Parents) -> tuple[dict, dict]:
         joint: dict[Any, mpf] = defaultdict(mpf)
@@ -132,13 +151,17 @@ class Exact:
             if (i, s) not in self._likelihood:
                 joint, above = self._counts(self.rows, i, s)
                 unit, a = self.unit, self.unit * mpf(self.o["smoothing"])
-                self._likelihood[i, s] = sum(
-                    (
-                        n * mp.log((n - unit + a) / (above[h] - unit + a * self.states[i]))
-                        for (_, h), n in joint.items()
-                    ),
-                    mpf(0),
-                )
+                fewer = self._fewer(s, self.states)
+                means = None if fewer is None else self._counts(self.rows, i, fewer)
+                total_of_family = mpf(0)
+                for (x, h), n in joint.items():
+                    mean = mpf(1) / self.states[i]
+                    if means is not None:
+                        g = tuple(of for j, of in zip(s, h, strict=True) if j in fewer)
+                        mean = (means[0][x, g] - unit + a) / (means[1][g] - unit + a * self.states[i])
+                    added = a * self.states[i]
+                    total_of_family += n * mp.log((n - unit + added * mean) / (above[h] - unit + added))
+                self._likelihood[i, s] = total_of_family
             total += self._likelihood[i, s]
         return total
 

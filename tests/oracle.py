@@ -1,7 +1,8 @@
 """Enumeration of every structure of a tiny problem, in slow, plain Python that is independent of milpbn's scores.
 
-The code follows the definitions: it counts, estimates, multiplies and compares. It merges, prunes and vectorises
-nothing, and imports nothing from `milpbn.problem` or `milpbn.milp`. Numbers in parentheses, such as (9), are the
+The code follows the definitions: it counts, estimates, multiplies and compares. It merges and prunes nothing, and
+imports nothing from `milpbn.problem` or `milpbn.milp`. Only the last step, from the log-probabilities of single
+variables to the score, is taken for many structures at once, in arrays. Numbers in parentheses, such as (9), are the
 equations of Peharz and Pernkopf (2012), P12.
 
 A structure is a tuple with the parents of each variable as a tuple of ascending indices, the class variable last, like
@@ -15,36 +16,41 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from itertools import combinations
-from math import exp, inf, lgamma, log, prod
+from math import inf, lgamma, log, prod
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from milpbn.data.dataset import Dataset, Variable
 
 Parents = tuple[int, ...]
 StructureParents = tuple[Parents, ...]
 Row = tuple[int, ...]
+Floats = NDArray[np.float64]
+
+#: Structures whose log-probabilities are in memory at the same time.
+AT_ONCE = 2000
 
 
 class MarginScore(NamedTuple):
     """A score on margins.
 
-    `value` returns a sample's term, given its log-joint with the true class, its log-joints with the competing classes,
-    and gamma. With `binary`, the class is re-read as {c, not c}. With `smallest`, the score is the smallest term, not
-    the sum.
+    `value` returns the samples' terms, given their log-joints with the true class, their log-joints with the competing
+    classes, along the first axis, and gamma. With `binary`, the class is re-read as {c, not c}. With `smallest`, the
+    score is the smallest term, not the sum.
     """
 
-    value: Callable[[float, list[float], float], float]
+    value: Callable[[Floats, Floats, float], Floats]
     binary: bool = False
     smallest: bool = False
 
 
 MARGIN_SCORES = {
-    "sm": MarginScore(lambda true, rivals, gamma: min(gamma, true - max(rivals))),
-    "sbm": MarginScore(lambda true, rivals, gamma: min(gamma, true - max(rivals)), binary=True),
-    "hard-margin": MarginScore(lambda true, rivals, gamma: true - max(rivals), smallest=True),
-    "cll": MarginScore(lambda true, rivals, gamma: -log(1.0 + sum(exp(rival - true) for rival in rivals))),
+    "sm": MarginScore(lambda true, rivals, gamma: np.minimum(gamma, true - rivals.max(axis=0))),
+    "sbm": MarginScore(lambda true, rivals, gamma: np.minimum(gamma, true - rivals.max(axis=0)), binary=True),
+    "hard-margin": MarginScore(lambda true, rivals, gamma: true - rivals.max(axis=0), smallest=True),
+    "cll": MarginScore(lambda true, rivals, gamma: -np.log(1.0 + np.exp(rivals - true).sum(axis=0))),
 }
 #: Scores as functions of log-likelihood, number of parameters and sum of the weights.
 PENALISED_SCORES: dict[str, Callable[[float, int, float], float]] = {
@@ -96,6 +102,7 @@ def enumerate_best(
     penalty: float = 0.0,
     hybrid: float = 0.0,
     leave_one_out: bool = False,
+    smoothing_towards: str = "uniform",
     allowed: Callable[[StructureParents], bool] | None = None,
     candidates: Sequence[Sequence[Sequence[int]]] | None = None,
     bonus: Callable[[StructureParents], float] = lambda parents: 0.0,
@@ -110,7 +117,7 @@ def enumerate_best(
         One of `SCORES`; gamma is needed for sm and sbm.
     max_parents, class_parents, parent_sets
         See `candidate_sets`; "all" is for generative scores only.
-    smoothing, ess, penalty, hybrid, leave_one_out
+    smoothing, ess, penalty, hybrid, leave_one_out, smoothing_towards
         See `score_structure`.
     allowed : callable, optional
         User constraints: structures for which it returns False are not allowed.
@@ -124,10 +131,9 @@ def enumerate_best(
     if candidates is None:
         candidates = candidate_sets(data.n_variables, max_parents, class_parents, parent_sets)
     fixed = tuple(tuple(tuple(sorted(s)) for s in sets) for sets in candidates)
-    problem = _Problem(data, score, gamma, smoothing, ess, penalty, hybrid, leave_one_out)
-    scored = [
-        (problem.score(g) + bonus(g), g) for g in acyclic_structures(fixed) if allowed is None or allowed(g)
-    ]
+    problem = _Problem(data, score, gamma, smoothing, ess, penalty, hybrid, leave_one_out, smoothing_towards)
+    structures = [g for g in acyclic_structures(fixed) if allowed is None or allowed(g)]
+    scored = [(value + bonus(g), g) for value, g in zip(problem.scores(structures), structures, strict=True)]
     objective = max((value for value, _ in scored), default=-inf)
     if objective == -inf:
         return Best(-inf, ())
@@ -145,11 +151,13 @@ def score_structure(
     penalty: float = 0.0,
     hybrid: float = 0.0,
     leave_one_out: bool = False,
+    smoothing_towards: str = "uniform",
 ) -> float:
     """Return the score of one structure, in nats.
 
-    theta are the smoothed parameters (n + a) / (n_h + a sp), M is the sum of the weights w, LL the unsmoothed
-    log-likelihood, and k the number of free parameters:
+    theta are the smoothed parameters (n + a sp t) / (n_h + a sp), where t is 1 / sp, or with smoothing_towards
+    "marginal" or "class" the smoothed parameter without parents or given the class alone (`_Problem._prior_parents`), M
+    is the sum of the weights w, LL the unsmoothed log-likelihood, and k the number of free parameters:
 
     - sm: sum of w min(gamma, log P(c_m, z_m) - max over c != c_m of log P(c, z_m)), P12 (9);
     - sbm: the same with the class re-read as {c_m, not c_m} for each sample, P12 (21);
@@ -164,7 +172,9 @@ def score_structure(
     and give the row's term. LL is then the sum of w log P(c_m, z_m) with these smoothed parameters.
     """
     normal = tuple(tuple(sorted(p)) for p in parents)
-    return _Problem(data, score, gamma, smoothing, ess, penalty, hybrid, leave_one_out).score(normal)
+    return _Problem(
+        data, score, gamma, smoothing, ess, penalty, hybrid, leave_one_out, smoothing_towards
+    ).score(normal)
 
 
 def candidate_sets(
@@ -189,7 +199,7 @@ def candidate_sets(
     return result
 
 
-@lru_cache(maxsize=8)
+@lru_cache(maxsize=64)
 def acyclic_structures(candidates: tuple[tuple[Parents, ...], ...]) -> tuple[StructureParents, ...]:
     """Return every acyclic choice of one parent set for each variable."""
     return tuple(_extend(candidates, ()))
@@ -245,20 +255,22 @@ def _extend(candidates: Sequence[Sequence[Parents]], chosen: StructureParents) -
         yield chosen
         return
     for parents in candidates[len(chosen)]:
-        extended = (*chosen, parents)
-        if _is_acyclic(extended):
-            yield from _extend(candidates, extended)
+        if not _close_cycle(chosen, parents):
+            yield from _extend(candidates, (*chosen, parents))
 
 
-def _is_acyclic(parents: StructureParents) -> bool:
-    """Return whether repeatedly removing variables without remaining parents removes all variables."""
-    remaining = set(range(len(parents)))  # later variables have no parents yet
-    while remaining:
-        sources = {i for i in remaining if not remaining.intersection(parents[i])}
-        if not sources:
-            return False
-        remaining -= sources
-    return True
+def _close_cycle(chosen: StructureParents, parents: Parents) -> bool:
+    """Return whether the next variable is among its own ancestors if it has these parents."""
+    following = len(chosen)
+    waiting, seen = list(parents), set(parents)
+    while waiting:
+        i = waiting.pop()
+        if i == following:
+            return True
+        if i < following:  # later variables have no parents yet
+            waiting += [j for j in chosen[i] if j not in seen]
+            seen.update(chosen[i])
+    return False
 
 
 class _Problem:
@@ -274,6 +286,7 @@ class _Problem:
         penalty: float,
         hybrid: float,
         leave_one_out: bool,
+        smoothing_towards: str,
     ) -> None:
         if score not in (*MARGIN_SCORES, *PENALISED_SCORES, *FAMILY_SCORES):
             raise ValueError(f"unknown score {score!r}")
@@ -283,6 +296,11 @@ class _Problem:
             raise ValueError("penalty and hybrid belong to margin scores")
         if leave_one_out and score not in (*MARGIN_SCORES, "ll"):
             raise ValueError("leave_one_out belongs to margin scores and ll")
+        if smoothing_towards not in ("uniform", "marginal", "class"):
+            raise ValueError(f"unknown prior {smoothing_towards!r}")
+        if smoothing_towards != "uniform" and score in GENERATIVE_SCORES:
+            raise ValueError("smoothing_towards belongs to margin scores")
+        self.towards = smoothing_towards
         self.score_name, self.gamma, self.smoothing, self.ess = score, gamma, smoothing, ess
         self.penalty, self.hybrid, self.leave_one_out = penalty, hybrid, leave_one_out
         self.rows: list[Row] = [tuple(row) for row in data.codes.tolist()]
@@ -297,14 +315,22 @@ class _Problem:
         self.family_term = cache(self._family_term)
 
     def score(self, parents: StructureParents) -> float:
-        if self.score_name in MARGIN_SCORES:
-            value = self._margin_score(parents)
-            if self.penalty:
-                value -= self.penalty * self._n_parameters(parents)
-            if self.hybrid:
-                value += self.hybrid * self._log_likelihood(parents)
-            return value
-        return self._generative_score(parents)
+        return self.scores([parents])[0]
+
+    def scores(self, structures: Sequence[StructureParents]) -> list[float]:
+        if self.score_name not in MARGIN_SCORES:
+            return [self._generative_score(g) for g in structures]
+        parts = (structures[k : k + AT_ONCE] for k in range(0, len(structures), AT_ONCE))
+        values = [value for part in parts for value in self._margin_scores(part)]
+        if self.penalty:
+            values = [
+                v - self.penalty * self._n_parameters(g) for v, g in zip(values, structures, strict=True)
+            ]
+        if self.hybrid:
+            values = [
+                v + self.hybrid * self._log_likelihood(g) for v, g in zip(values, structures, strict=True)
+            ]
+        return values
 
     def _generative_score(self, parents: StructureParents) -> float:
         if self.score_name in FAMILY_SCORES:
@@ -312,27 +338,30 @@ class _Problem:
         value = PENALISED_SCORES[self.score_name]
         return value(self._log_likelihood(parents), self._n_parameters(parents), self.total)
 
-    def _margin_score(self, parents: StructureParents) -> float:
+    def _margin_scores(self, structures: Sequence[StructureParents]) -> list[float]:
         score = MARGIN_SCORES[self.score_name]
         gamma = inf if self.gamma is None else self.gamma
-        terms = [self.rival_terms(i, p) for i, p in enumerate(parents)]
-        total, smallest = 0.0, inf
-        for weight, *per_variable in zip(self.weights, *terms, strict=True):
-            true, *rivals = map(sum, zip(*per_variable, strict=True))  # joint log-probabilities of a sample
-            value = score.value(true, rivals, gamma)
-            total += weight * value
-            smallest = min(smallest, value) if weight > 0 else smallest
-        return smallest if score.smallest else total
+        # Joint log-probabilities: an axis of structures, one of samples, and one of classes, the true one first.
+        joint = sum(
+            np.stack([self.rival_terms(i, g[i]) for g in structures]) for i in range(len(self.n_states))
+        )
+        values = score.value(joint[..., 0], np.moveaxis(joint[..., 1:], -1, 0), gamma)
+        weights = np.array(self.weights)
+        if score.smallest:
+            return values[:, weights > 0].min(axis=1, initial=inf).tolist()
+        return (values * weights).sum(axis=1).tolist()
 
-    def _rival_terms(self, i: int, parents: Parents) -> list[tuple[float, ...]]:
+    def _rival_terms(self, i: int, parents: Parents) -> Floats:
         """Return a variable's log theta for each sample: with the true class, then with each competing class."""
         if not MARGIN_SCORES[self.score_name].binary:
             log_thetas = self._smoothed(self.rows, self.n_states, i, parents)
             classes = range(self.n_states[-1])
-            return [
-                (log_theta(row), *(log_theta((*row[:-1], c)) for c in classes if c != row[-1]))
-                for row, log_theta in zip(self.rows, log_thetas, strict=True)
-            ]
+            return np.array(
+                [
+                    (log_theta(row), *(log_theta((*row[:-1], c)) for c in classes if c != row[-1]))
+                    for row, log_theta in zip(self.rows, log_thetas, strict=True)
+                ]
+            )
         # P12 (20): one set of parameters for each class c, estimated with the class re-read as {c, not c}.
         result: list[tuple[float, ...]] = [()] * len(self.rows)
         for c in range(self.n_states[-1]):
@@ -341,7 +370,7 @@ class _Problem:
             for m, (row, log_theta) in enumerate(zip(self.rows, log_thetas, strict=True)):
                 if row[-1] == c:
                     result[m] = (log_theta((*row[:-1], 0)), log_theta((*row[:-1], 1)))
-        return result
+        return np.array(result)
 
     def _smoothed(
         self, rows: list[Row], n_states: list[int], i: int, parents: Parents
@@ -350,14 +379,21 @@ class _Problem:
 
         The parameters are those that score the sample: of all data, or without a unit of the sample's weight.
         """
-        a = self.smoothing
+        a, prior_parents = self.smoothing, self._prior_parents(parents, n_states)
 
         def function(weights: list[float]) -> Callable[[Row], float]:
             family, configuration = self._counts(rows, i, parents, weights)
+            if prior_parents is not None:
+                prior_family, prior_configuration = self._counts(rows, i, prior_parents, weights)
 
             def log_theta(row: Row) -> float:
-                h = tuple(row[p] for p in parents)
-                return log((family[row[i], h] + a) / (configuration[h] + a * n_states[i]))
+                h, mean = tuple(row[p] for p in parents), 1 / n_states[i]
+                if prior_parents is not None:
+                    g = tuple(row[p] for p in prior_parents)
+                    mean = (prior_family[row[i], g] + a) / (prior_configuration[g] + a * n_states[i])
+                return log(
+                    (family[row[i], h] + a * n_states[i] * mean) / (configuration[h] + a * n_states[i])
+                )
 
             return log_theta
 
@@ -365,6 +401,16 @@ class _Problem:
             return [function(self.weights)] * len(rows)
         each = range(len(rows))
         return [function([w - 1.0 if m == k else w for k, w in enumerate(self.weights)]) for m in each]
+
+    def _prior_parents(self, parents: Parents, n_states: list[int]) -> Parents | None:
+        """Return the parents that the mean of a family's prior has; None for the uniform mean.
+
+        Parents with one state do not count: with no others than in the prior's table, the mean is uniform.
+        """
+        class_index = len(n_states) - 1
+        kept = (class_index,) if self.towards == "class" and class_index in parents else ()
+        more = [p for p in parents if p not in kept and n_states[p] > 1]
+        return kept if self.towards != "uniform" and more else None
 
     def _counts(
         self, rows: list[Row], i: int, parents: Parents, weights: list[float]

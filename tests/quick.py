@@ -14,6 +14,8 @@ QUICK = (
     "engine/test_tuning",
     "engine/tree/test_bounding",
     "engine/tree/test_node_selection",
+    "estimators/test_inputs",
+    "estimators/test_mdlp_discretizer",
     "experiments/test_cells",
     "experiments/test_figures",
     "experiments/test_protocol",

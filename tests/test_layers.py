@@ -35,12 +35,14 @@ LAYERS = (
     "solvers",
     "solving",
     "learners",
+    "estimators",
+    "sklearn",
     "experiments",
     "plotting",
     "cli",
 )
-#: Modules in the package's root folder; at most one more may be added.
-AT_THE_ROOT = {"__init__", "errors", "plotting", "version"}
+#: Modules in the package's root folder.
+AT_THE_ROOT = {"__init__", "errors", "plotting", "sklearn", "version"}
 #: Names of functions that read or write files.
 OPENS = {
     "open",

@@ -91,7 +91,7 @@ def test_three_classes_by_hand(three_classes):
     assert score_structure(three_classes, NAIVE, "sbm", gamma=1.0) == pytest.approx(2 * log(5 / 6))
 
 
-def test_weights_count(two_classes):
+def test_weights_multiply_the_samples(two_classes):
     heavy = replace(two_classes, weights=np.full(4, 2.0))
     assert score_structure(heavy, NAIVE, "aicc") == pytest.approx(12 * log(0.5) - 3 - 12 / 4)
     assert score_structure(heavy, NAIVE, "mdl") == pytest.approx(12 * log(0.5) - 1.5 * log(8))
@@ -231,7 +231,7 @@ def test_constraints_and_given_candidates():
         ("ll", {"parent_sets": "some"}, "unknown parent sets"),
     ],
 )
-def test_misuse_is_refused(two_classes, score, options, message):
+def test_wrong_arguments_are_refused(two_classes, score, options, message):
     with pytest.raises(ValueError, match=message):
         enumerate_best(two_classes, score, **options)
 

@@ -6,10 +6,11 @@ from dataclasses import replace
 
 import pytest
 
+from milpbn.claims.parts import ScreenedClaim, SubsetClaim
 from milpbn.claims.result import BackendInfo, DataSummary, Result
 from milpbn.errors import InputError
 from milpbn.network.structure import Structure
-from milpbn.plotting import layout, save_picture
+from milpbn.plotting import layout, plot_trace, save_picture
 from milpbn.problem.scores.spec import Score
 
 NAMES = ("a", "b", "c", "d", "class")
@@ -48,6 +49,29 @@ def test_a_picture_is_written(tmp_path, suffix):
     save_picture(RESULT, path)
     assert path.stat().st_size > 1000
     assert list(tmp_path.iterdir()) == [path]
+
+
+def test_the_title_says_what_the_gap_is_over():
+    plt = pytest.importorskip("matplotlib.pyplot")
+    kept = ScreenedClaim(
+        objective=10.0,
+        bound=12.0,
+        optimal=False,
+        k=2,
+        criterion="linear gain",
+        total=90,
+        ranked=80,
+        kept=dict.fromkeys(NAMES, 2),
+    )
+    subset = SubsetClaim(objective=10.0, bound=12.0, optimal=False, samples=4)
+    for changes, words in (
+        ({}, "of the bound"),
+        ({"bound": None, "subset": subset}, "of the bound over a subset of the samples"),
+        ({"bound": None, "screened": kept}, "of the bound over the kept parent sets"),
+    ):
+        axes = plot_trace(replace(RESULT, **changes))
+        assert axes.get_title() == f"toy: gap 16.667 % {words}"
+        plt.close(axes.figure)
 
 
 def test_another_suffix_is_refused(tmp_path):

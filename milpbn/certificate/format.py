@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from milpbn.certificate.records import Decision, DualWeights, Inequalities
 from milpbn.claims.result import Result
 from milpbn.errors import InputError
+from milpbn.problem.candidates import Candidates
 from milpbn.util.archives import read_arrays
 from milpbn.util.atomic import atomic_path
 from milpbn.util.jsonable import parse_object
@@ -39,7 +40,7 @@ OVERHEAD = 2.0
 LARGEST_FILE = LARGEST + LARGEST // 4
 #: Keys of a result that the header of its certificate lacks: times, how the score was chosen, how the classifier's
 #: parameters were fitted, notes.
-NOT_IN_HEADER = ("version", "seconds", "trace", "selection", "parameters", "notes")
+NOT_IN_HEADER = ("version", "seconds", "trace", "selection", "parameters", "average", "notes")
 NO_ROWS = Inequalities(np.empty((0, 0), dtype=bool), np.empty(0, dtype=np.int64))
 
 
@@ -145,6 +146,20 @@ class Proof:
         }
 
 
+def kept_arrays(candidates: Candidates) -> dict[str, NDArray[Any]]:
+    """Return the parent sets that screening kept, in the order of eta, as arrays of a certificate.
+
+    ``kept_variable`` and ``kept_size``, shape (P,), have the variable and the number of members of each parent set,
+    ``kept_member`` all members one after the other.
+    """
+    sets = candidates.flat
+    return {
+        "kept_variable": candidates.variable.astype(np.int32),
+        "kept_size": np.array([len(s) for s in sets], dtype=np.int32),
+        "kept_member": np.array([j for s in sets for j in s], dtype=np.int32),
+    }
+
+
 def save_certificate(
     path: str | os.PathLike[str],
     header: dict[str, Any],
@@ -182,7 +197,8 @@ def save_certificate(
 def certificate_header(result: Result) -> dict[str, Any]:
     """Return the header of a certificate: the contents of the result without the keys `NOT_IN_HEADER`.
 
-    If a subset of the samples was searched, the proved score and bound are under the key ``subset``.
+    If a subset of the samples was searched, the proved score and bound are under the key ``subset``; if screened parent
+    sets were, the proved bound is under ``screened``.
     """
     values = result.to_dict()
     header = {key: value for key, value in values.items() if key not in NOT_IN_HEADER}

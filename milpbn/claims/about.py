@@ -1,4 +1,7 @@
-"""Facts about a run: its data, its backend, and where its time went."""
+"""Facts about a run: its data, its backend, and where its time went.
+
+The functions that read them raise `InputError` if a value is missing or impossible.
+"""
 
 from __future__ import annotations
 
@@ -48,13 +51,17 @@ class BackendInfo:
 
 @dataclass(frozen=True)
 class Seconds:
-    """Wall-clock seconds: in total, for data and coefficients, the MILP, the search, and retrained parameters."""
+    """Wall-clock seconds: in total, for data and coefficients, the MILP, the search, and retrained parameters.
+
+    The last are those for the other networks of an average.
+    """
 
     total: float = 0.0
     coefficients: float = 0.0
     model: float = 0.0
     solve: float = 0.0
     parameters: float = 0.0
+    average: float = 0.0
 
 
 def read_data(f: Fields) -> DataSummary:

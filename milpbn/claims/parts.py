@@ -1,19 +1,19 @@
-"""Claims that are parts of a result: about a subset of the samples, about arcs, and about the choice of options.
+"""Claims that are parts of a result: about a smaller problem, and about arcs.
 
-Each claim is a small frozen type that is read from ``result.json`` and written to it. `SubsetClaim` is a claim about a
-smaller problem than the one the user asked for, with an objective and a bound of its own. Another claim of this kind
-needs one more type beside it, and one more case in `milpbn.claims.result.Result.searched`.
+Each claim is a small frozen type that is read from ``result.json`` and written to it. `SubsetClaim` and `ScreenedClaim`
+are claims about a smaller problem than the one the user asked for, with an objective and a bound of their own. Another
+claim of this kind needs one more type beside them, and one more case in `milpbn.claims.result.Result.searched`. What
+reads a claim raises `InputError` if a value is missing or impossible.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from milpbn.claims.gap import Gap, is_optimal
-from milpbn.network.structure import Structure
 from milpbn.util.jsonable import Fields
 
 GAPS = ("absolute", "relative_to_bound", "relative_to_incumbent")
@@ -26,7 +26,7 @@ Arc = tuple[str, str]
 
 @dataclass(frozen=True, kw_only=True)
 class Searched:
-    """Score and bound of what a search maximised: the sum over all samples, or over representative ones.
+    """Score and bound of what a search maximised: over all samples and parent sets, or over some of either.
 
     Attributes
     ----------
@@ -90,6 +90,84 @@ class SubsetClaim(Searched):
         f.known(("samples", "objective", "bound", "gap", "optimal"))
         objective, bound = read_pair(f)
         return cls(samples=f.whole("samples", 1), objective=objective, bound=bound, optimal=f.flag("optimal"))
+
+
+@dataclass(frozen=True, kw_only=True)
+class ScreenedClaim(Searched):
+    """Score and bound over the candidate parent sets that screening kept.
+
+    The score is that of the result. The bound says nothing about structures with other parent sets.
+
+    Attributes
+    ----------
+    k : int
+        Number of parent sets to keep per variable.
+    criterion : str
+        How the parent sets were ranked.
+    total, ranked : int
+        Number of all candidate parent sets, and of those that were ranked; small ones are kept unranked.
+    kept : mapping of str to int
+        Number of kept parent sets of every variable.
+    """
+
+    k: int
+    criterion: str
+    total: int
+    ranked: int
+    kept: Mapping[str, int]
+
+    @property
+    def n_kept(self) -> int:
+        """Number of kept parent sets of all variables."""
+        return sum(self.kept.values())
+
+    @property
+    def same_sets(self) -> tuple[object, ...]:
+        """What two claims about the same parent sets have in common."""
+        return self.k, self.criterion, self.total, self.ranked, dict(self.kept)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return JSON-safe values."""
+        return {
+            "k": self.k,
+            "criterion": self.criterion,
+            "total": self.total,
+            "ranked": self.ranked,
+            "kept": dict(self.kept),
+            "objective": self.objective,
+            "bound": self.bound,
+            "gap": vars(self.gap),
+            "optimal": self.optimal,
+        }
+
+    @classmethod
+    def read(cls, f: Fields) -> ScreenedClaim:
+        """Read what `to_dict` returned.
+
+        Raises
+        ------
+        InputError
+            If no parent set was left out, which would be a claim about all of them.
+        """
+        f.known(("k", "criterion", "total", "ranked", "kept", "objective", "bound", "gap", "optimal"))
+        objective, bound = read_pair(f)
+        total = f.whole("total", 1)
+        kept = f.fields("kept")
+        claim = cls(
+            k=f.whole("k", 1),
+            criterion=f.text("criterion"),
+            total=total,
+            ranked=f.whole("ranked", 0, total),
+            kept={name: kept.whole(name, 1, total) for name in kept},
+            objective=objective,
+            bound=bound,
+            optimal=f.flag("optimal"),
+        )
+        if claim.n_kept >= total:
+            raise f.contradiction(
+                f"it keeps {claim.n_kept} of {total} parent sets, so that none was left out"
+            )
+        return claim
 
 
 def read_pair(f: Fields) -> tuple[float | None, float | None]:
@@ -158,154 +236,3 @@ class ProvedArcs:
             if len(listed) > sum(found == key for found in seen.values()):
                 raise f.contradiction(f"an arc is listed twice under {key!r}")
         return cls.of(arcs)
-
-
-@dataclass(frozen=True)
-class Trial:
-    """One setting that a selection tried.
-
-    Attributes
-    ----------
-    p, max_parents : float or None, int
-        The values (p is None for scores without gamma).
-    accuracy : float
-        Share of the validation weight that is classified correctly, over all splits.
-    proved : int
-        Number of splits in which the structure was proved optimal.
-    splits : int
-        Number of splits in which the values were tried. It differs between trials if the selection was interrupted, or
-        stopped the trials that were behind.
-    log_loss : float or None
-        Mean of -log P(class | features) over the validation weight, in nats; None in files of earlier versions.
-    starved : int
-        Number of splits in which the time limit ended the search at the structure that it started from.
-    options : mapping
-        The setting's other values, by the names of the command line.
-    """
-
-    p: float | None
-    max_parents: int
-    accuracy: float
-    proved: int
-    splits: int
-    log_loss: float | None = None
-    starved: int = 0
-    options: Mapping[str, Any] = field(default_factory=dict)
-
-    def value(self, by: str) -> float:
-        """Return what is compared, the smaller the better: minus the accuracy, or the log-loss."""
-        if by == "log-loss":
-            return math.inf if self.log_loss is None else round(self.log_loss, 12)
-        return -round(self.accuracy, 12)
-
-    def rank(self, by: str = "accuracy") -> tuple[int, float, int, float]:
-        """Return the sort key, the best first: most splits, then best value, then fewest parents, then smallest p."""
-        return -self.splits, self.value(by), self.max_parents, self.p or 0.0
-
-    @classmethod
-    def read(cls, f: Fields) -> Trial:
-        """Read one trial of what `Selection.to_dict` returned."""
-        f.known(("p", "max_parents", "accuracy", "proved", "splits", "log_loss", "starved", "options"))
-        splits = f.whole("splits", 1)
-        return cls(
-            f.number("p", optional=True),
-            f.whole("max_parents", 1),
-            f.number("accuracy", 0.0, 1.0 + SAME_NUMBER),
-            f.whole("proved", 0, splits),
-            splits,
-            None if f.missing("log_loss") else f.number("log_loss", 0.0),
-            0 if f.missing("starved") else f.whole("starved", 0, splits),
-            read_options(f),
-        )
-
-
-def read_options(f: Fields) -> dict[str, Any]:
-    """Read the object of a setting's other values: texts, numbers and flags."""
-    if f.missing("options"):
-        return {}
-    own = f.fields("options")
-    return {key: own.text(key) if isinstance(own.get(key), str) else _plain(own, key) for key in own}
-
-
-def _plain(own: Fields, key: str) -> Any:
-    return own.flag(key) if isinstance(own.get(key), bool) else own.number(key)
-
-
-@dataclass(frozen=True)
-class Selection:
-    """How p, max_parents and other options were chosen by validation: the chosen setting, and all that were tried.
-
-    Attributes
-    ----------
-    p, max_parents : float or None, int
-        The values of the first trial by `Trial.rank`: among equal accuracies, fewer parents, then the smaller p.
-    protocol : str
-        ``validation set of 20 %`` or ``5-fold cross-validation``.
-    trials : tuple of Trial
-        In the order in which they were tried.
-    incumbent : Structure or None
-        The structure that the last split gave for the chosen values. The final search starts from it. Not part of the
-        JSON.
-    interrupted : bool
-        Whether the user stopped the selection. Only the trials before that count.
-    by : {'accuracy', 'log-loss'}
-        What was compared.
-    options : mapping
-        The chosen values of further options, by the names of the command line.
-    """
-
-    p: float | None
-    max_parents: int
-    protocol: str
-    trials: tuple[Trial, ...]
-    incumbent: Structure | None = field(default=None, compare=False)
-    interrupted: bool = False
-    by: str = "accuracy"
-    options: Mapping[str, Any] = field(default_factory=dict)
-
-    def to_dict(self) -> dict[str, Any]:
-        """Return JSON-safe values."""
-        return {
-            "p": self.p,
-            "max_parents": self.max_parents,
-            "protocol": self.protocol,
-            "interrupted": self.interrupted,
-            "by": self.by,
-            "options": dict(self.options),
-            "trials": [{**vars(trial), "options": dict(trial.options)} for trial in self.trials],
-        }
-
-    @property
-    def chosen(self) -> Trial | None:
-        """The trial of the chosen setting; None if none has its values."""
-        own = (self.p, self.max_parents, dict(self.options))
-        return next((t for t in self.trials if (t.p, t.max_parents, dict(t.options)) == own), None)
-
-    @property
-    def is_best(self) -> bool:
-        """Whether no trial ranks before the trial of the chosen setting."""
-        chosen = self.chosen
-        return chosen is not None and chosen.rank(self.by) <= min(t.rank(self.by) for t in self.trials)
-
-    @property
-    def tied(self) -> int:
-        """Number of other trials with as many splits and the same value as the chosen one."""
-        best = self.chosen
-        if best is None:
-            return 0
-        same = (best.splits, best.value(self.by))
-        return sum((t.splits, t.value(self.by)) == same for t in self.trials) - 1
-
-    @classmethod
-    def read(cls, f: Fields) -> Selection:
-        """Read what `to_dict` returned."""
-        f.known(("p", "max_parents", "protocol", "interrupted", "by", "options", "trials"))
-        return cls(
-            f.number("p", optional=True),
-            f.whole("max_parents", 1),
-            f.text("protocol"),
-            tuple(Trial.read(trial) for trial in f.objects("trials")),
-            interrupted=f.flag("interrupted"),
-            by="accuracy" if f.missing("by") else f.text("by", ("accuracy", "log-loss")),
-            options=read_options(f),
-        )

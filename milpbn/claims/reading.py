@@ -2,7 +2,8 @@
 
 Only the form of the values is checked here, and that they do not contradict each other. Whether they are true is
 checked against data and certificate in `milpbn.certificate.verify.check`. ``docs/numbers.md`` has a table of all keys
-and how each is checked.
+and how each is checked. Every function raises `InputError` if a value is missing, has another form, or contradicts
+another one.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from milpbn.util.jsonable import Fields
 #: The words that ``status.reason``, ``status.limit`` and ``bound_source`` can have.
 REASONS, LIMITS, BOUND_SOURCES = tuple(Reason), tuple(Limit), tuple(BoundSource)
 #: Keys of the wall-clock seconds: the total, then the parts that add up to it.
-SECONDS = ("total", "coefficients", "model", "solve", "parameters")
+SECONDS = ("total", "coefficients", "model", "solve", "parameters", "average")
 #: All keys of a result.
 KEYS = (
     "version",
@@ -42,10 +43,13 @@ KEYS = (
     "nodes",
     "proved",
     "subset",
+    "screened",
     "selection",
     "parameters",
+    "average",
     "notes",
 )
+#: Seconds, incumbent and bound; None while there is none.
 TracePoint = tuple[float, float | None, float | None]
 
 
@@ -106,10 +110,10 @@ def read_constraints(f: Fields, where: str) -> Constraints:
 
 
 def read_seconds(f: Fields) -> Seconds:
-    """Read the wall-clock seconds; results of versions before `Seconds.parameters` lack that key."""
+    """Read the wall-clock seconds; results of earlier versions lack the last two keys."""
     f.known(SECONDS)
     return Seconds(
-        *(0.0 if key == "parameters" and f.missing(key) else f.number(key, 0.0) for key in SECONDS)
+        *(0.0 if key in SECONDS[-2:] and f.missing(key) else f.number(key, 0.0) for key in SECONDS)
     )
 
 

@@ -13,9 +13,10 @@ from milpbn.claims.about import BackendInfo as BackendInfo
 from milpbn.claims.about import DataSummary as DataSummary
 from milpbn.claims.about import Seconds as Seconds
 from milpbn.claims.about import read_backend, read_data
+from milpbn.claims.average import Average
 from milpbn.claims.gap import Gap as Gap
 from milpbn.claims.gap import is_optimal as is_optimal
-from milpbn.claims.parts import ProvedArcs, Searched, Selection, SubsetClaim, read_pair
+from milpbn.claims.parts import ProvedArcs, ScreenedClaim, Searched, SubsetClaim, read_pair
 from milpbn.claims.reading import (
     BOUND_SOURCES,
     TracePoint,
@@ -27,16 +28,19 @@ from milpbn.claims.reading import (
     read_trace,
 )
 from milpbn.claims.reasons import LIMITED, WITH_STRUCTURE, WITHOUT_STRUCTURE, BoundSource, Limit, Reason
+from milpbn.claims.selection import Selection
 from milpbn.errors import InputError, MilpbnError
+from milpbn.network.averaged import FORMAT as AVERAGED_FORMAT
 from milpbn.network.parameters.record import ParameterFit
 from milpbn.network.structure import Structure
 from milpbn.problem.constraints import Constraints
-from milpbn.problem.scores.spec import Score, gamma_from_p
+from milpbn.problem.scores.spec import Score
 from milpbn.util.atomic import atomic_write_text
 from milpbn.util.jsonable import Fields, parse_object, read_text
 from milpbn.version import __version__
 
 if TYPE_CHECKING:
+    from milpbn.network.averaged import AveragedClassifier
     from milpbn.network.classifier import Classifier
 
 
@@ -85,16 +89,22 @@ class Result:
     subset : SubsetClaim or None
         Score and bound of a search over representative samples only. The result's own objective is then the score over
         all samples, its bound is None, and the trace is the subset's.
+    screened : ScreenedClaim or None
+        Bound and gap over the parent sets that screening kept. The result's own bound is then None, and the trace has
+        the bounds over the kept sets. None if no parent set was left out.
     selection : Selection or None
         How p and max_parents were chosen.
     parameters : ParameterFit or None
         How the classifier's parameters were fitted; None before the end of a run. The numbers above are of the
         structure under the score's own parameters, whatever this says.
+    average : Average or None
+        How many networks the classifier averages, if this was asked for. All else is about the first of them.
     notes : tuple of str
         What the user should know about data and bound, one sentence each: for instance how many rows were dropped, or
         which bound an import took.
-    classifier : Classifier or None
-        The structure with its parameters, and with the arcs of ``parameters.added_arcs``; not part of the JSON.
+    classifier : Classifier, AveragedClassifier or None
+        The structure with its parameters, and with the arcs of ``parameters.added_arcs``; not part of the JSON. Under
+        `average` the mean of several.
     """
 
     data: DataSummary
@@ -115,10 +125,12 @@ class Result:
     detail: str = ""
     proved: ProvedArcs | None = None
     subset: SubsetClaim | None = None
+    screened: ScreenedClaim | None = None
     selection: Selection | None = None
     parameters: ParameterFit | None = None
+    average: Average | None = None
     notes: tuple[str, ...] = ()
-    classifier: Classifier | None = field(default=None, repr=False, compare=False)
+    classifier: Classifier | AveragedClassifier | None = field(default=None, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         if self.reason not in tuple(Reason):
@@ -143,10 +155,13 @@ class Result:
     def searched(self) -> Searched:
         """Score and bound of what the search maximised; trace and certificate have the same numbers.
 
-        They are those of the subset if the search ran over representative samples, else the result's own.
+        They are those of the subset if the search ran over representative samples, those over the kept parent sets if
+        it ran over screened ones, else the result's own.
         """
         if self.subset is not None:
             return self.subset
+        if self.screened is not None:
+            return self.screened
         return Searched(objective=self.objective, bound=self.bound, optimal=self.optimal)
 
     def to_dict(self) -> dict[str, Any]:
@@ -176,8 +191,10 @@ class Result:
             "nodes": self.nodes,
             "proved": None if self.proved is None else self.proved.to_dict(),
             "subset": None if self.subset is None else self.subset.to_dict(),
+            "screened": None if self.screened is None else self.screened.to_dict(),
             "selection": None if self.selection is None else self.selection.to_dict(),
             "parameters": None if self.parameters is None else self.parameters.to_dict(),
+            "average": None if self.average is None else self.average.to_dict(),
             "notes": list(self.notes),
         }
 
@@ -227,8 +244,10 @@ class Result:
             nodes=None if f.missing("nodes") else f.whole("nodes"),
             proved=None if f.missing("proved") else ProvedArcs.read(f.fields("proved")),
             subset=None if f.missing("subset") else SubsetClaim.read(f.fields("subset")),
+            screened=None if f.missing("screened") else ScreenedClaim.read(f.fields("screened")),
             selection=None if f.missing("selection") else Selection.read(f.fields("selection")),
             parameters=None if f.missing("parameters") else ParameterFit.read(f.fields("parameters")),
+            average=None if f.missing("average") else Average.read(f.fields("average")),
             notes=() if f.missing("notes") else tuple(f.texts("notes")),
         )
         _check_claims(f, result)
@@ -255,17 +274,23 @@ class Result:
             If the file cannot be read or is not a JSON object.
         """
         try:
-            return parse_object(read_text(path, "result"))
+            values = parse_object(read_text(path, "result"))
         except ValueError as error:
             raise InputError(f"{_where(path)} cannot be used: {error}") from None
+        if values.get("format") == AVERAGED_FORMAT:
+            raise InputError(
+                f"{_where(path)} cannot be used: it is a classifier, the average of several networks; give the file "
+                "that --output wrote."
+            )
+        return values
 
     def primal_dual_integral(self) -> float | None:
         """Return the integral of the gap relative to the bound over the run's seconds (0 means an instant proof).
 
         While there is no incumbent or no bound, the gap counts as 1. The time in which parameters were retrained does
-        not count, since the search was over.
+        not count, nor that of the other networks of an average, since the search was over.
         """
-        end = self.seconds.total - self.seconds.parameters
+        end = self.seconds.total - self.seconds.parameters - self.seconds.average
         if not self.trace or end <= 0:
             return None
         total, last_t, last_gap = 0.0, 0.0, 1.0
@@ -284,14 +309,14 @@ def _number(value: float | None) -> float | None:
     return None if value is None or not math.isfinite(value) else float(value)
 
 
-def _check_claims(f: Fields, told: Result) -> None:
+def _check_claims(f: Fields, result: Result) -> None:
     """Refuse a result whose parts contradict each other.
 
     Parameters
     ----------
     f : Fields
-        The result as it was written; it makes the sentences, and has keys that a `Result` computes itself.
-    told : Result
+        The result as it was written: it words the errors, and has the values that a `Result` computes itself.
+    result : Result
         What was read from it.
 
     Raises
@@ -299,53 +324,59 @@ def _check_claims(f: Fields, told: Result) -> None:
     InputError
         In a sentence that names the two parts.
     """
-    structure, searched = told.structure, told.searched
-    _check_status(f, told)
-    trace = told.trace
+    structure, searched = result.structure, result.searched
+    _check_status(f, result)
+    trace = result.trace
     if trace and trace[-1][1:] != (searched.objective, searched.bound):
-        raise f.contradiction(f"its trace ends with other numbers ({trace[-1][1]!r}, {trace[-1][2]!r})")
-    total, *parts = vars(told.seconds).values()
+        raise f.contradiction(
+            f"its trace does not end with its score and bound, but with ({trace[-1][1]!r}, {trace[-1][2]!r})"
+        )
+    total, *parts = vars(result.seconds).values()
     if abs(total - sum(parts)) > TIME_ROUNDING * max(1.0, total):
         raise f.contradiction("its seconds do not add up")
     if trace and trace[-1][0] > total + TIME_ROUNDING:
         raise f.contradiction(f"its trace goes on after the {total!r} s that it took")
-    if structure is not None and told.data.features != len(structure.names) - 1:
-        raise f.contradiction("its structure has other variables than its data have features")
-    for key, arcs in ({} if told.proved is None else told.proved.to_dict()).items():
+    if structure is not None and result.data.features != len(structure.names) - 1:
+        raise f.contradiction("its structure has another number of features than its data")
+    for key, arcs in ({} if result.proved is None else result.proved.to_dict()).items():
         for arc in arcs:
             if structure is None or arc[0] == arc[1] or not {*arc} <= {*structure.names}:
                 raise f.contradiction(
                     f"it lists the arc {arc[0]} -> {arc[1]} ({key}), which no structure over its variables can have"
                 )
-    _check_selection(f, told)
-    for parent, child in () if told.parameters is None else told.parameters.added_arcs:
-        features = () if structure is None else structure.names[:-1]
-        if structure is None or parent != structure.names[-1] or child not in features:
+    if result.selection is not None:
+        result.selection.check(f, result.score)
+    if result.average is not None and (structure is None or result.selection is None):
+        raise f.contradiction("it tells of an average without a structure, or without a selection")
+    for parent, child in () if result.parameters is None else result.parameters.added_arcs:
+        parents = {} if structure is None else structure.to_mapping()
+        if parent not in parents or child not in parents or parent == child or parent in parents[child]:
             raise f.contradiction(
-                f"it says that its classifier has the arc {parent} -> {child} as well, which is none from the class to "
-                "a feature"
+                f"it says that its classifier has the arc {parent} -> {child} as well, which is none between two of "
+                "its variables, or one that its structure has"
             )
 
 
-def _check_status(f: Fields, told: Result) -> None:
-    reason, structure, objective, subset = told.reason, told.structure, told.objective, told.subset
+def _check_status(f: Fields, result: Result) -> None:
+    reason, structure, objective, subset = result.reason, result.structure, result.objective, result.subset
     if (structure is None) != (objective is None):
         raise f.contradiction("it has a structure without a score, or a score without a structure")
     if reason in (WITHOUT_STRUCTURE if structure is not None else WITH_STRUCTURE):
         raise f.contradiction(
-            f"the reason {str(reason)!r} goes with{'out' if structure is not None else ''} a structure"
+            f"the reason {str(reason)!r} {'excludes' if structure is not None else 'requires'} a structure"
         )
     # The converse need not hold: rounding counts against the structure, so a result may stay feasible.
-    proved = objective is not None and told.bound is not None and is_optimal(objective, told.bound)
+    proved = objective is not None and result.bound is not None and is_optimal(objective, result.bound)
     if reason == Reason.OPTIMAL and not proved:
         raise f.contradiction(
             f"it says {str(reason)!r}, but its bound does not prove that its structure is optimal"
         )
+    _check_screened(f, result)
     if subset is None:
         return
-    if told.bound is not None or told.proved is not None:
+    if result.bound is not None or result.proved is not None:
         raise f.contradiction("it has a bound or proved arcs for all rows, but only a subset was searched")
-    if subset.samples > told.data.samples:
+    if subset.samples > result.data.samples:
         raise f.contradiction("its subset has more samples than its data")
     if (subset.objective is None) != (objective is None):
         raise f.contradiction("it has only one of the two scores, over the subset and over all rows")
@@ -355,21 +386,27 @@ def _check_status(f: Fields, told: Result) -> None:
         )
 
 
-def _check_selection(f: Fields, told: Result) -> None:
-    """Refuse chosen values of p and max_parents that are not the best of the trials, or not those of the score."""
-    chosen, score = told.selection, told.score
-    if chosen is None:
+def _check_screened(f: Fields, result: Result) -> None:
+    """Refuse a claim about the kept parent sets that goes further, or that is not about the result's structure."""
+    claim = result.screened
+    if claim is None:
         return
-    if chosen.max_parents != score.max_parents or (
-        chosen.p is not None and gamma_from_p(chosen.p) != score.gamma
-    ):
-        raise f.contradiction("its score is not the one that was selected")
-    for key, value in chosen.options.items():
-        attribute = "name" if key == "score" else key.replace("-", "_")
-        if getattr(score, attribute, value) != value:
-            raise f.contradiction(f"its score has another {key} than the one that was selected")
-    if not chosen.is_best:
-        raise f.contradiction("the selected values are not the best of those that were tried")
+    if result.subset is not None:
+        raise f.contradiction(
+            "it is of a search over a subset and over screened parent sets, which excludes itself"
+        )
+    if result.bound is not None or result.proved is not None:
+        raise f.contradiction(
+            "it has a bound or proved arcs for all parent sets, but only the kept ones were searched"
+        )
+    if claim.objective != result.objective:
+        raise f.contradiction("its score is not the score over the kept parent sets")
+    if result.structure is not None and set(claim.kept) != set(result.structure.names):
+        raise f.contradiction("it has kept parent sets of other variables than those of its structure")
+    if not claim.possible:
+        raise f.contradiction(
+            "it calls the structure optimal over the kept parent sets, but score and bound do not prove it"
+        )
 
 
 class NotSavedError(MilpbnError):

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from milpbn.data.dataset import UNKNOWN, Dataset, Variable
 
 if TYPE_CHECKING:
-    from milpbn.data.api import read_samples, read_table
+    from milpbn.data.api import read_encodings, read_samples, read_table
     from milpbn.data.folds import stratified_folds, validation_split
     from milpbn.data.mdlp import mdlp_cuts
     from milpbn.data.table import Table
@@ -23,6 +23,7 @@ __all__ = [
     "Table",
     "Variable",
     "mdlp_cuts",
+    "read_encodings",
     "read_samples",
     "read_table",
     "stratified_folds",
@@ -33,6 +34,7 @@ __all__ = [
 _LAZY = {
     "Table": "table",
     "mdlp_cuts": "mdlp",
+    "read_encodings": "api",
     "read_samples": "api",
     "read_table": "api",
     "stratified_folds": "folds",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, cast, get_args
 
@@ -15,6 +15,7 @@ from milpbn.data.catalog import CatalogEntry
 from milpbn.data.column import Column
 from milpbn.data.dataset import DROPPED, Dataset, Variable
 from milpbn.data.discretisation import Discretisation
+from milpbn.data.encodings import Encodings
 from milpbn.data.kinds import Kind, decide_kinds, describe_kinds
 from milpbn.data.sources import Source, load_source
 from milpbn.data.table import MISSING_POLICIES, Missing, Table, encode_columns, factorise
@@ -151,15 +152,42 @@ def read_samples(
     InputError
         For an unreadable source, an absent feature, or a value that cannot be encoded.
     """
-    loaded = load_source(source, data_dir, names=[v.name for v in variables])
+    return read_encodings(source, (variables,), weights=weights, data_dir=data_dir, name=name)
+
+
+def read_encodings(
+    source: Source,
+    sets: Sequence[tuple[Variable, ...]],
+    *,
+    weights: str | None = None,
+    data_dir: str | os.PathLike[str] | None = None,
+    name: str | None = None,
+) -> Dataset:
+    """Do the same as `read_samples` for several sets of variables; the table is read once.
+
+    Parameters
+    ----------
+    source, weights, data_dir, name
+        As for `read_samples`.
+    sets : sequence of tuples of Variable
+        Sets of variables with the same names.
+
+    Returns
+    -------
+    Dataset
+        Of one set a `Dataset`, of several an `Encodings`.
+    """
+    loaded = load_source(source, data_dir, names=[v.name for v in sets[0]])
     frame = loaded.frame
     row_weight = np.ones(len(frame))
     if weights is not None:
         column = _take_column(frame, _column_name(weights, "weights"), "weights", loaded.where)
         row_weight = row_weights(Column.of(column, loaded.where), loaded.where)
-    needed = {v.name for v in variables}
+    needed = {v.name for variables in sets for v in variables}
     columns = factorise(frame[[c for c in frame.columns if c in needed]], loaded.where)
-    return encode_columns(columns, variables, row_weight, name or loaded.name)
+    return Encodings.of(
+        [encode_columns(columns, variables, row_weight, name or loaded.name) for variables in sets]
+    )
 
 
 def _column_name(name: object, option: str) -> str:

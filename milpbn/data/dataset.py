@@ -77,7 +77,7 @@ class Dataset:
     codes : int32 array, shape (M, V)
         State codes; `UNKNOWN` (-1) for values without a state, which training data do not have.
     weights : float64 array, shape (M,)
-        Positive sample weights; all 1 if the table has no weights.
+        Sample weights, positive in training data; all 1 if the table has no weights.
     notes : tuple of str
         Sentences for the user about the decisions made when reading: types, dropped rows.
     """

@@ -197,7 +197,8 @@ def _parse_parquet(data: bytes, where: str) -> pd.DataFrame:
         raise InputError(f"The file {where} cannot be read as Parquet: {str(error).rstrip('.')}.") from None
 
 
-#: What makes a frame of a file's bytes, given what to call the file in errors, by the ending of the file's name.
+#: By the ending of a file's name: the function that takes the file's bytes, and its name in error messages, and returns
+#: a data frame.
 READERS: dict[str, Callable[[bytes, str], pd.DataFrame]] = {
     ".csv": lambda data, where: _parse_delimited(_decode(data, where), None, where),
     ".tsv": lambda data, where: _parse_delimited(_decode(data, where), "\t", where),

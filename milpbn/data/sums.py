@@ -80,9 +80,9 @@ def sums_of_others(counts: NDArray[np.float64], axis: int = -1) -> NDArray[np.fl
 
     There are no subtractions: the difference of weights of very different sizes may consist of rounding errors only.
     """
+    if counts.shape[axis] == 2:
+        return np.flip(counts, axis)
     cells = np.moveaxis(counts, axis, -1)
-    if cells.shape[-1] == 2:
-        return np.moveaxis(cells[..., ::-1], -1, axis)
     sums = np.zeros_like(cells)
     sums[..., 1:] = np.cumsum(cells[..., :-1], axis=-1)
     sums[..., :-1] += np.cumsum(cells[..., :0:-1], axis=-1)[..., ::-1]

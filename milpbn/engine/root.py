@@ -12,15 +12,6 @@ from milpbn.engine.dual.frank_wolfe import INFEASIBLE, PAUSED, take_steps
 from milpbn.engine.dual.inequalities import child_limits, subproblem_of
 from milpbn.engine.dual.multipliers import best_multipliers
 from milpbn.engine.dual.point import (
-    BEST_TEMPERATURE,
-    BEST_VERTICES,
-    BOUND,
-    CONSTANT,
-    FOUND,
-    RELAXED,
-    STEPS,
-    TEMPERATURE,
-    VERTICES,
     Model,
     Point,
     Subproblem,
@@ -57,7 +48,7 @@ def model_of(problem: Problem) -> Model:
         raise ValueError("the bound needs margins, and a gamma or a likelihood")
     offsets = problem.candidates.offsets
     errors = bound_errors(
-        problem.data, problem.score.smoothing, margins.n_samples, problem.linear_error, offsets, CAREFUL
+        problem.data, problem.score.prior, margins.n_samples, problem.linear_error, offsets, CAREFUL
     )
     oracle = oracle_of(problem.candidates)
     return Model(
@@ -155,7 +146,7 @@ class Root:
         """
         while True:
             best = self._steps(best, events, max_steps)
-            if not np.isfinite(self.point.numbers[BOUND]):
+            if not np.isfinite(self.point.state.bound):
                 return best
             before = int(self.allowed.sum())
             if reduce:
@@ -166,14 +157,14 @@ class Root:
             if not self._give_multipliers(best, events) and not fewer:
                 return best
             point = self.point
-            n = int(point.counts[VERTICES])
+            n = int(point.state.vertices)
             place(
                 self.model,
                 self.subproblem,
                 point,
                 point.vertices[:n].copy(),
                 point.shares[:n].copy(),
-                point.numbers[TEMPERATURE],
+                point.state.temperature,
                 self.parallel,
             )
 
@@ -183,11 +174,11 @@ class Root:
         events: Events,
         max_steps: int,
     ) -> Structure:
-        numbers, counts = self.point.numbers, self.point.counts
+        state = self.point.state
         incumbent = self.value(best)
         last_bound, last_steps = np.inf, 0
         while not events.stopping() and self.steps < max_steps:
-            before = int(counts[STEPS])
+            before = int(state.steps)
             status = take_steps(
                 self.model,
                 self.subproblem,
@@ -199,12 +190,12 @@ class Root:
                 True,
                 self.parallel,
             )
-            self.steps += int(counts[STEPS]) - before
+            self.steps += int(state.steps) - before
             if status == INFEASIBLE:
                 raise ValueError("the candidate sets hold no structure")
             self._note(events)
             if (
-                counts[FOUND]
+                state.found
                 and score_of(self.model, self.point.found, self.point.direction, self.parallel) > incumbent
             ):
                 structure = self.problem.candidates.structure(self.point.found)
@@ -213,22 +204,20 @@ class Root:
                     incumbent = self.value(best)
             if status != PAUSED or is_optimal(incumbent, self.bound):
                 break
-            if counts[STEPS] - last_steps >= TUNING.root.patience:
-                gap = self.bound - max(incumbent, float(numbers[RELAXED]))
+            if state.steps - last_steps >= TUNING.root.patience:
+                gap = self.bound - max(incumbent, float(state.relaxed))
                 if last_bound - self.bound < TUNING.root.worthwhile * max(gap, 0.0):
                     break
-                last_bound, last_steps = self.bound, int(counts[STEPS])
+                last_bound, last_steps = self.bound, int(state.steps)
         return best
 
     def fix(self, best: Structure) -> None:
         """Fix to 0 the candidate sets that no structure better than the incumbent contains."""
         choice = self.problem.choice(best)
         point = self.point
-        if choice is None or not np.isfinite(point.numbers[BOUND]):
+        if choice is None or not np.isfinite(point.state.bound):
             return
-        threshold = fixing_threshold(self.value(best), self.model.score_error) - float(
-            point.numbers[CONSTANT]
-        )
+        threshold = fixing_threshold(self.value(best), self.model.score_error) - float(point.state.constant)
         bounds = heaviest_with(self.model.oracle, point.gradient, self.allowed, threshold)
         gone = self.allowed & (bounds < threshold)
         gone[choice] = False
@@ -248,14 +237,14 @@ class Root:
         if choice is None:
             return False
         weights = point.gradient - (self.subproblem.linear - self.model.linear)
-        old, before, point_bound = self.multipliers, self.bound, float(point.numbers[BOUND])
+        old, before, point_bound = self.multipliers, self.bound, float(point.state.bound)
         self.rows, multipliers = best_multipliers(
             oracle, self.problem.candidates, self.rows, weights, self.allowed, choice, events.stopping
         )
         if self.proof is not None:
             self.proof.rows = self.rows
         self._use(multipliers)
-        if point.numbers[BOUND] > point_bound:
+        if point.state.bound > point_bound:
             # The linear program was stopped before its optimum, and the old multipliers are better.
             self._use(np.pad(old, (0, len(multipliers) - len(old))))
         self._note(events)
@@ -269,8 +258,8 @@ class Root:
 
     def _note(self, events: Events) -> None:
         """Record the point's bound if it is the smallest so far."""
-        if self.point.numbers[BOUND] < self.bound:
-            self.bound = float(self.point.numbers[BOUND])
+        if self.point.state.bound < self.bound:
+            self.bound = float(self.point.state.bound)
             self.weights = self._weights()
             if self.proof is not None:
                 self.proof.leaf(0, self.weights)
@@ -291,11 +280,11 @@ class Root:
 
     def _weights(self) -> DualWeights:
         point = self.point
-        n = int(point.counts[BEST_VERTICES])
+        n = int(point.state.best_vertices)
         return DualWeights.of(
             point.best_vertices[:n],
             point.best_shares[:n],
-            float(point.numbers[BEST_TEMPERATURE]),
+            float(point.state.best_temperature),
             self.multipliers,
         )
 

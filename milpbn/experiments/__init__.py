@@ -1,1 +1,1 @@
-"""Experiments of the papers as libraries: protocols, cells with keys, methods, tables, published numbers."""
+"""The experiments of Peharz & Pernkopf (2012): protocol, methods, cells, runner, tables beside the published ones."""

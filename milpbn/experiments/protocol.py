@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from milpbn.data import Dataset, Table, stratified_folds
-from milpbn.solving.selection import validation_datasets
+from milpbn.solving.splits import validation_datasets, validation_splits
 
 #: Name of the only part of a data set with a split of its own.
 TEST_SET = "test"
@@ -33,7 +33,7 @@ class Part:
         `TEST_SET`, or ``fold-1`` to ``fold-5``.
     table : Table
         The whole data set.
-    train_rows, test_rows : int64 arrays
+    train_rows, test_rows : int64 arrays, one-dimensional
         Positions in the table's frame.
     """
 
@@ -89,6 +89,24 @@ def parts(table: Table, random_state: int) -> list[Part]:
         return [Part(TEST_SET, table, table.train_indices, table.test_indices)]
     folds = stratified_folds(table.dataset("all").y, FOLDS, random_state)
     return [Part(name, table, *rows) for name, rows in zip(names, folds, strict=True)]
+
+
+def nested_parts(table: Table, random_state: int) -> list[Part]:
+    """Return the parts on which settings are compared without any test row.
+
+    They are the training rows of the first part, split as for the selection: a validation set of 20 % above 1,000
+    rows, else 5 folds.
+
+    Parameters
+    ----------
+    table : Table
+        The data.
+    random_state : int
+        Seed of the folds, and of the splits within them.
+    """
+    outer = parts(table, random_state)[0]
+    splits = validation_splits(outer.train.y, random_state)
+    return [Part(f"{outer.name}-inner-{i + 1}", outer.training, *rows) for i, rows in enumerate(splits)]
 
 
 def table_hash(table: Table) -> str:

@@ -18,9 +18,10 @@ from threadpoolctl import threadpool_limits
 
 from milpbn.data import Table, read_table
 from milpbn.errors import MilpbnError, SolverError
+from milpbn.experiments.base import Budgets, Method, MethodInput
 from milpbn.experiments.cells import Cell, Kept, Store
-from milpbn.experiments.methods import Budgets, Method, Work, method
-from milpbn.experiments.protocol import Part, part_names, parts, table_hash
+from milpbn.experiments.methods import method
+from milpbn.experiments.protocol import Part, nested_parts, part_names, parts, table_hash
 from milpbn.solving.warm_up import compile_all
 from milpbn.util.threads import threads_used
 from milpbn.version import __version__
@@ -47,6 +48,8 @@ class Plan:
         Seed of folds and methods.
     data_dir : path or None
         Folder of the catalog; by default the one that the environment names.
+    nested : bool
+        Whether the parts are those of `milpbn.experiments.protocol.nested_parts`, which have no test rows.
     """
 
     data: tuple[str, ...]
@@ -55,6 +58,7 @@ class Plan:
     budgets: Budgets
     seed: int = 0
     data_dir: Path | None = None
+    nested: bool = False
 
 
 @dataclass(frozen=True)
@@ -128,9 +132,10 @@ def facts(data: str, data_dir: Path | None) -> Facts:
 
 
 @lru_cache(maxsize=1)
-def _parts(data: str, data_dir: Path | None, seed: int) -> dict[str, Part]:
+def _parts(data: str, data_dir: Path | None, seed: int, nested: bool) -> dict[str, Part]:
     """Return the parts of a data set by name; kept for the next cell of the same data set."""
-    return {part.name: part for part in parts(read_table(data, data_dir=data_dir), seed)}
+    divide = nested_parts if nested else parts
+    return {part.name: part for part in divide(read_table(data, data_dir=data_dir), seed)}
 
 
 def tasks(plan: Plan) -> list[Task]:
@@ -141,7 +146,7 @@ def tasks(plan: Plan) -> list[Task]:
     found: dict[str, Task] = {}
     for data in sorted(plan.data, key=lambda name: facts(name, plan.data_dir).size):
         known = facts(data, plan.data_dir)
-        for part in known.parts:
+        for part in _parts(data, plan.data_dir, plan.seed, True) if plan.nested else known.parts:
             if plan.parts and part not in plan.parts:
                 continue
             for name in plan.methods:
@@ -210,7 +215,7 @@ def missing(
     return waiting, failed
 
 
-def run(
+def run_plan(
     plan: Plan,
     store: Store,
     *,
@@ -272,9 +277,9 @@ def _compute(plan: Plan, task: Task, store: Store, threads: int, started: Callab
         if kept is None or kept.failure is not None:
             step_began, work_began = time.monotonic(), time.process_time()
             try:
-                part = _parts(task.data, plan.data_dir, plan.seed)[task.part]
+                part = _parts(task.data, plan.data_dir, plan.seed, plan.nested)[task.part]
                 with threads_used(threads), threadpool_limits(threads):
-                    kept = Kept(step.run(Work(part, plan.seed, threads, needed)))
+                    kept = Kept(step.run(MethodInput(part, plan.seed, threads, needed)))
             except Exception as error:
                 kept = Kept({}, _reason(error))
             seconds = {

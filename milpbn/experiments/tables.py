@@ -126,8 +126,8 @@ def collect(plan: Plan, store: Store) -> Collected:
 
 
 @dataclass(frozen=True)
-class Gap:
-    """A line of Table 1.
+class GapRow:
+    """A row of Table 1.
 
     Attributes
     ----------
@@ -153,10 +153,10 @@ class Gap:
         return round(gap, DECIMALS) <= self.published
 
 
-def gaps(collected: Collected) -> list[Gap]:
-    """Return the lines of Table 1: the largest gap over the parts, at the values that validation chose."""
+def gaps(collected: Collected) -> list[GapRow]:
+    """Return the rows of Table 1: the largest gap over the parts, at the values that validation chose."""
     return [
-        Gap(data, method, entry, published().gap(data, method))
+        GapRow(data, method, entry, published().gap(data, method))
         for data in collected.plan.data
         for method in BOUNDED
         if method in collected.plan.methods and (entry := collected.entry(data, method)) is not None
@@ -202,9 +202,9 @@ def verdicts(collected: Collected, method: str) -> list[Verdict]:
 
 def _verdicts(collected: Collected, method: str, known: Published) -> Iterator[Verdict]:
     for data in collected.plan.data:
-        entry, told = collected.entry(data, method), known.accuracy(data, method)
-        if entry is not None and told is not None:
-            yield Verdict(data, method, entry.accuracy, told.lower, told.percent, told.upper)
+        entry, paper = collected.entry(data, method), known.accuracy(data, method)
+        if entry is not None and paper is not None:
+            yield Verdict(data, method, entry.accuracy, paper.lower, paper.percent, paper.upper)
 
 
 def wins(collected: Collected, row: str, column: str) -> tuple[int, int, int]:

@@ -57,6 +57,11 @@ def check_bound(data: Dataset, result: Result, where: str) -> float:
             f"The result {where} is of a search over {result.subset.samples} representative samples: its bound holds "
             "for their score, not for the score of all data; solve without --subset (subset)."
         )
+    if result.screened is not None:
+        raise InputError(
+            f"The result {where} is of a search over {result.screened.n_kept} of {result.screened.total} candidate "
+            "parent sets: its bound holds for structures of these only; solve without --screen (screen)."
+        )
     if result.bound is None:
         raise InputError(f"The result {where} contains no bound; solve again with a longer time limit.")
     if data.sha256 != result.data.sha256:

@@ -13,7 +13,7 @@ from milpbn.data.dataset import Dataset
 from milpbn.errors import InputError, NoIncumbentError
 from milpbn.network.classifier import Predictor
 from milpbn.network.cpt import require_states
-from milpbn.network.parameters.record import check_method
+from milpbn.network.parameters.method import ParameterMethod
 from milpbn.network.structure import Structure
 from milpbn.util import stages
 from milpbn.util.clock import within
@@ -55,7 +55,7 @@ class Control:
     def __post_init__(self) -> None:
         convert_fields(self)
         if self.parameters is not None:
-            check_method(self.parameters)
+            ParameterMethod.parse(self.parameters)
 
     def watch(self) -> Callable[[], bool]:
         """Start the clock, and return a function that says whether to stop."""

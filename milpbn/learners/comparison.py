@@ -20,6 +20,7 @@ from milpbn.learners.figures import Comparison, ComparisonRow
 from milpbn.learners.generative.closed_form import check_data
 from milpbn.learners.parameters import learn_with_parameters, note_on_parameters
 from milpbn.learners.registry import LEARNERS, get_learner
+from milpbn.network.prior import Prior
 from milpbn.problem.scores.registry import find_score, margin_scores
 from milpbn.problem.scores.spec import Score
 from milpbn.solving.api import solve  # whose first incumbent is one of these learners' structures
@@ -201,7 +202,7 @@ def compare_each(
     check_names(names, options)
     for own in (options or {}).values():
         if own.get("smoothing") is not None:
-            check_data(train, own["smoothing"])
+            check_data(train, Prior(own["smoothing"]))
     exact = exact_scores(names, score or {})
     reference: tuple[str, Result] | None = None
     _compile(exact, names, options or {}, control)

@@ -163,6 +163,8 @@ def show(rows: Sequence[ComparisonRow]) -> str:
         own = [
             f"{key} {score[key]:g}" for key in ("gamma", "max_parents", "smoothing") if score[key] is not None
         ]
+        if score.get("smoothing_towards", "uniform") != "uniform":
+            own.append(f"smoothing towards {score['smoothing_towards']}")
         own.append("class parents" if score["class_parents"] else "no class parents")
         out.append(
             f"score and gap in nats: {solved.name}, {', '.join(own)}; bound {solved.details['bound']:.4f}"

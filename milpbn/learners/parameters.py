@@ -10,11 +10,12 @@ from typing import Any
 from milpbn.data.dataset import Dataset
 from milpbn.learners.base import Control, Learned, Learner
 from milpbn.network.classifier import Classifier
+from milpbn.network.parameters.method import ParameterMethod
 from milpbn.network.parameters.record import ParameterFit
 from milpbn.network.parameters.refit import refit_classifier
 from milpbn.util.clock import PARAMETERS_SHARE
 
-#: Word for the parameters that stay where no others can be fitted.
+#: Adjective of the parameters that are kept where no others can be fitted; see `refit`.
 BEFORE = "learner's"
 
 
@@ -44,8 +45,8 @@ def learn_with_parameters(learner: Learner, data: Dataset, control: Control) -> 
     if method == "ml" and getattr(learned.predictor, "smoothing", None) == 0:
         return learned  # its own relative frequencies, with a small number instead of zeros
     if not isinstance(learned.predictor, Classifier):
-        note = "The model is not an acyclic graph over the variables; the learner's parameters stay."
-        return _recorded(learned, ParameterFit(method=method, note=note))
+        note = "The model is not an acyclic graph over the variables; the learner's parameters are kept."
+        return _recorded(learned, ParameterFit(method=ParameterMethod.parse(method).name, note=note))
     classifier, record = refit_classifier(
         learned.predictor,
         data,

@@ -18,7 +18,7 @@ from milpbn.errors import InputError
 from milpbn.learners.base import Control, Learned, Learner, setting
 from milpbn.learners.workers import results, workers
 from milpbn.network.classifier import Source, encode
-from milpbn.solving.selection import validation_parts
+from milpbn.solving.splits import validation_splits
 from milpbn.util.clock import SELECTION_SHARE
 
 #: Kernel widths and trade-off factors of P12, section 6, which tries all pairs.
@@ -134,7 +134,7 @@ class Svm(Learner):
         sigma, cost = grid[0]
         details: dict[str, Any] = {}
         if len(grid) > 1:
-            rows = validation_parts(data.y, control.random_state)
+            rows = validation_splits(data.y, control.random_state)
             parts = [(data.take(fit), data.take(held)) for fit, held in rows]
             (sigma, cost), details = choose_pair(parts, grid, control)
         control.report(f"fitting sigma = {sigma:g}, C = {cost:g} on {data.n_samples} rows")
@@ -196,7 +196,7 @@ def choose_pair(
     Parameters
     ----------
     parts : sequence of (Dataset, Dataset)
-        Training and held-out samples of each split, such as those of `milpbn.solving.selection.validation_datasets`.
+        Training and held-out samples of each split, such as those of `milpbn.solving.splits.validation_datasets`.
     grid : sequence of (float, float)
         The pairs. Of equally accurate ones, the first is chosen.
     control : Control

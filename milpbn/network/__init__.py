@@ -5,6 +5,7 @@ A `Structure` holds the parents of every variable, `fit_cpts` estimates the tabl
 from here, too.
 """
 
+from milpbn.network.averaged import AveragedClassifier
 from milpbn.network.classifier import Classifier, TableClassifier
 from milpbn.network.cpt import Cpt, class_log_joint, fit_cpts
 from milpbn.network.evaluation import Evaluation, evaluate
@@ -15,6 +16,7 @@ from milpbn.network.pseudo import PseudoClassifier
 from milpbn.network.structure import Structure
 
 __all__ = [
+    "AveragedClassifier",
     "Classifier",
     "Cpt",
     "Evaluation",

@@ -11,11 +11,13 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from milpbn.data.dataset import UNKNOWN, Dataset, Variable
+from milpbn.data.dataset import Dataset, Variable
+from milpbn.data.encodings import encodings_of, unknown_values
 from milpbn.errors import InputError, MilpbnWarning
 from milpbn.network.checks import check_cpts, check_variables
 from milpbn.network.cpt import Cpt, class_log_joint, fit_cpts
 from milpbn.network.margins import log_posterior
+from milpbn.network.prior import UNIFORM, check_towards
 from milpbn.network.structure import Structure
 from milpbn.version import __version__
 
@@ -56,16 +58,16 @@ class JointPredictor(Predictor, Protocol):
         ...
 
 
-def encode(source: Source, variables: tuple[Variable, ...]) -> Dataset:
-    """Return all rows as codes of the states of some variables.
+def encode(source: Source, *sets: tuple[Variable, ...]) -> Dataset:
+    """Return all rows as codes of the states of the given variables, or of several sets of them.
 
     Parameters
     ----------
     source : Dataset, pandas.DataFrame, str or path-like
-        A `Dataset` must be encoded with these variables, and is returned unchanged. `milpbn.data.read_samples` reads
-        other sources: columns are matched by name, the class column may be absent, and values without a state become
-        `UNKNOWN`.
-    variables : tuple of Variable
+        A `Dataset` must be encoded with these variables, and is returned unchanged; with several sets it is an
+        `Encodings` of all of them, in this order. `milpbn.data.read_encodings` reads other sources: columns are
+        matched by name, the class column may be absent, and values without a state become `UNKNOWN`.
+    *sets : tuples of Variable
         Features first, the class variable last.
 
     Warns
@@ -79,9 +81,9 @@ def encode(source: Source, variables: tuple[Variable, ...]) -> Dataset:
         If a dataset has other variables, or the table cannot be read or lacks a feature.
     """
     if not isinstance(source, Dataset):
-        from milpbn.data import read_samples  # imported here because only reading needs pandas
+        from milpbn.data import read_encodings  # imported here because only reading needs pandas
 
-        data = read_samples(source, variables)
+        data = read_encodings(source, sets)
         for name, count in unknown_values(data).items():
             if count == len(data.y) > 1:  # a single sample may well have a new value
                 warnings.warn(
@@ -91,18 +93,12 @@ def encode(source: Source, variables: tuple[Variable, ...]) -> Dataset:
                     stacklevel=3,
                 )
         return data
-    if source.variables != variables:
+    if tuple(data.variables for data in encodings_of(source)) != sets:
         raise InputError(
             f"The data {source.name!r} has other columns or states than the classifier; "
             "encode its table with the classifier's variables."
         )
     return source
-
-
-def unknown_values(data: Dataset) -> dict[str, int]:
-    """Return the number of values without a state by feature, for features that have any."""
-    counts = (data.X == UNKNOWN).sum(axis=0)
-    return {v.name: int(n) for v, n in zip(data.variables, counts, strict=False) if n}
 
 
 class TableClassifier(ABC):
@@ -123,6 +119,11 @@ class TableClassifier(ABC):
     def classes(self) -> tuple[str, ...]:
         """Labels of the classes, in the order of the columns of the log-joint."""
         return self.variables[-1].states
+
+    @property
+    def variable_sets(self) -> tuple[tuple[Variable, ...], ...]:
+        """All sets of variables with which rows are encoded: these variables, one set."""
+        return (self.variables,)
 
     def encode(self, source: Source) -> Dataset:
         """Return samples as codes of this classifier's states; see `milpbn.network.classifier.encode`."""
@@ -155,11 +156,14 @@ class Classifier(TableClassifier):
     provenance : dict
         Origin of the classifier: milpbn's version, the data's name and hash, and the caller's additions
         (score, objective, bound, date, ...); JSON values only.
+    smoothing_towards : str
+        What the tables were smoothed towards, one of `milpbn.network.prior.TOWARDS`.
 
     Raises
     ------
     InputError
-        If variables, structure and tables do not fit together, or a table does not hold probabilities.
+        If variables, structure and tables do not fit together, a table does not hold probabilities, or
+        ``smoothing_towards`` is unknown.
     """
 
     variables: tuple[Variable, ...]
@@ -167,10 +171,12 @@ class Classifier(TableClassifier):
     cpts: tuple[Cpt, ...]
     smoothing: float = 1.0
     provenance: dict[str, Any] = field(default_factory=dict)
+    smoothing_towards: str = UNIFORM
 
     def __post_init__(self) -> None:
         check_variables(self.variables)
         check_cpts(self.cpts, self.variables, self.structure)
+        check_towards(self.smoothing_towards)
 
     @classmethod
     def fit(
@@ -179,6 +185,8 @@ class Classifier(TableClassifier):
         structure: Structure,
         smoothing: float = 1.0,
         provenance: Mapping[str, Any] | None = None,
+        *,
+        smoothing_towards: str = UNIFORM,
     ) -> Classifier:
         """Estimate the tables of a structure (`fit_cpts`) and return the classifier.
 
@@ -192,6 +200,8 @@ class Classifier(TableClassifier):
             Laplace constant a >= 0.
         provenance : mapping, optional
             Keys that are added to those recorded here (``milpbn``, ``data``), or replace them.
+        smoothing_towards : str
+            One of `milpbn.network.prior.TOWARDS`.
 
         Raises
         ------
@@ -202,14 +212,19 @@ class Classifier(TableClassifier):
             "milpbn": __version__,
             "data": {"name": data.name, "sha256": data.sha256, "samples": data.n_samples},
         }
-        cpts = tuple(fit_cpts(data, structure, smoothing))
-        return cls(data.variables, structure, cpts, float(smoothing), {**recorded, **(provenance or {})})
+        cpts = tuple(fit_cpts(data, structure, smoothing, smoothing_towards))
+        about = {**recorded, **(provenance or {})}
+        return cls(data.variables, structure, cpts, float(smoothing), about, smoothing_towards)
 
     def predict_log_joint(self, source: Source) -> NDArray[np.float64]:
         """Return log P(c, z_m) in nats, shape (M, C)."""
         data = self.encode(source)
         return class_log_joint(data.codes, self.structure, self.cpts, len(self.classes))
 
+    def predict_log_posterior(self, source: Source) -> NDArray[np.float64]:
+        """Return log P(c | z_m) in nats, shape (M, C); uniform for samples whose probability is 0 for every class."""
+        return log_posterior(self.predict_log_joint(source))
+
     def predict_proba(self, source: Source) -> NDArray[np.float64]:
         """Return P(c | z_m), shape (M, C); uniform for samples whose probability is 0 for every class."""
-        return np.exp(log_posterior(self.predict_log_joint(source)))
+        return np.exp(self.predict_log_posterior(source))

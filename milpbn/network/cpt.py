@@ -13,6 +13,15 @@ from milpbn.data.dataset import UNKNOWN, Dataset, Variable
 from milpbn.data.sums import log_share
 from milpbn.data.weights import require_range
 from milpbn.errors import InputError
+from milpbn.network.prior import (
+    UNIFORM,
+    Prior,
+    PseudoCounts,
+    check_towards,
+    prior_parents,
+    shrunk_counts,
+    uniform_counts,
+)
 from milpbn.network.structure import Structure
 
 #: Largest number of entries of one table (0.8 GB); a structure read from a file may have any number of parents.
@@ -42,13 +51,16 @@ class Cpt:
     table: NDArray[np.float64]
 
 
-def fit_cpts(data: Dataset, structure: Structure, smoothing: float = 1.0) -> list[Cpt]:
-    r"""Return the Laplace-smoothed maximum-likelihood tables of a structure.
+def fit_cpts(
+    data: Dataset, structure: Structure, smoothing: float = 1.0, smoothing_towards: str = UNIFORM
+) -> list[Cpt]:
+    r"""Return the smoothed maximum-likelihood tables of a structure.
 
     .. math:: \theta^i_{j|h} = \frac{n^i_{j|h} + a}{n^i_h + a \, sp(X_i)}
 
     with weighted counts n and the smoothing constant a. With a = 0 it is equation (2) of Peharz and Pernkopf (2012,
-    P12). A parent configuration without samples has the uniform row, even with a = 0.
+    P12). A parent configuration without samples has the uniform row, even with a = 0. These are Laplace-smoothed
+    tables; `milpbn.network.prior` has the formula of tables that are smoothed towards another one.
 
     Parameters
     ----------
@@ -58,6 +70,8 @@ def fit_cpts(data: Dataset, structure: Structure, smoothing: float = 1.0) -> lis
         Parent sets over the data's variables, in the data's order.
     smoothing : float
         Laplace constant a >= 0 (P12 uses 1).
+    smoothing_towards : str
+        One of `milpbn.network.prior.TOWARDS`.
 
     Returns
     -------
@@ -68,13 +82,16 @@ def fit_cpts(data: Dataset, structure: Structure, smoothing: float = 1.0) -> lis
     ------
     InputError
         If the structure has other variables than the data, a value has no state, ``smoothing`` is negative or
-        above `LARGEST_SMOOTHING`, or a table would have more than `MAX_TABLE_ENTRIES` entries.
+        above `LARGEST_SMOOTHING`, ``smoothing_towards`` is unknown, or a table would have more than
+        `MAX_TABLE_ENTRIES` entries.
     """
     require_match(data, structure)
     if not 0 <= smoothing <= LARGEST_SMOOTHING:
         raise InputError(f"smoothing must be a number from 0 to {LARGEST_SMOOTHING:g}, got {smoothing}.")
+    check_towards(smoothing_towards)
     require_states(data)
-    return [_fit_cpt(data, i, parents, smoothing) for i, parents in enumerate(structure.parents)]
+    prior = Prior(smoothing, smoothing_towards)
+    return [_fit_cpt(data, i, parents, prior) for i, parents in enumerate(structure.parents)]
 
 
 def require_dataset(data: object) -> None:
@@ -145,12 +162,25 @@ def require_table(variables: Sequence[Variable], variable: int, parents: Sequenc
     return shape
 
 
-def _fit_cpt(data: Dataset, variable: int, parents: tuple[int, ...], smoothing: float) -> Cpt:
+def _fit_cpt(data: Dataset, variable: int, parents: tuple[int, ...], prior: Prior) -> Cpt:
     counts = _counts(data, variable, parents)
-    totals = counts.sum(axis=-1, keepdims=True) + smoothing * counts.shape[-1]
+    totals = counts.sum(axis=-1, keepdims=True) + prior.smoothing * counts.shape[-1]
     table = np.full(counts.shape, 1.0 / counts.shape[-1])
-    np.divide(counts + smoothing, totals, out=table, where=totals > 0)
+    added = _pseudo_counts(data, variable, parents, prior)
+    np.divide(counts + added.part, totals, out=table, where=totals > 0)
     return Cpt(variable, parents, table)
+
+
+def _pseudo_counts(data: Dataset, variable: int, parents: tuple[int, ...], prior: Prior) -> PseudoCounts:
+    """Return the pseudo-counts of a table: numbers, or arrays that broadcast to its shape.
+
+    The prior's table has no parents, or only the class, which is the last parent of the family, too.
+    """
+    fewer = prior_parents(prior, parents, data.n_states)
+    if fewer is None:
+        return uniform_counts(prior.smoothing, data.variables[variable].n_states)
+    counts = _counts(data, variable, fewer)
+    return shrunk_counts(counts, data.other_weights(counts), prior.smoothing, counts.shape[-1])
 
 
 def _counts(data: Dataset, variable: int, parents: tuple[int, ...]) -> NDArray[np.float64]:
@@ -161,7 +191,9 @@ def _counts(data: Dataset, variable: int, parents: tuple[int, ...]) -> NDArray[n
     return data.total_weights(cells, math.prod(shape)).reshape(shape)
 
 
-def log_cpts(data: Dataset, structure: Structure, smoothing: float) -> list[Cpt]:
+def log_cpts(
+    data: Dataset, structure: Structure, smoothing: float, smoothing_towards: str = UNIFORM
+) -> list[Cpt]:
     """Return the logarithms of the tables of `fit_cpts`, in nats, accurate even if a probability is nearly 1.
 
     Parameters
@@ -170,17 +202,19 @@ def log_cpts(data: Dataset, structure: Structure, smoothing: float) -> list[Cpt]
         As for `fit_cpts`; the caller has checked them.
     smoothing : float
         Laplace constant a > 0.
+    smoothing_towards : str
+        One of `milpbn.network.prior.TOWARDS`.
 
     Returns
     -------
     list of Cpt, length V
         Arguments of `class_log_joint` with ``logarithm=np.asarray``, for samples without unknown states.
     """
-    tables = []
+    tables, prior = [], Prior(smoothing, smoothing_towards)
     for i, parents in enumerate(structure.parents):
         counts = _counts(data, i, parents)
-        rest = data.other_weights(counts) + smoothing * (counts.shape[-1] - 1)
-        tables.append(Cpt(i, parents, log_share(counts + smoothing, rest)))
+        part, rest = _pseudo_counts(data, i, parents, prior)
+        tables.append(Cpt(i, parents, log_share(counts + part, data.other_weights(counts) + rest)))
     return tables
 
 
@@ -258,9 +292,11 @@ def _factor(
     axes = [*cpt.parents, cpt.variable]
     with np.errstate(divide="ignore"):
         table = logarithm(cpt.table)
-    padding = [(0, int(j != class_index)) for j in axes]
+    # np.pad takes twenty times as long.
     uniform = float(logarithm(np.array([1.0 / table.shape[-1]]))[0])
-    table = np.pad(table, padding, constant_values=uniform)
+    padded = np.full([n + (j != class_index) for n, j in zip(table.shape, axes, strict=True)], uniform)
+    padded[tuple(map(slice, table.shape))] = table
+    table = padded
     if cpt.variable != class_index:
         table[..., -1] = 0.0
     if class_index not in axes:

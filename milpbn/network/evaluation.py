@@ -11,8 +11,10 @@ from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from milpbn.data.dataset import UNKNOWN, Dataset
+from milpbn.data.encodings import unknown_values
 from milpbn.errors import InputError
-from milpbn.network.classifier import JointPredictor, Predictor, Source, unknown_values
+from milpbn.network.averaged import AveragedClassifier
+from milpbn.network.classifier import JointPredictor, Predictor, Source
 from milpbn.network.margins import log_margins, log_posterior, soft_margin
 from milpbn.util.jsonable import json_safe
 from milpbn.util.validation import real_number
@@ -108,14 +110,17 @@ def _require_weight(data: Dataset) -> None:
         )
 
 
-def evaluate(classifier: JointPredictor, source: Source, gamma: float | None = None) -> Evaluation:
+def evaluate(
+    classifier: JointPredictor | AveragedClassifier, source: Source, gamma: float | None = None
+) -> Evaluation:
     """Evaluate a classifier on labelled samples.
 
     Parameters
     ----------
-    classifier : JointPredictor
+    classifier : JointPredictor or AveragedClassifier
         A classifier, or another model with log-probabilities of the classes, such as a multinet. Margins and losses
-        of a pseudo-TAN are computed from the sums of its tables' log-probabilities.
+        of a pseudo-TAN are computed from the sums of its tables' log-probabilities, those of an average from its
+        posteriors.
     source : Dataset, pandas.DataFrame, str or path-like
         Samples; see `Classifier.encode`. Rows with an unknown class label are left out and counted.
     gamma : float, optional
@@ -125,13 +130,13 @@ def evaluate(classifier: JointPredictor, source: Source, gamma: float | None = N
     ------
     InputError
         If no row has a known class label and a positive weight, the samples cannot be encoded, the model has no
-        log-probabilities (as a support vector machine), or gamma is not a positive number.
+        log-probabilities (such as a support vector machine), or gamma is not a positive number.
     """
     if gamma is not None:
         gamma = real_number("gamma", gamma)
         if not gamma > 0:
             raise InputError(f"gamma must be a positive number of nats, got {gamma:g}.")
-    if not hasattr(classifier, "predict_log_joint"):
+    if not isinstance(classifier, AveragedClassifier) and not hasattr(classifier, "predict_log_joint"):
         raise InputError(
             f"A {type(classifier).__name__} has no probabilities, so that margins and losses are not defined; "
             "`milpbn.network.evaluation.accuracy` counts its errors."
@@ -146,7 +151,12 @@ def evaluate(classifier: JointPredictor, source: Source, gamma: float | None = N
     labelled = data.take(known)
     _require_weight(labelled)
     y, weights, total = labelled.y, labelled.weights, float(labelled.weights.sum())
-    log_joint = classifier.predict_log_joint(labelled)
+    # Margins and losses are differences of a row's numbers, which are the same for log-joints and log-posteriors.
+    log_joint = (
+        classifier.predict_log_posterior(labelled)
+        if isinstance(classifier, AveragedClassifier)
+        else classifier.predict_log_joint(labelled)
+    )
     margins = log_margins(log_joint, y)
     losses = -log_posterior(log_joint)[np.arange(len(y)), y]
 

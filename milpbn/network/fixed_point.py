@@ -15,8 +15,7 @@ from milpbn.network.evaluation import accuracy
 
 #: Largest number of bits of a parameter: P11's Q12.52.
 MOST_BITS = 64
-#: The low bits of the parameters, as many as this, and the high bits are summed separately: float64 holds both sums
-#: exactly.
+#: Number of low bits that are summed apart from the high ones, so that float64 holds both sums exactly.
 _LOW_BITS = 32
 
 
@@ -45,7 +44,7 @@ class FixedPointClassifier:
     def __post_init__(self) -> None:
         if not 1 <= self.integer_bits + self.fraction_bits <= MOST_BITS or self.integer_bits < 1:
             raise InputError(
-                f"A parameter needs 1 to {MOST_BITS} bits, one of them an integer bit; got "
+                f"A parameter needs 1 to {MOST_BITS} bits, at least one of them an integer bit; got "
                 f"{self.integer_bits} integer and {self.fraction_bits} fraction bits."
             )
 

@@ -47,7 +47,13 @@ class Structure:
 
     @classmethod
     def from_mapping(cls, names: Sequence[str], parents: Mapping[str, Iterable[str]]) -> Structure:
-        """Return the structure of ``{variable: [parents...]}``; variables that are left out have no parents."""
+        """Return the structure of ``{variable: [parents...]}``; variables that are left out have no parents.
+
+        Raises
+        ------
+        InputError
+            If a name is not a variable, or the graph has a cycle.
+        """
         index = {name: i for i, name in enumerate(names)}
         sets: list[tuple[int, ...]] = [()] * len(names)
         for child, members in parents.items():

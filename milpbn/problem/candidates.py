@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations, pairwise
 from math import comb
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -129,35 +130,99 @@ class Candidates:
         return f"Candidates({self.n_variables} variables, {self.n_sets} sets)"
 
 
+class Admitted(NamedTuple):
+    """The parent sets that rules and options admit for one variable.
+
+    They are the required features with further ones, and with the class or without it.
+
+    Attributes
+    ----------
+    required, free : tuples of int
+        Features that every set contains, and features that a set may contain; ascending.
+    without_class, with_class : int
+        The most free features in a set without and with the class; -1 if there is no such set.
+    """
+
+    required: ParentSet
+    free: ParentSet
+    without_class: int
+    with_class: int
+
+    def contains(self, parents: Sequence[int], c: int) -> bool:
+        """Return whether an ascending parent set is one of them; `c` is the index of the class."""
+        features = {j for j in parents if j != c}
+        further = features - {*self.required}
+        room = self.with_class if c in parents else self.without_class
+        known = features.issuperset(self.required) and further.issubset(self.free)
+        return known and len(further) <= room and tuple(sorted({*parents})) == tuple(parents)
+
+    def count(self, size: int) -> int:
+        """Return how many have at most `size` members, or no free feature."""
+        rooms = self._rooms(size)
+        return sum(_count_subsets(len(self.free), room) for room in rooms)
+
+    def sets(self, c: int, size: int) -> list[ParentSet]:
+        """Return those with at most `size` members or no free feature: without the class first, then by size."""
+        without, with_class = self._rooms(size)
+        own = _extend(self.required, self.free, without)
+        return own + [(*s, c) for s in _extend(self.required, self.free, with_class)]
+
+    def _rooms(self, size: int) -> tuple[int, int]:
+        size -= len(self.required)
+        return min(self.without_class, max(0, size)), min(self.with_class, max(0, size - 1))
+
+
+def admitted_sets(n_features: int, score: Score, rules: Rules) -> list[Admitted]:
+    """Return for every variable, the class last, which parent sets its rules and options admit.
+
+    The candidates of a feature are {} and all sets that contain the class (P12, section 4); with
+    ``parent_sets='all'`` they are all sets. The candidates of the class are all sets of features, or only {} with
+    ``class_parents=False``. If rules require arcs into a feature, the smallest class-free set that satisfies them
+    takes the place of {}. No set has more than `max_parents` members.
+    """
+    c = n_features
+    into: tuple[dict[int, set[int]], dict[int, set[int]]] = {}, {}
+    for arcs, parents in zip((rules.required, rules.forbidden), into, strict=True):
+        for j, i in arcs:
+            parents.setdefault(i, set()).add(j)
+    out = []
+    for i in range(c + 1):
+        must, banned = (parents.get(i, set()) for parents in into)
+        required = tuple(sorted(must - {c}))
+        if i in rules.fixed:
+            fixed = rules.fixed[i]
+            fits = 0 if rules.admits(i, fixed) else -1
+            without, with_class = (-1, fits) if c in fixed else (fits, -1)
+            out.append(Admitted(tuple(sorted(fixed - {c})), (), without, with_class))
+            continue
+        if must & banned:
+            out.append(Admitted(required, (), -1, -1))
+            continue
+        free = tuple(j for j in range(c) if j != i and j not in must and j not in banned)
+        if i == c:
+            room = (score.max_parents if score.class_parents else 0) - len(must)
+            out.append(Admitted(required, free, max(-1, room), -1))
+            continue
+        without = with_class = -1
+        if c not in must:
+            room = score.max_parents - len(must)
+            without = room if score.parent_sets == "all" else min(room, 0)
+        if c not in banned:
+            with_class = score.max_parents - len(must | {c})
+        out.append(Admitted(required, free, max(-1, without), max(-1, with_class)))
+    return out
+
+
 def count_candidates(n_features: int, score: Score, rules: Rules | None = None) -> int:
     """Return the number P of candidate sets that `build_candidates` would list, without listing them.
 
     A variable with a fixed parent set counts as one, even if the rules do not admit that set.
     """
     rules = rules or Rules()
-    c = n_features
-    into: tuple[dict[int, set[int]], dict[int, set[int]]] = {}, {}
-    for arcs, parents in zip((rules.required, rules.forbidden), into, strict=True):
-        for j, i in arcs:
-            parents.setdefault(i, set()).add(j)
-    total = 0
-    for i in range(c + 1):
-        must, banned = (parents.get(i, set()) for parents in into)
-        if i in rules.fixed:
-            total += 1
-            continue
-        if must & banned:
-            continue
-        n_free = c + 1 - len({i, c} | must | banned)
-        if i == c:
-            total += _count_subsets(n_free, (score.max_parents if score.class_parents else 0) - len(must))
-            continue
-        if c not in must:
-            room = score.max_parents - len(must)
-            total += _count_subsets(n_free, room if score.parent_sets == "all" else min(room, 0))
-        if c not in banned:
-            total += _count_subsets(n_free, score.max_parents - len(must | {c}))
-    return total
+    return sum(
+        1 if i in rules.fixed else own.count(n_features)
+        for i, own in enumerate(admitted_sets(n_features, score, rules))
+    )
 
 
 def _count_subsets(n: int, room: int) -> int:
@@ -166,12 +231,7 @@ def _count_subsets(n: int, room: int) -> int:
 
 
 def build_candidates(names: Sequence[str], score: Score, rules: Rules | None = None) -> Candidates:
-    """List every variable's candidate parent sets that obey the rules.
-
-    The candidates of a feature are {} and all sets that contain the class (P12, section 4); with
-    ``parent_sets='all'`` they are all sets. The candidates of the class are all sets of features, or only {} with
-    ``class_parents=False``. If rules require arcs into a feature, the smallest class-free set that satisfies them
-    takes the place of {}. No set has more than `max_parents` members.
+    """List every variable's candidate parent sets that obey the rules (see `admitted_sets`).
 
     Parameters
     ----------
@@ -187,37 +247,9 @@ def build_candidates(names: Sequence[str], score: Score, rules: Rules | None = N
     Candidates
         A variable has an empty list if no parent set of it obeys the rules.
     """
-    rules = rules or Rules()
     c = len(names) - 1
-    sets: list[tuple[ParentSet, ...]] = []
-    for i in range(c + 1):
-        if i in rules.fixed:
-            fixed = tuple(sorted(rules.fixed[i]))
-            sets.append((fixed,) if rules.admits(i, fixed) else ())
-            continue
-        must = {j for j, child in rules.required if child == i}
-        banned = {j for j, child in rules.forbidden if child == i}
-        if must & banned:
-            sets.append(())
-            continue
-        free = [j for j in range(c) if j != i and j not in must and j not in banned]
-        base = tuple(sorted(must - {c}))
-        if i == c:
-            room = (score.max_parents if score.class_parents else 0) - len(must)
-            sets.append(tuple(_extend(base, free, room)))
-            continue
-        own: list[ParentSet] = []
-        if c not in must:
-            room = score.max_parents - len(must)
-            if score.parent_sets == "all":
-                own += _extend(base, free, room)
-            elif room >= 0:
-                own.append(base)
-        if c not in banned:
-            room = score.max_parents - len(must | {c})
-            own += [(*s, c) for s in _extend(base, free, room)]
-        sets.append(tuple(own))
-    return Candidates(tuple(names), tuple(sets))
+    own = admitted_sets(c, score, rules or Rules())
+    return Candidates(tuple(names), tuple(tuple(admitted.sets(c, c + 1)) for admitted in own))
 
 
 def _extend(base: ParentSet, free: Iterable[int], room: int) -> list[ParentSet]:

@@ -9,11 +9,12 @@ from scipy.optimize import Bounds, LinearConstraint, milp
 
 from milpbn.errors import InputError
 from milpbn.network.structure import Structure
-from milpbn.problem.candidates import Candidates, build_candidates
+from milpbn.problem.candidates import Admitted, Candidates, admitted_sets, build_candidates
 from milpbn.problem.constraints import Atom, Constraints, Rules, atoms, combine
 from milpbn.problem.forecast import require_lists
 from milpbn.problem.rows import children_block, order_block, set_block, stack
 from milpbn.problem.scores.spec import Score
+from milpbn.problem.screening import small_sets
 
 
 def resolve(constraints: Constraints, names: Sequence[str], score: Score) -> tuple[Rules, Candidates]:
@@ -42,6 +43,44 @@ def resolve(constraints: Constraints, names: Sequence[str], score: Score) -> tup
     )
 
 
+def resolve_small(
+    constraints: Constraints, names: Sequence[str], score: Score, k: int, start: Structure | None
+) -> tuple[Rules, list[Admitted], Candidates]:
+    """Turn named constraints into rules and the small sets of a screening, without listing all candidate sets.
+
+    The small sets include the smallest ones of every variable. If some structure obeys the constraints, then so does
+    one of these: taking arcs away that no constraint requires breaks none.
+
+    Parameters
+    ----------
+    constraints, names, score
+        As for `resolve`.
+    k, start
+        As for `milpbn.problem.screening.small_sets`.
+
+    Returns
+    -------
+    rules : Rules
+    admitted : list of Admitted, length V
+        What rules and options admit.
+    small : Candidates
+
+    Raises
+    ------
+    InputError
+        As for `resolve`.
+    """
+    parts = atoms(constraints, names)
+    if _fixed_agree(parts, names, score):
+        rules = combine(parts)
+        admitted = admitted_sets(len(names) - 1, score, rules)
+        small = small_sets(names, admitted, k, start)
+        if feasible_structure(small, rules) is not None:
+            return rules, admitted, small
+    rules, candidates = resolve(constraints, names, score)  # says which constraints conflict
+    return rules, admitted_sets(len(names) - 1, score, rules), candidates
+
+
 def minimal_conflict(parts: Sequence[Atom], names: Sequence[str], score: Score) -> list[Atom]:
     """Return a conflicting subset; some structure obeys each of its proper subsets (deletion filter)."""
     needed = list(parts)
@@ -59,7 +98,8 @@ def minimal_conflict(parts: Sequence[Atom], names: Sequence[str], score: Score) 
     return needed
 
 
-def _feasible(parts: Sequence[Atom], names: Sequence[str], score: Score) -> bool:
+def _fixed_agree(parts: Sequence[Atom], names: Sequence[str], score: Score) -> bool:
+    """Return whether no two constraints fix different parent sets of a variable, and each is within the limits."""
     fixed: dict[int, frozenset[int]] = {}
     for part in parts:
         for i, parents in part.rules.fixed.items():
@@ -69,6 +109,12 @@ def _feasible(parts: Sequence[Atom], names: Sequence[str], score: Score) -> bool
                 i == len(names) - 1 and parents and not score.class_parents
             ):
                 return False
+    return True
+
+
+def _feasible(parts: Sequence[Atom], names: Sequence[str], score: Score) -> bool:
+    if not _fixed_agree(parts, names, score):
+        return False
     rules = combine(parts)
     require_lists(len(names) - 1, score, rules)
     return feasible_structure(build_candidates(names, score, rules), rules) is not None

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from milpbn.data.dataset import Dataset
 from milpbn.data.sums import log_share
 from milpbn.errors import InputError
+from milpbn.network.prior import Prior, PseudoCounts, prior_parents, shrunk_counts, uniform_counts
 
 #: Up to this many joint states per sample, every joint state of a domain gets a cell. With more, only the joint
 #: states that occur get one, so that a table has at most one cell per sample.
@@ -98,10 +99,11 @@ def log_likelihood(data: Dataset, child: int, parents: tuple[int, ...]) -> float
     return float((counts * log_share(np.where(counts > 0, counts, np.inf), rest)).sum())
 
 
-def leave_one_out_log_likelihood(data: Dataset, child: int, parents: tuple[int, ...], a: float) -> float:
+def leave_one_out_log_likelihood(data: Dataset, child: int, parents: tuple[int, ...], prior: Prior) -> float:
     """Return sum_{j,h} n_{j|h} log((n_{j|h} - 1 + a) / (n_h - 1 + a sp(X_i))), in nats: no sample counts for itself.
 
-    The parameters are Laplace-smoothed, since without smoothing a state that occurs once would have the logarithm of 0.
+    The parameters are smoothed, since without smoothing a state that occurs once would have the logarithm of 0. Where
+    the prior's mean is a table, its counts lack the unit as well (`milpbn.network.prior`).
 
     Parameters
     ----------
@@ -109,13 +111,32 @@ def leave_one_out_log_likelihood(data: Dataset, child: int, parents: tuple[int, 
         Training data without weights below 1.
     child, parents : int, tuple of int
         The variable, and its parents.
-    a : float
-        Laplace constant a > 0.
+    prior : Prior
+        With a Laplace constant a > 0.
     """
     counts = family_counts(data, child, parents)
-    rest = data.other_weights(counts) + a * (counts.shape[1] - 1)
-    n = counts[counts > 0]
-    return float((n * log_share(n - 1 + a, rest[counts > 0])).sum())
+    part, rest = _pseudo_counts(data, child, parents, prior)
+    n, others = counts[counts > 0], (data.other_weights(counts) + rest)[counts > 0]
+    return float((n * log_share(n - 1 + np.broadcast_to(part, counts.shape)[counts > 0], others)).sum())
+
+
+def _pseudo_counts(data: Dataset, child: int, parents: tuple[int, ...], prior: Prior) -> PseudoCounts:
+    """Return the pseudo-counts without one unit of weight of each cell's own samples, by the rows of `family_counts`.
+
+    Cells that do not occur have no samples; their pseudo-counts mean nothing.
+    """
+    states = int(data.n_states[child])
+    fewer = prior_parents(prior, parents, data.n_states)
+    if fewer is None:
+        return uniform_counts(prior.smoothing, states)
+    counts = family_counts(data, child, fewer)
+    rest = data.other_weights(counts)
+    if fewer:  # every row of the family's table belongs to one class
+        index, size = joint_states(data.codes, parents, data.n_states)
+        class_of = np.zeros(size, dtype=np.int64)
+        class_of[index] = joint_states(data.codes, fewer, data.n_states)[0]
+        counts, rest = counts[class_of], rest[class_of]
+    return shrunk_counts(np.maximum(counts - 1, 0.0), rest, prior.smoothing, states)
 
 
 def n_parameters(data: Dataset, child: int, parents: tuple[int, ...]) -> int:

@@ -13,7 +13,6 @@ from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import softmax, xlogy
 
 from milpbn.network.structure import Structure
 from milpbn.problem.margins import MarginRows
@@ -55,7 +54,7 @@ def first_bound(
     if margins.n_samples * n_classes * len(tables.sizes) > MOST_PRODUCTS:
         return np.inf
     errors = bound_errors(
-        problem.data, problem.score.smoothing, margins.n_samples, problem.linear_error, offsets, CAREFUL
+        problem.data, problem.score.prior, margins.n_samples, problem.linear_error, offsets, CAREFUL
     )
     logits = margins.logits(problem.indicator(choice))
     best, end = np.inf, time.monotonic() + SECONDS
@@ -103,9 +102,16 @@ def _dual_weights(margins: MarginRows, logits: NDArray[np.float64]) -> tuple[flo
     values = logits[every, true, None] - logits
     values[every, true] = cap  # the place of the cap, which no class of its own has
     temperature = 1.0 if smooth else TEMPERATURE * cap
-    shares = softmax(-values / temperature, axis=1)
+    logs = -values / temperature
+    top = logs.argmax(axis=1)
+    logs -= logs[every, top, None]
+    rest = np.exp(logs)
+    rest[every, top] = 0.0
+    # A share near 1 has few digits of its distance to 1, which the weight multiplies; its logarithm has them all.
+    logs -= np.log1p(rest.sum(axis=1))[:, None]
+    shares = np.exp(logs)
     if smooth:
-        constant = float(margins.weights @ xlogy(shares, shares).sum(axis=1))
+        constant = float(margins.weights @ (shares * logs).sum(axis=1))
     else:
         constant = cap * float(margins.weights @ shares[every, true])
     factors = -margins.weights[:, None] * shares

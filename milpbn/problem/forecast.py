@@ -60,9 +60,27 @@ def require_room(data: Dataset, score: Score, *, for_milp: bool = True) -> None:
     require_lists(data.n_features, score)
     n_sets = count_candidates(data.n_features, score)
     if score.is_margin and for_milp:
-        columns = n_sets - data.n_features  # all but every feature's set without the class
-        per_column = 8 * n_margin_rows(data, score) + BYTES_PER_NONZERO * _n_model_rows(data, score)
-        require_memory(per_column * columns, COEFFICIENTS_AND_MODEL, remedy(score))
+        _require_columns(data, score, n_sets, remedy(score))
+
+
+def require_kept_room(data: Dataset, score: Score, n_sets: int, *, for_milp: bool) -> None:
+    """Refuse a screening that would keep far too many parent sets, before any is ranked.
+
+    Raises
+    ------
+    InputError
+        The message gives the forecast, the available memory, and the option that reduces the need.
+    """
+    cure = "keep fewer with --screen (screen)"
+    require_memory(BYTES_PER_SET * n_sets, f"A list of {n_sets} kept parent sets", cure)
+    if score.is_margin and for_milp:
+        _require_columns(data, score, n_sets, cure)
+
+
+def _require_columns(data: Dataset, score: Score, n_sets: int, cure: str) -> None:
+    columns = n_sets - data.n_features  # all but every feature's set without the class
+    per_column = 8 * n_margin_rows(data, score) + BYTES_PER_NONZERO * _n_model_rows(data, score)
+    require_memory(per_column * columns, COEFFICIENTS_AND_MODEL, cure)
 
 
 def n_margin_rows(data: Dataset, score: Score) -> int:

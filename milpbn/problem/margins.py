@@ -161,7 +161,7 @@ def margin_rows(
     tables = family_tables(
         data,
         candidates,
-        score.smoothing,
+        score.prior,
         binary=score.kind.binary,
         leave_one_out=score.leave_one_out,
         deadline=deadline,

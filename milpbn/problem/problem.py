@@ -33,6 +33,7 @@ from milpbn.problem.rescore import rescored
 from milpbn.problem.rounding import EPS, linear_error, margin_error, margin_size
 from milpbn.problem.scores.curve import AiccCurve
 from milpbn.problem.scores.spec import Score
+from milpbn.problem.screening import Screened
 from milpbn.problem.subset import Subset
 from milpbn.util.clock import check_deadline
 from milpbn.util.memory import require_memory
@@ -67,6 +68,8 @@ class Problem:
         Weights of the samples' margins, instead of those of the data, if a subset represents all samples.
     constraints : Constraints
         User constraints by name; `rules` and `candidates` are built from them.
+    screened : Screened or None
+        What screening did if the candidates are those that it kept; None if they are all, or a part of the problem.
     """
 
     data: Dataset
@@ -79,6 +82,7 @@ class Problem:
     curve: AiccCurve | None = None
     sample_weights: NDArray[np.float64] | None = None
     constraints: Constraints = field(default_factory=Constraints)
+    screened: Screened | None = None
 
     @property
     def score_error(self) -> float:
@@ -87,8 +91,8 @@ class Problem:
         error = float(np.maximum.reduceat(self.linear_error, self.candidates.offsets[:-1]).sum())
         if self.margins is not None:
             total = 1.0 if self.margins.smallest else float(self.margins.weights.sum())
-            size = total * margin_size(self.data, self.score.smoothing)
-            error += total * margin_error(self.data, self.score.smoothing)
+            size = total * margin_size(self.data, self.score.prior)
+            error += total * margin_error(self.data, self.score.prior)
         return error + EPS * (self.data.n_samples + 8) * size
 
     @cached_property
@@ -164,7 +168,7 @@ class Problem:
         return self.rules.over_limit(structure.parents) is None
 
 
-def _linear_terms(
+def linear_terms(
     data: Dataset,
     score: Score,
     candidates: Candidates,
@@ -183,7 +187,7 @@ def _linear_terms(
             f"The penalty or the likelihood of a parent set reaches {LARGEST_TERM:g} nats; "
             "give a smaller penalty, hybrid or weight of the samples."
         )
-    return linear, linear_error(data, size)
+    return linear, linear_error(data, score.prior, size)
 
 
 def _require_tables(data: Dataset, candidates: Candidates) -> None:
@@ -225,28 +229,52 @@ def parent_sets(
         As for `build_problem`.
     """
     require_states(data)
+    constraints = checked_constraints(constraints)
+    if not constraints:
+        require_room(data, score, for_milp=for_milp)
+    check_deadline(deadline, "parent sets were listed", "parent sets")
+    rules, candidates = resolve(constraints, data.names, score)
+    check_deadline(deadline, f"{candidates.n_sets} parent sets were looked at", "parent sets")
+    require_usable(data, score, candidates, for_milp=for_milp)
+    check_deadline(deadline, f"{candidates.n_sets} parent sets were looked at", "parent sets")
+    return rules, candidates
+
+
+def checked_constraints(constraints: Constraints | None) -> Constraints:
+    """Return the constraints, none for None.
+
+    Raises
+    ------
+    InputError
+        If they are of another type.
+    """
     constraints = Constraints() if constraints is None else constraints
     if not isinstance(constraints, Constraints):
         raise InputError(
             f"constraints must be Constraints, got a {type(constraints).__name__}; "
             "`Constraints.from_dict` reads a mapping."
         )
-    if not constraints:
-        require_room(data, score, for_milp=for_milp)
-    check_deadline(deadline, "parent sets were listed", "parent sets")
-    rules, candidates = resolve(constraints, data.names, score)
+    return constraints
+
+
+def require_usable(data: Dataset, score: Score, candidates: Candidates, *, for_milp: bool) -> None:
+    """Refuse parent sets from which no problem can be built: a variable without any, or tables that are too large.
+
+    Raises
+    ------
+    InputError
+        As for `build_problem`.
+    """
     require_candidates(candidates, score)
-    check_deadline(deadline, f"{candidates.n_sets} parent sets were looked at", "parent sets")
     _require_tables(data, candidates)
-    if score.is_margin:
-        if for_milp:
-            needed = tensor_bytes(data, candidates, score) + solver_bytes(data, candidates, score)
-            what = COEFFICIENTS_AND_MODEL
-        else:
-            needed, what = tables_bytes(data, candidates, score), TABLES
-        require_memory(needed, what, remedy(score))
-    check_deadline(deadline, f"{candidates.n_sets} parent sets were looked at", "parent sets")
-    return rules, candidates
+    if not score.is_margin:
+        return
+    if for_milp:
+        needed = tensor_bytes(data, candidates, score) + solver_bytes(data, candidates, score)
+        what = COEFFICIENTS_AND_MODEL
+    else:
+        needed, what = tables_bytes(data, candidates, score), TABLES
+    require_memory(needed, what, remedy(score))
 
 
 def build_problem(
@@ -306,7 +334,7 @@ def build_problem(
     if listed is None:
         listed = parent_sets(data, score, constraints, for_milp=for_milp, deadline=deadline)
     rules, candidates = listed
-    linear, error = _linear_terms(data, score, candidates, rules, deadline)
+    linear, error = linear_terms(data, score, candidates, rules, deadline)
     margins = None
     if score.is_margin:
         margins = margin_rows(data, candidates, score, deadline, sample_weights)

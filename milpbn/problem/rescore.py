@@ -17,6 +17,7 @@ from milpbn.network.cpt import class_log_joint, log_cpts, require_match, require
 from milpbn.network.structure import Structure
 from milpbn.problem.constraints import Constraints, Rules, atoms, combine
 from milpbn.problem.counts import joint_states, require_units
+from milpbn.problem.left_out import left_out_joint
 from milpbn.problem.rounding import EPS, linear_error, table_error
 from milpbn.problem.scores.spec import Score
 
@@ -28,7 +29,9 @@ def _log_joint(
 
     Under leave-one-out scores they come from all other samples, and what this adds to all classes alike is left out.
     """
-    tables = log_cpts(data, structure, score.smoothing)
+    if score.leave_one_out and score.prior.has_table:
+        return left_out_joint(data, structure, score.prior, rows)
+    tables = log_cpts(data, structure, *score.prior)
     joint = class_log_joint(data.codes[rows], structure, tables, data.n_classes, np.asarray)
     if score.leave_one_out:
         joint[np.arange(len(joint)), data.y[rows]] = _without_own_copy(data, structure, score.smoothing)[rows]
@@ -86,7 +89,7 @@ def _samples_part(
 
     A joint log-probability has a bounded relative error (`milpbn.problem.rounding`).
     """
-    share = table_error(data) + EPS * (data.n_variables + 4)
+    share = table_error(data, score.prior) + EPS * (data.n_variables + 4)
     values, errors = score.kind.sample_values(*_joints(data, structure, score), share)
     if not score.kind.sums_samples:
         return float(values.min()), float(errors.max())
@@ -170,7 +173,7 @@ def rescored(
         arcs = [rules.arc_weights.get(arc, 0.0) for arc in structure.arcs]
         parts += arcs
         sizes += map(abs, arcs)
-    error += math.fsum(linear_error(data, np.array(sizes)))
+    error += math.fsum(linear_error(data, score.prior, np.array(sizes)))
     total = math.fsum(parts)
     if total == -math.inf:
         return total, 0.0

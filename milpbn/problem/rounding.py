@@ -20,6 +20,16 @@ the relative error of x is larger by at most 7 eps. Without these, sums and loga
 (r / 2 + C / 2 + 18) eps; with them they have at most `table_error`, because r and C are at least 1. Since n - 1 is not
 negative, and rest + 1 is at most W, the absolute value is at most G as before.
 
+*Other priors.* Where the prior's mean theta0 is a table of the data (`milpbn.network.prior`), theta0 and 1 - theta0 are
+(p + a) / (p + q + a sp) and (q + a (sp - 1)) / (p + q + a sp), with counts p and q of which one may lack a unit. Their
+relative errors are at most those of p and q together and 4 eps. That of p is at most (C / 2 + 13) eps. That of q is at
+most (r / 2 + C / 2 + 7) eps, or twice (C / 2 + 7) eps if q lacks the unit, which it does for the class variable only; r
+is at least C. So both errors are at most (r + C + 30) eps. x = (rest + a sp (1 - theta0)) / (n + a sp theta0) still has
+no negative terms, and neither of its sums has a larger relative error than its terms: that of x is at most 2 (r + C +
+32) eps + 2 eps. With the logarithm, the relative error of log theta is at most 3 (r + C + 24) eps, which `table_error`
+is then. Since theta0 is at least a / (W + a r), x + 1 is at most (W + a r)^2 / (a^2 r), and the absolute value is at
+most 2 G.
+
 *Margins.* A joint log-probability is a sum of V such terms, all negative: its relative error is at most table_error +
 (V + 4) eps. A log-margin is the difference of two joint log-probabilities, whose absolute values sum to at most
 R = 2 V G. So its absolute error is at most R times that relative error.
@@ -57,6 +67,7 @@ from numpy.typing import NDArray
 
 from milpbn.data.dataset import Dataset
 from milpbn.data.sums import EPS
+from milpbn.network.prior import Prior
 
 #: The search adds this many times the verifier's error bound to its own bounds.
 CAREFUL = 4.0
@@ -64,29 +75,30 @@ CAREFUL = 4.0
 _DRIFT, _MOST_DRIFT = 256.0, 2.0**-30
 
 
-def table_error(data: Dataset) -> float:
+def table_error(data: Dataset, prior: Prior) -> float:
     """Return a bound on the relative error of a log-probability, smoothed or not."""
-    return EPS * (int(data.n_states.max()) + data.n_classes + 24)
+    error = EPS * (int(data.n_states.max()) + data.n_classes + 24)
+    return 3 * error if prior.has_table else error
 
 
-def margin_size(data: Dataset, smoothing: float) -> float:
+def margin_size(data: Dataset, prior: Prior) -> float:
     """Return R, a bound on the summed sizes of the two joint log-probabilities in a log-margin, in nats."""
-    largest = math.log(int(data.n_states.max()) + data.total_weight / smoothing)
-    return 2 * data.n_variables * largest
+    largest = math.log(int(data.n_states.max()) + data.total_weight / prior.smoothing)
+    return 2 * data.n_variables * (2 * largest if prior.has_table else largest)
 
 
-def margin_error(data: Dataset, smoothing: float) -> float:
+def margin_error(data: Dataset, prior: Prior) -> float:
     """Return a bound on the absolute error of a structure's log-margin, in nats."""
-    return margin_size(data, smoothing) * (table_error(data) + EPS * (data.n_variables + 4))
+    return margin_size(data, prior) * (table_error(data, prior) + EPS * (data.n_variables + 4))
 
 
-def linear_error(data: Dataset, size: NDArray[np.float64]) -> NDArray[np.float64]:
+def linear_error(data: Dataset, prior: Prior, size: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return bounds on the errors of terms linear in eta, given the summed sizes of their summands; shape (P,).
 
     The relative error of a log-likelihood is at most `table_error` and some eps for its sum. That of penalties, arc
     weights and logarithms of the gamma function is smaller: implementations of the latter promise some ulp.
     """
-    return (table_error(data) + 64 * EPS) * size
+    return (table_error(data, prior) + 64 * EPS) * size
 
 
 class BoundErrors(NamedTuple):
@@ -103,7 +115,7 @@ class BoundErrors(NamedTuple):
 
 def bound_errors(
     data: Dataset,
-    smoothing: float,
+    prior: Prior,
     n_samples: int,
     linear_error: NDArray[np.float64],
     offsets: NDArray[np.int64],
@@ -115,8 +127,8 @@ def bound_errors(
     ----------
     data : Dataset
         Training data.
-    smoothing : float
-        Laplace constant.
+    prior : Prior
+        The prior of the parameters.
     n_samples : int
         Number of samples over which the margins are summed.
     linear_error : float64 array, shape (P,)
@@ -127,11 +139,11 @@ def bound_errors(
         Factor of all error bounds except the drift.
     """
     V, C = data.n_variables, data.n_classes
-    size = margin_size(data, smoothing)
+    size = margin_size(data, prior)
     return BoundErrors(
         careful * float(np.maximum.reduceat(linear_error, offsets[:-1]).sum()),
         careful * EPS * (n_samples / 2 + C + 32),
-        careful * size * (table_error(data) + EPS * (V + 2 * C + 32)),
+        careful * size * (table_error(data, prior) + EPS * (V + 2 * C + 32)),
         careful * size * EPS,
         size,
         _DRIFT * EPS * size,
@@ -159,7 +171,7 @@ def drift_slack(errors: BoundErrors, soft: float, temperature: float) -> float:
 
 def no_search_slack(
     data: Dataset,
-    smoothing: float,
+    prior: Prior,
     best: NDArray[np.float64],
     weights: NDArray[np.float64],
     cap: float,
@@ -169,8 +181,8 @@ def no_search_slack(
 
     Parameters
     ----------
-    data, smoothing
-        Training data and Laplace constant.
+    data, prior
+        Training data, and prior of the parameters.
     best : float64 array, shape (M,)
         The samples' largest log-margins.
     weights : float64 array, shape (M,)
@@ -180,7 +192,7 @@ def no_search_slack(
     terms : float64 array, shape (V,)
         The terms of the variables, already rounded up.
     """
-    error = margin_error(data, smoothing)
+    error = margin_error(data, prior)
     uncapped = float(weights[best < cap + error].sum())
     sums = EPS * (len(best) / 2 + 8) * float(weights @ np.abs(np.minimum(best, cap)))
     return error * uncapped + sums + EPS * (len(terms) + 8) * float(np.abs(terms).sum())

@@ -23,8 +23,10 @@ from numpy.typing import NDArray
 
 from milpbn.data.dataset import Dataset
 from milpbn.data.sums import log_share
+from milpbn.network.prior import Prior
 from milpbn.problem.candidates import Candidates, ParentSet
 from milpbn.problem.counts import cell_limit
+from milpbn.problem.prior_counts import CoefficientPrior
 from milpbn.util.clock import check_deadline
 
 
@@ -121,7 +123,7 @@ class FamilyTables:
 def family_tables(
     data: Dataset,
     candidates: Candidates,
-    smoothing: float,
+    prior: Prior,
     *,
     binary: bool,
     leave_one_out: bool = False,
@@ -130,7 +132,8 @@ def family_tables(
     """Count the data and build the tables of all families.
 
     The smoothed ML parameters are theta_{j|h} = (n_{j|h} + a) / (n_h + a sp(X_i)), P12 (2) with Laplace
-    smoothing. With `binary` the class is re-read as {c, not c} in the counts, P12 (20)-(23).
+    smoothing; `milpbn.network.prior` has the general formula. With `binary` the class is re-read as {c, not c} in the
+    counts, P12 (20)-(23).
 
     Parameters
     ----------
@@ -138,8 +141,8 @@ def family_tables(
         Training data; merged samples save time. The counts are sums of its weights.
     candidates : Candidates
         Parent sets.
-    smoothing : float
-        Laplace constant a > 0.
+    prior : Prior
+        With a Laplace constant a > 0.
     binary : bool
         Build the tables of the binary margin.
     leave_one_out : bool
@@ -175,6 +178,7 @@ def family_tables(
     start = np.empty(len(columns), dtype=np.int64)
     factor, n_entries = (data.n_classes, 2) if binary else (1, data.n_classes)
     two_tables = leave_one_out and not binary
+    means = CoefficientPrior(data, prior, binary=binary, leave_one_out=leave_one_out)
     # Written in place: a list of tables that is stacked in the end would take the memory and its first use twice.
     most = sum(largest_size(data, domain) * factor * len(inside) for domain, inside in members.items())
     values = np.empty((most * (2 if two_tables else 1), n_entries))
@@ -201,7 +205,7 @@ def family_tables(
             child = int(candidates.variable[p])
             child_of = None if child == c else child
             domain_of[k], start[k] = number, filled
-            for table in counted.tables(child_of, smoothing, binary=binary, leave_one_out=leave_one_out):
+            for table in counted.tables(child_of, means, binary=binary, leave_one_out=leave_one_out):
                 values[filled : filled + len(table)] = table
                 filled += len(table)
             filled_columns += 1
@@ -257,44 +261,69 @@ class _Domain:
         self.counts = data.total_weights(index * C + data.y, self.size * C).reshape(self.size, C)
 
     def tables(
-        self, child: int | None, a: float, *, binary: bool, leave_one_out: bool
+        self, child: int | None, prior: CoefficientPrior, *, binary: bool, leave_one_out: bool
     ) -> list[NDArray[np.float64]]:
         """Return log theta of a child given the other members and the class, or of the class given all members.
 
-        It is log(part / (part + rest)), where part = n_{j|h} + a and rest sums the same over the child's other states.
-        A child of None stands for the class. Leave-one-out scores that are not binary have a second table for the true
-        class.
+        It is log(part / (part + rest)), where part = n_{j|h} + a and rest sums the same over the child's other states;
+        a is the prior's pseudo-count. A child of None stands for the class. Leave-one-out scores that are not binary
+        have a second table for the true class.
         """
         counts = self.counts
         if child is None:
-            rest, states = self.data.other_weights(counts), 2 if binary else counts.shape[1]
+            rest = self.data.other_weights(counts)
             other, other_rest = rest, counts
+            own_prior, other_prior = prior.of(None, self.members)
         else:
-            rest, states = self._other_states(child), self.shape[self.members.index(child)]
-        rest_of_row = rest + a * (states - 1)
-        own = self._left_out(child, rest_of_row, a) if leave_one_out else log_share(counts + a, rest_of_row)
+            rest = self._other_states(child)
+            added = prior.of(child, tuple(j for j in self.members if j != child))
+            own_prior, other_prior = added.by_state(self._states(child)) if prior.has_table else added
+        if leave_one_out:
+            own = self._left_out(child, rest + own_prior.rest, own_prior.part)
+        else:
+            own = log_share(counts + own_prior.part, rest + own_prior.rest)
         if not binary:
-            return [log_share(counts + a, rest_of_row), own] if leave_one_out else [own]
+            if not leave_one_out:
+                return [own]
+            return [log_share(counts + other_prior.part, rest + other_prior.rest), own]
         if child is not None:
             other, other_rest = self.data.other_weights(counts), self.data.other_weights(rest)
         # One cell per joint state and true class, the class varying fastest.
         pairs = np.zeros((own.size, 2))
-        pairs[:, 1] = (log_share(other + a, other_rest + a * (states - 1)) - own).ravel()
+        pairs[:, 1] = (log_share(other + other_prior.part, other_rest + other_prior.rest) - own).ravel()
         return [pairs]
 
-    def _left_out(self, child: int | None, rest: NDArray[np.float64], a: float) -> NDArray[np.float64]:
+    def _left_out(
+        self, child: int | None, rest: NDArray[np.float64], part: float | NDArray[np.float64]
+    ) -> NDArray[np.float64]:
         """Return log theta of the cells and classes that occur, with one unit of weight of them left out; else 0.
 
         It is (n_{j|h} - 1 + a) / (n_h - 1 + a sp(X_i)): the rest of the row stays. The class given its parents has one
         row for all classes, and its n_h, with or without the unit, is in the denominators of all of them alike. It
         cancels in alpha; as the other classes' entries have n_h, theta of the true class is
         (n_{j|h} - 1 + a) / (n_h + a C) here.
+
+        Parameters
+        ----------
+        child : int or None
+            The feature, or None for the class.
+        rest : float64 array, shape (size, C)
+            Counts of the child's other states, with their pseudo-counts.
+        part : float or float64 array that broadcasts to this shape
+            Pseudo-counts of the child's own state.
         """
         cells, left = self._occurring
         others = rest.ravel()[cells]
+        added = np.broadcast_to(part, rest.shape).ravel()[cells] if isinstance(part, np.ndarray) else part
         out = np.zeros(self.counts.size)
-        out[cells] = log_share(left + a, others + 1 if child is None else others)
+        out[cells] = log_share(left + added, others + 1 if child is None else others)
         return out.reshape(self.counts.shape)
+
+    def _states(self, child: int) -> NDArray[np.int64]:
+        """Return the child's state in every cell, shape (size,)."""
+        cells = np.arange(self.size) if self.present is None else self.present
+        place = self.members.index(child)
+        return cells // self.strides[place] % self.shape[place]
 
     @cached_property
     def _occurring(self) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
@@ -309,7 +338,7 @@ class _Domain:
             cube = self.counts.reshape(*self.shape, -1)
             return self.data.other_weights(cube, place).reshape(self.counts.shape)
         stride, states = self.strides[place], self.shape[place]
-        state = self.present // stride % states
+        state = self._states(child)
         kinds, number = np.unique(self.present - state * stride, return_inverse=True)
         cells = np.split(
             np.argsort(state, kind="stable"), np.cumsum(np.bincount(state, minlength=states))[:-1]

@@ -56,10 +56,12 @@ def loose_bound(
         weight = math.fsum(data.weights if sample_weights is None else sample_weights)
         terms.append(kind.cap * weight)
     # The verifier adds as much for the rounding errors of the same bound.
-    error = weight * margin_error(data, score.smoothing)
+    error = weight * margin_error(data, score.prior)
     error += EPS * (data.n_samples / 2 + data.n_variables + 16) * math.fsum(terms)
     local = data.n_variables * MAX_TABLE_ENTRIES if likelihood or per_parameter else 0.0
-    error += (table_error(data) + 64 * EPS) * (local + math.fsum(map(abs, rules.arc_weights.values())))
+    error += (table_error(data, score.prior) + 64 * EPS) * (
+        local + math.fsum(map(abs, rules.arc_weights.values()))
+    )
     return math.fsum(terms) + CAREFUL * error
 
 
@@ -90,11 +92,9 @@ def trivial_bound(problem: Problem, stopping: Callable[[], bool] = lambda: False
         terms = np.append(terms, problem.curve.error(least) - problem.curve.correction(least))
     total = float(terms.sum())
     margins = problem.margins
-    smoothing = problem.score.smoothing
+    prior = problem.score.prior
     if margins is None:
-        return total + CAREFUL * no_search_slack(
-            problem.data, smoothing, np.zeros(0), np.zeros(0), 0.0, terms
-        )
+        return total + CAREFUL * no_search_slack(problem.data, prior, np.zeros(0), np.zeros(0), 0.0, terms)
     owner = candidates.variable[margins.columns]
     variables, first = np.unique(owner, return_index=True)
     # A variable with a parent set without coefficients can add 0.
@@ -110,5 +110,5 @@ def trivial_bound(problem: Problem, stopping: Callable[[], bool] = lambda: False
         best, weights = best[[best.argmin()]], np.ones(1)
         if best[0] == np.inf:
             return math.inf
-    slack = CAREFUL * no_search_slack(problem.data, smoothing, best, weights, cap, terms)
+    slack = CAREFUL * no_search_slack(problem.data, prior, best, weights, cap, terms)
     return total + float(weights @ np.minimum(best, cap)) + slack

@@ -112,7 +112,7 @@ class PulpSolver(ChildSolver):
     prints_log = True
 
     def __init__(self, solver: str) -> None:
-        names = solver_names()
+        names = pulp_names()
         matching = FAMILIES.get(solver.lower(), tuple(n for n in names if n.lower() == solver.lower()))
         self._variants = tuple(name for name in matching if name in names)
         if not self._variants:
@@ -178,7 +178,7 @@ class PulpSolver(ChildSolver):
         )
 
 
-def solver_names() -> list[str]:
+def pulp_names() -> list[str]:
     """Return PuLP's names of all solvers that it can drive, installed or not."""
     import pulp
 

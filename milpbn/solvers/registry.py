@@ -8,8 +8,7 @@ from milpbn.solvers.base import Solver
 from milpbn.solvers.cbc import CbcSolver
 from milpbn.solvers.cpsat import CpSatSolver
 from milpbn.solvers.highs import HighsSolver
-from milpbn.solvers.pulp_solvers import PulpSolver
-from milpbn.solvers.pulp_solvers import solver_names as pulp_names
+from milpbn.solvers.pulp_solvers import PulpSolver, pulp_names
 from milpbn.solvers.scip import ScipSolver
 
 #: The solvers with a module of their own; others run through PuLP.

@@ -20,12 +20,14 @@ from milpbn.problem.conflicts import feasible_structure
 from milpbn.problem.constraints import Constraints, Rules
 from milpbn.problem.problem import Problem, build_problem, parent_sets
 from milpbn.problem.scores.spec import Score
+from milpbn.problem.screening import Screen
 from milpbn.problem.subset import Subset
 from milpbn.solving.engines.registry import checked_engine
 from milpbn.solving.job import FullProblem, Job
 from milpbn.solving.options import Options
 from milpbn.solving.progress import wants_progress
 from milpbn.solving.run import run
+from milpbn.solving.screening import small_problem
 from milpbn.util import stages
 from milpbn.util.clock import before
 
@@ -48,6 +50,7 @@ def solve(
     *,
     constraints: Constraints | None = None,
     subset: int | None = None,
+    screen: int | None = None,
     started: float | None = None,
     backend: str = "auto",
     acyclicity: str = "order",
@@ -70,6 +73,7 @@ def solve(
     log: str | os.PathLike[str] | None = None,
     verbose: bool | None = None,
     interrupted: Callable[[], bool] | None = None,
+    on_change: Callable[[Result], bool | None] | None = None,
 ) -> Result:
     """Find the structure that maximises a score, and a bound on the score of every structure.
 
@@ -83,10 +87,14 @@ def solve(
         What the structure has to obey.
     subset : int, optional
         Sum the margins over this many representative samples only. The bound then holds for their sum only.
+    screen : int, optional
+        Search over this many candidate parent sets per variable only, the most promising ones. The bound then holds
+        for structures of these only.
     started : float, optional
         `time.monotonic` value from which the time limit counts; by default the time of the call.
     backend, acyclicity, time_limit, gap_rel, gap_abs, threads, random_state, start, warm_start, root_bound, \
-root_only, reduce, merge, solver_options, parameters, output, trace, certificate, log, verbose, interrupted
+root_only, reduce, merge, solver_options, parameters, output, trace, certificate, log, verbose, interrupted, \
+on_change
         How to search; see `milpbn.solving.options.Options`.
 
     Returns
@@ -111,7 +119,9 @@ root_only, reduce, merge, solver_options, parameters, output, trace, certificate
     True
     """
     options = Options.among(locals())
-    return maximise(data, score, options, constraints=constraints, subset=subset, started=started)
+    return maximise(
+        data, score, options, constraints=constraints, subset=subset, screen=screen, started=started
+    )
 
 
 def maximise(
@@ -121,6 +131,7 @@ def maximise(
     *,
     constraints: Constraints | None = None,
     subset: int | None = None,
+    screen: int | None = None,
     started: float | None = None,
 ) -> Result:
     """Do the same as `solve`, with the options in one object."""
@@ -128,7 +139,7 @@ def maximise(
     spec = Score(name=score) if isinstance(score, str) else score
     if not isinstance(spec, Score):
         raise InputError(f"score must be a Score or the name of one, got {score!r}.")
-    chosen = Subset.of(subset, options.random_state)
+    chosen, screened = Subset.of(subset, options.random_state), Screen.of(screen, subset)
     engine, version = checked_engine(options, spec)
     for_milp, deadline = engine.capabilities.milp, options.deadline(began)
     with stages.shown(began, wanted=wants_progress(options.verbose)):
@@ -137,6 +148,19 @@ def maximise(
         samples = before(
             deadline, lambda: dataset.merged if options.merge else dataset, "identical samples were merged"
         )
+        if screened is not None:
+            kept = small_problem(
+                dataset,
+                spec,
+                constraints,
+                screened,
+                merge=options.merge,
+                for_milp=for_milp,
+                start=options.start,
+                deadline=deadline,
+            )
+            if kept is not None:
+                return run(Job(kept[0], dataset, options, engine, version, began, screening=kept[1]))
         # The whole problem is checked before a search over a part of it begins.
         rules, candidates = parent_sets(samples, spec, constraints, for_milp=for_milp, deadline=deadline)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import product
@@ -9,8 +10,12 @@ from typing import Any
 
 from milpbn.data.discretisation import Discretisation
 from milpbn.errors import InputError
+from milpbn.network.parameters.method import ParameterMethod
+from milpbn.network.prior import check_towards
+from milpbn.problem.candidates import count_candidates
 from milpbn.problem.scores.registry import find_score, score_names
 from milpbn.problem.scores.spec import P_GRID, Score
+from milpbn.util.validation import whole_number
 
 #: Peharz and Pernkopf (2012) choose the number of parents from these.
 MAX_PARENTS_GRID = (1, 2)
@@ -26,16 +31,23 @@ NAMES = {
     "max-parents": "max_parents",
     "leave-one-out": "leave_one_out",
     "smoothing": "smoothing",
+    "smoothing-towards": "smoothing_towards",
     "penalty": "penalty",
     "hybrid": "hybrid",
     "class-parents": "class_parents",
 }
-DISCRETISE = "discretise"
+DISCRETISE, PARAMETERS = "discretise", "parameters"
 #: All options that a grid may name.
-SELECTABLE = (*NAMES, DISCRETISE)
+SELECTABLE = (*NAMES, DISCRETISE, PARAMETERS)
 _FLAGS = {"yes": True, "no": False}
 #: Options that only some scores have, by the name under which those declare them.
-_OWN = {"p": "gamma", "penalty": "penalty", "hybrid": "hybrid", "leave-one-out": "leave_one_out"}
+_OWN = {
+    "p": "gamma",
+    "penalty": "penalty",
+    "hybrid": "hybrid",
+    "leave-one-out": "leave_one_out",
+    "smoothing-towards": "smoothing_towards",
+}
 
 
 @dataclass(frozen=True)
@@ -52,12 +64,15 @@ class Setting:
         How continuous features are cut; None for the table's own way.
     options : mapping from str
         The values other than p and max_parents, by the names of the command line, JSON-safe.
+    parameters : str
+        A name in `milpbn.network.parameters.method.METHODS`: the trial compares all values of this method.
     """
 
     score: Score
     p: float | None
     discretisation: Discretisation | None
     options: Mapping[str, Any] = field(compare=False)
+    parameters: str = "ml"
 
     def describe(self) -> str:
         """Return the values in the words of the command line, for example ``p = 0.9, max-parents = 2``."""
@@ -84,12 +99,21 @@ class Grid:
     max_parents : sequence of int
         Values of max_parents.
     others : mapping from str to sequence
-        Values of further options by the names of the command line: the keys of `NAMES`, and ``discretise``.
+        Values of further options by the names of the command line: the keys of `NAMES`, ``discretise`` and
+        ``parameters``.
     by : {'accuracy', 'log-loss'}
         What is compared.
     halving : bool
         After each split, go on with the better half of the settings only, but with at least `FEWEST`, and stop
         settings that can no longer have the highest accuracy. The paper compares all settings on all splits.
+    smallest_first : bool
+        Compare the settings with the fewest parents on all splits, then those with more. So if the time is over while
+        the tables of large parent sets are built, the others have been compared.
+    most_work : float
+        Settings with more candidate parent sets times training rows are left out, except those with the fewest.
+    average : int
+        Number of the best settings whose networks are averaged, the best one among them. Settings that differ in their
+        parameters only count once, and those that were tried on fewer splits than the best do not count.
     """
 
     p: Sequence[float] | None = P_GRID
@@ -97,8 +121,13 @@ class Grid:
     others: Mapping[str, Sequence[Any]] = field(default_factory=dict)
     by: str = "accuracy"
     halving: bool = False
+    smallest_first: bool = False
+    most_work: float = math.inf
+    average: int = 1
 
     def __post_init__(self) -> None:
+        if whole_number("average", self.average) < 1:
+            raise InputError(f"The number of networks to average must be at least 1, got {self.average}.")
         if self.by not in CRITERIA:
             raise InputError(f"Settings are compared by {' or '.join(CRITERIA)}, not by {self.by!r}.")
         unknown = [key for key in self.others if key not in SELECTABLE]
@@ -186,19 +215,20 @@ class Grid:
             "max-parents": tuple(self.max_parents) or (score.max_parents,),
         }
         chosen |= {key: tuple(values) for key, values in self.others.items() if key != "score"}
-        cuts = chosen.pop(DISCRETISE, (None,))
+        cuts, fits = chosen.pop(DISCRETISE, (None,)), chosen.pop(PARAMETERS, (None,))
         if self.p is not None:
             chosen["p"] = tuple(self.p)  # last: settings that differ only in p follow one another
         found: dict[tuple[Any, ...], Setting] = {}
         taken: set[str] = set()
-        for cut, combination in product(cuts, list(product(*chosen.values()))):
+        for cut, fit, combination in product(cuts, fits, list(product(*chosen.values()))):
             own = _taken(dict(zip(chosen, combination, strict=True)))
             taken.update(own)
             told = {k: v for k, v in own.items() if k in self.others}
             told |= {} if cut is None else {DISCRETISE: str(cut)}
+            told |= {} if fit is None else {PARAMETERS: fit}
             how = None if cut is None else Discretisation.parse(cut)
-            setting = Setting(_score(score, own), own.get("p"), how, told)
-            found.setdefault((setting.score, how), setting)
+            setting = Setting(_score(score, own), own.get("p"), how, told, "ml" if fit is None else fit)
+            found.setdefault((setting.score, how, setting.parameters), setting)
         unused = next((key for key in chosen if key not in taken), None)
         if unused is not None:
             names = " and ".join(chosen["score"])
@@ -207,10 +237,36 @@ class Grid:
         return list(found.values())
 
 
+def affordable(settings: Sequence[Setting], n_features: int, n_rows: int, most_work: float) -> list[Setting]:
+    """Return the settings whose candidate parent sets times rows are at most `most_work`, or those with the fewest.
+
+    Parameters
+    ----------
+    settings : sequence of Setting
+        All settings.
+    n_features, n_rows : int
+        Size of the training data.
+    most_work : float
+        See `Grid`.
+    """
+    work = [n_rows * count_candidates(n_features, setting.score) for setting in settings]
+    return [s for s, own in zip(settings, work, strict=True) if own <= max(most_work, min(work))]
+
+
 def _value(key: str, text: str) -> Any:
     """Return one value of a grid's text."""
     if key == DISCRETISE:
         return str(Discretisation.parse(text))
+    if key == PARAMETERS:
+        method = ParameterMethod.parse(text)
+        if method.kappa is not None:
+            raise InputError(
+                f"The grid has {key}={text}; the selection tries all values of {method.name}: give the name."
+            )
+        return method.name
+    if key == "smoothing-towards":
+        check_towards(text)
+        return text
     try:
         if key == "max-parents":
             return int(text)

@@ -11,6 +11,7 @@ from milpbn.data import Dataset
 from milpbn.problem.problem import Problem
 from milpbn.solving.engines.base import Engine
 from milpbn.solving.options import Options
+from milpbn.solving.screening import Screening
 from milpbn.solving.state import Session
 
 #: Each stage before the engine may take this share of the remaining time, and at most this many seconds.
@@ -54,6 +55,8 @@ class Job:
         The problem to maximise, where its tables take long. A search over the small parent sets comes first, so that
         there is a good structure even if the time limit comes soon. If it comes before the full problem is built, the
         bound is `loose_bound`, which needs no coefficients.
+    screening : Screening or None
+        How to choose the parent sets of the problem, if `problem` is over the small ones of a screening only.
     is_trial : bool
         Whether this run is a part of a longer job. Its files then say ``running`` even at its end.
     """
@@ -65,6 +68,7 @@ class Job:
     version: str
     started: float
     full: FullProblem | None = None
+    screening: Screening | None = None
     is_trial: bool = False
 
     def brief(self, session: Session, most: float = BRIEF_SECONDS) -> Callable[[], bool]:

@@ -7,9 +7,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
 
+from milpbn.claims.result import Result
 from milpbn.errors import InputError
 from milpbn.milp.formulation import ACYCLICITY
-from milpbn.network.parameters.record import check_method
+from milpbn.network.parameters.method import ParameterMethod
 from milpbn.network.structure import Structure
 from milpbn.util.clock import PARAMETERS_SHARE
 from milpbn.util.threads import all_cores
@@ -64,6 +65,10 @@ class Options:
         Whether to show progress lines on stderr; None shows them in a terminal or a notebook.
     interrupted : callable or None
         Called often, from any thread; the search ends as with Ctrl-C when it returns True.
+    on_change : callable or None
+        Called in the calling thread soon after a change of incumbent or bound, with the result so far, whose reason is
+        ``running``; the search ends as with Ctrl-C when it returns True. Several changes within a short time make one
+        call. The trials of a selection do not call it.
     """
 
     backend: str = "auto"
@@ -87,6 +92,7 @@ class Options:
     log: str | os.PathLike[str] | None = None
     verbose: bool | None = None
     interrupted: Callable[[], bool] | None = None
+    on_change: Callable[[Result], bool | None] | None = None
 
     def __post_init__(self) -> None:
         convert_fields(self)
@@ -104,7 +110,7 @@ class Options:
         for word, gap in (("relative", self.gap_rel), ("absolute", self.gap_abs)):
             if not gap >= 0:
                 raise InputError(f"The {word} gap at which to stop must be at least 0, got {gap}.")
-        check_method(self.parameters)
+        ParameterMethod.parse(self.parameters)
         if self.acyclicity not in ACYCLICITY:
             raise InputError(
                 f"There is no acyclicity {self.acyclicity!r}; choose one of {', '.join(ACYCLICITY)}."

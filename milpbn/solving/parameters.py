@@ -6,13 +6,18 @@ Score, bound and gap stay what they are: those of the structure under the score'
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import replace
 
 from milpbn.claims.result import Result
+from milpbn.network.classifier import Classifier
+from milpbn.network.parameters.method import ParameterMethod
 from milpbn.network.parameters.record import ParameterFit
 from milpbn.network.parameters.refit import give_up, refit_classifier
 from milpbn.network.structure import Structure
+from milpbn.problem.constraints import Constraints
 from milpbn.problem.gate import objection
+from milpbn.problem.scores.spec import Score
 from milpbn.solving.job import Job
 from milpbn.util import interrupts, stages
 
@@ -21,7 +26,7 @@ def with_parameters(job: Job, result: Result, *, interrupted: bool) -> Result:
     """Return the result of a finished search with the parameters that the options ask for.
 
     The fit ends at the time limit of the run. If it is stopped, or tables cannot hold its parameters, the generative
-    parameters stay, and the record says why.
+    parameters are kept, and the record says why.
 
     Parameters
     ----------
@@ -33,28 +38,22 @@ def with_parameters(job: Job, result: Result, *, interrupted: bool) -> Result:
         Whether the user stopped the search, and expects the run to end now.
     """
     method = job.options.parameters
-    if result.structure is None or result.classifier is None or job.is_trial:
+    if result.structure is None or not isinstance(result.classifier, Classifier) or job.is_trial:
         return result
     if method == "ml":
         return replace(result, parameters=ParameterFit())
     if interrupted:
-        return _recorded(result, give_up(method, interrupted=True), 0.0)
+        return _recorded(result, give_up(ParameterMethod.parse(method).name, interrupted=True), 0.0)
 
     begun = time.monotonic()
     stages.enter("parameters of the classifier")
-    # An arc that only holds a normaliser does not count against max_parents, but it does against the constraints.
-    free = replace(result.score, max_parents=len(result.structure.names))
-
-    def forbidden(structure: Structure) -> str | None:
-        return objection(structure, free, result.constraints, class_free_alike=True)
-
     asked = job.options.interrupted or (lambda: False)
     with interrupts.deferred():
         classifier, record = refit_classifier(
             result.classifier,
             job.dataset,
             method,
-            objection=forbidden,
+            objection=objection_to_arcs(result.score, result.constraints),
             random_state=job.options.random_state,
             deadline=job.options.deadline(job.started),
             report=stages.tell,
@@ -62,6 +61,19 @@ def with_parameters(job: Job, result: Result, *, interrupted: bool) -> Result:
         )
     result = replace(result, classifier=classifier)
     return _recorded(result, record, time.monotonic() - begun)
+
+
+def objection_to_arcs(score: Score, constraints: Constraints) -> Callable[[Structure], str | None]:
+    """Return a function that says why a structure with arcs for normalisers breaks a constraint, or returns None.
+
+    Such an arc does not count against max_parents, but it does against the constraints.
+    """
+
+    def forbidden(structure: Structure) -> str | None:
+        free = replace(score, max_parents=len(structure.names))
+        return objection(structure, free, constraints, class_free_alike=True)
+
+    return forbidden
 
 
 def _recorded(result: Result, record: ParameterFit, seconds: float) -> Result:

@@ -18,6 +18,7 @@ from milpbn.network.structure import Structure
 from milpbn.problem.first_bound import first_bound
 from milpbn.problem.trivial_bound import loose_bound, trivial_bound
 from milpbn.solving.job import BRIEF_SECONDS, FullProblem, Job
+from milpbn.solving.screening import Screening, screen
 from milpbn.solving.state import Session
 from milpbn.solving.warm_up import Kernels
 from milpbn.util import stages
@@ -32,6 +33,11 @@ def prepare(job: Job, session: Session, kernels: Kernels) -> None:
     """Find first structures and bounds, the quickest first; each stage waits for its kernels."""
     session.bound(_loose_bound(session), BoundSource.CERTIFIED)
     if job.full is not None and not _search_small_sets(job, session, job.full):
+        return
+    if job.screening is not None and not _screen(job, session, kernels, job.screening):
+        session.stop(
+            Limit.TIME
+        )  # whatever the reason was: an engine must not search over the small sets only
         return
     starts = _offer(session, plain_starts(session.problem, job.options.start))
     if session.stopping():
@@ -82,6 +88,19 @@ def _search_small_sets(job: Job, session: Session, full: FullProblem) -> bool:
         return False
     session.make(problem=made, reduced=made, coefficient_seconds=session.elapsed())
     return True
+
+
+def _screen(job: Job, session: Session, kernels: Kernels, screening: Screening) -> bool:
+    """Search over the small parent sets, then screen the others; return whether the time sufficed for both."""
+    starts = _offer(session, plain_starts(session.problem, job.options.start))
+    stages.enter("kernels")
+    if session.stopping() or not kernels.ready("search"):
+        return False
+    _climb(job, session, starts, 0)
+    if session.stopping():
+        return False
+    bounded = kernels.ready("root")
+    return screen(session, screening, bounded=bounded, threads=job.options.n_threads)
 
 
 def _offer(session: Session, starts: Iterable[Structure]) -> list[Structure]:

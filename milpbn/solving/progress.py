@@ -8,8 +8,9 @@ import sys
 import time
 from collections.abc import Iterable
 
-from milpbn.claims.parts import Selection
+from milpbn.claims.average import Average
 from milpbn.claims.result import Gap, Result, TracePoint
+from milpbn.claims.selection import Selection
 from milpbn.errors import InputError
 from milpbn.network.parameters.record import ParameterFit
 from milpbn.solving.grid import describe
@@ -119,14 +120,27 @@ def _threads(count: int | None) -> str:
     return "" if count is None else f", {count} thread{'' if count == 1 else 's'}"
 
 
-def number_lines(objective: float | None, bound: float | None, samples: int | None = None) -> list[str]:
-    """Return incumbent, bound and gap, one line each; for a subset of `samples` rows, a line about it comes first."""
+def subset_line(samples: int) -> str:
+    """Return a line that says that the numbers after it are those of a subset of the samples."""
+    return f"subset     {samples} representative samples; these numbers are theirs"
+
+
+def kept_line(kept: int, total: int) -> str:
+    """Return a line that says that the bound after it holds over the kept parent sets only."""
+    return f"screened   {kept} of {total} candidate parent sets were kept; the bound is over these only"
+
+
+def scope_lines(result: Result) -> list[str]:
+    """Return a line about the samples or parent sets for which the searched numbers hold, or none if for all."""
+    lines = [] if result.subset is None else [subset_line(result.subset.samples)]
+    of = result.screened
+    return lines if of is None else [*lines, kept_line(of.n_kept, of.total)]
+
+
+def number_lines(objective: float | None, bound: float | None) -> list[str]:
+    """Return incumbent, bound and gap, one line each."""
     gap = Gap.between(objective, bound)
-    subset = (
-        [] if samples is None else [f"subset     {samples} representative samples; these numbers are theirs"]
-    )
     return [
-        *subset,
         f"incumbent  {show_number(objective)}",
         f"bound      {show_number(bound)}",
         f"gap        {show_number(gap.absolute)} nats; {show_gap(gap.relative_to_bound)} of the bound",
@@ -165,6 +179,12 @@ def parameter_lines(record: ParameterFit | None, width: int = 11) -> list[str]:
     """Return lines about parameters that are not those of the score, with a label of `width` characters; else none."""
     sentences = [] if record is None else record.describe()
     return [f"{'' if k else 'parameters':{width}}{sentence}" for k, sentence in enumerate(sentences)]
+
+
+def average_lines(average: Average | None) -> list[str]:
+    """Return lines about a classifier that averages several networks; else none."""
+    sentences = [] if average is None else average.describe()
+    return [f"{'' if k else 'classifier':11}{sentence}" for k, sentence in enumerate(sentences)]
 
 
 def _source_of_bound(source: str, read: bool) -> str:
@@ -217,6 +237,16 @@ def closing_block(result: Result, *, read: bool = False) -> str:
             f"{show_number(of.bound)}{f' ({_source_of_bound(result.bound_source, read)})' if read else ''}, "
             f"gap {show_gap(of.gap.relative_to_bound)}{proof}"
         )
+    if result.screened is not None:
+        kept = result.screened
+        proof = ", proved best of these" if kept.optimal else ""
+        lines.append(
+            f"screened   {kept.n_kept} of {kept.total} candidate parent sets were kept, by {kept.criterion}; over them"
+        )
+        lines.append(
+            f"           bound {show_number(kept.bound)} ({_source_of_bound(result.bound_source, read)}), gap "
+            f"{show_number(kept.gap.absolute)} nats, {show_gap(kept.gap.relative_to_bound)} of the bound{proof}"
+        )
     if any(v is not None and v <= 0 for v in (result.objective, result.bound)):
         lines.append("           (the score can be negative: only the gap in nats is meaningful)")
     integral = result.primal_dual_integral()
@@ -225,10 +255,13 @@ def closing_block(result: Result, *, read: bool = False) -> str:
     s = result.seconds
     lines.append(
         f"seconds    {s.total:.2f} = {s.coefficients:.2f} data and coefficients + {s.model:.2f} model + "
-        f"{s.solve:.2f} search" + (f" + {s.parameters:.2f} parameters" if s.parameters else "")
+        f"{s.solve:.2f} search"
+        + (f" + {s.parameters:.2f} parameters" if s.parameters else "")
+        + (f" + {s.average:.2f} other networks" if s.average else "")
     )
     lines += selection_lines(result.selection)
     lines += parameter_lines(result.parameters)
+    lines += average_lines(result.average)
     if result.structure is not None:
         lines.append("structure")
         width = max(len(name) for name in result.structure.names)

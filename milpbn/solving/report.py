@@ -8,7 +8,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from milpbn.claims.parts import ProvedArcs, SubsetClaim
+from milpbn.certificate.format import kept_arrays
+from milpbn.claims.parts import ProvedArcs, ScreenedClaim, SubsetClaim
 from milpbn.claims.reasons import Limit, Reason
 from milpbn.claims.result import BackendInfo, DataSummary, Gap, Result, Seconds, is_optimal
 from milpbn.data import Dataset
@@ -19,7 +20,7 @@ from milpbn.problem.rescore import rescore
 from milpbn.solving.files import Known, RunFiles
 from milpbn.solving.job import Job
 from milpbn.solving.progress import Progress, wants_progress
-from milpbn.solving.state import Session
+from milpbn.solving.state import Made, Session
 from milpbn.version import __version__
 
 
@@ -46,6 +47,8 @@ class Report:
         self._name = uuid.uuid4().hex
         self._progress = Progress() if wants_progress(job.options.verbose) else None
         self._files = RunFiles(job.options)
+        #: Number of points of the trace that the caller's function has been told of.
+        self._told = 0
 
     def update(self) -> None:
         """Show what changed since the last call, and save it from time to time."""
@@ -55,6 +58,17 @@ class Report:
             gap = Gap.between(objective, bound).relative_to_bound
             self._progress.line(session.elapsed(), session.node_count, objective, bound, gap, session.source)
         self._files.update(trace, lambda: self.known(final=False))
+        self._tell(len(trace))
+
+    def _tell(self, points: int) -> None:
+        """Call the caller's function with the result so far, if the trace has grown since the last call."""
+        tell = self._job.options.on_change
+        if tell is None or points <= self._told:
+            return
+        self._told = points
+        result = self.known(final=False)[0]
+        if tell(replace(result, classifier=fit_classifier(self._job.dataset, result))):
+            self._session.stop(Limit.USER)
 
     def finish(self, known: Known) -> list[str]:
         """Save everything for the last time; return a sentence for each file that could not be written."""
@@ -67,17 +81,21 @@ class Report:
         """Return the current result, and the arrays of its proof.
 
         The search may be running meanwhile. So the bound and the arcs are read before their proof. The proof is read
-        before the incumbent, because its fixings hold for the incumbents so far.
+        before the incumbent, because its fixings hold for the incumbents so far, and before the problem, because it may
+        be about the parent sets that screening has just kept.
         """
         bound, made = self._session.best_bound, self._session.made
         arcs = None if made.root is None else made.root.proved_arcs()
         arrays = None if made.proof is None else made.proof.arrays()
-        return self._result(bound, arcs, final=final), arrays
+        made = self._session.made
+        if arrays is not None and made.problem.screened is not None:
+            arrays |= kept_arrays(made.problem.candidates)
+        return self._result(bound, arcs, made, final=final), arrays
 
     def _result(
-        self, bound: float | None, arcs: Mapping[str, list[list[str]]] | None, *, final: bool
+        self, bound: float | None, arcs: Mapping[str, list[list[str]]] | None, made: Made, *, final: bool
     ) -> Result:
-        job, session, made = self._job, self._session, self._session.made
+        job, session = self._job, self._session
         structure, objective, _, trace = session.snapshot()
         if bound is not None and objective is not None:
             bound = max(bound, objective)
@@ -106,7 +124,7 @@ class Report:
             detail=self._detail() if final else "",
             notes=notes_of_results(job.dataset.notes),
         )
-        result = of_all_data(made.problem, result)
+        result = of_whole_problem(made.problem, result)
         return replace(result, classifier=fit_classifier(job.dataset, result)) if final else result
 
     def _end(self, objective: float | None, bound: float | None) -> tuple[Reason, Limit | None]:
@@ -135,11 +153,14 @@ class Report:
         return self._session.made.outcome.detail if self._session.stopped is None else ""
 
 
-def of_all_data(problem: Problem, result: Result) -> Result:
-    """Return a result whose objective is over all data; numbers of a subset move to `Result.subset`.
+def of_whole_problem(problem: Problem, result: Result) -> Result:
+    """Return a result that claims nothing about all data and all parent sets that holds for some of them only.
 
-    Without a subset the result is returned unchanged.
+    Numbers over a subset of the samples move to `Result.subset`, a bound over the kept parent sets to
+    `Result.screened`. Without either the result is returned unchanged.
     """
+    if problem.screened is not None:
+        return _of_all_sets(problem, result)
     counted = problem.subset_weights
     if counted is None:
         return result
@@ -156,6 +177,21 @@ def of_all_data(problem: Problem, result: Result) -> Result:
     return replace(result, reason=reason, objective=objective, bound=None, proved=None, subset=subset)
 
 
+def _of_all_sets(problem: Problem, result: Result) -> Result:
+    """Return a result whose bound and proof of optimality are over the kept parent sets."""
+    candidates, screened = problem.candidates, problem.screened
+    assert screened is not None
+    claim = ScreenedClaim(
+        **vars(screened),
+        kept={name: len(sets) for name, sets in zip(candidates.names, candidates.sets, strict=True)},
+        objective=result.objective,
+        bound=result.bound,
+        optimal=result.optimal,
+    )
+    reason = Reason.FEASIBLE if result.optimal else result.reason
+    return replace(result, reason=reason, bound=None, proved=None, screened=claim)
+
+
 def fit_classifier(dataset: Dataset, result: Result) -> Classifier | None:
     """Fit the parameters of a result's structure, with the numbers of the result as provenance."""
     if result.structure is None:
@@ -169,4 +205,10 @@ def fit_classifier(dataset: Dataset, result: Result) -> Classifier | None:
         "status": result.reason.value,
         "backend": vars(result.backend),
     }
-    return Classifier.fit(dataset, result.structure, result.score.smoothing, provenance)
+    return Classifier.fit(
+        dataset,
+        result.structure,
+        result.score.smoothing,
+        provenance,
+        smoothing_towards=result.score.smoothing_towards,
+    )

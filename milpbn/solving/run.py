@@ -59,8 +59,9 @@ def run(job: Job) -> Result:
             # Kernels of the native engine and NumPy's own threads would compete for the cores.
             blas = 1 if job.engine.capabilities.continues_root else options.n_threads
             with threadpool_limits(blas), threads_used(options.n_threads), interrupts.deferred():
+                bounds = options.root_bound or job.screening is not None
                 branches = job.engine.capabilities.continues_root and not options.root_only
-                with closing(Kernels(job.problem, options.root_bound, branches, session.stopping)) as kernels:
+                with closing(Kernels(job.problem, bounds, branches, session.stopping)) as kernels:
                     _run_stages(job, session, kernels, report.update)
         except KeyboardInterrupt:
             session.stop(Limit.USER)

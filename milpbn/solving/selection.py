@@ -6,39 +6,27 @@ import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from itertools import groupby
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
-from milpbn.claims.parts import Selection
 from milpbn.claims.reasons import Limit, Reason
 from milpbn.claims.result import NotSavedError, Result
-from milpbn.data import Dataset, Table, read_table, stratified_folds, validation_split
-from milpbn.data.discretisation import Discretisation
-from milpbn.data.folds import Split
+from milpbn.claims.selection import Selection
+from milpbn.data import Dataset, Table, read_table
 from milpbn.errors import InputError, NoIncumbentError
 from milpbn.network.structure import Structure
 from milpbn.problem.constraints import Constraints
-from milpbn.problem.forecast import require_room
-from milpbn.problem.problem import build_problem
 from milpbn.problem.scores.spec import P_GRID, Score
+from milpbn.problem.screening import Screen
 from milpbn.problem.subset import Subset
 from milpbn.solving.api import maximise
+from milpbn.solving.averaging import LEAST_SECONDS, Ranked, averaged, later, to_average
 from milpbn.solving.engines.registry import checked_engine
-from milpbn.solving.grid import MAX_PARENTS_GRID, Grid, Setting
-from milpbn.solving.job import Job
+from milpbn.solving.grid import MAX_PARENTS_GRID, PARAMETERS, Grid, affordable
 from milpbn.solving.options import Options
-from milpbn.solving.progress import wants_progress
-from milpbn.solving.run import run
-from milpbn.solving.trials import Tally, survivors, trials_left
-from milpbn.util.clock import SELECTION_SHARE
-from milpbn.util.progress_line import LINE
+from milpbn.solving.recipes import find_recipe
+from milpbn.solving.splits import splits_of
+from milpbn.solving.trials import Trials
 
-#: Above this many training rows, one validation set decides, of this share of the rows; else cross-validation with this
-#: many folds (Peharz and Pernkopf 2012).
-LARGE, VALIDATION_SHARE, FOLDS = 1000, 0.2, 5
 #: Seconds for each trial without a time limit.
 TRIAL_SECONDS = 60.0
 #: Seconds for the final search after the user has stopped the selection.
@@ -74,6 +62,7 @@ def select(
     log: str | os.PathLike[str] | None = None,
     verbose: bool | None = None,
     interrupted: Callable[[], bool] | None = None,
+    on_change: Callable[[Result], bool | None] | None = None,
 ) -> Selection:
     """Choose p (and so gamma) and max_parents by accuracy on held-out rows (P12, section 6).
 
@@ -95,7 +84,8 @@ def select(
     started : float, optional
         `time.monotonic` value from which the time limit counts.
     backend, acyclicity, time_limit, gap_rel, gap_abs, threads, random_state, start, warm_start, root_bound, \
-root_only, reduce, merge, solver_options, parameters, output, trace, certificate, log, verbose, interrupted
+root_only, reduce, merge, solver_options, parameters, output, trace, certificate, log, verbose, interrupted, \
+on_change
         How to search; see `milpbn.solving.options.Options`. The selection takes half of a time limit.
 
     Returns
@@ -113,180 +103,92 @@ def choose(
     grid: Grid,
     constraints: Constraints | None = None,
     *,
+    screen: int | None = None,
     started: float | None = None,
     trial_seconds: float = TRIAL_SECONDS,
 ) -> Selection:
     """Do the same as `select`, with the options in one object and the values in another.
 
-    `trial_seconds` limits each trial if the options have no time limit.
+    `trial_seconds` limits each trial if the options have no time limit. With `screen`, every trial searches over this
+    many parent sets per variable.
     """
+    return _compare(data, score, options, grid, constraints, screen, started, trial_seconds)[0]
+
+
+def _compare(
+    data: Any,
+    score: Score,
+    options: Options,
+    grid: Grid,
+    constraints: Constraints | None,
+    screen: int | None,
+    started: float | None,
+    trial_seconds: float = TRIAL_SECONDS,
+) -> tuple[Selection, list[Ranked]]:
+    """Return the choice, and all settings with what their trials found, the best first."""
     began = time.monotonic() if started is None else started
-    settings = grid.settings(score)
-    engines = [checked_engine(options, setting.score) for setting in settings]
+    screened = Screen.of(screen)
     source = data if isinstance(data, Table | Dataset) else read_table(data)
+    settings = grid.settings(score)
+    if isinstance(source, Table) and "continuous" not in source.kinds.values():
+        # Without a continuous column, settings that differ in their discretisation are the same.
+        settings = list({(s.score, s.parameters): s for s in reversed(settings)}.values())[::-1]
+    if isinstance(source, Table):
+        n_features, n_rows = len(source.features), len(source.train_indices)
+    else:
+        n_features, n_rows = source.n_features, source.n_samples
+    settings = affordable(settings, n_features, n_rows, grid.most_work)
+    engines = [checked_engine(options, setting.score) for setting in settings]
     if isinstance(source, Dataset) and any(setting.discretisation for setting in settings):
         raise InputError(
             "Only a table can be discretised in other ways; give the selection a table, not a dataset."
         )
-    splits, protocol = _splits(source, options.random_state)
-    limit = None if options.time_limit is None else began + SELECTION_SHARE * options.time_limit
-    show = wants_progress(options.verbose)
-    tallies: dict[int, Tally] = {}
-    alive = list(range(len(settings)))
+    if PARAMETERS in grid.others and options.parameters != "ml":
+        raise InputError(
+            f"{PARAMETERS} is among the options to select, and is given as --{PARAMETERS}; keep one of them."
+        )
+    splits, protocol = splits_of(source, options.random_state)
+    trials = Trials(
+        settings, engines, source, splits, options, constraints, screened, grid, began, trial_seconds
+    )
     interrupted = False
     try:
-        for number in range(len(splits)):
-            scores = [settings[k].score for k in alive]
-            waiting = trials_left(len(alive), len(splits) - number, grid.halving)
-            cut: tuple[Discretisation | None] | None = None
-            for (_, how), group in groupby(alive, key=lambda k: _shared(settings[k])):
-                if cut != (how,):
-                    cut, (train, held_out) = (how,), _split(source, splits[number], how)
-                    if not constraints:
-                        # Refuse a problem that is too large before the first trial, not after the small ones.
-                        require_room(train.merged, max(scores, key=lambda each: each.max_parents))
-                problem, start = None, None
-                for k in group:
-                    # The first trial may take all the time: without a trial there is nothing to choose from.
-                    deadline = limit if tallies else options.deadline(began)
-                    spec = settings[k].score
-                    if problem is None:
-                        problem = build_problem(
-                            train, spec, constraints, merge=options.merge, deadline=deadline
-                        )
-                    now = time.monotonic()
-                    seconds = trial_seconds if limit is None else max(0.05, (limit - now) / max(1, waiting))
-                    waiting -= 1
-                    p = settings[k].p
-                    trial_problem = problem if p is None else problem.with_p(p)
-                    # A trial updates the output file, which then names the rows of its split, and shows no progress.
-                    # Its accuracy is that of the generative parameters, whatever the final search is followed by.
-                    trial = replace(
-                        options,
-                        time_limit=seconds,
-                        start=start,
-                        trace=None,
-                        log=None,
-                        verbose=False,
-                        parameters="ml",
-                    )
-                    try:
-                        result = run(Job(trial_problem, train, trial, *engines[k], now, is_trial=True))
-                    except NotSavedError as error:  # the final search tries to write again, and reports it
-                        result = error.result
-                    starved = start is not None and result.limit is Limit.TIME and result.structure == start
-                    start = result.structure
-                    tally = tallies.setdefault(k, Tally())
-                    tally.add(result, held_out, starved)
-                    if show:
-                        _report(time.monotonic() - began, waiting, settings[k], tally)
-                    if result.limit is Limit.USER:
-                        raise KeyboardInterrupt
-            if grid.halving and number + 1 < len(splits):
-                left = _weight(source, splits[number + 1 :])
-                alive = survivors(alive, {k: (tallies[k], settings[k]) for k in alive}, grid.by, left)
-    except NoIncumbentError:
-        if not tallies:
+        trials.run()
+    except (NoIncumbentError, KeyboardInterrupt) as error:  # the time is over, or the user has stopped it
+        if not trials.tallies:
             raise
-    except KeyboardInterrupt:
-        if not tallies:
-            raise
-        interrupted = True
-    trials = {k: tally.trial(settings[k]) for k, tally in tallies.items()}
-    best = min(trials, key=lambda k: trials[k].rank(grid.by))
-    return Selection(
-        settings[best].p,
-        settings[best].score.max_parents,
+        interrupted = isinstance(error, KeyboardInterrupt)
+    found = [
+        Ranked(settings[k], tally.trial(settings[k]), tally.incumbent) for k, tally in trials.tallies.items()
+    ]
+    ranked = sorted(found, key=lambda one: one.trial.rank(grid.by))
+    best = ranked[0]
+    chosen = Selection(
+        best.setting.p,
+        best.setting.score.max_parents,
         protocol,
-        tuple(trials.values()),
-        tallies[best].incumbent,
+        tuple(one.trial for one in found),
+        best.incumbent,
         interrupted,
         grid.by,
-        settings[best].options,
+        best.trial.options,
     )
-
-
-def _shared(setting: Setting) -> tuple[Score, Discretisation | None]:
-    """Return what settings have in common whose coefficients are the same: all but p."""
-    score = setting.score if setting.p is None else replace(setting.score, gamma=None, p=None)
-    return score, setting.discretisation
-
-
-def _weight(source: Table | Dataset, splits: Sequence[Split]) -> float:
-    """Return the weight of the held-out rows of some splits."""
-    return float(sum(source.weights[held_out].sum() for _, held_out in splits))
-
-
-def _report(seconds: float, waiting: int, setting: Setting, tally: Tally) -> None:
-    trial = tally.trial(setting)
-    LINE.keep(
-        f"{seconds:8.1f}s  selection: {setting.describe()}: accuracy {100 * trial.accuracy:.2f} %, log-loss "
-        f"{trial.log_loss:.4f}, {waiting} trials to go"
-    )
-
-
-def validation_parts(classes: NDArray[np.integer], random_state: int) -> list[Split]:
-    """Return (training, validation) rows as in P12, section 6: one split if there are many rows, else folds."""
-    if len(classes) > LARGE:
-        return [validation_split(classes, VALIDATION_SHARE, random_state)]
-    return stratified_folds(classes, min(FOLDS, len(classes)), random_state)
-
-
-def validation_datasets(source: Table | Dataset, random_state: int) -> list[tuple[Dataset, Dataset]]:
-    """Return the (training, validation) samples on which `choose` compares settings (P12, section 6).
-
-    States and cuts of a table are learnt on the training rows of each split; a dataset keeps its own.
-
-    Raises
-    ------
-    InputError
-        If the training rows of a split have only one class.
-    """
-    return [_split(source, split) for split in _splits(source, random_state)[0]]
-
-
-def _splits(source: Table | Dataset, random_state: int) -> tuple[list[Split], str]:
-    """Return (training, validation) positions within the source, and how they were drawn."""
-    if isinstance(source, Table):
-        rows = source.train_indices
-        classes = source.dataset(rows).y
-    else:
-        rows, classes = np.arange(source.n_samples), source.y
-    parts = validation_parts(classes, random_state)
-    # The classes of a table are learnt anew on the training rows of each split.
-    if isinstance(source, Table) and any(len(np.unique(classes[train])) < 2 for train, _ in parts):
-        raise InputError(
-            f"{len(classes)} training rows are too few to choose by validation: the training rows of a split have one "
-            "class only; give p and max_parents as numbers."
-        )
-    if len(parts) == 1:
-        protocol = f"validation set of {100 * VALIDATION_SHARE:.0f} %"
-    else:
-        protocol = f"{len(parts)}-fold cross-validation"
-    return [(rows[a], rows[b]) for a, b in parts], protocol
-
-
-def _split(
-    source: Table | Dataset, split: Split, discretisation: Discretisation | None = None
-) -> tuple[Dataset, Dataset]:
-    """Return the training and the held-out rows of a split. Cuts and states of a table come from its training rows."""
-    train_rows, held_out_rows = split
-    if isinstance(source, Dataset):
-        return source.take(train_rows), source.take(held_out_rows)
-    if discretisation is not None:
-        source = replace(source, discretisation=discretisation)
-    train = source.dataset(train_rows)
-    return train, source.encode(train.variables, held_out_rows)
+    return chosen, ranked
 
 
 def solve_selected(
     data: Any,
-    score: Score,
+    score: Score | None = None,
     *,
     p_values: Sequence[float] | None = P_GRID,
     max_parents_values: Sequence[int] = MAX_PARENTS_GRID,
+    grid: str | None = None,
+    by: str = "accuracy",
+    recipe: str | None = None,
+    average: int = 1,
     constraints: Constraints | None = None,
     subset: int | None = None,
+    screen: int | None = None,
     started: float | None = None,
     backend: str = "auto",
     acyclicity: str = "order",
@@ -309,22 +211,76 @@ def solve_selected(
     log: str | os.PathLike[str] | None = None,
     verbose: bool | None = None,
     interrupted: Callable[[], bool] | None = None,
+    on_change: Callable[[Result], bool | None] | None = None,
 ) -> Result:
-    """Choose p and max_parents by validation, then solve on all training rows; see `select` and `solve`.
+    """Choose options by validation, then solve on all training rows.
+
+    Parameters
+    ----------
+    data : Table, Dataset, or anything `read_table` reads
+        Training rows.
+    score : Score, optional
+        The score; the chosen options are replaced. By default the soft margin.
+    p_values, max_parents_values : sequences
+        Values to choose from, as for `select`, if there is neither a grid nor a recipe.
+    grid : str, optional
+        Options and their values as for ``--select``, for example ``"p=.6,.9 leave-one-out=no,yes"``; see `Grid.parse`.
+    by : {'accuracy', 'log-loss'}
+        What is compared.
+    recipe : str, optional
+        Name of a recommended grid (`milpbn.solving.recipes.RECIPES`), with what it compares. Without a time limit of
+        the caller it has one of its own.
+    average : int
+        Average the posteriors of the networks of so many of the best settings; `Grid.average` says which. All but the
+        classifier of the result is about the best setting.
+    constraints : Constraints, optional
+        What every structure has to obey.
+    subset : int, optional
+        As for `solve`, in the final search.
+    screen : int, optional
+        As for `solve`, in the final search and in every trial.
+    started : float, optional
+        `time.monotonic` value from which the time limit counts.
+    backend, acyclicity, time_limit, gap_rel, gap_abs, threads, random_state, start, warm_start, root_bound, \
+root_only, reduce, merge, solver_options, parameters, output, trace, certificate, log, verbose, interrupted, \
+on_change
+        How to search; see `milpbn.solving.options.Options`. The selection takes half of a time limit.
 
     Returns
     -------
     Result
-        With the `Selection` as ``selection``.
+        With the `Selection` as ``selection``, and under `average` with an `AveragedClassifier` as ``classifier``.
 
     Raises
     ------
+    InputError
+        If the grid or the recipe cannot be read, or both are given, or the number of networks is below 1.
     NotSavedError
         If a file could not be written; its attribute ``result`` is the result, with the selection.
+
+    Examples
+    --------
+    >>> import milpbn
+    >>> result = milpbn.solve_selected("corral", recipe="accurate", time_limit=20)
+    >>> result.classifier.classes
+    ('0', '1')
     """
     options = Options.among(locals())
-    grid = Grid(p_values, max_parents_values)
-    return maximise_selected(data, score, options, grid, constraints, subset=subset, started=started)
+    spec = Score() if score is None else score
+    if grid is not None and recipe is not None:
+        raise InputError("A recipe has a grid of its own; give one of the two.")
+    values = Grid(p_values, max_parents_values, by=by)
+    if grid is not None:
+        values = Grid.parse(grid, by).joined(Grid(None, (spec.max_parents,)), ())
+    if recipe is not None:
+        values = find_recipe(recipe).choices()
+        options = (
+            options if time_limit is not None else replace(options, time_limit=find_recipe(recipe).time_limit)
+        )
+    values = replace(values, average=average)
+    return maximise_selected(
+        data, spec, options, values, constraints, subset=subset, screen=screen, started=started
+    )
 
 
 def maximise_selected(
@@ -335,25 +291,49 @@ def maximise_selected(
     constraints: Constraints | None = None,
     *,
     subset: int | None = None,
+    screen: int | None = None,
     started: float | None = None,
 ) -> Result:
     """Do the same as `solve_selected`, with the options in one object and the values in another."""
     began = time.monotonic() if started is None else started
-    Subset.of(subset)  # refuses an impossible size before the trials
+    Subset.of(subset)  # this line and the next refuse impossible numbers before the trials
+    Screen.of(screen, subset)
     source = data if isinstance(data, Table | Dataset) else read_table(data)
-    chosen = choose(source, score, options, grid, constraints, started=began)
-    final, source = _chosen(grid, score, chosen, source)
-    if options.start is None:
-        options = replace(options, start=chosen.incumbent)
+    chosen, ranked = _compare(source, score, options, grid, constraints, screen, began)
+    members, deadline, now = to_average(ranked, grid.average), options.deadline(began), time.monotonic()
+    final, rows, own = ranked[0].applied(source, options)
+    if own.start is None:
+        own = replace(own, start=chosen.incumbent)
+    passed = 0.0
     if chosen.interrupted:
         # Long enough to score the chosen structure on all training rows, and to bound it.
-        began = time.monotonic()
-        options = replace(options, time_limit=INTERRUPTED_SECONDS)
+        began, own = now, replace(own, time_limit=INTERRUPTED_SECONDS)
+    elif deadline is not None and len(members) > 1:
+        # The networks share what is left. A limit counts from the beginning of its search, as a part of it is for
+        # the parameters.
+        share = max(LEAST_SECONDS, (deadline - now) / len(members))
+        passed, began, own = now - began, now, replace(own, time_limit=share)
     failures: list[str] = []
     try:
-        result = maximise(source, final, options, constraints=constraints, subset=subset, started=began)
+        result = maximise(
+            rows, final, own, constraints=constraints, subset=subset, screen=screen, started=began
+        )
     except NotSavedError as error:
         failures, result = [str(error)], error.result
+    result = later(result, passed)
+    if grid.average > 1:
+        result = averaged(
+            result,
+            members,
+            grid.average,
+            source,
+            options,
+            constraints,
+            subset=subset,
+            screen=screen,
+            deadline=deadline,
+            interrupted=chosen.interrupted,
+        )
     if chosen.interrupted and result.reason is Reason.FEASIBLE:
         result = replace(result, limit=Limit.USER)
     result = replace(result, selection=chosen)
@@ -365,14 +345,3 @@ def maximise_selected(
     if failures:
         raise NotSavedError(failures[0], result)
     return result
-
-
-def _chosen(
-    grid: Grid, score: Score, chosen: Selection, source: Table | Dataset
-) -> tuple[Score, Table | Dataset]:
-    """Return the score and the data of the chosen setting."""
-    own = (chosen.p, chosen.max_parents, dict(chosen.options))
-    setting = next(s for s in grid.settings(score) if (s.p, s.score.max_parents, dict(s.options)) == own)
-    if setting.discretisation is not None and isinstance(source, Table):
-        source = replace(source, discretisation=setting.discretisation)
-    return setting.score, source

@@ -1,68 +1,44 @@
-"""What the trials of a selection found, and which settings the next split compares."""
+"""The trials of a selection: which settings each split compares, their searches, and what they found."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from itertools import groupby
 
-import numpy as np
-
-from milpbn.claims.parts import Trial
-from milpbn.claims.result import Result
-from milpbn.data.dataset import UNKNOWN, Dataset
-from milpbn.network.margins import log_posterior
+from milpbn.claims.reasons import Limit
+from milpbn.claims.result import NotSavedError, Result
+from milpbn.data import Dataset, Table
+from milpbn.data.folds import Split
+from milpbn.network.classifier import Classifier
+from milpbn.network.parameters.conditional import Stopped
+from milpbn.network.parameters.method import ParameterMethod
+from milpbn.network.parameters.path import fitted_path
 from milpbn.network.structure import Structure
-from milpbn.solving.grid import Setting
+from milpbn.problem.constraints import Constraints
+from milpbn.problem.forecast import require_room
+from milpbn.problem.problem import Problem, build_problem
+from milpbn.problem.scores.spec import Score
+from milpbn.problem.screening import Screen
+from milpbn.solving.engines.base import Engine
+from milpbn.solving.grid import Grid, Setting
+from milpbn.solving.job import Job
+from milpbn.solving.options import Options
+from milpbn.solving.parameters import objection_to_arcs
+from milpbn.solving.progress import wants_progress
+from milpbn.solving.run import run
+from milpbn.solving.screening import Screening, small_problem
+from milpbn.solving.splits import datasets_of
+from milpbn.solving.tally import Tally
+from milpbn.util.clock import SELECTION_SHARE
+from milpbn.util.progress_line import LINE
 
 #: Halving keeps at least so many settings.
 FEWEST = 8
-#: Least probability that enters a log-loss.
-LEAST_PROBABILITY = 1e-15
-
-
-@dataclass
-class Tally:
-    """Validation results of one setting, summed over the splits so far."""
-
-    correct: float = 0.0
-    loss: float = 0.0
-    total: float = 0.0
-    proved: int = 0
-    starved: int = 0
-    splits: int = 0
-    incumbent: Structure | None = None
-
-    def trial(self, setting: Setting) -> Trial:
-        """Return what the result says about the setting."""
-        return Trial(
-            setting.p,
-            setting.score.max_parents,
-            self.correct / self.total,
-            self.proved,
-            self.splits,
-            self.loss / self.total,
-            self.starved,
-            setting.options,
-        )
-
-    def add(self, result: Result, held_out: Dataset, starved: bool) -> None:
-        """Add the result of one split, and its classifier's predictions of the held-out rows."""
-        self.total += float(held_out.weights.sum())
-        self.proved += int(result.optimal)
-        self.starved += int(starved)
-        self.splits += 1
-        self.incumbent = result.structure
-        floor = math.log(LEAST_PROBABILITY)
-        if result.classifier is None:  # no structure, so no prediction
-            self.loss -= float(held_out.weights.sum()) * floor
-            return
-        log_joint = result.classifier.predict_log_joint(held_out)
-        known = held_out.y != UNKNOWN
-        right = (log_joint.argmax(axis=1) == held_out.y) & known
-        self.correct += float(held_out.weights[right].sum())
-        of_class = log_posterior(log_joint)[np.arange(len(known)), held_out.y]
-        self.loss -= float(held_out.weights @ np.where(known, np.maximum(of_class, floor), floor))
+#: Share of a trial's seconds for its search, if parameters are fitted after it.
+SEARCH_SHARE = 0.5
 
 
 def trials_left(alive: int, splits: int, halving: bool) -> int:
@@ -89,6 +65,212 @@ def survivors(
     order = sorted(alive, key=lambda k: found[k][0].trial(found[k][1]).rank(by))
     kept = set(order[: _kept(len(alive))])
     if by == "accuracy":
-        most = max(tally.correct for tally, _ in found.values())
-        kept = {k for k in kept if found[k][0].correct + left >= most}
+        correct = {k: tally.best[1].correct for k, (tally, _) in found.items()}
+        kept = {k for k in kept if correct[k] + left >= max(correct.values())}
     return [k for k in alive if k in kept]
+
+
+class Trials:
+    """The trials of the settings of a grid, one split after another.
+
+    Parameters
+    ----------
+    settings : sequence of Setting
+        What is compared. Settings that differ in p only follow one another.
+    engines : sequence of (Engine, str)
+        Engine of each setting, and its version.
+    source : Table or Dataset
+        The data; cuts and states of a table are learnt on the training rows of each split.
+    splits : sequence of Split
+        Training and held-out rows.
+    options : Options
+        How to search. The trials take half of its time limit.
+    constraints : Constraints or None
+        What every structure has to obey.
+    screen : Screen or None
+        How many parent sets per variable each trial searches over; None for all.
+    grid : Grid
+        What is compared, and whether the settings are halved after each split.
+    began : float
+        `time.monotonic` value from which the time limit counts.
+    trial_seconds : float
+        Limit of each trial if the options have no time limit.
+
+    Attributes
+    ----------
+    tallies : dict from int to Tally
+        What the trials found so far, by the position of the setting.
+    """
+
+    def __init__(
+        self,
+        settings: Sequence[Setting],
+        engines: Sequence[tuple[Engine, str]],
+        source: Table | Dataset,
+        splits: Sequence[Split],
+        options: Options,
+        constraints: Constraints | None,
+        screen: Screen | None,
+        grid: Grid,
+        began: float,
+        trial_seconds: float,
+    ) -> None:
+        self.tallies: dict[int, Tally] = {}
+        self._settings, self._engines, self._grid = settings, engines, grid
+        self._source, self._splits = source, splits
+        self._options, self._constraints, self._screen = options, constraints, screen
+        self._began, self._trial_seconds = began, trial_seconds
+        self._end = None if options.time_limit is None else began + SELECTION_SHARE * options.time_limit
+        self._show = wants_progress(options.verbose)
+        #: Number of trials that are still to be made, at most.
+        self._waiting = 0
+        #: `time.monotonic` value at which the current trial has to end.
+        self._trial_end = began
+
+    def run(self) -> None:
+        """Run all trials.
+
+        Raises
+        ------
+        NoIncumbentError
+            If the time is over while a problem is built.
+        KeyboardInterrupt
+            If the user stopped it. The tallies hold what was found before either.
+        """
+        everyone = list(range(len(self._settings)))
+        tiers = [everyone]
+        if self._grid.smallest_first:
+            sizes = [setting.score.max_parents for setting in self._settings]
+            tiers = [[k for k in everyone if sizes[k] == size] for size in sorted(set(sizes))]
+        for number, tier in enumerate(tiers):
+            self._run_tier(tier, sum(map(len, tiers[number + 1 :])))
+
+    def _run_tier(self, tier: Sequence[int], others: int) -> None:
+        """Compare settings on all splits; `others` is the number of settings that come after them."""
+        alive = list(tier)
+        for number, split in enumerate(self._splits):
+            later = self._splits[number + 1 :]
+            self._waiting = trials_left(len(alive), 1 + len(later), self._grid.halving)
+            self._waiting += others * len(self._splits)
+            self._compare(split, alive)
+            if self._grid.halving and later:
+                left = float(sum(self._source.weights[held_out].sum() for _, held_out in later))
+                found = {k: (self.tallies[k], self._settings[k]) for k in alive}
+                alive = survivors(alive, found, self._grid.by, left)
+
+    def _compare(self, split: Split, alive: Sequence[int]) -> None:
+        """Try settings on one split."""
+        largest = max((self._settings[k].score for k in alive), key=lambda score: score.max_parents)
+        for discretisation, same_cuts in groupby(alive, key=lambda k: self._settings[k].discretisation):
+            train, held_out = datasets_of(self._source, split, discretisation)
+            if not self._constraints and self._screen is None:
+                # Refuse a problem that is too large before the first trial, not after the small ones.
+                for_milp = any(self._engines[k][0].capabilities.milp for k in alive)
+                require_room(train.merged, largest, for_milp=for_milp)
+            for _, group in groupby(same_cuts, key=lambda k: _without_p(self._settings[k])):
+                self._try(list(group), train, held_out)
+
+    def _try(self, group: Sequence[int], train: Dataset, held_out: Dataset) -> None:
+        """Try settings that differ in p only, and share coefficients; each starts from the structure before."""
+        problem, screening = self._problem(group[0], train)
+        start: Structure | None = None
+        for k in group:
+            result = self._search(k, problem, screening, train, start)
+            starved = start is not None and result.limit is Limit.TIME and result.structure == start
+            start = result.structure
+            tally = self.tallies.setdefault(k, Tally())
+            with suppress(Stopped):  # the parameters that were tried in time are compared
+                tally.add(result, held_out, starved, self._fitted(k, result, train))
+            if self._show:
+                self._report(k)
+            if result.limit is Limit.USER:
+                raise KeyboardInterrupt
+
+    def _problem(self, k: int, train: Dataset) -> tuple[Problem, Screening | None]:
+        """Return the problem of a setting on training rows; that over the small parent sets if some are screened."""
+        # The first trial may take all the time: without a trial there is nothing to choose from.
+        deadline = self._end if self.tallies else self._options.deadline(self._began)
+        score, merge = self._settings[k].score, self._options.merge
+        for_milp = self._engines[k][0].capabilities.milp
+        if self._screen is not None:
+            small = small_problem(
+                train,
+                score,
+                self._constraints,
+                self._screen,
+                merge=merge,
+                for_milp=for_milp,
+                deadline=deadline,
+            )
+            if small is not None:
+                return small
+        problem = build_problem(
+            train, score, self._constraints, merge=merge, for_milp=for_milp, deadline=deadline
+        )
+        return problem, None
+
+    def _search(
+        self,
+        k: int,
+        problem: Problem,
+        screening: Screening | None,
+        train: Dataset,
+        start: Structure | None,
+    ) -> Result:
+        """Search for the best structure of a setting on training rows."""
+        now = time.monotonic()
+        fitted = self._settings[k].parameters != "ml"
+        seconds = self._trial_seconds
+        if self._end is not None:
+            seconds = max(0.05, (self._end - now) / max(1, self._waiting))
+        self._waiting -= 1
+        self._trial_end = now + seconds
+        p = self._settings[k].p
+        if screening is not None and start is not None and problem.choice(problem.adopted(start)) is None:
+            start = None  # parent sets of the trial before are kept only if they are small
+        # A trial updates the output file, which then names the rows of its split, and shows no progress. Its classifier
+        # has generative parameters; others are compared after its search.
+        options = replace(
+            self._options,
+            time_limit=seconds * (SEARCH_SHARE if fitted else 1.0),
+            start=start,
+            trace=None,
+            log=None,
+            verbose=False,
+            parameters="ml",
+            on_change=None,
+        )
+        own = problem if p is None else problem.with_p(p)
+        if screening is not None:
+            screening = screening._replace(deadline=options.deadline(now))
+        job = Job(own, train, options, *self._engines[k], now, screening=screening, is_trial=True)
+        try:
+            return run(job)
+        except NotSavedError as error:  # the final search tries to write again, and reports it
+            return error.result
+
+    def _fitted(self, k: int, result: Result, train: Dataset) -> Iterator[tuple[ParameterMethod, Classifier]]:
+        """Return classifiers with all parameters that a setting compares, for the structure of its trial."""
+        if not isinstance(result.classifier, Classifier):
+            return iter(())
+        asked = self._options.interrupted or (lambda: False)
+        return fitted_path(
+            result.classifier,
+            train,
+            self._settings[k].parameters,
+            objection=objection_to_arcs(result.score, result.constraints),
+            stopping=lambda: asked() or time.monotonic() >= self._trial_end,
+        )
+
+    def _report(self, k: int) -> None:
+        """Show what the trials of a setting found so far."""
+        trial = self.tallies[k].trial(self._settings[k])
+        LINE.keep(
+            f"{time.monotonic() - self._began:8.1f}s  selection: {self._settings[k].describe()}: accuracy "
+            f"{100 * trial.accuracy:.2f} %, log-loss {trial.log_loss:.4f}, {self._waiting} trials to go"
+        )
+
+
+def _without_p(setting: Setting) -> Score:
+    """Return the score of a setting without p, which the coefficients do not depend on."""
+    return setting.score if setting.p is None else replace(setting.score, gamma=None, p=None)

@@ -264,7 +264,7 @@ def needed(score_name: str, max_parents: int, *, rows: bool) -> Needs:
         specialized(newton._count, flags),
         specialized(newton._slope, numbers, some, numbers),
         specialized(frank_wolfe._next_temperature, *[number] * 6, False),
-        specialized(frank_wolfe.may_be_left, numbers, number, number, number),
+        specialized(frank_wolfe.may_be_left, part.state, number, number, number),
         specialized(curvature._end_of_block, some, 0, 0),
         specialized(point.copy, numbers, numbers),
         specialized(point.copy, some, some),

@@ -41,8 +41,8 @@ def read_arrays(path: str | os.PathLike[str], largest: int) -> dict[str, NDArray
     Raises
     ------
     InputError
-        If the arrays are larger than `largest` or than the available memory. The first kind of message begins
-        with "it".
+        If the arrays are larger than `largest` or than the available memory. The text about `largest` begins with
+        "it", so that the caller can put the name of the file in front.
     Exception
         Of many types, if the file is not such an archive.
     """

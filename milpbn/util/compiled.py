@@ -42,7 +42,7 @@ T = TypeVar("T", bound=Callable[..., Any])
 
 #: Code that is compiled into kernels is in modules with one of these words.
 _COMPILED = re.compile(r"@kernel|@overload|@register_jitable")
-_RECORD = re.compile(r"^class \w+\(NamedTuple\):.*?(?=^\S|\Z)", re.MULTILINE | re.DOTALL)
+_RECORD = re.compile(r"^class \w+\((?:NamedTuple|Record)\):.*?(?=^\S|\Z)", re.MULTILINE | re.DOTALL)
 _CONSTANTS = (bool, int, float, str, tuple)
 
 
@@ -323,6 +323,6 @@ def _source(module: str) -> str:
 
 @cache
 def _records() -> str:
-    """Return the definitions of all named tuples of the package, whose fields kernels read by position."""
+    """Return the definitions of all named tuples and records of the package, whose fields kernels read by position."""
     texts = (path.read_text(encoding="utf-8") for path in sorted(Path(__file__).parents[1].rglob("*.py")))
     return "".join(match.group() for text in texts for match in _RECORD.finditer(text))

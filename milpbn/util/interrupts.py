@@ -37,6 +37,24 @@ def install() -> None:
     signal.signal(signal.SIGTERM, _interrupt)
 
 
+@contextmanager
+def handled() -> Iterator[None]:
+    """Make Ctrl-C interrupt as the module describes within this block, where Python's own handler would raise.
+
+    It is for calls from a notebook or an interpreter. In other threads than the main thread, and where the program has
+    a handler of its own, it does nothing.
+    """
+    here = threading.current_thread() is threading.main_thread()
+    if not here or signal.getsignal(signal.SIGINT) is not signal.default_int_handler:
+        yield
+        return
+    signal.signal(signal.SIGINT, _interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
 def guard() -> None:
     """Start a thread that ends this process if no code reacts to a signal within `UNHEARD` seconds.
 

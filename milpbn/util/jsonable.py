@@ -232,7 +232,7 @@ class Fields:
         for key in self._values:
             if key not in keys:
                 inside = f" in {self._path!r}" if self._path else ""
-                raise InputError(f"{self._where} has the key {shorten(key)}{inside}, which is unknown here.")
+                raise InputError(f"{self._where} has the unknown key {shorten(key)}{inside}.")
 
     @overload
     def number(self, key: str, low: float = ..., high: float = ...) -> float: ...
@@ -279,12 +279,12 @@ class Fields:
     def text(self, key: str, choices: Collection[str] | None = ..., *, optional: bool) -> str | None: ...
 
     def text(self, key: str, choices: Collection[str] | None = None, *, optional: bool = False) -> str | None:
-        """Return a text, one of `choices` if they are given, or None if it is optional and null."""
+        """Return a string, one of `choices` if they are given, or None if it is optional and null."""
         value = self.get(key)
         if value is None and optional:
             return None
         if not isinstance(value, str) or (choices is not None and value not in choices):
-            wanted = "a text" if choices is None else f"one of {', '.join(choices)}"
+            wanted = "text" if choices is None else f"one of {', '.join(choices)}"
             raise self._refusal(self._at(key), wanted, value)
         return value
 
@@ -325,11 +325,11 @@ class Fields:
             yield RowFields(row, self._where, path)
 
     def texts(self, key: str) -> list[str]:
-        """Return a list of texts."""
+        """Return a list of strings."""
         values = self.items(key)
         for number, value in enumerate(values):
             if not isinstance(value, str):
-                raise self._refusal(f"{self._at(key)}[{number}]", "a text", value)
+                raise self._refusal(f"{self._at(key)}[{number}]", "text", value)
         return values
 
     def _at(self, key: str) -> str:
@@ -357,7 +357,7 @@ class Fields:
         return InputError(f"{self._where} contradicts itself{inside}: {what}.")
 
     def _refusal(self, path: str, wanted: str, value: object) -> InputError:
-        return InputError(f"{self._where} does not have {wanted} as {path!r}, but {shorten(value)}.")
+        return InputError(f"{self._where} needs {wanted} as {path!r}, but has {shorten(value)}.")
 
 
 class RowFields(Fields):

@@ -105,15 +105,15 @@ def truth_value(name: str, value: Any) -> bool:
 
 
 def text(name: str, value: Any) -> str:
-    """Return a text.
+    """Return a string.
 
     Raises
     ------
     InputError
-        If the value is not a text.
+        If the value is not a string.
     """
     if not isinstance(value, str):
-        raise InputError(f"{name} must be a text, got {value!r}.")
+        raise InputError(f"{name} must be text, got {value!r}.")
     return value
 
 

@@ -91,8 +91,11 @@ class Scores:
         self.rows = sorted(counted)
         self.weights = [counted[m] for m in self.rows]
         self.smoothing = Fraction(self.score.get("smoothing", 1.0))
-        #: The weight of a row that its own parameters are estimated without.
-        self.unit = int(self.score.get("leave_one_out", False))
+        self.towards = self.score.get("smoothing_towards", "uniform")
+        #: The weight of a row that its own parameters are estimated without. With smaller weights there is no score,
+        #: and the case must be refused.
+        light = any(w < 1 for w in self.data.weights)
+        self.unit = int(self.score.get("leave_one_out", False) and not light)
         self._margins: dict[tuple[int, Parents], np.ndarray | None] = {}
         self._local: dict[tuple[int, Parents], int] = {}
         index = {name: i for i, name in enumerate(case.names)}
@@ -146,12 +149,13 @@ class Scores:
     def _against_every_class(self, i: int, parents: Parents) -> list[int]:
         cells, above = self.counts(i, parents, self.data.rows)
         size = self.sizes[i]
+        prior = self.prior(i, parents, self.data.rows, self.sizes)
         out = []
         for m in self.rows:
             row = self.data.rows[m]
 
             def theta(c: int, own: tuple[int, ...] = row) -> int:
-                return self.log_theta(cells, above, i, parents, (*own[:-1], c), own, size)
+                return self.log_theta(cells, above, i, parents, (*own[:-1], c), own, size, prior)
 
             true = theta(row[-1])
             out += [true - theta(c) for c in range(self.sizes[-1]) if c != row[-1]]
@@ -166,12 +170,27 @@ class Scores:
         row: tuple[int, ...],
         own: tuple[int, ...],
         size: int,
+        prior: Any = None,
     ) -> int:
         """Return log theta of variable i in a row, from counts without a unit of weight of the row `own`."""
-        h, a = tuple(row[j] for j in parents), self.smoothing
+        mean = Fraction(1, size)
+        if prior is not None:
+            mean = self._theta(prior[0], prior[1], i, prior[2], row, own, size, mean)
+        return log(self._theta(cells, above, i, parents, row, own, size, mean))
+
+    def _theta(self, cells, above, i, parents, row, own, size, mean) -> Fraction:  # type: ignore[no-untyped-def]
+        h, a = tuple(row[j] for j in parents), self.smoothing * size
         unit = self.unit if h == tuple(own[j] for j in parents) else 0
         n = cells[h, row[i]] - (unit if row[i] == own[i] else 0)
-        return log((n + a) / (above[h] - unit + a * size))
+        return (n + a * mean) / (above[h] - unit + a)
+
+    def prior(self, i: int, parents: Parents, rows: Any, sizes: list[int]) -> Any:
+        """Return the counts of the table that a family is shrunk towards, and its parents; None for uniform."""
+        last = len(sizes) - 1
+        fewer = tuple(j for j in parents if self.towards == "class" and j == last)
+        if self.towards == "uniform" or all(sizes[j] == 1 or j in fewer for j in parents):
+            return None
+        return (*self.counts(i, fewer, rows), fewer)
 
     def _binary(self, i: int, parents: Parents) -> list[int]:
         """P12 (20): for the class c of each row, count with the class variable re-read as {c, not c}."""
@@ -180,11 +199,12 @@ class Scores:
         for c in {self.data.rows[m][-1] for m in self.rows}:
             coded = [(*row[:-1], int(row[-1] != c)) for row in self.data.rows]
             cells, above = self.counts(i, parents, coded)
+            prior = self.prior(i, parents, coded, [*self.sizes[:-1], 2])
             for m in self.rows:
                 if self.data.rows[m][-1] != c:
                     continue
                 values = [
-                    self.log_theta(cells, above, i, parents, (*coded[m][:-1], c), coded[m], size)
+                    self.log_theta(cells, above, i, parents, (*coded[m][:-1], c), coded[m], size, prior)
                     for c in (0, 1)
                 ]
                 out[m] = values[0] - values[1]
@@ -231,12 +251,20 @@ class Scores:
         value = -self.price * self.parameters(i, parents)
         if factor:
             cells, above = self.counts(i, parents, self.data.rows)
-            unit, a = self.unit, self.unit * self.smoothing
-            value += sum(
-                times(factor * n, log((n - unit + a) / (above[h] - unit + a * self.sizes[i])))
-                for (h, _), n in cells.items()
-            )
+            prior = self.prior(i, parents, self.data.rows, self.sizes)
+            for (h, x), n in cells.items():
+                share = (
+                    log(n / above[h])
+                    if not self.unit
+                    else self._left_out(cells, above, i, parents, h, x, prior)
+                )
+                value += times(factor * n, share)
         return value
+
+    def _left_out(self, cells, above, i, parents, h, x, prior) -> int:  # type: ignore[no-untyped-def]
+        at = {**dict(zip(parents, h, strict=True)), i: x}
+        row = tuple(at.get(j, 0) for j in range(len(self.sizes)))
+        return self.log_theta(cells, above, i, parents, row, row, self.sizes[i], prior)
 
     def _bdeu(self, i: int, parents: Parents) -> int:
         cells, above = self.counts(i, parents, self.data.rows)

@@ -182,6 +182,11 @@ def _score(rng: random.Random, aim: str) -> dict[str, Any]:
             score["penalty"] = 0.3
         if name == "ll" and rng.random() < 0.5:
             score["smoothing"] = float(f"{10 ** rng.uniform(-6, 4):.2g}")
+    own = random.Random(
+        rng.getstate()[1][0]
+    )  # of a stream of its own, which leaves the draws after it as they are
+    if own.random() < (0.3 if name in MARGIN_SCORES else 0.01):
+        score["smoothing_towards"] = own.choice(["uniform", "marginal", "class"])
     if rng.random() < 0.02:  # options that exclude each other
         score |= rng.choice([{"gamma": 1.0}, {"penalty": "aic"}, {"parent_sets": "all"}, {"hybrid": 1.0}])
     return score

@@ -44,7 +44,7 @@ def log_joints(case: Case, graph: Graph, sample: list[str | None]) -> list[float
         states = data.states[i]
         known = label if label is not None else "?"
         codes.append(states.index(known) if known in states else UNKNOWN)
-    a, last = Fraction(case.score.get("smoothing", 1.0)), len(codes)
+    last, scores.unit = len(codes), 0
     out = []
     for c in range(len(data.states[last])):
         row, total = (*codes, c), 0
@@ -57,7 +57,8 @@ def log_joints(case: Case, graph: Graph, sample: list[str | None]) -> list[float
                 total += log(Fraction(1, size))
                 continue
             cells, above = scores.counts(i, parents, data.rows)
-            total += log((cells[h, row[i]] + a) / (above[h] + a * size))
+            prior = scores.prior(i, parents, data.rows, scores.sizes)
+            total += scores.log_theta(cells, above, i, parents, row, row, size, prior)
         out.append(total / ONE)
     return out
 

@@ -14,7 +14,7 @@ FOUND = json.loads(Path(__file__).with_name("found.json").read_text(encoding="ut
 
 
 @pytest.mark.parametrize("name", FOUND)
-def test_what_was_found_is_mended(name: str, tmp_path: Path) -> None:
+def test_failures_that_were_found_before_do_not_recur(name: str, tmp_path: Path) -> None:
     case = Case(**FOUND[name])
     _, failures = check(case, tmp_path)
     assert failures == []

@@ -37,7 +37,7 @@ def random_case(seed: int, name: str) -> tuple[Case, Dataset]:
     if name in ("sm", "sbm"):
         score["gamma"] = 1.25
     if name in oracle.MARGIN_SCORES:
-        score |= {"hybrid": 0.3, "penalty": 0.2, "smoothing": 0.7}
+        score |= {"hybrid": 0.3, "penalty": 0.2, "smoothing": 0.7, "smoothing_towards": "class"}
     if name == "bdeu":
         score["equivalent_sample_size"] = 2.5
     case = Case(
@@ -52,7 +52,7 @@ def random_case(seed: int, name: str) -> tuple[Case, Dataset]:
 
 
 @pytest.mark.parametrize("name", SCORES)
-def test_the_truth_is_the_oracles(name: str) -> None:
+def test_exact_scores_equal_those_of_the_oracle(name: str) -> None:
     for seed in range(2):
         case, data = random_case(seed, name)
         found = truth(case)
@@ -97,7 +97,7 @@ def test_seeds_give_the_same_cases_and_records_come_back() -> None:
         assert Case.from_json(case.to_json()) == case
 
 
-def test_the_generator_draws_everything() -> None:
+def test_the_generator_draws_every_kind_of_option() -> None:
     cases = [draw(seed) for seed in range(500)]
     seen: Counter[str] = Counter()
     for case in cases:
@@ -137,7 +137,16 @@ def test_the_generator_draws_everything() -> None:
     ]
     wanted += [
         f"score option {name}"
-        for name in ("p", "gamma", "smoothing", "penalty", "hybrid", "leave_one_out", "parent_sets")
+        for name in (
+            "p",
+            "gamma",
+            "smoothing",
+            "smoothing_towards",
+            "penalty",
+            "hybrid",
+            "leave_one_out",
+            "parent_sets",
+        )
     ]
     wanted += ["python", "command", "certificate", "start", "many states", "many classes", "constant"]
     wanted += ["wide weights", "missing", "unseen states"]
@@ -170,7 +179,7 @@ def planted(case: Case, tmp_path: Path) -> dict[str, Any]:
         (lambda r: r.update({"class": "X1"}), "wrong class"),
     ],
 )
-def test_planted_falsehoods_are_found(
+def test_wrong_results_that_are_planted_are_detected(
     change: Callable[[dict[str, Any]], None], kind: str, tmp_path: Path
 ) -> None:
     case, _ = random_case(5, "sm")

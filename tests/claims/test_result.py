@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 from running import random_data
 
 import milpbn
-from milpbn.claims.parts import Selection
+from milpbn.claims.average import Average
 from milpbn.claims.result import BackendInfo, DataSummary, Gap, Result, Seconds, is_optimal
+from milpbn.claims.selection import Selection
 from milpbn.errors import InputError
 from milpbn.network.parameters.record import ParameterFit
 from milpbn.network.structure import Structure
@@ -76,7 +77,7 @@ def make_result(**changes) -> Result:
         (4.0, None, None, None, None),
     ],
 )
-def test_gaps(objective, bound, absolute, to_bound, to_incumbent) -> None:
+def test_gaps_follow_from_objective_and_bound(objective, bound, absolute, to_bound, to_incumbent) -> None:
     gap = Gap.between(objective, bound)
     assert (gap.absolute, gap.relative_to_bound, gap.relative_to_incumbent) == (
         absolute,
@@ -133,10 +134,14 @@ def test_optimal_is_computed_from_the_numbers(objective: float, bound: float, pr
                 held_out_log_loss=0.2,
                 generative_log_loss=0.3,
                 folds=5,
-                added_arcs=(("C", "X1"),),
+                added_arcs=(("X1", "C"),),
             )
         ),
         make_result(selection=Selection.read(Fields(SELECTION, "The selection"))),
+        make_result(
+            selection=Selection.read(Fields(SELECTION, "The selection")),
+            average=Average(asked=4, networks=2, interrupted=True, note="the run was interrupted"),
+        ),
         make_result(reason="running", limit=None),
         make_result(reason="running", limit=None, structure=None, objective=None, trace=((0.1, None, 9.0),)),
     ],
@@ -151,7 +156,7 @@ def test_json_round_trip(result: Result, tmp_path) -> None:
     assert again.read_text() == path.read_text()
 
 
-def test_keys_of_the_contract() -> None:
+def test_the_json_has_the_promised_keys() -> None:
     values = make_result().to_dict()
     assert {
         "version",
@@ -173,7 +178,7 @@ def test_keys_of_the_contract() -> None:
     assert {"reason", "limit"} <= set(values["status"])
     assert set(values["gap"]) == {"absolute", "relative_to_bound", "relative_to_incumbent"}
     assert {"name", "version", "threads"} <= set(values["backend"])
-    assert set(values["seconds"]) == {"total", "coefficients", "model", "solve", "parameters"}
+    assert set(values["seconds"]) == {"total", "coefficients", "model", "solve", "parameters", "average"}
     assert values["structure"] == {"X1": ["C"], "X2": ["X1", "C"], "C": []}
     assert values["trace"][0] == [0.1, None, 9.0]
 
@@ -202,22 +207,22 @@ def test_sorted_keys_keep_the_class(tmp_path) -> None:
     [
         (lambda v: v.pop("structure"), "lacks the key 'structure'"),
         (lambda v: v["status"].pop("reason"), "lacks the key 'reason'"),
-        (lambda v: v.update(objective="12"), "a finite number as 'objective', but '12'"),
-        (lambda v: v.update(bound=True), "a finite number as 'bound', but True"),
+        (lambda v: v.update(objective="12"), "a finite number as 'objective', but has '12'"),
+        (lambda v: v.update(bound=True), "a finite number as 'bound', but has True"),
         (lambda v: v.update(bound=10**400), "a number of 401 digits"),
-        (lambda v: v["gap"].update(absolute="small"), "of at least 0 as 'gap.absolute', but 'small'"),
+        (lambda v: v["gap"].update(absolute="small"), "of at least 0 as 'gap.absolute', but has 'small'"),
         (lambda v: v.update(score={"name": "k2"}), "no score 'k2'"),
-        (lambda v: v.update(score={"name": "sm", "speed": 1}), "the key 'speed' in 'score'"),
+        (lambda v: v.update(score={"name": "sm", "speed": 1}), "the unknown key 'speed' in 'score'"),
         (lambda v: v.update(score=3), "an object as 'score'"),
         (lambda v: v.update(data={"name": "d"}), "lacks the key 'samples' in 'data'"),
         (lambda v: v.update(structure={"X1": ["Y"], "C": []}), "'Y', which is not a variable"),
         (lambda v: v.update(structure={"X1": ["C"], "C": ["X1"]}), "cycle"),
         (lambda v: v.update(structure=[["X1"]]), "an object as 'structure'"),
-        (lambda v: v["status"].update(reason="great"), "as 'status.reason', but 'great'"),
+        (lambda v: v["status"].update(reason="great"), "as 'status.reason', but has 'great'"),
         (lambda v: v["status"].update(reason="optimal", limit="time"), "does not go with"),
-        (lambda v: v["status"].update(limit="patience"), "as 'status.limit', but 'patience'"),
+        (lambda v: v["status"].update(limit="patience"), "as 'status.limit', but has 'patience'"),
         (lambda v: v.update(trace=[[0.0, 1.0]]), r"a list of 3 values as 'trace\[0\]'"),
-        (lambda v: v.update(trace=[["a", 1.0, 2.0]]), r"at least 0 as 'trace\[0\]\[0\]', but 'a'"),
+        (lambda v: v.update(trace=[["a", 1.0, 2.0]]), r"at least 0 as 'trace\[0\]\[0\]', but has 'a'"),
         (lambda v: v.update(trace=5), "a list as 'trace'"),
         (lambda v: v.update(constraints={"wish": []}), "no constraint 'wish'"),
         (lambda v: v.update(backend="highs"), "an object as 'backend'"),
@@ -225,7 +230,7 @@ def test_sorted_keys_keep_the_class(tmp_path) -> None:
         (lambda v: v.update(seconds=None), "an object as 'seconds'"),
         (lambda v: v.update(status=[]), "an object as 'status'"),
         (lambda v: v.update(bound_source="oath"), "certified, solver as 'bound_source'"),
-        (lambda v: v.update(run=7), "a text as 'run'"),
+        (lambda v: v.update(run=7), "needs text as 'run', but has 7"),
         (lambda v: v.update(nodes=-1), "a whole number of at least 0 as 'nodes'"),
     ],
 )
@@ -248,6 +253,14 @@ def with_subset(values, **changes) -> None:
     )
 
 
+def with_screened(values, **changes) -> None:
+    """Turn a result into one over kept parent sets, and change the claims about these."""
+    gap = vars(Gap.between(-3.5, 1.25))
+    own = {"k": 2, "criterion": "linear gain", "total": 20, "ranked": 9, "optimal": False}
+    own |= {"kept": dict.fromkeys(values["structure"], 2), "objective": -3.5, "bound": 1.25, "gap": gap}
+    values.update(bound=None, gap=vars(Gap()), screened={**own, **changes}, proved=None)
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -255,20 +268,20 @@ def with_subset(values, **changes) -> None:
         (lambda v: v["gap"].update(absolute=4.0), "the gap .absolute: 4.0. is not that"),
         (lambda v: v["gap"].update(relative_to_bound=None), "the gap .relative_to_bound: None. is not that"),
         (lambda v: v["status"].update(reason="optimal", limit=None), "its bound does not prove"),
-        (lambda v: v["status"].update(reason="no_solution"), "goes without a structure"),
+        (lambda v: v["status"].update(reason="no_solution"), "excludes a structure"),
         (
             lambda v: v.update(structure=None, **{"class": None}),
             "a structure without a score",
         ),
         (lambda v: v.update({"class": "X3"}), "its class 'X3' is not a variable of its structure"),
-        (lambda v: v["structure"].update(X3=[]), "other variables than its data have features"),
+        (lambda v: v["structure"].update(X3=[]), "another number of features than its data"),
         (lambda v: v["structure"].update(X1=["C", "C"]), "'X1' has a parent twice"),
         (lambda v: v["trace"].insert(1, [0.2, -3.0, 9.0]), "its incumbent -4.0 is below the -3.0"),
         (lambda v: v["trace"].insert(1, [0.2, None, 8.0]), "its bound 9.0 is above the 8.0"),
         (lambda v: v["trace"].insert(1, [0.2, None, None]), "its bound None is above the 9.0"),
         (lambda v: v["trace"].insert(1, [0.6, None, 9.0]), "its time 0.5 is before the 0.6"),
         (lambda v: v["trace"].insert(1, [0.2, 9.5, 9.0]), "its bound 9.0 is below its incumbent 9.5"),
-        (lambda v: v["trace"].append([1.6, -3.5, 1.0]), "its trace ends with other numbers"),
+        (lambda v: v["trace"].append([1.6, -3.5, 1.0]), "does not end with its score and bound"),
         (lambda v: v["trace"].append([2.1, -3.5, 1.25]), "its trace goes on after"),
         (lambda v: v["seconds"].update(total=3.0), "its seconds do not add up"),
         (lambda v: v.update(proved={"in": [], "out": [["X1", "X9"]]}), "X1 -> X9 .out."),
@@ -281,6 +294,19 @@ def with_subset(values, **changes) -> None:
             "proves that|only a subset",
         ),
         (lambda v: [with_subset(v), v.update(proved={"in": [], "out": []})], "only a subset was searched"),
+        (lambda v: with_screened(v, optimal=True), "optimal over the kept parent sets"),
+        (lambda v: with_screened(v, ranked=0, total=6), "none was left out"),
+        (lambda v: with_screened(v, kept={"X1": 2}), "of other variables"),
+        (lambda v: with_screened(v, objective=-4.0, gap=vars(Gap.between(-4.0, 1.25))), "its score is not"),
+        (lambda v: [with_screened(v), v.update(proved={"in": [], "out": []})], "only the kept ones"),
+        (
+            lambda v: [with_screened(v), v.update(bound=1.25, gap=vars(Gap.between(-3.5, 1.25)))],
+            "only the kept ones",
+        ),
+        (
+            lambda v: [with_subset(v), with_screened(v)],
+            "excludes itself",
+        ),
         (lambda v: v.update(selection={**SELECTION, "p": 0.95}), "not the one that was selected"),
         (lambda v: v.update(selection={**SELECTION, "trials": []}), "not the best of those that were tried"),
         (
@@ -297,6 +323,15 @@ def test_results_that_contradict_themselves_are_refused(change, message: str, tm
     with pytest.raises(InputError, match=message) as caught:
         Result.from_dict(values, "The result 'r.json'")
     assert str(caught.value).startswith("The result 'r.json' contradicts itself")
+
+
+def test_a_result_of_screened_parent_sets_is_read() -> None:
+    values = make_result().to_dict()
+    with_screened(values)
+    claim = Result.from_dict(values).screened
+    assert (claim.n_kept, claim.total, claim.bound) == (6, 20, 1.25)
+    assert Result.from_dict(values).searched is not None
+    assert Result.from_dict(values).to_dict()["screened"] == values["screened"]
 
 
 def test_a_result_of_a_subset_is_read() -> None:
@@ -324,7 +359,7 @@ def test_impossible_combinations_are_programming_errors() -> None:
         make_result(limit="mood")
 
 
-def test_an_added_arc_leads_from_the_class_to_a_feature(tmp_path) -> None:
+def test_an_added_arc_between_other_variables_or_of_the_structure_is_refused() -> None:
     for arc in (("X1", "X2"), ("C", "X9"), ("C", "C")):
         values = make_result(parameters=ParameterFit(method="cll", note="Why.")).to_dict()
         values["parameters"] |= {
@@ -342,15 +377,16 @@ def test_an_added_arc_leads_from_the_class_to_a_feature(tmp_path) -> None:
 def test_files_without_seconds_of_parameters_are_read() -> None:
     values = make_result().to_dict()
     del values["seconds"]["parameters"], values["parameters"]
+    del values["seconds"]["average"], values["average"]
     assert Result.from_dict(values) == make_result()
 
 
-def test_retraining_is_no_part_of_the_integral() -> None:
-    longer = make_result(seconds=Seconds(5.0, 0.5, 0.25, 1.25, 3.0))
+def test_the_primal_dual_integral_excludes_retraining_and_other_networks() -> None:
+    longer = make_result(seconds=Seconds(7.0, 0.5, 0.25, 1.25, 3.0, 2.0))
     assert longer.primal_dual_integral() == make_result().primal_dual_integral()
 
 
-def test_primal_dual_integral() -> None:
+def test_the_primal_dual_integral_is_that_of_the_trace() -> None:
     # gap 1 until 0.5 s (no incumbent), then 13/9 cut to 1 until 1.5, then 4.75/1.25 cut to 1
     assert make_result().primal_dual_integral() == pytest.approx(2.0)
     trace = ((0.5, None, 100.0), (1.0, 50.0, 100.0), (1.5, 100.0, 100.0))
@@ -391,8 +427,33 @@ def test_no_result_of_a_search_contradicts_itself(backend: str, options, tmp_pat
             assert [b for _, _, b in loaded.trace] == sorted((b for _, _, b in loaded.trace), reverse=True)
 
 
-def test_half_of_a_character_is_written_as_its_escape(tmp_path):
+def test_a_lone_surrogate_is_written_as_its_escape(tmp_path):
     result = make_result(notes=("\ud800 and \U0001f600",))
     result.save(tmp_path / "r.json")
     assert "\\ud800 and \U0001f600" in (tmp_path / "r.json").read_text(encoding="utf-8")
     assert Result.load(tmp_path / "r.json").notes == result.notes
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"networks": 3}, "has all networks and says why some lack, or the reverse"),
+        ({"note": ""}, "has all networks and says why some lack, or the reverse"),
+        ({"networks": 4}, "whole number"),
+        ({"asked": 0}, "whole number"),
+        ({"more": 1}, "more"),
+    ],
+)
+def test_impossible_averages_are_refused(change: dict[str, object], message: str) -> None:
+    values = make_result(
+        selection=Selection.read(Fields(SELECTION, "The selection")),
+        average=Average(asked=3, networks=2, note="the time limit came before the others"),
+    ).to_dict()
+    values["average"] |= change
+    with pytest.raises(InputError, match=message):
+        Result.from_dict(values)
+
+
+def test_an_average_needs_a_selection() -> None:
+    with pytest.raises(InputError, match="an average without a structure, or without a selection"):
+        Result.from_dict(make_result(average=Average(asked=2, networks=2)).to_dict())

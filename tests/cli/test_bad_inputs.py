@@ -160,6 +160,11 @@ OPTIONS = {
     "p for a generative score": ([*GOOD, "--score", "mdl", "--p", "0.9"], "mdl"),
     "no parents": ([*GOOD, "--max-parents", "0"], "max_parents"),
     "parents in words": ([*GOOD, "--max-parents", "two"], "'--max-parents'"),
+    "smoothing towards nothing": ([*GOOD, "--smoothing-towards", "prior"], "uniform, marginal or class"),
+    "smoothing of a generative score": (
+        [*GOOD, "--score", "bdeu", "--smoothing-towards", "class"],
+        "smoothing_towards goes with",
+    ),
     "no smoothing": ([*GOOD, "--smoothing", "0"], "smoothing"),
     "all sets under a margin": ([*GOOD, "--parent-sets", "all"], "parent_sets"),
     "some sets": ([*GOOD, "--parent-sets", "some"], "'--parent-sets'"),
@@ -418,7 +423,7 @@ def _outputs(arguments: tuple[str, ...]) -> list[str]:
     return [word for o in options if o not in arguments for word in (o, f"out/{o.strip('-')}")]
 
 
-def test_there_are_many() -> None:
+def test_there_are_enough_bad_inputs() -> None:
     assert len(CASES) >= 60
     assert len(CASES) == sum(
         map(len, (OPTIONS, DATA, STRUCTURES, RESULTS, CLASSIFIERS, SOLUTIONS, CONSTRAINTS, OUTPUTS))
@@ -426,7 +431,7 @@ def test_there_are_many() -> None:
 
 
 @pytest.mark.parametrize("case", list(CASES))
-def test_bad_input(workshop: Path, monkeypatch: pytest.MonkeyPatch, case: str) -> None:
+def test_bad_input_ends_with_one_sentence(workshop: Path, monkeypatch: pytest.MonkeyPatch, case: str) -> None:
     monkeypatch.chdir(workshop)
     monkeypatch.delenv("MILPBN_DATA", raising=False)
     arguments, culprit = CASES[case]
@@ -472,7 +477,9 @@ def test_conflicts_name_a_minimal_subset(
 
 
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root may write anywhere")
-def test_a_folder_without_permission(workshop: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_folder_without_permission_is_refused(
+    workshop: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(workshop)
     tmp_path.chmod(0o500)
     assert str(tmp_path) in refuse(workshop, *GOOD, "--output", str(tmp_path / "r.json"))

@@ -61,7 +61,7 @@ def test_a_certificate_is_verified_without_its_result(proof: Path) -> None:
     refused(verified(proof, result=proof / "proof.npz"), "leave out --certificate")
 
 
-def test_the_bound_of_a_subset_is_verified_as_that(proof: Path, tmp_path: Path) -> None:
+def test_the_bound_of_a_subset_is_verified_as_one_of_the_subset(proof: Path, tmp_path: Path) -> None:
     files = ["--output", tmp_path / "r.json", "--certificate", tmp_path / "c.npz"]
     done = run("solve", proof / "toy.csv", "--subset", 20, "--threads", 1, *files)
     assert done.exit_code == 0, done.output
@@ -110,7 +110,7 @@ def test_what_is_not_proved_is_refused(proof: Path, tmp_path: Path) -> None:
     refused(verified(proof, certificate=tmp_path / "weak.npz"), "not prove")
 
 
-def test_bound(proof: Path, tmp_path: Path) -> None:
+def test_bound_prints_incumbent_and_bound(proof: Path, tmp_path: Path) -> None:
     known = json.loads((proof / "result.json").read_text())
     files = ["--output", tmp_path / "r.json", "--certificate", tmp_path / "c.npz"]
     done = run("bound", proof / "toy.csv", "--p", 0.9, "--threads", 1, *files)
@@ -185,7 +185,7 @@ def test_bound_obeys_constraints_and_refuses_what_solve_refuses(proof: Path, tmp
         refused(run("bound", proof / "toy.csv", "-q", *arguments), words)
 
 
-def test_verify_reads_what_the_file_says(proof: Path, tmp_path: Path) -> None:
+def test_verify_checks_the_values_as_the_file_has_them(proof: Path, tmp_path: Path) -> None:
     known = json.loads((proof / "result.json").read_text())
     false = {**known["gap"], "relative_to_bound": 0.5}
     refused(

@@ -23,6 +23,7 @@ RUNS = {
     "subset": ["--p", 0.9, "--subset", 12],
     "subset-limited": ["--p", 0.99, "--subset", 20, "--gap-rel", 0.5],
     "selected": ["--p", "cv"],
+    "screened": ["--p", 0.99, "--max-parents", 3, "--screen", 4, "--gap-rel", 0.01],
 }
 #: Keys that claim nothing about structures and are not printed: `verify` accepts any value that is consistent.
 NOT_CLAIMS = re.compile(
@@ -77,6 +78,7 @@ def false_values(document: dict[str, Any], path: tuple[Any, ...]) -> list[Any]:
         "bound_source": ("certified", "solver"),
         "proved": ({"in": [], "out": [["a", "c"], ["c", "a"]]},),
         "subset": (subset_of(document),),
+        "screened": (screened_of(document),),
         "nodes": (3, 10**6),
         "backend.threads": (1, 2, 8, None),
         "score.gamma": (1.0, 5.0),
@@ -111,12 +113,22 @@ def subset_of(document: dict[str, Any]) -> dict[str, Any]:
     return {"samples": 5, **numbers, "optimal": document["status"]["reason"] == "optimal"}
 
 
+def screened_of(document: dict[str, Any]) -> dict[str, Any]:
+    numbers = {key: document[key] for key in ("objective", "bound", "gap")}
+    kept = dict.fromkeys(document["structure"], 3)
+    optimal = document["status"]["reason"] == "optimal"
+    named = {"k": 3, "criterion": "linear gain", "total": 1000, "ranked": 9, "kept": kept}
+    return {**named, **numbers, "optimal": optimal}
+
+
 def shown(output: str) -> list[str]:
     return [line for line in output.splitlines() if not line.startswith("seconds")]
 
 
 @pytest.mark.parametrize("name", RUNS)
-def test_every_leaf_of_a_result_is_checked_or_no_claim(folder: Path, name: str, tmp_path: Path) -> None:
+def test_every_value_of_a_result_is_checked_or_listed_as_unchecked(
+    folder: Path, name: str, tmp_path: Path
+) -> None:
     document = json.loads((folder / f"{name}.json").read_text())
     table, proof = folder / "toy.csv", ["--certificate", folder / f"{name}.npz"]
     honest = run("verify", folder / f"{name}.json", table, *proof)
@@ -126,7 +138,7 @@ def test_every_leaf_of_a_result_is_checked_or_no_claim(folder: Path, name: str, 
     for path in leaves(document):
         values = false_values(document, path)
         # All values in two runs, the others check what only they have.
-        for value in values if name in ("optimal", "subset-limited") else values[:2]:
+        for value in values if name in ("optimal", "subset-limited", "screened") else values[:2]:
             target.write_text(json.dumps(replaced(document, path, value)))
             done = run("verify", target, table, *proof)
             if done.exit_code == 0:
@@ -144,7 +156,7 @@ def test_every_leaf_of_a_result_is_checked_or_no_claim(folder: Path, name: str, 
             assert done.stderr.startswith("Error: ")
             assert len(done.stderr.splitlines()) == 1
     assert refusals > (150 if name in ("optimal", "subset-limited") else 80)
-    of = document["subset"] or document
+    of = document["subset"] or document["screened"] or document
     for path, value in accepted:
         if path[0] == "trace" and path[2] == 1:
             assert value <= of["objective"]
@@ -152,8 +164,10 @@ def test_every_leaf_of_a_result_is_checked_or_no_claim(folder: Path, name: str, 
             assert value >= of["bound"]
 
 
-@pytest.mark.parametrize("name", ["optimal", "subset-limited"])
-def test_every_leaf_of_a_header_is_checked_or_no_claim(folder: Path, name: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", ["optimal", "subset-limited", "screened"])
+def test_every_value_of_a_header_is_checked_or_listed_as_unchecked(
+    folder: Path, name: str, tmp_path: Path
+) -> None:
     """Certificates whose header is false although their hash is right are refused."""
     header, arrays = load_proof(folder / f"{name}.npz")
     target = tmp_path / "c.npz"
@@ -178,6 +192,10 @@ def test_every_leaf_of_a_header_is_checked_or_no_claim(folder: Path, name: str, 
         "status.limit",
         "status.reason",
         "subset.optimal",
+        "screened.optimal",
+        "screened.k",
+        "screened.criterion",
+        "screened.ranked",
         "proved",
     }
     names |= {"status.detail", *(f"backend.{key}" for key in header["backend"])}
@@ -203,7 +221,7 @@ def test_a_subsets_result_with_a_bound_for_all_rows_is_refused(folder: Path, tmp
         assert "only a subset was searched" in done.stderr
 
 
-def test_info_says_who_says_so(folder: Path) -> None:
+def test_info_attributes_the_bound_to_the_file(folder: Path) -> None:
     done = run("info", folder / "optimal.json")
     assert "(the file says certified; milpbn verify checks it with the certificate)" in done.stdout
     done = run("info", folder / "subset.json")

@@ -13,7 +13,7 @@ from cli_common import run, toy_rows, write_csv
 from milpbn.errors import InputError
 
 
-def test_compare(tmp_path: Path) -> None:
+def test_compare_prints_every_learner(tmp_path: Path) -> None:
     output = tmp_path / "figures.json"
     done = run(
         "compare", "instance:corral", "--learners", "sm,tan,naive-bayes", "--p", "0.9",
@@ -46,7 +46,7 @@ def test_compare_with_options_of_learners(tmp_path: Path) -> None:
     assert rows[2]["training"] < plain[2]
 
 
-def test_what_is_compared_beside_the_defaults(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_also_adds_learners_to_the_defaults(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("milpbn.learners.comparison.DEFAULT", ("sbm", "naive-bayes"))
     output = tmp_path / "figures.json"
     arguments = ["instance:corral", "-q", "--output", output]
@@ -91,7 +91,7 @@ def test_a_structure_from_a_file_by_either_name(tmp_path: Path) -> None:
         assert done.exit_code == 0, done.output
 
 
-def test_a_share_of_data_that_have_a_split(tmp_path: Path) -> None:
+def test_a_test_share_of_data_with_a_split_needs_split_all(tmp_path: Path) -> None:
     (tmp_path / "toy.csv.gz").write_bytes(
         gzip.compress(write_csv(tmp_path / "toy.csv", toy_rows()).read_bytes())
     )
@@ -134,7 +134,7 @@ def test_compare_without_test_rows() -> None:
         (["--set", "differentiable-tan.checkpoint=no/such/folder/x"], "--set differentiable-tan.checkpoint"),
     ],
 )
-def test_compare_refuses(arguments: list[str], part: str) -> None:
+def test_compare_refuses_wrong_options(arguments: list[str], part: str) -> None:
     done = run("compare", "instance:corral", *arguments)
     assert done.exit_code == 2
     assert part in done.output
@@ -148,7 +148,7 @@ def test_compare_without_any_classifier() -> None:
     assert "None of the learners" in done.output
 
 
-def test_precision(tmp_path: Path) -> None:
+def test_precision_prints_the_accuracy_of_every_width(tmp_path: Path) -> None:
     classifier = tmp_path / "classifier.json"
     assert run("learn", "tan", "instance:corral", "-q", "--classifier", classifier).exit_code == 0
     shown = run("precision", classifier, "instance:corral", "--integer-bits", "4", "--bits", "20")
@@ -159,7 +159,7 @@ def test_precision(tmp_path: Path) -> None:
     assert len(figures["widths"]) == 20
 
 
-def test_precision_draws(tmp_path: Path) -> None:
+def test_precision_draws_a_picture(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
     classifier, picture = tmp_path / "classifier.json", tmp_path / "bits.svg"
     run("learn", "naive-bayes", "instance:corral", "-q", "--classifier", classifier)
@@ -171,7 +171,7 @@ def test_precision_draws(tmp_path: Path) -> None:
     assert "bits.txt" in text.output
 
 
-def test_precision_refuses(tmp_path: Path) -> None:
+def test_precision_refuses_wrong_options(tmp_path: Path) -> None:
     missing = run("precision", tmp_path / "none.json", "instance:corral")
     assert missing.exit_code == 2
     assert "none.json" in missing.output
@@ -189,7 +189,7 @@ def test_precision_refuses(tmp_path: Path) -> None:
 ONE_MACHINE = ("--set", "svm.cost=1", "--set", "svm.sigma=1")
 
 
-def test_what_one_learner_fails_at_is_its_note(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_learner_that_fails_has_a_note(monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*_: object) -> None:
         raise ZeroDivisionError("by nothing")
 

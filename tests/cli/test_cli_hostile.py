@@ -136,7 +136,7 @@ def test_no_value_of_a_document_ends_in_a_traceback(folder: Path, name: str, tmp
         (lambda t: t.replace('"seed": ', '"seed": true, "was": '), "a whole number of at least 0 as 'seed'"),
     ],
 )
-def test_numbers_of_a_result_that_are_none(
+def test_unusable_numbers_in_a_result_are_refused(
     folder: Path, change: Callable[[str], str], words: str, tmp_path
 ) -> None:
     path = tmp_path / "r.json"
@@ -203,14 +203,16 @@ def test_a_certificate_that_says_it_is_large_is_not_read(folder: Path, tmp_path:
         b"\x93NUMPY\x09\x00" + bytes(100),
     ],
 )
-def test_an_array_that_is_not_there_is_not_made(folder: Path, content: bytes, tmp_path: Path) -> None:
+def test_an_array_that_the_file_does_not_hold_is_not_allocated(
+    folder: Path, content: bytes, tmp_path: Path
+) -> None:
     path = npz(tmp_path / "c.npz", {"eta.npy": content})
     sentence, most = peak("verify", path, folder / "toy.csv")
     assert "no readable certificate" in sentence
     assert most < 2**24
 
 
-def test_archives_of_other_kinds(folder: Path, tmp_path: Path) -> None:
+def test_archives_of_other_kinds_are_refused(folder: Path, tmp_path: Path) -> None:
     content = npy((1,), content=bytes(8))
     for compression in (zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA):
         path = npz(tmp_path / "c.npz", {"eta.npy": content}, compression)
@@ -236,7 +238,7 @@ def test_archives_of_other_kinds(folder: Path, tmp_path: Path) -> None:
         (b"\xff\xfe", "no readable certificate"),
     ],
 )
-def test_headers_that_are_none(folder: Path, text: bytes, words: str, tmp_path: Path) -> None:
+def test_unusable_headers_are_refused(folder: Path, text: bytes, words: str, tmp_path: Path) -> None:
     header = npy((len(text),), np.uint8, text)
     assert words in refused("verify", npz(tmp_path / "c.npz", {"header.npy": header}), folder / "toy.csv")
 

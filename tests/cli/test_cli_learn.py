@@ -102,7 +102,7 @@ def test_options_take_the_types_of_the_fields() -> None:
             command.main(bad, standalone_mode=False)
 
 
-def test_structure_and_classifier_files(shop: Path, tmp_path: Path) -> None:
+def test_structure_and_classifier_files_are_written(shop: Path, tmp_path: Path) -> None:
     files = ["--output", tmp_path / "s.json", "--classifier", tmp_path / "c.json"]
     done = run("learn", "tan", shop / "toy.csv", "--root", "b", *files)
     assert done.exit_code == 0, done.output
@@ -117,6 +117,7 @@ def test_structure_and_classifier_files(shop: Path, tmp_path: Path) -> None:
         "root": "b",
         "holdout": 0.2,
         "smoothing": 1.0,
+        "smoothing_towards": "uniform",
     }
     document = json.loads((tmp_path / "s.json").read_text())
     assert document["learner"] == {"name": "tan", "root": "b"}
@@ -144,7 +145,7 @@ def test_the_gap_is_that_of_score(shop: Path, tmp_path: Path) -> None:
     assert document["gap"]["absolute"] == pytest.approx(result["bound"] - document["objective"])
 
 
-def test_why_no_gap_is_stated(shop: Path, tmp_path: Path) -> None:
+def test_the_reason_is_printed_where_no_gap_is_stated(shop: Path, tmp_path: Path) -> None:
     done = run("learn", "multinet", shop / "toy.csv", "--bound", shop / "result.json")
     assert "gap        not stated: only an acyclic graph" in done.stdout
     assert "structure  none" in done.stdout
@@ -161,7 +162,7 @@ def test_bounds_of_other_data_are_refused_before_learning(shop: Path, tmp_path: 
     assert not (tmp_path / "s.json").exists()
 
 
-def test_the_bound_of_a_subset_is_refused_as_that(shop: Path, tmp_path: Path) -> None:
+def test_the_bound_of_a_subset_is_refused(shop: Path, tmp_path: Path) -> None:
     solved = run("solve", shop / "toy.csv", *QUICK, "-q", "--subset", "20", "--output", tmp_path / "sub.json")
     assert solved.exit_code == 0, solved.output
     done = run("learn", "tan", shop / "toy.csv", "--bound", tmp_path / "sub.json")
@@ -193,7 +194,7 @@ def test_a_quiet_exact_search_is_quiet_in_a_terminal_too(shop: Path, monkeypatch
     assert run(*arguments, "-q").stderr == ""
 
 
-def test_test_rows_of_a_split(shop: Path, tmp_path: Path) -> None:
+def test_test_rows_of_a_split_are_evaluated(shop: Path, tmp_path: Path) -> None:
     (tmp_path / "toy.csv.gz").write_bytes(gzip.compress((shop / "toy.csv").read_bytes()))
     (tmp_path / "catalog.json").write_text(json.dumps({"toy": {"train_rows": 30}}))
     catalog = ["toy", "--data-dir", tmp_path]
@@ -245,7 +246,7 @@ def test_help_imports_nothing_heavy() -> None:
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="POSIX signals")
-def test_a_signal_keeps_what_there_is(shop: Path, tmp_path: Path) -> None:
+def test_a_signal_keeps_the_best_so_far(shop: Path, tmp_path: Path) -> None:
     # The search signals itself at its first report, and so stops with one change made.
     code = (
         "import os, sys\n"
@@ -340,7 +341,7 @@ def test_what_differentiable_tan_refuses_before_it_trains(
         ("parameters", ("--structure-file", "toy.csv", "--output", "toy.csv"), "would overwrite"),
     ],
 )
-def test_options_that_do_not_go_together(
+def test_options_without_effect_or_out_of_range_are_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, learner: str, arguments: tuple[str, ...], part: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -350,7 +351,9 @@ def test_options_that_do_not_go_together(
     assert part in done.stderr
 
 
-def test_a_checkpoint_of_another_run_is_named_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_checkpoint_of_another_run_is_refused_by_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     write_csv(tmp_path / "toy.csv", toy_rows())
     command = ("learn", "differentiable-tan", "toy.csv", *GRADIENT, "--checkpoint", "c.npz")
@@ -383,7 +386,7 @@ def test_a_pseudo_tan_is_kept_and_used(tmp_path: Path, monkeypatch: pytest.Monke
     assert "a pseudo-TAN with a cycle" in started.stderr
 
 
-def test_info_of_what_a_learner_wrote(tmp_path: Path) -> None:
+def test_info_describes_the_output_of_a_learner(tmp_path: Path) -> None:
     assert run("learn", "tan", "instance:corral", "-q", "--output", tmp_path / "t.json").exit_code == 0
     described = run("info", tmp_path / "t.json").output
     assert "learner   tan" in described

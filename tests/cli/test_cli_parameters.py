@@ -18,7 +18,7 @@ def table(tmp_path_factory):
 
 
 @pytest.mark.parametrize("method", ["cll", "hybrid", "temperature"])
-def test_solve_says_so_everywhere(table, tmp_path, method) -> None:
+def test_every_output_of_solve_names_retrained_parameters(table, tmp_path, method) -> None:
     result, classifier = tmp_path / "r.json", tmp_path / "c.json"
     done = run("solve", table, *QUICK, "--parameters", method, "--output", result, "--classifier", classifier)
     assert done.exit_code == 0
@@ -39,7 +39,7 @@ def test_solve_says_so_everywhere(table, tmp_path, method) -> None:
     assert predicted.exit_code == 0
 
 
-def test_nothing_is_said_of_generative_parameters(table, tmp_path) -> None:
+def test_relative_frequencies_are_not_mentioned(table, tmp_path) -> None:
     classifier = tmp_path / "c.json"
     done = run("solve", table, *QUICK, "--classifier", classifier)
     assert "parameters" not in done.stdout
@@ -48,7 +48,7 @@ def test_nothing_is_said_of_generative_parameters(table, tmp_path) -> None:
     assert json.loads(run("evaluate", classifier, table, "--json", "-q").stdout)["parameters"] is None
 
 
-def test_learn_and_what_it_writes(table, tmp_path) -> None:
+def test_learn_writes_the_retrained_parameters(table, tmp_path) -> None:
     output, classifier = tmp_path / "l.json", tmp_path / "c.json"
     done = run(
         "learn",
@@ -70,24 +70,24 @@ def test_learn_and_what_it_writes(table, tmp_path) -> None:
     assert SAID in run("info", classifier).stdout
 
 
-def test_compare(table, tmp_path) -> None:
+def test_compare_notes_the_parameters_of_each(table, tmp_path) -> None:
     done = run("compare", table, "--learners", "naive-bayes,tan", "--parameters", "temperature", "-q")
     assert done.exit_code == 0
     assert "parameters temperature" in done.stdout
     assert SAID in done.stdout
 
 
-def test_a_structure_without_room_is_said(table, tmp_path) -> None:
+def test_a_structure_that_cannot_hold_the_parameters_is_reported(table, tmp_path) -> None:
     fixed = ("--fix", "b1=class", "--fix", "b2=class", "--fix", "b3=b1,b2,class", "--fix", "class=")
     done = run("solve", table, *QUICK, "--max-parents", 3, *fixed, "--parameters", "cll")
     assert done.exit_code == 0
     assert "parameters cll: not fitted" in done.stdout
-    assert "'b1' and 'b2', parents of 'b3', are not adjacent (with max_parents 2 " in done.stdout
-    assert "the generative parameters stay." in done.stdout
+    assert "the structure with the arcs that it needs breaks a constraint" in done.stdout
+    assert "the generative parameters are kept." in done.stdout
     assert SAID not in done.stdout
 
 
-def test_refusals(table) -> None:
+def test_unknown_parameters_are_refused(table) -> None:
     for verb in (["solve", table], ["learn", "tan", table], ["compare", table]):
         done = run(*verb, "--parameters", "mle")
         assert done.exit_code == 2
@@ -95,3 +95,34 @@ def test_refusals(table) -> None:
     done = run("learn", "svm", table, "--parameters", "cll")
     assert done.exit_code == 2
     assert "leave --parameters (parameters) out" in done.stderr
+
+
+def test_values_can_be_given(table) -> None:
+    done = run("solve", table, *QUICK, "--parameters", "hybrid:0.5:10")
+    assert done.exit_code == 0
+    assert "parameters hybrid: kappa 0.5, strength 10" in done.stdout
+
+
+def test_a_recipe_chooses_score_cuts_and_parameters(table, tmp_path) -> None:
+    result = tmp_path / "r.json"
+    done = run(
+        "solve", table, "--recipe", "accurate", "--max-parents", 2, "--time-limit", 60, "--output", result
+    )
+    assert done.exit_code == 0
+    chosen = json.loads(result.read_text())["selection"]
+    assert chosen["by"] == "log-loss"
+    assert {trial["max_parents"] for trial in chosen["trials"]} == {2}
+    assert chosen["options"]["score"] == "cll"
+    assert "held-out accuracy" in done.stdout
+
+
+def test_recipes_are_refused_beside_a_grid_of_ones_own(table) -> None:
+    done = run("solve", table, "--recipe", "accurate", "--select", "p=.9")
+    assert done.exit_code == 2
+    assert "--recipe has a grid of its own" in done.stderr
+    done = run("solve", table, "--recipe", "exact")
+    assert done.exit_code == 2
+    assert "There is no recipe 'exact'; choose from accurate." in done.stderr
+    done = run("solve", table, "--recipe", "accurate", "--parameters", "cll")
+    assert done.exit_code == 2
+    assert "parameters is among the options to select, and is given as --parameters" in done.stderr

@@ -75,7 +75,7 @@ def test_a_killed_search_leaves_a_bound_with_its_proof(tmp_path: Path) -> None:
     assert verified.bound <= result["bound"] + 1e-9 * abs(result["bound"])
 
 
-def test_a_signal_before_there_is_anything(tmp_path: Path) -> None:
+def test_a_signal_before_any_structure_ends_with_130(tmp_path: Path) -> None:
     code = (
         "import os, signal, sys\nimport milpbn.data.api\n"
         "milpbn.data.read_table = lambda *a, **k: os.kill(os.getpid(), signal.SIGTERM)\n"
@@ -143,7 +143,7 @@ def test_an_unknown_option_is_one_line() -> None:
     assert "--no-such-option" in stderr
 
 
-def test_the_answer_outlives_its_audience(tmp_path: Path) -> None:
+def test_a_closed_pipe_does_not_end_the_run(tmp_path: Path) -> None:
     process = start("solve", "corral", "--backend", "highs", "--output", tmp_path / "r.json")
     assert process.stdout is not None
     assert process.stderr is not None
@@ -162,7 +162,7 @@ def test_a_full_disk_is_a_sentence() -> None:
     assert done.stderr.count("\n") == 1
 
 
-def test_dropped_rows_are_told_once(tmp_path: Path) -> None:
+def test_dropped_rows_are_reported_once(tmp_path: Path) -> None:
     """The note, and not the warning that Python users get beside it."""
     table = write_csv(tmp_path / "toy.csv", [*toy_rows(), ["x", "?", "0", "good"]])
     process = start("solve", table, "--threads", "1", "--time-limit", "300")

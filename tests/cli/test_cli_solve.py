@@ -22,7 +22,7 @@ def solved(tmp_path: Path, *arguments: object) -> dict[str, Any]:
     return json.loads(output.read_text())
 
 
-def test_the_three_channels(shop: Path) -> None:
+def test_the_result_goes_to_stdout_and_progress_to_stderr(shop: Path) -> None:
     done = run("solve", shop / "toy.csv", *QUICK)
     assert done.exit_code == 0
     assert done.stdout.startswith("data       toy: 40 samples")
@@ -55,13 +55,14 @@ def test_corral_reaches_its_known_optimum(tmp_path: Path) -> None:
     assert result["objective"] == pytest.approx(261.127228, abs=1e-6)
 
 
-def test_score_options_arrive(shop: Path, tmp_path: Path) -> None:
+def test_score_options_reach_the_result(shop: Path, tmp_path: Path) -> None:
     options = ["--gamma", "1.5", "--smoothing", "0.5", "--penalty", "bic", "--hybrid", "0.25"]
     assert solved(tmp_path, shop / "toy.csv", *options)["score"] == {
         "name": "sm",
         "gamma": 1.5,
         "max_parents": 2,
         "smoothing": 0.5,
+        "smoothing_towards": "uniform",
         "class_parents": True,
         "parent_sets": "paper",
         "equivalent_sample_size": 1.0,
@@ -74,9 +75,11 @@ def test_score_options_arrive(shop: Path, tmp_path: Path) -> None:
     assert (score["name"], score["equivalent_sample_size"], score["parent_sets"]) == ("bdeu", 3.0, "all")
     score = solved(tmp_path, shop / "toy.csv", "--score", "cll", "--leave-one-out", "--hybrid", "2")["score"]
     assert (score["name"], score["leave_one_out"], score["hybrid"]) == ("cll", True, 2.0)
+    score = solved(tmp_path, shop / "toy.csv", "--smoothing-towards", "class")["score"]
+    assert score["smoothing_towards"] == "class"
 
 
-def test_constraints_arrive_and_hold(shop: Path, tmp_path: Path) -> None:
+def test_constraints_reach_the_result_and_hold(shop: Path, tmp_path: Path) -> None:
     file = tmp_path / "constraints.json"
     file.write_text(json.dumps({"forbidden": [["a", "c"]], "max_children": {"b": 1}}))
     options = ["--constraints", file, "--require", "b,a", "--forbid", "class,c", "--max-children", "2"]
@@ -95,7 +98,7 @@ def test_constraints_arrive_and_hold(shop: Path, tmp_path: Path) -> None:
     assert result["structure"]["c"] == result["structure"]["class"] == []
 
 
-def test_names_with_separators(tmp_path: Path) -> None:
+def test_names_with_separators_are_quoted(tmp_path: Path) -> None:
     header = '"income, yearly","x=y;z","5"" pipe",class'
     table = write_csv(tmp_path / "odd.csv", toy_rows(), header)
     options = ["--require", '"income, yearly","5"" pipe"', "--fix", '"x=y;z"="income, yearly",class']
@@ -104,7 +107,7 @@ def test_names_with_separators(tmp_path: Path) -> None:
     assert structure["x=y;z"] == ["income, yearly", "class"]
 
 
-def test_table_options_arrive(tmp_path: Path) -> None:
+def test_table_options_reach_the_data(tmp_path: Path) -> None:
     rows = [
         [a, str(i * 1.5), "?" if i == 0 else b, label, "2"] for i, (a, b, _, label) in enumerate(toy_rows())
     ]
@@ -138,7 +141,7 @@ SOLVERS_OWN = ["--no-warm-start", "--no-root-bound", "--acyclicity=cluster"]
 
 
 @pytest.mark.parametrize("switch", [*SOLVERS_OWN, "--no-merge", "--no-reduce"])
-def test_switches_leave_the_optimum(shop: Path, tmp_path: Path, switch: str) -> None:
+def test_switches_leave_the_optimum_unchanged(shop: Path, tmp_path: Path, switch: str) -> None:
     known = json.loads((shop / "result.json").read_text())["objective"]
     assert solved(tmp_path, shop / "toy.csv", switch)["objective"] == pytest.approx(known, abs=1e-6)
 
@@ -156,7 +159,7 @@ def test_options_of_solvers_are_refused_without_one(
 
 
 @pytest.mark.parametrize(("seed", "threads"), [("--seed", "--threads"), ("--random-state", "--n-jobs")])
-def test_search_options_arrive(shop: Path, tmp_path: Path, seed: str, threads: str) -> None:
+def test_search_options_reach_the_search(shop: Path, tmp_path: Path, seed: str, threads: str) -> None:
     options = [
         "--gap",
         "0.99",
@@ -192,7 +195,9 @@ def test_p_and_max_parents_by_validation(shop: Path, tmp_path: Path, monkeypatch
     assert result["score"]["gamma"] == milpbn.Score(p=0.9).gamma
 
 
-def test_no_file_without_being_asked(shop: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_file_is_written_without_an_option(
+    shop: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     assert run("solve", shop / "toy.csv", *QUICK).exit_code == 0
     assert list(tmp_path.iterdir()) == []
@@ -236,7 +241,7 @@ def test_exit_codes_without_a_structure(
     assert not (tmp_path / "c.json").exists()
 
 
-def test_a_file_that_cannot_be_written_costs_nothing_else(
+def test_a_file_that_cannot_be_written_leaves_the_other_files(
     shop: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The folder of the output disappears while the search runs: all else is written, and the answer is shown."""

@@ -40,7 +40,7 @@ def test_help_imports_nothing_heavy() -> None:
     assert done.stdout.splitlines()[-1] == "[]"
 
 
-def test_predict(shop: Path, tmp_path: Path) -> None:
+def test_predict_writes_the_class_of_every_row(shop: Path, tmp_path: Path) -> None:
     done = run("predict", shop / "classifier.json", shop / "toy.csv", "--proba", "--joint")
     rows = list(csv.DictReader(io.StringIO(done.stdout)))
     assert list(rows[0]) == ["class", "P(bad)", "P(good)", "log_joint(bad)", "log_joint(good)"]
@@ -63,7 +63,7 @@ def test_predict_reports_what_training_never_saw(shop: Path, tmp_path: Path) -> 
     assert run("predict", shop / "classifier.json", table, "-q").stderr == ""
 
 
-def test_evaluate(shop: Path) -> None:
+def test_evaluate_prints_the_figures(shop: Path) -> None:
     done = run("evaluate", shop / "classifier.json", shop / "toy.csv", "--json")
     figures = json.loads(done.stdout)
     classifier = milpbn.network.load_classifier(shop / "classifier.json")
@@ -96,7 +96,7 @@ def test_evaluate_takes_the_test_rows_of_a_split(shop: Path, tmp_path: Path) -> 
         assert json.loads(done.stdout)["samples"] == samples
 
 
-def test_info_of_everything(shop: Path) -> None:
+def test_info_describes_every_kind_of_file(shop: Path) -> None:
     known = {
         "classifier.json": "a: 3 states, nominal; parents:",
         "result.json": "status     optimal",
@@ -110,7 +110,7 @@ def test_info_of_everything(shop: Path) -> None:
     assert "2 cuts" in run("info", "iris").stdout
 
 
-def test_score_of_an_own_structure(shop: Path, tmp_path: Path) -> None:
+def test_score_prints_the_score_of_an_arc_list(shop: Path, tmp_path: Path) -> None:
     arcs = tmp_path / "mine.txt"
     arcs.write_text("class -> a\nclass -> b\n")
     result = json.loads((shop / "result.json").read_text())
@@ -173,14 +173,14 @@ def test_export_prints_commands_and_import_reads_the_answer(shop: Path, tmp_path
     assert json.loads((tmp_path / "c.json").read_text())["structure"] == result["structure"]
 
 
-def test_instances() -> None:
+def test_instances_are_listed_with_their_optima() -> None:
     listed = run("instances").stdout
     assert all(name in listed for name in milpbn.instances.names())
     assert "(default of solve)" in listed
     assert "definition" in run("instances", "corral").stdout
 
 
-def test_backends() -> None:
+def test_backends_are_listed_with_their_versions() -> None:
     listed = run("backends").stdout
     assert "HiGHS 1." in listed
     assert "CBC" in listed
@@ -212,7 +212,7 @@ def test_every_exception_is_a_sentence(
         assert "Traceback" in run("--debug", "info", shop / "classifier.json").stderr
 
 
-def test_values_of_options() -> None:
+def test_values_of_options_are_parsed_or_refused() -> None:
     from milpbn.cli.types import parse_arc_weight, parse_class_weights, parse_family, parse_limit, parse_tiers
 
     assert parse_tiers('a, "b;c" ;d') == (("a", "b;c"), ("d",))
@@ -242,7 +242,7 @@ def test_an_interrupted_reader_is_no_error(shop: Path) -> None:
     assert process.wait() == 0
 
 
-def test_unicode_names(tmp_path: Path) -> None:
+def test_unicode_names_survive(tmp_path: Path) -> None:
     table = write_csv(tmp_path / "Größe.csv", toy_rows(), "Größe,色,c,класс")
     done = run("solve", table, *QUICK, "--require", "色,Größe")
     assert done.exit_code == 0

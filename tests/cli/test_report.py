@@ -21,7 +21,7 @@ def handlers():
         signal.signal(number, handler)
 
 
-def test_errors_after_an_interrupt_are_its_fault(handlers) -> None:
+def test_errors_after_an_interrupt_are_reported_as_interrupts(handlers) -> None:
     # Numba swallows an interrupt that meets its compiler, and fails a little later.
     late = RuntimeError("no compiled object yet")
     assert explain(late)[0] == FAILED

@@ -36,7 +36,7 @@ def data(frame: pd.DataFrame) -> Dataset:
 
 
 @pytest.mark.parametrize("name", ["sm", "cll", "hard-margin", "ll", "mdl", "bdeu"])
-def test_a_structure_in_another_order_is_no_structure_of_the_data(name: str, data: Dataset) -> None:
+def test_a_structure_in_another_order_is_refused(name: str, data: Dataset) -> None:
     turned = Structure.from_mapping(["b", "a", "k"], {"a": ["k"]})
     with pytest.raises(InputError, match="the same variables in the same order"):
         rescore(data, turned, milpbn.Score(name=name))
@@ -115,7 +115,7 @@ def test_scores_say_which_option_has_the_wrong_type(options: dict[str, object]) 
         milpbn.Score(**options)  # type: ignore[arg-type]
 
 
-def test_numbers_of_numpy_are_numbers() -> None:
+def test_numpy_numbers_are_accepted() -> None:
     score = milpbn.Score(max_parents=np.int64(3), p=np.float32(0.75), class_parents=np.bool_(False))
     assert (score.max_parents, score.class_parents) == (3, False)
     assert type(score.max_parents) is int
@@ -178,7 +178,7 @@ def test_models_without_tables_are_evaluated_or_refused(frame: pd.DataFrame, dat
             milpbn.evaluate(multinet, frame, gamma=gamma)
 
 
-def test_a_table_is_no_dataset(frame: pd.DataFrame) -> None:
+def test_a_table_in_place_of_a_dataset_is_refused(frame: pd.DataFrame) -> None:
     table = milpbn.read_table(frame)
     with pytest.raises(InputError, match=r"table\.dataset\(\)"):
         rescore(table, Structure.empty(("a", "b", "k")), milpbn.Score())
@@ -203,7 +203,7 @@ def test_learners_take_numbers_of_numpy_and_paths(tmp_path: Path) -> None:
         Control(random_state="1")  # type: ignore[arg-type]
 
 
-def test_a_column_coded_in_another_way_is_a_warning(frame: pd.DataFrame, data: Dataset) -> None:
+def test_a_column_coded_in_another_way_gives_a_warning(frame: pd.DataFrame, data: Dataset) -> None:
     classifier = get_learner("naive-bayes")().fit(data).predictor
     with pytest.warns(
         milpbn.errors.MilpbnWarning, match="No value of the column 'a' occurs in the training data"
@@ -218,7 +218,7 @@ def test_a_column_coded_in_another_way_is_a_warning(frame: pd.DataFrame, data: D
 FRAME = {"a": ["u", "v", None, "u", "v", "u"], "b": ["1", "2", "1", "2", None, "1"], "class": list("xyxyxy")}
 
 
-def test_dropped_rows_reach_python_users() -> None:
+def test_dropped_rows_give_a_warning() -> None:
     """The warning comes once for each reading and gives the number, which is in the notes of every result, too."""
     frame = pd.DataFrame(FRAME)
     with pytest.warns(
@@ -237,7 +237,7 @@ def test_dropped_rows_reach_python_users() -> None:
     assert milpbn.Result.from_dict(old).notes == ()
 
 
-def test_nothing_is_said_where_no_row_was_dropped() -> None:
+def test_no_warning_where_no_row_was_dropped() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         whole = pd.DataFrame(FRAME).fillna("w")

@@ -29,7 +29,7 @@ def test_every_source_gives_the_same_codes(tmp_path):
     assert read_table(path, name="other").dataset().name == "other"
 
 
-def test_names_of_array_columns():
+def test_array_columns_get_names():
     array = np.array([[0, 1, 0], [1, 0, 1], [1, 1, 0]])
     assert read_table(array).dataset().names == ("x1", "x2", "class")
     assert read_table((array, [0, 1, 0])).dataset().names == ("x1", "x2", "x3", "class")
@@ -40,7 +40,7 @@ def test_names_of_array_columns():
         assert encoded.codes[:, :2].tolist() == [[0, 0], [1, 1], [0, 0], [2, 1]]
 
 
-def test_target_by_name():
+def test_the_target_is_chosen_by_name():
     table = read_table(FRAME, target="b")
     assert table.target == "b"
     assert table.features == ("a", "y")
@@ -66,7 +66,7 @@ def test_target_by_name():
         ("n" * 5000, "is not a file"),
     ],
 )
-def test_bad_sources(source, message):
+def test_bad_sources_are_refused(source, message):
     with pytest.raises(InputError, match=message):
         read_table(source)
 
@@ -79,7 +79,7 @@ def test_unknown_name_says_what_was_tried(monkeypatch):
         read_table("nonsense")
 
 
-def test_weights():
+def test_weights_come_from_their_column():
     frame = FRAME.assign(w=["1", "2.5", "0", "1"])
     table = read_table(frame, weights="w", target="y")
     assert table.features == ("a", "b")
@@ -101,7 +101,7 @@ def test_weights():
         ([0, 0, 0, 0], "are zero"),
     ],
 )
-def test_bad_weights(weights, message):
+def test_bad_weights_are_refused(weights, message):
     with pytest.raises(InputError, match=message):
         read_table(FRAME.assign(w=weights), weights="w", target="y")
     with pytest.raises(InputError, match="'weights' names 'v'"):
@@ -119,7 +119,7 @@ def test_integer_weights_equal_copies():
     np.testing.assert_array_equal(weighted.merged.weights, copied.merged.weights)
 
 
-def test_class_weights():
+def test_class_weights_multiply_the_weights():
     frame = pd.DataFrame({"x": ["a", "b", "c", "a"], "y": [1, 1, 1, 2]})
     assert read_table(frame, class_weights={"2": 3}).weights.tolist() == [1, 1, 1, 3]
     assert read_table(frame, class_weights={1: 0.5, 2.0: 2}).weights.tolist() == [0.5, 0.5, 0.5, 2]
@@ -136,7 +136,7 @@ def test_class_weights():
             read_table(frame, class_weights=spec)
 
 
-def test_embedded_instance():
+def test_an_embedded_instance_is_read_by_name():
     instances = pytest.importorskip("milpbn.instances")
     name = instances.names()[0]
     table = read_table(name)

@@ -19,7 +19,7 @@ def rows(text):
     return frame.where(frame.notna(), None).to_numpy().tolist()
 
 
-def test_header():
+def test_the_header_declares_the_columns():
     frame = parse_arff(HEADER + "1,red,a,no\n", "'t.arff'")
     assert list(frame.columns) == ["x 1", "colour", "note", "class"]
     assert list(frame["colour"].cat.categories) == ["red", "dark blue", "a,b", "it's"]
@@ -39,7 +39,7 @@ def test_header():
         ("{2 z}", ["0", "red", "z", "yes"]),
     ],
 )
-def test_rows(line, expected):
+def test_dense_and_sparse_rows_are_read(line, expected):
     assert rows(line) == [expected]
 
 
@@ -66,7 +66,7 @@ def test_comments_and_blank_lines_between_rows():
         ("a,b\n1,2\n", "Line 1 .*neither"),
     ],
 )
-def test_bad_files(text, message):
+def test_bad_files_are_refused_with_the_line(text, message):
     with pytest.raises(InputError, match=message) as error:
         parse_arff(text, "'t.arff'")
     assert "'t.arff'" in str(error.value)

@@ -28,7 +28,7 @@ def make_catalog(folder, **entry):
     return folder
 
 
-def test_entry_decides(folder, monkeypatch):
+def test_the_entry_decides_kinds_and_missing_values(folder, monkeypatch):
     monkeypatch.setenv("MILPBN_DATA", str(folder))
     table = read_table("known")
     assert table.name == "known"
@@ -47,7 +47,7 @@ def test_options_override_the_entry(folder):
     assert table.missing == "state"
 
 
-def test_missing_as_value(tmp_path):
+def test_missing_values_become_a_state(tmp_path):
     table = read_table("known", data_dir=make_catalog(tmp_path, missing="value", train_rows=None))
     assert table.n_rows == 20
     assert table.train_rows is None
@@ -71,7 +71,7 @@ def test_unknown_name_lists_the_catalog(folder):
         read_table("other", data_dir=folder)
 
 
-def test_changed_and_absent_files(folder):
+def test_changed_and_absent_files_are_refused(folder):
     (folder / "known.csv.gz").write_bytes(gzip.compress(b"a,b\n1,2\n"))
     with pytest.raises(InputError, match="SHA-256 differs"):
         read_table("known", data_dir=folder)
@@ -92,13 +92,13 @@ def test_changed_and_absent_files(folder):
         ('{"known": {"train_rows": 0}}', "'train_rows' of 'known' must be null or a positive"),
     ],
 )
-def test_malformed_catalogs(folder, text, message):
+def test_malformed_catalogs_are_refused(folder, text, message):
     (folder / "catalog.json").write_text(text)
     with pytest.raises(InputError, match=message):
         read_table("known", data_dir=folder)
 
 
-def test_absent_catalog(tmp_path):
+def test_an_absent_catalog_is_refused(tmp_path):
     with pytest.raises(InputError, match="--data-dir"):
         read_table("known", data_dir=tmp_path / "nowhere")
 
@@ -121,7 +121,7 @@ class TestUci:
         assert data.n_classes <= entry["classes"]  # soybean loses four with its incomplete rows
         assert (data.codes >= 0).all()
 
-    def test_adult_split(self):
+    def test_adult_has_its_published_split(self):
         table = read_table("adult", data_dir=DATA)
         assert len(table.train_indices) == 30162
         assert len(table.test_indices) == 15060

@@ -122,7 +122,7 @@ def test_a_feature_without_a_cut_is_named_and_has_no_arcs(tmp_path: Path) -> Non
     assert not any("not used" in note for note in used.notes)
 
 
-def test_the_option_of_the_command_line(tmp_path: Path) -> None:
+def test_the_command_line_takes_a_method(tmp_path: Path) -> None:
     path = str(toy(tmp_path))
     run = CliRunner().invoke
     plain = run(app, ["info", path])

@@ -34,7 +34,7 @@ def test_folds_are_stratified():
 @settings(deadline=None)  # the first call imports or compiles
 @given(labels, st.floats(0.05, 0.95), st.integers(0, 5))
 @pytest.mark.filterwarnings("error")
-def test_validation_split(classes, fraction, seed):
+def test_a_validation_split_has_the_given_share(classes, fraction, seed):
     train, held = validation_split(classes, fraction, seed)
     assert len(train)
     assert len(held)
@@ -49,7 +49,7 @@ def test_validation_split_is_stratified():
     assert np.bincount(classes[held]).tolist() == [20, 5]
 
 
-def test_bad_arguments():
+def test_bad_arguments_are_refused():
     for n in (1, 0, 5):
         with pytest.raises(InputError, match="number of folds"):
             stratified_folds([0, 1, 0, 1], n, 0)

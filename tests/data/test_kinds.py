@@ -34,11 +34,11 @@ def column(values, name="x"):
         (["1e-3", "-.5", "+2.", "7"], "continuous"),
     ],
 )
-def test_detection(values, kind):
+def test_kinds_are_detected(values, kind):
     assert detect_kind(column(values)) == kind
 
 
-def test_numbers_and_labels():
+def test_numbers_and_labels_are_normalised():
     assert [number_of(v) for v in ("1", " 2.50 ", "-1e2", 3, np.int8(4), 0.5)] == [1, 2.5, -100, 3, 4, 0.5]
     assert np.isnan([number_of(v) for v in ("", "x", "1_0", "0x1", "nan", "١", True, None)]).all()
     assert [label_of(v) for v in (1, 1.0, 2.5, " a ", True, b"x", -0.0)] == [
@@ -88,7 +88,7 @@ def test_almost_numeric_column_is_noted():
         ({"target": "age"}, "looks continuous"),
     ],
 )
-def test_bad_declarations(options, message):
+def test_bad_declarations_are_refused(options, message):
     with pytest.raises(InputError, match=message):
         read_table(FRAME, **options)
 
@@ -100,7 +100,7 @@ def test_infinite_values_are_refused(value):
         read_table(frame)
 
 
-def test_numeric_class_labels():
+def test_numeric_class_labels_are_nominal_or_refused():
     many = pd.DataFrame({"x": ["a", "b"] * 20, "y": np.arange(40) % 15})
     assert read_table(many).dataset().n_classes == 15
     measured = many.assign(y=np.arange(40) / 7)
@@ -109,7 +109,7 @@ def test_numeric_class_labels():
     assert read_table(measured, nominal=["y"]).dataset().n_classes == 40
 
 
-def test_a_target_of_labels_that_are_nearly_all_distinct():
+def test_a_target_with_nearly_all_labels_distinct_is_refused():
     names = pd.DataFrame({"x": ["a", "b"] * 20, "y": [f"row {i}" for i in range(40)]})
     with pytest.raises(
         InputError, match=r"'y' .* 40 different labels in 40 rows and looks like an identifier"

@@ -100,7 +100,7 @@ def test_cuts_separate_strictly_in_float64(low, high):
     assert np.searchsorted(cuts, [low, high], side="left").tolist() == [0, 1]
 
 
-def test_nothing_to_cut():
+def test_no_cut_where_there_is_nothing_to_separate():
     assert mdlp_cuts([], [], 2).size == 0
     assert mdlp_cuts([3.0] * 10, [0, 1] * 5, 2).size == 0
     assert mdlp_cuts(np.arange(50.0), [0] * 50, 2).size == 0

@@ -37,7 +37,7 @@ EXPECTED = [["a", "b"], ["1", "x"], ["2", "y"]]
         ("t.csv", " a , b\n1,x\n2,y\n"),
     ],
 )
-def test_delimited(tmp_path, name, text):
+def test_delimited_text_is_read(tmp_path, name, text):
     assert cells(read_frame(write(tmp_path / name, text))) == EXPECTED
 
 
@@ -71,14 +71,14 @@ def test_quotes_unicode_and_text_stay_as_they_are(tmp_path):
         ("t", "a,b\n1,2\n", "ending .* is unknown"),
     ],
 )
-def test_bad_files(tmp_path, name, data, message):
+def test_bad_files_are_refused(tmp_path, name, data, message):
     with pytest.raises(InputError, match=message) as error:
         read_frame(write(tmp_path / name, data))
     assert name in str(error.value)
     assert str(error.value).endswith(".")
 
 
-def test_absent_file_folder_and_broken_gzip(tmp_path):
+def test_absent_files_folders_and_broken_gzip_are_refused(tmp_path):
     with pytest.raises(InputError, match="no file"):
         read_frame(tmp_path / "absent.csv")
     (tmp_path / "folder.csv").mkdir()
@@ -92,7 +92,7 @@ def test_absent_file_folder_and_broken_gzip(tmp_path):
             read_frame(broken)
 
 
-def test_parquet(tmp_path):
+def test_parquet_is_read(tmp_path):
     pytest.importorskip("pyarrow")
     frame = pd.DataFrame({"a": [1, 2], "b": pd.Categorical(["x", "y"], ["y", "x", "z"]), "c": [1.5, None]})
     frame.to_parquet(tmp_path / "t.parquet", engine="pyarrow")
@@ -107,12 +107,12 @@ def test_parquet(tmp_path):
         read_frame(write(tmp_path / "bad.parquet", "a,b\n1,2\n"))
 
 
-def test_parquet_without_pyarrow(tmp_path, monkeypatch):
+def test_parquet_without_pyarrow_is_refused(tmp_path, monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "pyarrow", None)
     with pytest.raises(InputError, match=r"pip install 'milpbn\[parquet\]'"):
         read_frame(write(tmp_path / "t.parquet", "x"))
 
 
-def test_path_stem(tmp_path):
+def test_the_stem_drops_the_format_endings(tmp_path):
     assert path_stem(tmp_path / "letter.csv.gz") == "letter"
     assert path_stem(tmp_path / "my.data.arff") == "my.data"

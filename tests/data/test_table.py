@@ -27,7 +27,7 @@ def mixed(n=60, seed=0):
     )
 
 
-def test_dataset_of_mixed_columns():
+def test_mixed_columns_become_codes():
     frame = mixed()
     data = read_table(frame).dataset()
     size, code, constant, colour, label = data.variables
@@ -169,7 +169,7 @@ def test_missing_values_as_states():
     assert (table.encode(later.variables).codes[:5, 0] == UNKNOWN).all()
 
 
-def test_missing_policies():
+def test_missing_values_are_dropped_kept_or_refused():
     frame = pd.DataFrame({"x": ["a", None, "b", "a"], "y": ["p", "q", "q", ""]})
     assert read_table(frame).n_rows == 2
     kept = read_table(frame, missing="state")

@@ -6,7 +6,7 @@ import itertools
 
 import numpy as np
 import pytest
-from running import LEAVING_OUT, MARGINS, all_choices, heavy_enough, optimum, random_data
+from running import LEAVING_OUT, MARGINS, SHRUNK, all_choices, heavy_enough, optimum, random_data
 
 from milpbn import solve
 from milpbn.certificate.format import Proof
@@ -22,6 +22,7 @@ from milpbn.problem.scores.spec import Score
 ALL = [
     *MARGINS,
     *LEAVING_OUT,
+    *SHRUNK,
     Score(name="cll"),
     Score(name="cll", max_parents=3, penalty="bic"),
 ]

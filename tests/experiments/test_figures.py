@@ -17,7 +17,7 @@ def drawn():
     return probabilities, rng.integers(0, 3, 37).astype(np.int32)
 
 
-def test_figures_are_scikit_learns(drawn):
+def test_figures_equal_those_of_scikit_learn(drawn):
     probabilities, classes = drawn
     predicted = probabilities.argmax(axis=1)
     figures = Figures.of(predicted, probabilities, classes)
@@ -44,7 +44,7 @@ def test_a_class_without_training_rows_is_never_right(drawn):
     assert figures.log_loss > 2 * 36 / 37  # -log of 2.2e-16 twice
 
 
-def test_rows_are_packed(drawn):
+def test_correct_rows_survive_packing(drawn):
     probabilities, classes = drawn
     figures = Figures.of(probabilities.argmax(axis=1), probabilities, classes)
     values = figures.to_dict()

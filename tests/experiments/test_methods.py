@@ -2,24 +2,34 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from experiments_common import write_set
 
 from milpbn.data import read_table
 from milpbn.errors import InputError
-from milpbn.experiments import methods
+from milpbn.experiments import networks, recommended
+from milpbn.experiments.base import Budgets, MethodInput
+from milpbn.experiments.baselines import SupportVectors
 from milpbn.experiments.figures import Figures
-from milpbn.experiments.methods import METHODS, Budgets, Choice, Exact, SupportVectors, Work, method
+from milpbn.experiments.methods import METHODS, method
+from milpbn.experiments.networks import ExactSearch, SettingChoice
 from milpbn.experiments.protocol import parts
+from milpbn.experiments.recommended import RecommendedMethod
 from milpbn.learners.svm import choose_pair, fit_machine, grid_from_the_middle, indicators
 from milpbn.network.classifier import Classifier
 from milpbn.network.evaluation import evaluate
 from milpbn.network.structure import Structure
 from milpbn.problem.scores.spec import Score
 from milpbn.solving.api import solve
-from milpbn.solving.selection import select
+from milpbn.solving.grid import Grid
+from milpbn.solving.options import Options
+from milpbn.solving.selection import maximise_selected, select
 
+#: Two settings with cuts of their own.
+SMALL = "score=cll max-parents=1 discretise=mdl,quantile:3"
 BUDGETS = Budgets(selection=20, final=60)
 
 
@@ -29,16 +39,16 @@ def part(catalog):
 
 
 def work(part, needed=None):
-    return Work(part, 0, 1, needed or {})
+    return MethodInput(part, 0, 1, needed or {})
 
 
 def small_choice(score):
     p = None if score == "mdl" else (0.6, 0.9)
-    return Choice(score=score, seconds=20.0, p=p, max_parents=(1, 2))
+    return SettingChoice(score=score, seconds=20.0, p=p, max_parents=(1, 2))
 
 
 @pytest.mark.parametrize("name", ["nb", "tan"])
-def test_closed_forms(part, name):
+def test_closed_forms_have_the_figures_of_their_classifier(part, name):
     found = method(name, BUDGETS, 3).run(work(part))
     structure = Structure.from_mapping(part.train.names, found["structure"])
     told = evaluate(Classifier.fit(part.train, structure), part.test)
@@ -48,7 +58,7 @@ def test_closed_forms(part, name):
 
 
 @pytest.mark.parametrize("score", ["sm", "sbm", "mdl"])
-def test_exact_structures(part, score):
+def test_exact_searches_use_the_values_of_the_selection(part, score):
     choice = small_choice(score)
     chosen = choice.run(work(part))
     told = select(
@@ -62,7 +72,7 @@ def test_exact_structures(part, score):
     assert (chosen["p"], chosen["max_parents"]) == (told.p, told.max_parents)
     assert chosen["trials"] == [vars(trial) for trial in told.trials]
 
-    found = Exact(choice=choice, seconds=60.0).run(work(part, chosen))
+    found = ExactSearch(choice=choice, seconds=60.0).run(work(part, chosen))
     own = Score(name=score, p=told.p, max_parents=told.max_parents)
     result = solve(part.train, own, threads=1, verbose=False)
     search = found["search"]
@@ -83,9 +93,9 @@ def test_a_refused_certificate_is_recorded(part, monkeypatch):
     def refuse(*arguments):
         raise InputError("It proves nothing.")
 
-    monkeypatch.setattr(methods, "verify", refuse)
+    monkeypatch.setattr(networks, "verify", refuse)
     needed = {"p": 0.9, "max_parents": 1, "incumbent": None}
-    found = Exact(choice=small_choice("sm"), seconds=60.0).run(work(part, needed))
+    found = ExactSearch(choice=small_choice("sm"), seconds=60.0).run(work(part, needed))
     assert found["search"]["verified"] is False
     assert found["search"]["verification"] == "It proves nothing."
 
@@ -94,7 +104,7 @@ def test_an_interrupt_leaves_nothing(part, monkeypatch):
     class Interrupted:
         interrupted = True
 
-    monkeypatch.setattr(methods, "choose", lambda *a, **k: Interrupted())
+    monkeypatch.setattr(networks, "choose", lambda *a, **k: Interrupted())
     with pytest.raises(KeyboardInterrupt):
         small_choice("sm").run(work(part))
 
@@ -102,7 +112,7 @@ def test_an_interrupt_leaves_nothing(part, monkeypatch):
 def test_the_machine_is_validated_on_the_shared_splits(part):
     found = SupportVectors(sigmas=(0.5, 1.0, 2.0), costs=(0.5, 2.0)).run(work(part))
     grid = grid_from_the_middle(3, (0.5, 1.0, 2.0), (0.5, 2.0))
-    pair, details = choose_pair(part.validation(0), grid, methods.Control())
+    pair, details = choose_pair(part.validation(0), grid, networks.Control())
     assert (found["choice"]["sigma"], found["choice"]["cost"]) == pair
     assert found["choice"]["validation_accuracy"] == details["validation_accuracy"]
     assert found["choice"]["tried"] == 6
@@ -113,7 +123,7 @@ def test_the_machine_is_validated_on_the_shared_splits(part):
 
 
 @pytest.mark.parametrize("name", ["logistic", "boosting"])
-def test_others_learn_something(catalog, name):
+def test_baselines_learn_something(catalog, name):
     (part,) = parts(read_table("split", data_dir=catalog), 0)
     figures = Figures.from_dict(method(name, BUDGETS, 2).run(work(part))["figures"])
     assert figures.accuracy > 0.6
@@ -121,7 +131,7 @@ def test_others_learn_something(catalog, name):
 
 
 @pytest.mark.parametrize("name", ["svm", "logistic", "boosting", "nb"])
-def test_a_class_with_one_training_row(tmp_path, name):
+def test_a_class_with_one_training_row_is_learnt(tmp_path, name):
     rng = np.random.default_rng(0)
     lines = [f"{'abg'[c]},{'cd'[rng.integers(2)]},{'pqs'[c]}" for c in rng.integers(0, 3, 60)]
     write_set(tmp_path, "rare", "x,y,kind\n" + "\n".join(["a,c,r", *lines, "b,d,r"]), train_rows=50)
@@ -152,3 +162,37 @@ def test_unknown_names_and_budgets_are_refused():
         method("best", BUDGETS, 2)
     with pytest.raises(InputError, match="--budget"):
         Budgets(selection=1, final=0)
+
+
+def test_the_recipe_with_an_average(part):
+    found = RecommendedMethod(title="small", grid=SMALL, by="log-loss", seconds=60.0, average=2).run(
+        work(part)
+    )
+    assert found["average"]["networks"] == 2
+    table = part.table
+    grid = replace(Grid.parse(SMALL, "log-loss"), average=2)
+    result = maximise_selected(part.training, Score(), Options(threads=1, verbose=False), grid)
+    own = [
+        evaluate(member, table.encode(member.variables, part.test_rows))
+        for member in result.classifier.members
+    ]
+    figures = Figures.from_dict(found["figures"])
+    assert len(figures.correct) == len(part.test_rows)
+    assert figures.log_loss <= np.mean([one.log_loss for one in own]) + 1e-6  # the logarithm is concave
+
+
+def test_an_interrupted_average_leaves_nothing(part, monkeypatch):
+    real = recommended.maximise_selected
+
+    def interrupted(*arguments):
+        result = real(*arguments)
+        return replace(result, average=replace(result.average, networks=1, interrupted=True, note="."))
+
+    monkeypatch.setattr(recommended, "maximise_selected", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        RecommendedMethod(title="small", grid=SMALL, by="log-loss", seconds=60.0, average=2).run(work(part))
+
+
+def test_the_keys_of_the_recipe_are_those_from_before_averages():
+    assert set(method("recipe", BUDGETS, 3).options) == {"title", "grid", "by"}
+    assert method("recipe-average", BUDGETS, 3).options["average"] == 4

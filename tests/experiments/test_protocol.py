@@ -9,10 +9,10 @@ import numpy as np
 from milpbn.data import read_table
 from milpbn.data.dataset import UNKNOWN
 from milpbn.experiments.protocol import part_names, parts, table_hash
-from milpbn.solving.selection import validation_parts
+from milpbn.solving.splits import validation_splits
 
 
-def test_a_split_is_the_only_part(catalog):
+def test_a_table_with_a_split_has_one_part(catalog):
     table = read_table("split", data_dir=catalog)
     (part,) = parts(table, 0)
     assert part_names(table) == [part.name] == ["test"]
@@ -54,7 +54,7 @@ def test_states_and_cuts_come_from_the_training_rows_only(catalog):
 def test_the_validation_splits_learn_their_own_cuts(catalog):
     (part,) = parts(read_table("split", data_dir=catalog), 0)
     splits = part.validation(5)
-    rows = validation_parts(part.train.y, 5)
+    rows = validation_splits(part.train.y, 5)
     assert len(splits) == len(rows) == 5
     for (fit, held), (fit_rows, held_rows) in zip(splits, rows, strict=True):
         own = part.training.dataset(fit_rows)
@@ -63,7 +63,7 @@ def test_the_validation_splits_learn_their_own_cuts(catalog):
     assert len({fit.variables[0].cuts for fit, _ in splits}) > 1
 
 
-def test_the_hash_is_that_of_all_that_counts(catalog):
+def test_the_hash_changes_with_everything_that_results_depend_on(catalog):
     table = read_table("split", data_dir=catalog)
     assert table_hash(table) == table_hash(read_table("split", data_dir=catalog))
     frame = table.frame.copy()

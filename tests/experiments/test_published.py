@@ -66,7 +66,7 @@ def test_wins_are_at_most_the_sets_and_fewer_at_95_percent():
             assert low + wins[column][row][0] <= 31
 
 
-def test_some_figures():
+def test_published_figures_are_those_of_the_paper():
     assert published().accuracy("heart", "tan").lower == pytest.approx(82.22 - 5.29)
     assert published().accuracy("segment", "svm").upper == pytest.approx(97.53 + 1.10)
     assert published().gap("satimage", "sbm") == 15.04

@@ -9,9 +9,9 @@ import pytest
 
 from milpbn.errors import InputError
 from milpbn.experiments import runner
+from milpbn.experiments.base import Budgets, Method
 from milpbn.experiments.cells import Store
-from milpbn.experiments.methods import Budgets, Method
-from milpbn.experiments.runner import Plan, missing, of_data, run, tasks
+from milpbn.experiments.runner import Plan, missing, of_data, run_plan, tasks
 
 BUDGETS = Budgets(selection=5, final=10)
 
@@ -51,10 +51,10 @@ def test_a_search_has_a_step_before_and_two_classes_share_it(plan, catalog):
 
 def test_nothing_is_computed_twice(plan, store):
     begun = []
-    finished = list(run(plan, store, started=begun.append))
+    finished = list(run_plan(plan, store, started=begun.append))
     assert len(finished) == len(begun) == 12
     assert missing(plan, store) == ([], [])
-    assert list(run(plan, store, started=begun.append)) == []
+    assert list(run_plan(plan, store, started=begun.append)) == []
     assert len(begun) == 12
     document = json.loads(store.path(finished[0].task.cell).read_text())
     assert set(document["versions"]) >= {"milpbn", "python", "numpy", "scikit-learn"}
@@ -75,10 +75,10 @@ def test_a_killed_run_goes_on(plan, store):
             raise Killed
 
     with pytest.raises(Killed):
-        list(run(plan, store, started=kill))
+        list(run_plan(plan, store, started=kill))
     waiting, _ = missing(plan, store)
     assert len(waiting) == 12 - 3
-    assert len(list(run(plan, store))) == 9
+    assert len(list(run_plan(plan, store))) == 9
 
 
 def test_a_failure_is_kept_with_its_reason(plan, store, monkeypatch):
@@ -93,15 +93,15 @@ def test_a_failure_is_kept_with_its_reason(plan, store, monkeypatch):
     monkeypatch.setattr(
         runner, "method", lambda name, *more: Failing() if name == "nb" else original(name, *more)
     )
-    finished = list(run(plan, store))
+    finished = list(run_plan(plan, store))
     assert sum(done.kept.failure is not None for done in finished) == 6
     waiting, failed = missing(plan, store)
     assert waiting == []
     assert {reason for _, reason in failed} == {"The data are unusable."}
-    assert list(run(plan, store)) == []
+    assert list(run_plan(plan, store)) == []
 
     Failing.error = ZeroDivisionError("one by nought")
-    assert len(list(run(plan, store, retry_failed=True))) == 6
+    assert len(list(run_plan(plan, store, retry_failed=True))) == 6
     assert missing(plan, store)[1][0][1] == "ZeroDivisionError: one by nought"
 
 
@@ -121,7 +121,7 @@ def test_a_failed_step_stops_the_task(plan, store, catalog, monkeypatch):
 
     monkeypatch.setattr(runner, "method", lambda *arguments: Final())
     one = Plan(data=("split",), methods=("sm",), budgets=BUDGETS, data_dir=catalog)
-    (done,) = run(one, store)
+    (done,) = run_plan(one, store)
     assert done.kept.failure == "There is nothing to choose."
     assert store.read(done.task.cell) is None
     waiting, ((_, reason),) = missing(one, store)
@@ -131,8 +131,8 @@ def test_a_failed_step_stops_the_task(plan, store, catalog, monkeypatch):
 def test_two_processes_find_the_same(plan, store, tmp_path):
     few = replace(plan, methods=("nb",), parts=("fold-1", "test"))
     other = Store(tmp_path / "other")
-    alone = {done.task.cell.key: done.kept for done in run(few, store)}
-    together = {done.task.cell.key: done.kept for done in run(few, other, n_jobs=2)}
+    alone = {done.task.cell.key: done.kept for done in run_plan(few, store)}
+    together = {done.task.cell.key: done.kept for done in run_plan(few, other, n_jobs=2)}
     assert together == alone
     assert len(alone) == 2
     assert missing(few, other) == ([], [])

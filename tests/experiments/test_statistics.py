@@ -36,7 +36,7 @@ def test_folds_have_a_paired_t_test():
     assert not outperforms(b, a, 0.68)
 
 
-def test_folds_that_differ_alike():
+def test_equal_differences_have_the_p_value_0_or_1():
     a, b = [rows(28, 30)] * 5, [rows(27, 30)] * 5
     assert (p_value(a, b), p_value(b, a), p_value(a, a)) == (0.0, 1.0, 1.0)
 

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from milpbn.experiments import tables
+from milpbn.experiments.base import Budgets
 from milpbn.experiments.cells import Kept, Store
 from milpbn.experiments.figures import Figures
-from milpbn.experiments.methods import Budgets
 from milpbn.experiments.page import page
 from milpbn.experiments.published import Accuracy, Published
 from milpbn.experiments.runner import Plan, task_of

@@ -157,7 +157,7 @@ def _structure(path: Path, shop: Path) -> None:
 
 
 def _constraints(path: Path, shop: Path) -> None:
-    from milpbn.cli.options import read_constraints
+    from milpbn.cli.constraint_options import read_constraints
     from milpbn.problem.conflicts import resolve
     from milpbn.problem.scores.spec import Score
 
@@ -364,6 +364,14 @@ COMMANDS: Mapping[str, tuple[tuple[str, ...], ...]] = {
         ("plot", "HERE", "--output", "OUT.svg"),
         ("solve", "SHOP/toy.csv", *_SOLVE, "--start", "HERE"),
     ),
+    "averaged.json": (
+        ("predict", "HERE", "SHOP/toy.csv", "--proba"),
+        ("evaluate", "HERE", "SHOP/toy.csv"),
+        ("info", "HERE"),
+        ("precision", "HERE", "SHOP/toy.csv"),
+        ("solve", "SHOP/toy.csv", *_SOLVE, "--start", "HERE"),
+        ("score", "SHOP/arcs.txt", "SHOP/toy.csv", "--weights", "w", "--bound", "HERE"),
+    ),
     "pseudo.json": (("predict", "HERE", "SHOP/toy.csv", "--proba"), ("info", "HERE")),
     "result.json": (
         ("info", "HERE"),
@@ -428,7 +436,14 @@ READERS: tuple[Reader, ...] = (
         "structure (JSON)", "input.json", "json", ("result.json", "tan.json", "classifier.json"), _structure
     ),
     Reader("constraints", "input.json", "json", ("constraints.json",), _constraints, named=False),
-    Reader("classifier", "input.json", "json", ("classifier.json", "pseudo.json"), _classifier, share=2),
+    Reader(
+        "classifier",
+        "input.json",
+        "json",
+        ("classifier.json", "pseudo.json", "averaged.json"),
+        _classifier,
+        share=2,
+    ),
     Reader("result", "input.json", "json", ("result.json", "subset.json"), _result, share=2),
     Reader("certificate", "input.npz", "npz", ("certificate.npz",), _certificate),
     Reader("certificate (digest renewed)", "input.npz", "npz", ("certificate.npz",), _verified, named=False),

@@ -48,6 +48,8 @@ def make_shop(folder: Path) -> Path:
     result, classifier = folder / "result.json", folder / "classifier.json"
     proof = ("--certificate", folder / "certificate.npz")
     _good("solve", table, *native, "--output", result, "--classifier", classifier, *proof)
+    averaged = ("--select", "max-parents=1,2", "--average", "2", "--classifier", folder / "averaged.json")
+    _good("solve", table, *native, *averaged)
     _good("export", table, "--weights", "w", "--output", folder / "model.lp")
     _good("solve", table, *native, "--subset", "6", "--output", folder / "subset.json")
     _good("learn", "tan", table, "--weights", "w", "--output", folder / "tan.json")

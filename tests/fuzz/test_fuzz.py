@@ -21,7 +21,7 @@ def fuzz_shop(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("reader", READERS, ids=[reader.name for reader in READERS])
-def test_hostile_input(
+def test_hostile_input_ends_in_sentences(
     fuzz_shop: Path,
     tmp_path: Path,
     pytestconfig: pytest.Config,

@@ -93,7 +93,9 @@ def good(*arguments: object) -> str:
 @pytest.mark.parametrize(
     "group", GROUPS, ids=lambda group: repr(NAMES[group[0]])[:20].encode("ascii", "replace").decode()
 )
-def test_names_survive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, group: range) -> None:
+def test_names_survive_every_file_format(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, group: range
+) -> None:
     monkeypatch.chdir(tmp_path)
     names = [name.strip() for name in write_table(Path("t.csv"), group)]
     dataset = milpbn.read_table("t.csv").dataset()
@@ -131,7 +133,7 @@ def test_names_survive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, group: r
 
 @pytest.mark.parametrize("suffix", [".lp", ".mps", ".lp.gz"])
 @pytest.mark.parametrize("group", GROUPS[::3], ids=lambda group: str(group[0]))
-def test_models_and_solutions(
+def test_names_survive_models_and_solutions(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, group: range, suffix: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -192,7 +194,7 @@ def test_command_lines_hold_any_file_name(tmp_path: Path, monkeypatch: pytest.Mo
 
 
 @pytest.mark.parametrize("name", ['a"b', "a\nb", "a\x1bb", "a\udce9b"])
-def test_names_that_no_command_line_can_hold(
+def test_names_that_no_command_line_can_hold_are_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -205,7 +207,7 @@ def test_names_that_no_command_line_can_hold(
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="file names are bytes on Linux")
-def test_a_file_name_that_is_no_utf8(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_file_names_that_are_no_utf8_are_accepted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     write_table(Path("t.csv"), GROUPS[0])
     Path("t.csv").rename("caf\udce9.csv")
@@ -218,7 +220,7 @@ def test_a_file_name_that_is_no_utf8(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 
 @pytest.mark.parametrize("stem", ["$x^$", "a_b$", "\x1b[31m<&"])
-def test_pictures_of_results_of_any_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stem: str) -> None:
+def test_pictures_show_any_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stem: str) -> None:
     monkeypatch.chdir(tmp_path)
     write_table(Path(f"{stem}.csv"), GROUPS[0])
     good("solve", f"{stem}.csv", *QUICK, "--output", "r.json")

@@ -143,7 +143,7 @@ def test_threads_change_no_score(name: str) -> None:
             np.testing.assert_array_equal(one.scores(i), many.scores(i))
 
 
-def test_search_tells_of_every_improvement() -> None:
+def test_search_reports_every_improvement() -> None:
     for seed in range(4):
         problem = make_problem("sm", seed)
         told: list[float] = []
@@ -178,7 +178,7 @@ def test_search_stops_at_once_but_keeps_its_best() -> None:
     assert search(problem, []) is None
 
 
-def test_starts_outside_are_passed_over() -> None:
+def test_starts_outside_the_candidates_are_skipped() -> None:
     problem = make_problem("sm", 6, Constraints(forbidden=(("C", "X1"),)))
     start = Structure.naive_bayes(problem.candidates.names)
     assert not problem.obeys(start)
@@ -199,7 +199,7 @@ def test_starts_outside_are_passed_over() -> None:
     ids=["free", "required", "children", "fixed", "forbidden"],
 )
 @pytest.mark.parametrize("name", ["sm", "aicc", "bdeu"])
-def test_first_incumbent_obeys(name: str, constraints: Constraints) -> None:
+def test_first_incumbent_obeys_the_constraints(name: str, constraints: Constraints) -> None:
     problem = make_problem(name, 7, constraints)
     best = first_incumbent(problem)
     assert best is not None
@@ -217,7 +217,7 @@ def test_first_incumbent_is_at_least_the_start() -> None:
         first_incumbent(limited, outside)
 
 
-def test_starts_that_aicc_is_not_defined_for() -> None:
+def test_starts_that_aicc_is_not_defined_for_are_refused() -> None:
     """Structures with k >= M - 1 parameters have no score and cannot be starts or incumbents."""
     data = random_data(9, n_samples=14)
     problem = build_problem(data, Score(name="aicc", max_parents=3))

@@ -74,7 +74,7 @@ def test_structures_start_a_search(name: str, tmp_path: Path) -> None:
     ],
     ids=["width", "class parents", "class-free", "penalty", "constraint", "children"],
 )
-def test_refusals_name_their_cure(
+def test_refusals_say_what_to_do(
     parents: Any, options: dict[str, Any], constraints: Constraints, says: str
 ) -> None:
     data = random_data(6, n_features=3)

@@ -38,7 +38,7 @@ def mutual_information(data, i: int, j: int) -> float:
 
 @settings(max_examples=20, deadline=None)
 @given(st.integers(0, 10**6), st.booleans())
-def test_information_is_that_of_the_definition(seed: int, weights: bool) -> None:
+def test_conditional_mutual_information_follows_its_definition(seed: int, weights: bool) -> None:
     data = random_data(seed, n_features=4, n_samples=25, weights=weights)
     information = conditional_mutual_information(data)
     np.testing.assert_allclose(information, information.T, atol=1e-12)
@@ -71,7 +71,7 @@ def test_tree_is_a_maximum_spanning_tree(n_features: int, seed: int) -> None:
 
 
 @pytest.mark.parametrize("root", [0, 2])
-def test_form_of_the_structure(root: int) -> None:
+def test_every_feature_but_the_root_has_the_class_and_one_feature_as_parents(root: int) -> None:
     data = random_data(92, n_features=5, n_samples=40)
     structure = tan_structure(data, root)
     assert structure.parents[-1] == ()
@@ -79,7 +79,7 @@ def test_form_of_the_structure(root: int) -> None:
     assert all(len(structure.parents[i]) == 2 and 5 in structure.parents[i] for i in range(5) if i != root)
 
 
-def test_small_and_constant_data() -> None:
+def test_small_and_constant_data_have_a_tree() -> None:
     one = random_data(93, n_features=1)
     assert tan_structure(one) == Structure.naive_bayes(one.names)
     constant = dataset([(0, 0, 0), (0, 1, 1), (0, 0, 1)], [1, 2, 2])
@@ -88,7 +88,7 @@ def test_small_and_constant_data() -> None:
     assert np.isfinite(conditional_mutual_information(absent)).all()
 
 
-def test_columns_with_many_states() -> None:
+def test_information_of_columns_with_many_states_equals_that_of_seen_states() -> None:
     """Most pairs of states of two such columns do not occur, and no table of all of them is made."""
     rng = np.random.default_rng(5)
     codes = rng.integers(0, 400, (60, 2))

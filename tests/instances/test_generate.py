@@ -54,12 +54,12 @@ def catalog_table(name: str) -> pd.DataFrame:
 
 
 @pytest.mark.parametrize("name", CLASS_COUNTS)
-def test_class_counts(name):
+def test_class_counts_are_the_published_ones(name):
     assert Counter(instances.load(name)["class"]) == CLASS_COUNTS[name]
 
 
 @pytest.mark.parametrize("name", CONTENT)
-def test_content_is_frozen(name):
+def test_generated_content_has_its_recorded_hash(name):
     # Not to_csv: its number format and the frame's string type are pandas' own business.
     frame = instances.load(name)
     lines = [",".join(frame.columns)] + [",".join(map(str, row)) for row in rows_of(frame)]

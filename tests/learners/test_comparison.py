@@ -49,7 +49,7 @@ def test_figures_are_those_of_each_method_alone(split):
     assert all(row.gap >= 0 for row in rows.values() if row.gap is not None)
 
 
-def test_options_of_learners(split):
+def test_options_reach_their_learners(split):
     train, test = split
     options = {"tan": {"smoothing": 50.0}}
     smooth, plain = (next(compare_each(train, test, ("tan",), options=o)) for o in (options, None))
@@ -100,7 +100,7 @@ def test_gamma_is_for_the_scores_that_have_it(split):
         next(compare_each(*split, ("sm", "tan"), score={"max_parents": 0}))
 
 
-def test_early_stops_are_told(split):
+def test_early_stops_are_reported(split):
     rows = list(
         compare_each(*split, ("hill-climbing", "tan", "differentiable-tan"), control=Control(time_limit=1e-9))
     )
@@ -116,7 +116,7 @@ def test_without_a_score_there_are_no_gaps(split):
     assert show(rows).splitlines()[-1].startswith("no score and no gap: they need an exact search; name a")
 
 
-def test_what_one_method_refuses_is_its_note(split):
+def test_a_method_that_refuses_has_a_note(split):
     one_class = split[0].take(np.flatnonzero(split[0].y == 0))
     rows = {row.name: row for row in compare_each(one_class, None, ("svm", "naive-bayes"))}
     assert "one class" in rows["svm"].note
@@ -124,7 +124,7 @@ def test_what_one_method_refuses_is_its_note(split):
     assert rows["naive-bayes"].training == 1.0
 
 
-def test_an_interrupt_keeps_what_there_is(split):
+def test_an_interrupt_keeps_the_finished_rows(split):
     names: list[str] = []
     control = Control(interrupted=lambda: bool(names))
     for row in compare_each(*split, ("naive-bayes", "tan"), control=control):
@@ -153,12 +153,12 @@ def test_an_interrupt_gives_the_rows_there_are(split, monkeypatch):
     assert [row.name for row in compare(*split, ("tan", "naive-bayes")).rows] == ["tan"]
 
 
-def test_unknown_names(split):
+def test_unknown_names_are_refused(split):
     with pytest.raises(InputError, match="'nothing'"):
         list(compare_each(*split, ("sm", "nothing")))
 
 
-def test_table(split):
+def test_the_table_has_a_heading_and_a_line_per_learner(split):
     text = show(list(compare_each(*split, ("sm", "multinet"))))
     lines = text.splitlines()
     assert lines[0].split() == [

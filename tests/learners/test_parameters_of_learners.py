@@ -54,7 +54,7 @@ def test_what_cannot_be_fitted_keeps_the_learners_parameters(data) -> None:
     unsmoothed = learn_with_parameters(
         get_learner("tan-mm")(zero_probability=1e-5), data, Control(parameters="cll")
     )
-    assert unsmoothed.details["parameters"]["note"].endswith("the learner's parameters stay.")
+    assert unsmoothed.details["parameters"]["note"].endswith("the learner's parameters are kept.")
     assert not unsmoothed.details["parameters"]["fitted"]
     with pytest.raises(InputError, match="The model of svm is not a Bayesian network"):
         appraise(Svm, data, control=Control(parameters="cll"))
@@ -101,7 +101,7 @@ def test_an_appraisal_has_the_record(data) -> None:
     assert appraise(Tan, data).to_dict()["parameters"] is None
 
 
-def test_a_comparison_says_what_each_has(data, tmp_path) -> None:
+def test_a_comparison_notes_the_parameters_of_each(data, tmp_path) -> None:
     names = ("mdl", "naive-bayes", "multinet")
     names = ("sm", "naive-bayes", "multinet")
     control = Control(parameters="cll", time_limit=60.0)
@@ -113,7 +113,7 @@ def test_a_comparison_says_what_each_has(data, tmp_path) -> None:
     for name in ("sm", "naive-bayes"):
         assert "parameters cll, kappa 0, strength " in rows[name].note
         assert rows[name].details["parameters"]["fitted"]
-    assert "the learner's parameters stay" in rows["multinet"].note
+    assert "the learner's parameters are kept" in rows["multinet"].note
     assert "not of the retrained classifier" in str(found)
     assert "retrained" not in str(plain)
     assert json.loads((tmp_path / "c.json").read_text())["parameters"] == "cll"

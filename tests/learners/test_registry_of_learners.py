@@ -101,7 +101,7 @@ CLOSED = ("naive-bayes", "chow-liu", "tan", "multinet", "exact", "order")
 
 
 @pytest.mark.parametrize("name", [name for name in LEARNERS if name not in CLOSED])
-def test_who_was_stopped_says_so(name: str, tmp_path: Path) -> None:
+def test_stopped_learners_report_it(name: str, tmp_path: Path) -> None:
     data = random_data(3, n_features=4, n_samples=40)
     options: dict[str, Any] = {}
     if name == "parameters":
@@ -118,7 +118,7 @@ def test_who_was_stopped_says_so(name: str, tmp_path: Path) -> None:
     ("name", "options"),
     [("exact", {}), *((name, {"penalty": "aicc"}) for name in ("chow-liu", "tan", "multinet"))],
 )
-def test_a_milp_that_was_stopped_is_told(
+def test_a_stopped_milp_is_reported(
     name: str, options: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     data = random_data([4, 1], n_features=4, n_classes=2, max_states=4, n_samples=60)

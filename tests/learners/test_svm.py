@@ -17,7 +17,7 @@ from milpbn.errors import InputError, SolverError
 from milpbn.learners.base import Control
 from milpbn.learners.svm import COSTS, SIGMAS, UNSTOPPABLE_ROWS, Svm, fit_machine, indicators
 from milpbn.learners.workers import results, workers
-from milpbn.solving.selection import validation_parts
+from milpbn.solving.splits import validation_splits
 
 
 @pytest.fixture
@@ -35,7 +35,7 @@ def test_the_kernel_counts_differing_features(data):
     assert scores == pytest.approx(own.decision_function(np.exp(-distance / sigma**2)), abs=1e-2)
 
 
-def test_weights_are_copies(data):
+def test_weights_equal_copies(data):
     rng = np.random.default_rng(0)
     weights = rng.integers(1, 4, data.n_samples).astype(float)
     heavy = fit_machine(replace(data, weights=weights), 1.0, 1.0)
@@ -44,12 +44,12 @@ def test_weights_are_copies(data):
     assert a == pytest.approx(b, abs=1e-2)
 
 
-def test_the_grid_is_p12s():
+def test_the_grid_is_the_published_one():
     assert [np.log2(v) for v in SIGMAS] == list(range(-5, 6))
     assert [np.log2(v) for v in COSTS] == list(range(-3, 6))
 
 
-def test_validation_chooses(data):
+def test_validation_chooses_the_best_pair(data):
     told: list[str] = []
     learned = Svm().fit(data, Control(report=told.append, random_state=3))
     assert learned.structure is None
@@ -58,7 +58,7 @@ def test_validation_chooses(data):
     shares = {}
     for sigma, cost in product(SIGMAS, COSTS):
         right = total = 0.0
-        for fit, held in validation_parts(data.y, 3):
+        for fit, held in validation_splits(data.y, 3):
             machine = SVC(C=cost, gamma=0.5 / sigma**2).fit(indicators(data)[fit], data.y[fit])
             right += (machine.predict(indicators(data)[held]) == data.y[held]).sum()
             total += len(held)
@@ -114,7 +114,7 @@ def test_an_interrupt_holds_within_a_fit(large):
     assert "time is over" in told[-1]
 
 
-def test_a_sample_has_every_class(large):
+def test_the_reduced_sample_has_every_class(large):
     y = np.zeros(large.n_samples, dtype=np.int32)
     y[:3000] = 1
     y[77] = 2
@@ -172,20 +172,20 @@ def test_the_middle_of_the_widths_grows_with_the_features(n_features, sigmas):
     assert (found["sigma"] in sigmas, found["cost"]) == (True, 2.0)
 
 
-def test_no_time_still_gives_a_machine(data):
+def test_without_time_there_is_still_a_machine(data):
     learned = Svm().fit(data, Control(time_limit=0.0))
     assert learned.details["tried"] == 0
     assert len(learned.predictor.predict(data)) == data.n_samples
 
 
-def test_values_without_a_state(data):
+def test_values_without_a_state_are_predicted(data):
     codes = data.codes.copy()
     codes[0, 0] = UNKNOWN
     predictor = Svm(sigma=1.0, cost=1.0).fit(data).predictor
     assert predictor.predict(replace(data, codes=codes))[0] in predictor.classes
 
 
-def test_refusals(data):
+def test_bad_options_and_data_are_refused(data):
     for cost in (0.0, 1e300, float("nan")):
         with pytest.raises(InputError, match="cost"):
             Svm(cost=cost)
@@ -195,7 +195,7 @@ def test_refusals(data):
         Svm().fit(data.take(np.flatnonzero(data.y == 0)))
 
 
-def test_a_class_that_a_part_lacks(data):
+def test_a_class_that_a_split_lacks_is_no_error(data):
     """Validation leaves a class of one row out of the part that is fitted to, which then has one class."""
     y = np.zeros(data.n_samples, dtype=np.int32)
     y[7] = 1

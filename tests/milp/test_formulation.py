@@ -95,7 +95,7 @@ def test_order_rows_admit_exactly_the_acyclic_graphs(parent_sets: str) -> None:
 
 
 @pytest.mark.parametrize("n_features", [1, 2, 4, 7])
-def test_numbers_of_rows_and_columns(n_features: int) -> None:
+def test_numbers_of_rows_and_columns_are_those_of_the_formula(n_features: int) -> None:
     data = random_data(54, n_features=n_features, n_samples=30)
     V = n_features + 1
     problem = build_problem(data, Score())
@@ -120,7 +120,7 @@ def test_numbers_of_rows_and_columns(n_features: int) -> None:
 
 @pytest.mark.parametrize("name", ["sm", "hard-margin", "cll", "aicc"])
 @pytest.mark.parametrize("acyclicity", ["order", "cluster"])
-def test_form_of_the_program(name: str, acyclicity: str) -> None:
+def test_the_program_has_the_form_of_equation_19(name: str, acyclicity: str) -> None:
     data = random_data(55, n_samples=40)
     problem = build_problem(data, Score(name=name), Constraints(max_children={"X1": 1}))
     formulation = formulate(problem, acyclicity)
@@ -199,7 +199,7 @@ def test_aicc_leaves_out_what_it_is_not_defined_for() -> None:
     assert min(met.values()) >= 5
 
 
-def test_a_single_number_of_parameters() -> None:
+def test_a_single_structure_needs_no_chords() -> None:
     """With a single structure the curve has no chords, and its value is the score."""
     data = random_data(59, n_samples=30)
     fixed = Constraints(fixed={"X1": ("C",), "X2": (), "X3": (), "C": ()})

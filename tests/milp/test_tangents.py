@@ -55,7 +55,7 @@ def test_tangents_touch_the_score_and_stay_above_it(n_classes: int) -> None:
     assert max(gaps) > 0.1
 
 
-def test_some_samples_only() -> None:
+def test_rows_are_added_for_some_samples_only() -> None:
     problem = make_problem(2)
     P = problem.candidates.n_sets
     eta = random_point(problem, np.random.default_rng(83), integral=False)

@@ -41,7 +41,7 @@ def test_ties_go_to_the_first_class(data):
     assert set(classifier.predict(tied)) == {"s1"}
 
 
-def test_prediction_on_rows_without_any_known_value(data):
+def test_rows_without_any_known_value_get_the_prior(data):
     classifier = Classifier.fit(data, Structure.naive_bayes(data.names))
     blank = replace(data, codes=np.full_like(data.codes, UNKNOWN))
     prior = np.log(classifier.cpts[-1].table)
@@ -69,16 +69,16 @@ def test_frames_and_paths_go_through_the_reader(data, classifier, monkeypatch):
 
     asked = []
 
-    def read_samples(source, variables):
-        asked.append((source, variables))
+    def read_encodings(source, sets):
+        asked.append((source, *sets))
         return data
 
-    monkeypatch.setattr(milpbn.data, "read_samples", read_samples, raising=False)
+    monkeypatch.setattr(milpbn.data, "read_encodings", read_encodings, raising=False)
     assert np.array_equal(classifier.predict("file.csv"), classifier.predict(data))
     assert asked == [("file.csv", classifier.variables)]
 
 
-def test_parts_that_do_not_belong_together(data, classifier):
+def test_parts_that_do_not_belong_together_are_refused(data, classifier):
     cpts = classifier.cpts
 
     def changed(i, **change):
@@ -109,7 +109,7 @@ def test_parts_that_do_not_belong_together(data, classifier):
         (Variable("x", ("a", "b"), cuts=(float("inf"),)), "not all finite"),
     ],
 )
-def test_bad_variables(variable, sentence):
+def test_bad_variables_are_refused(variable, sentence):
     variables = (variable, Variable("class", ("y", "n")))
     structure = Structure.empty(["x", "class"])
     cpts = (Cpt(0, (), np.full(2, 0.5)), Cpt(1, (), np.full(2, 0.5)))

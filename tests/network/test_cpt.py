@@ -13,6 +13,7 @@ from sklearn.naive_bayes import CategoricalNB
 from milpbn.data.dataset import UNKNOWN
 from milpbn.errors import InputError
 from milpbn.network import Structure, class_log_joint, cpt, fit_cpts
+from milpbn.network.cpt import log_cpts
 
 
 def oracle_probability(data, variable, parents, smoothing, state, configuration):
@@ -55,6 +56,56 @@ def test_tables_agree_with_loops(make_data, make_structure, seed, smoothing):
         for *h, j in itertools.product(*(range(n) for n in table.table.shape)):
             expected = oracle_probability(data, table.variable, table.parents, smoothing, j, h)
             assert table.table[*h, j] == pytest.approx(expected, rel=1e-14, abs=0)
+
+
+@pytest.mark.parametrize("towards", ["marginal", "class"])
+@pytest.mark.parametrize("smoothing", [0.0, 0.5, 3.0])
+def test_tables_are_shrunk_towards_tables_with_fewer_parents(make_data, make_structure, towards, smoothing):
+    data = make_data(5, samples=30, weights=np.random.default_rng(5).uniform(0.1, 3, 30))
+    last = data.n_variables - 1
+    for seed in range(6):
+        structure = make_structure(data.names, seed)
+        tables = fit_cpts(data, structure, smoothing, towards)
+        for table, logs in zip(tables, log_cpts(data, structure, smoothing or 1.0, towards), strict=True):
+            i, parents = table.variable, table.parents
+            kept = tuple(j for j in parents if j == last) if towards == "class" else ()
+            states, a = data.variables[i].n_states, smoothing
+            for *h, j in itertools.product(*(range(n) for n in table.table.shape)):
+                expected = oracle_probability(data, i, parents, a, j, h)
+                if any(k not in kept and data.variables[k].n_states > 1 for k in parents) and a:
+                    above = oracle_probability(data, i, kept, a, j, [h[parents.index(k)] for k in kept])
+                    n_h = sum(
+                        w
+                        for row, w in zip(data.codes.tolist(), data.weights.tolist(), strict=True)
+                        if [row[k] for k in parents] == h
+                    )
+                    # The Laplace-smoothed share has a pseudo-counts where this one has a sp times the mean.
+                    expected += a * (states * above - 1) / (n_h + a * states)
+                assert table.table[*h, j] == pytest.approx(expected, rel=1e-12)
+            if smoothing:
+                np.testing.assert_allclose(np.exp(logs.table), table.table, rtol=1e-12)
+            np.testing.assert_allclose(table.table.sum(axis=-1), 1.0, rtol=1e-12)
+
+
+def test_parents_with_one_state_change_no_table(make_data):
+    data = make_data(3, samples=40)
+    codes = data.codes.copy()
+    codes[:, 0] = 0
+    constant = replace(data.variables[0], states=("only",))
+    data = replace(data, variables=(constant, *data.variables[1:]), codes=codes)
+    last = data.n_variables - 1
+    for towards, rest in itertools.product(("uniform", "marginal", "class"), ((), (last,), (2, last))):
+        with_, without = (
+            fit_cpts(data, Structure(data.names, ((), parents, *[()] * (last - 1))), 1.0, towards)[1].table
+            for parents in ((0, *rest), rest)
+        )
+        np.testing.assert_allclose(with_[0], without, rtol=1e-15)
+
+
+def test_an_unknown_prior_is_refused(make_data):
+    data = make_data()
+    with pytest.raises(InputError, match="must be uniform, marginal or class, got 'parents'"):
+        fit_cpts(data, Structure.empty(data.names), 1.0, "parents")
 
 
 @pytest.mark.parametrize("smoothing", [0.0, 1.0])
@@ -137,7 +188,7 @@ def test_class_column_and_chunks_do_not_matter(make_data, make_structure, monkey
     assert np.array_equal(class_log_joint(codes, structure, tables, 3), whole)
 
 
-def test_no_samples(make_data):
+def test_no_samples_have_an_empty_log_joint(make_data):
     data = make_data(samples=0)
     structure = Structure.naive_bayes(data.names)
     tables = fit_cpts(data, structure)
@@ -146,7 +197,7 @@ def test_no_samples(make_data):
 
 
 @pytest.mark.parametrize("smoothing", [-1.0, math.nan, math.inf])
-def test_bad_smoothing(make_data, smoothing):
+def test_bad_smoothing_is_refused(make_data, smoothing):
     data = make_data()
     with pytest.raises(InputError, match="smoothing must be a number from 0"):
         fit_cpts(data, Structure.empty(data.names), smoothing)
@@ -159,7 +210,7 @@ def test_unknown_value_in_training_data_names_the_column(make_data):
         fit_cpts(data, Structure.empty(data.names))
 
 
-def test_structure_over_other_variables(make_data):
+def test_a_structure_over_other_variables_is_refused(make_data):
     with pytest.raises(InputError, match="same variables in the same order"):
         fit_cpts(make_data(), Structure.empty(["a", "b"]))
 
@@ -172,7 +223,7 @@ def test_table_too_large_is_refused_before_allocation(make_data):
 
 
 @pytest.mark.parametrize("code", [-2, 2])
-def test_codes_out_of_range(make_data, code):
+def test_codes_out_of_range_are_refused(make_data, code):
     data = make_data()
     structure = Structure.naive_bayes(data.names)
     tables = fit_cpts(data, structure)

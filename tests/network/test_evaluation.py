@@ -34,7 +34,7 @@ def test_figures_agree_with_scikit_learn(data, classifier):
         np.testing.assert_allclose(ours, expected)
 
 
-def test_margins_by_loops(data, classifier):
+def test_margins_equal_those_of_loops(data, classifier):
     result = evaluate(classifier, data, gamma=0.2)
     margins = []
     for row, c in zip(classifier.predict_log_joint(data).tolist(), data.y, strict=True):

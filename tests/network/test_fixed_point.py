@@ -51,7 +51,7 @@ def test_many_bits_are_as_good_as_floating_point(classifier, data):
     assert (fixed.predict(data) == classifier.predict(data)).all()
 
 
-def test_enough_integer_bits(classifier):
+def test_enough_integer_bits_hold_every_parameter(classifier):
     bits = enough_integer_bits(classifier)
     largest = max(-np.log(cpt.table).min() for cpt in classifier.cpts)
     assert 2**bits > largest >= 2 ** (bits - 1)
@@ -63,7 +63,7 @@ def test_zero_probabilities_saturate(data):
     assert stored.tolist() == [255, 0]
 
 
-def test_unknown_values(classifier, data):
+def test_unknown_values_are_predicted_as_by_the_classifier(classifier, data):
     codes = data.codes.copy()
     codes[:, 0] = UNKNOWN
     fixed = FixedPointClassifier(classifier, 6, 30)
@@ -71,7 +71,7 @@ def test_unknown_values(classifier, data):
     assert (fixed.predict(unknown) == classifier.predict(unknown)).all()
 
 
-def test_accuracy_by_width(classifier, data):
+def test_accuracy_is_counted_for_every_width(classifier, data):
     figures = accuracy_by_width(classifier, data, 4, 20)
     assert [width for width, _ in figures] == list(range(20, 0, -1))
     right = classifier.predict_log_joint(data).argmax(axis=1) == data.y
@@ -83,6 +83,6 @@ def test_accuracy_by_width(classifier, data):
 
 
 @pytest.mark.parametrize(("integer", "fraction"), [(0, 4), (4, -4), (12, 53)])
-def test_refusals(classifier, integer, fraction):
+def test_impossible_widths_are_refused(classifier, integer, fraction):
     with pytest.raises(InputError, match="bits"):
         FixedPointClassifier(classifier, integer, fraction)

@@ -12,7 +12,7 @@ def test_log_margins_by_hand():
     assert np.array_equal(log_joint, original)
 
 
-def test_log_margins_of_impossible_classes():
+def test_impossible_classes_have_infinite_margins_or_ties():
     inf = np.inf
     log_joint = np.array([[-inf, -inf], [-1.0, -inf], [-inf, -1.0]])
     assert log_margins(log_joint, np.array([0, 0, 0])).tolist() == [0.0, inf, -inf]

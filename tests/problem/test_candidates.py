@@ -129,7 +129,7 @@ def test_an_empty_list_is_an_error() -> None:
         (Score(name="mdl"), Rules(), False),
     ],
 )
-def test_when_class_free_sets_are_alike(score: Score, rules: Rules, alike: bool) -> None:
+def test_class_free_sets_are_alike_only_under_margins_alone(score: Score, rules: Rules, alike: bool) -> None:
     assert class_free_alike(score, rules) == alike
 
 

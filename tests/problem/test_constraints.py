@@ -253,7 +253,7 @@ def test_json_round_trip() -> None:
     assert not Constraints()
 
 
-def test_star_spares_the_class() -> None:
+def test_a_limit_on_all_features_does_not_limit_the_class() -> None:
     rules, _ = resolve(Constraints(max_children={"*": 1, "X2": 0}), NAMES, Score())
     assert rules.max_children == {0: 1, 1: 0, 2: 1}
 
@@ -284,7 +284,7 @@ def test_obeys_is_the_predicate() -> None:
             assert problem.obeys(Structure(NAMES, g)) == (g in allowed)
 
 
-def test_answers_of_solve_obey_and_are_refused_otherwise() -> None:
+def test_solutions_obey_the_constraints() -> None:
     data = random_data(3, n_samples=40)
     constraints = Constraints(
         required=(("X2", "X1"),),

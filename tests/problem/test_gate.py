@@ -106,7 +106,7 @@ def test_the_gate_is_the_definition(score: Score, limits: tuple[int, bool], seed
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("backend", ["native", "highs"])
-def test_a_class_free_start_does_not_get_past_the_gate(kind: str, backend: str) -> None:
+def test_class_free_starts_pass_the_gate_only_if_they_obey(kind: str, backend: str) -> None:
     """A start with X1 -> X2, but not class -> X2, scores like one without X1 -> X2. Once it was returned as optimal."""
     data = random_data(41, n_samples=30)
     score = Score(p=0.9, class_parents=False, max_parents=1)
@@ -198,7 +198,7 @@ def table(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("kind", ["arcs", "classifier", "learned"])
-def test_start_files(table: Path, tmp_path: Path, kind: str) -> None:
+def test_start_files_pass_the_gate(table: Path, tmp_path: Path, kind: str) -> None:
     """Starts on the command line: an arc list, a classifier and the structure of another learner."""
     start, output = tmp_path / "start.txt", tmp_path / "result.json"
     if kind == "arcs":

@@ -48,7 +48,7 @@ def test_parameters_are_counted_over_all_parent_states() -> None:
     assert n_parameters(data, 1, (0, 4)) == (r[1] - 1) * r[0] * r[4]
 
 
-def test_very_many_parent_states() -> None:
+def test_very_many_parent_states_are_counted() -> None:
     """Parent states that do not occur have no row and add nothing."""
     rng = np.random.default_rng(1)
     data = dataset(

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from running import dataset, heavy_enough, random_data
 
 from milpbn.data.dataset import Dataset
+from milpbn.network.prior import Prior
 from milpbn.problem.candidates import build_candidates
 from milpbn.problem.counts import DENSE_CELLS_PER_SAMPLE, cell_limit, joint_states
 from milpbn.problem.forecast import n_margin_rows, tables_bytes, tensor_bytes
@@ -125,7 +126,7 @@ def test_joint_states_that_occur_are_numbered(seed: int, n_states: int, n_member
 def test_tables_do_not_outgrow_the_data(binary: bool) -> None:
     data = wide_states(5, n_states=60, n_samples=40)
     candidates = build_candidates(data.names, Score(max_parents=3))
-    tables = family_tables(data, candidates, 1.0, binary=binary)
+    tables = family_tables(data, candidates, Prior(1.0), binary=binary)
     # A feature with two feature parents has 60**3 joint states; a domain has at most 4096 dense cells.
     per_state = data.n_classes if binary else 1
     assert tables.sizes.max() <= cell_limit(data.n_samples) * per_state == 4096 * per_state
@@ -150,7 +151,7 @@ def test_tables_do_not_outgrow_the_data(binary: bool) -> None:
 def test_families_over_the_same_variables_share_a_domain() -> None:
     data = random_data(11)
     candidates = build_candidates(data.names, Score(max_parents=2))
-    tables = family_tables(data, candidates, 1.0, binary=False)
+    tables = family_tables(data, candidates, Prior(1.0), binary=False)
     members = [frozenset((int(candidates.variable[p]), *candidates.flat[p])) - {3} for p in tables.columns]
     domain_of = dict(zip(members, tables.domain.tolist(), strict=True))
     assert [domain_of[m] for m in members] == tables.domain.tolist()
@@ -162,7 +163,7 @@ def test_families_over_the_same_variables_share_a_domain() -> None:
 def test_a_selection_of_parent_sets_keeps_its_coefficients() -> None:
     data = random_data(12, n_samples=20)
     candidates = build_candidates(data.names, Score())
-    tables = family_tables(data, candidates, 1.0, binary=False)
+    tables = family_tables(data, candidates, Prior(1.0), binary=False)
     entries = np.random.default_rng(1).random(candidates.n_sets) < 0.5
     few = tables.keep(entries)
     place = 0
@@ -224,7 +225,7 @@ def test_margins_come_without_the_tensor(name: str, data: Dataset) -> None:
         assert margins.parts(eta) == pytest.approx(np.minimum(margins.softening.cap, expected))
 
 
-def test_margins_and_value() -> None:
+def test_margins_and_value_equal_loops() -> None:
     data = random_data(8, n_classes=4)
     problem = build_problem(data, Score(p=0.8))
     margins = problem.margins

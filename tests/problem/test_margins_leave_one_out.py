@@ -17,6 +17,7 @@ from scipy.special import log_softmax
 import milpbn
 from milpbn.data.dataset import Dataset, Variable
 from milpbn.network.cpt import class_log_joint, fit_cpts
+from milpbn.network.prior import TOWARDS, UNIFORM
 from milpbn.network.structure import Structure
 from milpbn.problem.constraints import Constraints
 from milpbn.problem.counts import n_parameters, require_units
@@ -42,7 +43,7 @@ def log_joints(data: Dataset, structure: Structure, score: Score) -> np.ndarray:
         weights = data.weights.copy()
         weights[m] -= 1.0
         others = Dataset("others", variables, codes, weights)
-        tables = fit_cpts(others, structure, score.smoothing)
+        tables = fit_cpts(others, structure, *score.prior)
         joint = class_log_joint(codes[[m]], structure, tables, others.n_classes)[0]
         own = int(codes[m, -1])
         rows.append([joint[own], *np.delete(joint, own)])
@@ -59,9 +60,8 @@ def values(joint: np.ndarray, score: Score) -> np.ndarray:
 def fitted_anew(data: Dataset, structure: Structure, score: Score) -> float:
     """The score by its definition over the rows of the data."""
     joint = log_joints(data, structure, score)
-    likelihood = (
-        data.weights @ log_joints(data, structure, Score(name="cll", smoothing=score.smoothing))[:, 0]
-    )
+    plain = Score(name="cll", smoothing=score.smoothing, smoothing_towards=score.smoothing_towards)
+    likelihood = data.weights @ log_joints(data, structure, plain)[:, 0]
     if score.name == "ll":
         return float(likelihood)
     parts = values(joint, score)
@@ -103,17 +103,26 @@ DATA = {
     "singles": dataset([[0, 0, 0], [1, 0, 0], [1, 1, 1], [0, 2, 1], [1, 1, 1], [0, 1, 2]], [2, 3, 3]),
     "copies": random_data(4, n_features=2, n_samples=40, max_states=2),
     "cuts": cut_data(),
+    "constant feature": dataset([[0, 0, 0], [1, 0, 0], [1, 0, 1], [0, 0, 1], [1, 0, 2]], [2, 1, 3]),
 }
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize(
+    ("name", "towards"),
+    [
+        *((name, UNIFORM) for name in NAMES),
+        *((name, towards) for name in NAMES[:-1] for towards in TOWARDS[1:]),
+    ],
+)
 @pytest.mark.parametrize("data", DATA.values(), ids=DATA)
-def test_scores_are_those_of_classifiers_fitted_without_each_sample(name: str, data: Dataset) -> None:
+def test_scores_are_those_of_classifiers_fitted_without_each_sample(
+    name: str, data: Dataset, towards: str
+) -> None:
     """Coefficients and scores from the data agree with as many fits as there are samples, merged or not."""
-    options = {} if name == "ll" else {"hybrid": 0.2}
+    options = {} if name == "ll" else {"hybrid": 0.2, "smoothing_towards": towards}
     score = Score(name=name, max_parents=3, leave_one_out=True, smoothing=0.7, **options)
     merged, rows = (build_problem(data, score, merge=merge) for merge in (True, False))
-    for structure in few_structures(data, 3):
+    for structure in few_structures(data, 3, 12 if towards == UNIFORM else 5):
         expected = fitted_anew(data, structure, score)
         for problem in (merged, rows):
             choice = problem.choice(structure)
@@ -145,14 +154,18 @@ def test_a_subset_leaves_out_of_the_parameters_of_all_rows(name: str) -> None:
 
 @pytest.mark.parametrize("weights", [False, True])
 @pytest.mark.parametrize("smoothing", [1.0, 0.1])
-def test_two_classes_make_both_margins_equal(weights: bool, smoothing: float) -> None:
+@pytest.mark.parametrize("towards", TOWARDS)
+def test_two_classes_make_both_margins_equal(weights: bool, smoothing: float, towards: str) -> None:
     """SM = SBM, class parents included: what is left out of a class is not left out of the rest."""
     options = {"p": 0.9, "max_parents": 3, "smoothing": smoothing, "leave_one_out": True}
+    options["smoothing_towards"] = towards
     sm, sbm = (Score(name=name, **options) for name in ("sm", "sbm"))
     for seed in range(3):
         data = heavy_enough(random_data(seed, n_classes=2, n_samples=25, weights=weights), sm)
         one, other = (build_problem(data, score) for score in (sm, sbm))
         np.testing.assert_allclose(one.margins.alpha, other.margins.alpha, atol=1e-12)
+        counted = [build_problem(data, replace(score, leave_one_out=False)) for score in (sm, sbm)]
+        np.testing.assert_allclose(counted[0].margins.alpha, counted[1].margins.alpha, atol=1e-12)
         structure = milpbn.solve(data, sm, verbose=False).structure
         assert rescore(data, structure, sm) == pytest.approx(rescore(data, structure, sbm), abs=1e-9)
 

@@ -55,14 +55,14 @@ def test_enough_samples_are_all_samples(data):
     assert np.array_equal(representative_weights(data, data.n_samples), data.weights)
 
 
-def test_too_few_samples(data):
+def test_too_few_samples_are_refused(data):
     with pytest.raises(InputError, match="classes"):
         representative_weights(data, data.n_classes - 1)
 
 
 @pytest.mark.parametrize("backend", ["native", "highs"])
 @pytest.mark.parametrize("name", ["sm", "sbm", "cll"])
-def test_the_best_structure_of_the_subset(data, backend, name):
+def test_the_best_structure_of_the_subset_is_found(data, backend, name):
     score = Score(name=name)
     result = solve(data, score, subset=20, backend=backend)
     weights = representative_weights(data, 20)
@@ -92,13 +92,13 @@ def test_parameters_are_those_of_all_data(data):
     assert result.subset.objective == pytest.approx(weights @ np.minimum(margins, score.gamma))
 
 
-def test_as_many_samples_as_there_are(data):
+def test_a_subset_of_all_samples_has_the_bound_of_all(data):
     whole, subset = solve(data), solve(data, subset=10**6)
     assert subset.objective == pytest.approx(whole.objective)
     assert subset.subset.bound == pytest.approx(whole.bound, rel=1e-6)
 
 
-def test_refusals(data, tmp_path):
+def test_impossible_sizes_are_refused(data, tmp_path):
     with pytest.raises(InputError, match="mdl"):
         solve(data, "mdl", subset=10)
     with pytest.raises(InputError, match="at least 1"):

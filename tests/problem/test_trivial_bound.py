@@ -30,7 +30,7 @@ def test_no_structure_is_better(name: str, seed: int) -> None:
 
 
 @pytest.mark.parametrize("name", ["sm", "sbm"])
-def test_it_is_at_most_gamma_per_sample(name: str) -> None:
+def test_the_trivial_bound_is_at_most_gamma_per_sample(name: str) -> None:
     data = random_data(5, n_samples=40, weights=True)
     for p in (0.501, 0.9, 0.999):
         score = Score(name=name, p=p)
@@ -38,7 +38,7 @@ def test_it_is_at_most_gamma_per_sample(name: str) -> None:
         assert bound <= score.gamma * data.weights.sum() * (1 + 1e-9)
 
 
-def test_it_is_at_most_0_for_the_conditional_log_likelihood() -> None:
+def test_the_trivial_bound_is_at_most_0_for_the_conditional_log_likelihood() -> None:
     """Without the limit 0, the best margin of each sample would give more than probability 1."""
     data = random_data(9, n_features=6, n_samples=12)
     assert trivial_bound(build_problem(data, Score(name="cll", smoothing=0.01))) == pytest.approx(
@@ -46,7 +46,7 @@ def test_it_is_at_most_0_for_the_conditional_log_likelihood() -> None:
     )
 
 
-def test_it_is_exact_if_there_is_no_choice() -> None:
+def test_the_trivial_bound_is_exact_if_there_is_no_choice() -> None:
     data = random_data(6)
     score = Score()
     constraints = Constraints(fixed={"X1": ("C",), "X2": ("X1", "C"), "X3": ("C",), "C": ()})
@@ -54,7 +54,7 @@ def test_it_is_exact_if_there_is_no_choice() -> None:
     assert trivial_bound(build_problem(data, score, constraints)) == pytest.approx(best, rel=1e-9)
 
 
-def test_it_equals_its_formula() -> None:
+def test_the_trivial_bound_equals_its_formula() -> None:
     data = random_data(7, n_classes=4, weights=True)
     problem = build_problem(data, Score(p=0.9))
     margins, candidates = problem.margins, problem.candidates

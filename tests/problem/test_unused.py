@@ -11,6 +11,7 @@ from running import BACKENDS, optimum, random_data
 
 import milpbn
 from milpbn.data.dataset import Dataset, Variable
+from milpbn.network.prior import CLASS, MARGINAL, UNIFORM
 from milpbn.network.structure import Structure, topological_order
 from milpbn.problem.constraints import Constraints
 from milpbn.problem.problem import build_problem
@@ -28,11 +29,14 @@ def constant_feature(seed: int, place: int) -> Dataset:
     return replace(data, variables=tuple(variables), codes=codes)
 
 
-@pytest.mark.parametrize("name", registry.SCORES)
-def test_the_score_does_not_fall(name: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "towards"),
+    [*((name, UNIFORM) for name in registry.SCORES), ("sm", CLASS), ("sbm", MARGINAL), ("cll", CLASS)],
+)
+def test_the_score_does_not_fall(name: str, towards: str) -> None:
     for seed in range(5):
         data = constant_feature(seed, seed % 4)
-        problem = build_problem(data, Score(name=name, max_parents=3))
+        problem = build_problem(data, Score(name=name, max_parents=3, smoothing_towards=towards))
         rng = np.random.default_rng(seed)
         for _ in range(20):
             structure = problem.candidates.structure(random_choice(problem, rng))
@@ -56,7 +60,7 @@ def random_choice(problem, rng: np.random.Generator) -> np.ndarray:
 
 
 @pytest.mark.parametrize("backend", ["native", *BACKENDS])
-def test_answers_have_no_arcs_that_change_nothing(backend: str) -> None:
+def test_structures_have_no_arcs_of_constant_features(backend: str) -> None:
     data = constant_feature(3, 1)
     score = Score(p=0.9)
     start = Structure(data.names, ((1, 4), (4,), (1, 4), (4,), ()))

@@ -64,7 +64,7 @@ def test_optimum_and_events_agree_with_scipy(name: str, score: str) -> None:
 
 
 @pytest.mark.parametrize("name", BACKENDS)
-def test_warm_start_of_a_negative_and_a_positive_objective(name: str) -> None:
+def test_warm_starts_with_negative_and_positive_objectives_lead_to_the_optimum(name: str) -> None:
     backend = installed(name)
     for score, seed in (("mdl", 1), ("sm", 2)):
         formulation = small_formulation(score, seed)
@@ -141,7 +141,7 @@ def test_a_log_file_that_cannot_be_written_is_refused(name: str, tmp_path: Path)
 
 
 @pytest.mark.parametrize("name", BACKENDS)
-def test_infeasible_program(name: str) -> None:
+def test_an_infeasible_program_is_reported(name: str) -> None:
     backend = installed(name)
     milp = small_formulation("mdl", 0).milp
     lower = milp.lower.copy()
@@ -154,7 +154,7 @@ def test_infeasible_program(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["cbc", "cpsat", "scip", "pulp:highs"])
-def test_an_error_of_the_receiver_is_raised_and_stops_the_run(name: str) -> None:
+def test_an_error_in_the_events_is_raised_and_stops_the_run(name: str) -> None:
     backend = installed(name)
 
     class Failing(Recorder):
@@ -182,7 +182,7 @@ def test_an_interrupt_in_this_process_ends_the_run(name: str, hard: Formulation)
 
 
 @pytest.mark.parametrize("name", DIRECT)
-def test_two_threads(name: str) -> None:
+def test_two_threads_find_the_optimum(name: str) -> None:
     backend = installed(name)
     milp = small_formulation("sm", 6).milp
     recorder = Recorder(milp)

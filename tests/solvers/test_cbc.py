@@ -61,14 +61,14 @@ def test_the_first_bound_has_six_digits() -> None:
     assert not log.feed("Continuous objective value is -1240.68 - 0.01 seconds")
 
 
-def test_completed_search() -> None:
+def test_the_log_of_a_completed_search_is_read() -> None:
     log = read(LOG + END)
     assert log.completed
     assert log.optimal
     assert log.nodes == 284
 
 
-def test_stopped_search() -> None:
+def test_the_log_of_a_stopped_search_is_read() -> None:
     log = read(STOPPED)
     assert not log.optimal
     assert not log.completed
@@ -88,7 +88,7 @@ def test_stopped_search() -> None:
         "Cbc0013I At root node, 9 cuts changed objective from -12 to -11 in 10 passes",
     ],
 )
-def test_lines_without_a_usable_bound(line: str) -> None:
+def test_lines_without_a_usable_bound_are_ignored(line: str) -> None:
     log = CbcLog()
     assert not log.feed(line)
     assert log.bound == -math.inf
@@ -98,7 +98,7 @@ def test_within_gap_is_not_optimal() -> None:
     assert not read("Result - Optimal solution found (within gap tolerance)").optimal
 
 
-def test_a_child_that_does_not_listen_is_killed_with_its_children(tmp_path: Path) -> None:
+def test_a_child_that_ignores_the_stop_is_killed_with_its_children(tmp_path: Path) -> None:
     marker = tmp_path / "alive"
     grandchild = f"import time, pathlib\nwhile True: pathlib.Path({str(marker)!r}).touch(); time.sleep(0.05)"
     script = (
@@ -122,7 +122,7 @@ def test_a_child_that_does_not_listen_is_killed_with_its_children(tmp_path: Path
     assert not marker.exists()
 
 
-def test_a_child_that_listens_may_finish() -> None:
+def test_a_child_that_obeys_the_stop_may_finish() -> None:
     # A background job of a shell ignores the interrupt, and so do all processes that it starts.
     script = (
         "import signal, sys, time\n"
@@ -148,7 +148,7 @@ def test_lines_arrive_while_the_child_runs() -> None:
     assert lines[0] == "first"
 
 
-def test_every_line_arrives_before_the_end_is_told() -> None:
+def test_every_line_arrives_before_the_end_is_reported() -> None:
     # A grandchild keeps the terminal open, and the last line has no newline.
     lines: list[str] = []
     command = ["sh", "-c", "sleep 30 & seq 3000; printf 'last word'"]

@@ -125,7 +125,7 @@ def one_column(row: float, side: tuple[float, float]) -> Milp:
     )
 
 
-def test_bounds_of_a_free_column() -> None:
+def test_a_column_without_bounds_gets_some_from_the_rows_or_is_refused() -> None:
     lower, upper = finite_bounds(one_column(0.5, (-np.inf, 3.0)))
     assert (lower[0], upper[0]) == (pytest.approx(4.0), pytest.approx(6.0))
     with pytest.raises(InputError, match=r"column x .* no finite bounds"):
@@ -161,7 +161,7 @@ def test_optimum_near_zero_is_solved_again_with_a_finer_scale() -> None:
     assert min(recorder.bounds) - recorder.objective <= 1e-6
 
 
-def test_runs_beside_highspy() -> None:
+def test_cp_sat_runs_beside_highspy() -> None:
     import highspy
 
     assert highspy.Highs().version()

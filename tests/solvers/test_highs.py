@@ -10,7 +10,7 @@ from milpbn import Constraints, Score, Structure, rescore, solve
 
 
 @pytest.mark.parametrize("acyclicity", ["order", "cluster"])
-def test_a_point_that_highs_calls_infeasible_after_its_proof(acyclicity):
+def test_points_that_highs_calls_infeasible_after_its_proof_are_kept(acyclicity):
     # At a feasibility tolerance of 1e-9, HiGHS 1.15.1 ended this run with "Solve error".
     data = random_data([3, 2], n_features=4, max_states=3, n_samples=60)
     names = data.names

@@ -8,7 +8,7 @@ from backend_cases import Recorder, installed, optimum, small_formulation
 from milpbn.errors import InputError, SolverError
 from milpbn.milp.milp import Milp
 from milpbn.solvers.base import MilpEvents, Outcome, Settings
-from milpbn.solvers.pulp_solvers import PulpSolver, solver_names
+from milpbn.solvers.pulp_solvers import PulpSolver, pulp_names
 from milpbn.solvers.registry import find_solver
 from milpbn.solvers.support import child
 
@@ -22,7 +22,7 @@ def test_short_forms_in_any_case(short: str) -> None:
 
 
 def test_every_solver_is_usable_or_says_what_it_needs() -> None:
-    for name in solver_names():
+    for name in pulp_names():
         if usable(name):
             assert "through PuLP" in PulpSolver(name).version()
         else:

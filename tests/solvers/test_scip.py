@@ -96,7 +96,7 @@ def test_an_error_of_the_separator_is_raised() -> None:
     assert recorder.points == []
 
 
-def test_stops_in_the_lazy_solve() -> None:
+def test_the_lazy_solve_stops_when_asked_to() -> None:
     backend = installed("scip")
     assert isinstance(backend, LazySolver)
     formulation = small_formulation("mdl", 1, "cluster")

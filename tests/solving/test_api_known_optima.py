@@ -69,18 +69,18 @@ def car(uci):
 
 
 @pytest.mark.parametrize("case", CORRAL, ids=str)
-def test_corral_by_highs(corral, case) -> None:
+def test_corral_by_highs_has_its_known_optimum(corral, case) -> None:
     check(corral, case, CORRAL[case], backend="highs", root_bound=False)
 
 
 @pytest.mark.parametrize("case", _with_slow(CORRAL, "sm", 3, 0.9, True))
-def test_corral_by_the_native_engine(corral, case) -> None:
+def test_corral_by_the_native_engine_has_its_known_optimum(corral, case) -> None:
     result = check(corral, case, CORRAL[case], backend="native")
     assert result.bound_source == "certified"
 
 
 @pytest.mark.parametrize("case", _with_slow([c for c in CORRAL if c[0] == "sm"], "sm", 3, 0.9, True))
-def test_corral_by_highs_with_clusters(corral, case) -> None:
+def test_corral_by_highs_with_clusters_has_its_known_optimum(corral, case) -> None:
     check(corral, case, CORRAL[case], backend="highs", acyclicity="cluster")
 
 
@@ -93,14 +93,14 @@ def test_corral_by_highs_with_clusters(corral, case) -> None:
         if case[0] == "sm"
     ],
 )
-def test_corral_by_other_solvers(corral, case, backend: str) -> None:
+def test_corral_by_other_solvers_has_its_known_optimum(corral, case, backend: str) -> None:
     require_backend(backend)
     check(corral, case, CORRAL[case], backend=backend, root_bound=False)
 
 
 @pytest.mark.parametrize("class_parents", [False, pytest.param(True, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", ["sm", "sbm"])
-def test_corral_by_enumeration(corral, name: str, class_parents: bool) -> None:
+def test_corral_by_enumeration_has_its_known_optimum(corral, name: str, class_parents: bool) -> None:
     best = dict.fromkeys((0.9, 0.99), -np.inf)
     for margins in all_margins(corral.merged, name, class_parents):
         for p in best:
@@ -114,7 +114,7 @@ def all_margins(data: Dataset, name: str, class_parents: bool) -> Iterator[np.nd
 
     The log-probabilities are the oracle's; they are summed along a depth-first search over the features.
     """
-    problem = oracle._Problem(data, name, 1.0, 1.0, 1.0, 0.0, 0.0, False)
+    problem = oracle._Problem(data, name, 1.0, 1.0, 1.0, 0.0, 0.0, False, "uniform")
     sets = oracle.candidate_sets(data.n_variables, 2, class_parents)
     terms = []
     for i, own in enumerate(sets):
@@ -142,19 +142,19 @@ def all_margins(data: Dataset, name: str, class_parents: bool) -> Iterator[np.nd
         for case in CAR
     ],
 )
-def test_car_by_highs(car, case) -> None:
+def test_car_by_highs_has_its_known_optimum(car, case) -> None:
     check(car, case, CAR[case], backend="highs")
 
 
 @pytest.mark.parametrize("case", CAR | CAR_3, ids=str)
-def test_car_by_the_native_engine(car, case) -> None:
+def test_car_by_the_native_engine_has_its_known_optimum(car, case) -> None:
     result = check(car, case, (CAR | CAR_3)[case], backend="native")
     assert result.bound_source == "certified"
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("case", CAR_3, ids=str)
-def test_car_with_three_parents_by_highs(car, case) -> None:
+def test_car_with_three_parents_by_highs_has_its_known_optimum(car, case) -> None:
     check(car, case, CAR_3[case], backend="highs")
 
 

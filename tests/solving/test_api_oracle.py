@@ -30,6 +30,7 @@ from milpbn.claims.parts import ProvedArcs
 from milpbn.claims.result import is_optimal
 from milpbn.data.dataset import Dataset
 from milpbn.errors import InputError
+from milpbn.network.prior import TOWARDS
 from milpbn.problem.constraints import Constraints
 from milpbn.problem.problem import build_problem
 from milpbn.problem.scores import registry
@@ -86,6 +87,14 @@ def without_own_copy(number: int, data: Dataset, score: Score) -> tuple[Dataset,
     return heavy_enough(data, left_out), left_out
 
 
+def shrunk(number: int, score: Score) -> Score:
+    """The margin score of three problems in ten with a prior of another mean."""
+    rng = np.random.default_rng([2032, number])
+    if not score.is_margin or rng.random() > 0.3:
+        return score
+    return replace(score, smoothing_towards=str(rng.choice(["marginal", "class"])))
+
+
 def make_case(number: int) -> Case:
     rng = np.random.default_rng([2012, number])
     name = score_name(number)
@@ -113,7 +122,7 @@ def make_case(number: int) -> Case:
     pairs = [(a, b) for a in data.names for b in data.names if a != b]
     chosen = rng.choice(len(pairs), size=int(rng.choice([0, 0, 2])), replace=False)
     weights = {pairs[k]: float(rng.normal(scale=2.0)) for k in chosen}
-    data, score = without_own_copy(number, data, Score(name=name, **options))
+    data, score = without_own_copy(number, data, shrunk(number, Score(name=name, **options)))
     return Case(data, score, Constraints(arc_weights=weights), runs(number))
 
 
@@ -172,13 +181,16 @@ def test_problems_use_every_option() -> None:
     assert {case.score.penalty for case in margin} >= {0.0, 0.25, 1.5, "bic"}
     assert {case.score.hybrid for case in margin} == {0.0, 0.1, 2.0}
     assert {case.score.parent_sets for case in rest} == {"paper", "all"}
+    for towards in TOWARDS[1:]:
+        those = [case.score for case in margin if case.score.smoothing_towards == towards]
+        assert {score.name for score in those if score.max_parents > 1} == {*registry.margin_scores()}
     left_out = [case for case in cases if case.score.leave_one_out]
     assert {case.score.name for case in left_out} == {*registry.margin_scores(), "ll"}
     assert {case.score.hybrid for case in left_out} == {0.0, 0.1, 2.0}
     assert any((case.data.weights % 1 != 0).any() for case in left_out)
 
 
-def test_aicc_meets_the_end_of_its_domain() -> None:
+def test_some_problems_have_structures_that_aicc_is_not_defined_for() -> None:
     """Some problem has structures with k >= M - 1 among its candidates, and one without."""
     numbers = [n for n in range(ENOUGH) if score_name(n) == "aicc"]
     cut = 0
@@ -230,7 +242,7 @@ def make_native_case(number: int) -> NativeCase:
         hybrid=float(rng.choice([0.0, 0.0, 0.1, 2.0])),
         **options,
     )
-    data, score = without_own_copy(number + 7, data, score)
+    data, score = without_own_copy(number + 7, data, shrunk(number + 7, score))
     constraints = Constraints()
     if n_features == 3 and rng.random() < 0.7:
         constraints = random_constraints(rng, data.names)
@@ -295,6 +307,8 @@ def test_native_problems_use_every_option() -> None:
         for key in ("merge", "reduce"):
             assert {case.options[key] for case in own} == {False, True}
         left_out = [case for case in own if case.score.leave_one_out]
+        means = {case.score.smoothing_towards for case in own if case.score.max_parents > 1}
+        assert means == {*TOWARDS}
         assert {case.score.max_parents for case in left_out} == {1, 2, 3}
         assert {case.score.class_parents for case in left_out} == {False, True}
         assert {(case.climbs, case.options["threads"]) for case in own} == set(product((False, True), (1, 2)))

@@ -273,7 +273,7 @@ def test_class_parents_matter_only_if_an_optimum_needs_them() -> None:
 
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("acyclicity", FORMULATIONS)
-def test_the_trace_keeps_its_promises(backend: str, acyclicity: str) -> None:
+def test_the_trace_is_monotone(backend: str, acyclicity: str) -> None:
     """Incumbent <= optimum <= bound at every point; the incumbent never falls, the bound never rises."""
     for seed, name in scores_for(backend, "sm", "sbm", "hard-margin", "bdeu", "cll"):
         data = small_data([25, seed], name, backend)
@@ -303,7 +303,7 @@ def test_the_trace_keeps_its_promises(backend: str, acyclicity: str) -> None:
             assert result.trace[-1][1:] == (result.objective, result.bound)
 
 
-def test_starts_change_nothing() -> None:
+def test_starts_leave_the_optimum_unchanged() -> None:
     data = random_data(31, n_features=4, n_samples=60)
     score = Score(p=0.95, max_parents=3)
     best = optimum(data, score)
@@ -324,7 +324,7 @@ def test_starts_change_nothing() -> None:
     assert result.objective == pytest.approx(best.objective, rel=1e-6)
 
 
-def test_seeds_and_threads_change_nothing() -> None:
+def test_seeds_and_threads_leave_the_optimum_unchanged() -> None:
     data = random_data(32, n_features=4, n_samples=60)
     score = Score(name="sbm", p=0.9, max_parents=3)
     best = optimum(data, score)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 
 from milpbn.errors import InputError
+from milpbn.problem.candidates import count_candidates
 from milpbn.problem.scores.spec import P_GRID, Score
-from milpbn.solving.grid import DEFAULT_GRID, Grid
+from milpbn.solving.grid import DEFAULT_GRID, Grid, affordable
 
 
 def test_the_grid_of_the_paper_is_the_default() -> None:
@@ -45,7 +48,16 @@ def test_settings_with_the_same_coefficients_follow_one_another() -> None:
     assert keys == [k for key in dict.fromkeys(keys) for k in (key, key)]
 
 
-def test_the_default_grid_is_one() -> None:
+def test_priors_are_settings_of_the_scores_that_have_them() -> None:
+    settings = Grid.parse("score=sm,mdl smoothing-towards=uniform,class smoothing=1,2").settings(Score())
+    found = {(s.score.name, s.score.smoothing_towards, s.score.smoothing) for s in settings}
+    priors = {("sm", towards, a) for towards in ("uniform", "class") for a in (1.0, 2.0)}
+    assert found == priors | {("mdl", "uniform", 1.0), ("mdl", "uniform", 2.0)}
+    with pytest.raises(InputError, match=r"smoothing-towards belongs to the scores sm and sbm .* not to mdl"):
+        Grid.parse("score=mdl smoothing-towards=class").settings(Score())
+
+
+def test_the_default_grid_can_be_parsed() -> None:
     assert Grid.parse("default").others == Grid.parse(DEFAULT_GRID).others
     assert len(Grid.parse("default").settings(Score())) > 8
 
@@ -60,6 +72,7 @@ def test_the_default_grid_is_one() -> None:
         ("p=.6 p=.9", "twice"),
         ("p=much", "p is a number"),
         ("leave-one-out=1", "yes or no"),
+        ("smoothing-towards=parents", "must be uniform, marginal or class"),
         ("discretise=often", "must be mdl"),
     ],
 )
@@ -79,7 +92,7 @@ def test_values_are_checked_as_the_score_checks_them() -> None:
         Grid(others={"threads": (1, 2)})
 
 
-def test_an_option_is_given_in_one_place() -> None:
+def test_an_option_that_is_given_twice_is_refused() -> None:
     grid = Grid.parse("p=.6,.9 smoothing=1,2")
     assert grid.joined(Grid(None, (3,)), ()).max_parents == (3,)
     for other, given in (
@@ -89,3 +102,11 @@ def test_an_option_is_given_in_one_place() -> None:
     ):
         with pytest.raises(InputError, match="keep one of them"):
             grid.joined(other, given)
+
+
+def test_settings_with_too_many_parent_sets_are_left_out() -> None:
+    settings = Grid(None, (1, 2, 3)).settings(Score(name="cll"))
+    assert [s.score.max_parents for s in affordable(settings, 10, 100, math.inf)] == [1, 2, 3]
+    work = 100 * count_candidates(10, settings[1].score)
+    assert [s.score.max_parents for s in affordable(settings, 10, 100, work)] == [1, 2]
+    assert [s.score.max_parents for s in affordable(settings, 10, 100, 1.0)] == [1]

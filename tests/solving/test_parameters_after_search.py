@@ -83,7 +83,7 @@ def test_an_arc_for_normalisers_is_not_added_against_a_constraint() -> None:
     assert result.structure is not None
 
 
-def test_an_arc_for_normalisers_is_added_and_said() -> None:
+def test_an_arc_for_normalisers_is_added_and_reported() -> None:
     data = random_data(6, n_features=3, n_samples=60)
     given = Structure.from_mapping(data.names, {"X1": [], "X2": ["X1", "C"], "X3": ["C"], "C": []})
     constraints = Constraints(
@@ -117,7 +117,7 @@ def test_no_time_left_keeps_the_generative_parameters(data, plain, monkeypatch) 
     assert result.optimal
     assert not result.parameters.fitted
     assert result.parameters.note == (
-        "The time limit ended before the parameters were fitted; the generative parameters stay."
+        "The time limit ended before the parameters were fitted; the generative parameters are kept."
     )
     assert np.array_equal(result.classifier.predict_log_joint(data), plain.classifier.predict_log_joint(data))
 
@@ -133,7 +133,7 @@ def test_an_interrupt_of_the_search_keeps_the_generative_parameters(data) -> Non
     assert "interrupted before" in result.parameters.note
 
 
-def test_an_interrupt_of_the_fit_keeps_them_too(data, plain, monkeypatch) -> None:
+def test_an_interrupt_of_the_fit_keeps_the_generative_parameters(data, plain, monkeypatch) -> None:
     fit = module.refit_classifier
     fitting = []
 

@@ -30,7 +30,8 @@ from milpbn.problem.scores.registry import SCORES
 from milpbn.problem.scores.spec import Score
 from milpbn.problem.trivial_bound import loose_bound, trivial_bound
 from milpbn.solving import api as solving
-from milpbn.solving import progress
+from milpbn.solving import progress, trials
+from milpbn.solving.selection import select
 from milpbn.util import clock, stages
 from milpbn.util.progress_line import ProgressLine
 
@@ -98,7 +99,7 @@ def test_without_all_tables_a_start_is_kept_whatever_its_parents() -> None:
 
 @pytest.mark.parametrize("name", SCORES)
 @pytest.mark.parametrize("seed", range(6))
-def test_the_bound_without_tables_is_one(name: str, seed: int) -> None:
+def test_the_bound_without_tables_holds(name: str, seed: int) -> None:
     data = random_data([84, seed], n_samples=20, weights=seed % 2 == 0)
     margin = Score(name=name).is_margin
     options: dict[str, Any] = (
@@ -110,7 +111,7 @@ def test_the_bound_without_tables_is_one(name: str, seed: int) -> None:
     assert loose_bound(score, data, rules, None) >= optimum(data, score, constraints).objective
 
 
-def test_the_bound_without_tables_knows_penalties_below_zero() -> None:
+def test_the_bound_without_tables_holds_with_negative_penalties() -> None:
     """Half the logarithm of a total weight below one is negative, so every parameter raises the score."""
     data = random_data(85, n_samples=4)
     light = milpbn.data.Dataset(data.name, data.variables, data.codes, np.full(4, 0.01))
@@ -119,9 +120,7 @@ def test_the_bound_without_tables_knows_penalties_below_zero() -> None:
 
 
 @pytest.mark.parametrize("name", ["sm", "cll", "hard-margin"])
-def test_the_trivial_bound_stops_when_told_and_still_bounds(
-    name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_trivial_bound_holds_when_it_is_stopped(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     data = random_data(86, n_features=10, max_states=4, n_samples=1500)
     assert data.merged.n_samples > 2 * products.BLOCK
     monkeypatch.setattr(products, "SLICE", 1)
@@ -137,7 +136,7 @@ def test_the_trivial_bound_stops_when_told_and_still_bounds(
     assert (none == np.inf) == (name == "hard-margin")
 
 
-def test_somebody_else_may_interrupt() -> None:
+def test_the_callers_function_can_interrupt() -> None:
     data = random_data(87, n_features=5, n_samples=60)
     result = milpbn.solve(data, Score(p=0.99, max_parents=3), interrupted=lambda: True, **QUICK)
     assert result.limit == "user"
@@ -146,8 +145,6 @@ def test_somebody_else_may_interrupt() -> None:
 
 
 def test_a_selection_keeps_what_was_tried_when_the_time_is_over(monkeypatch: pytest.MonkeyPatch) -> None:
-    from milpbn.solving import selection
-
     calls = []
 
     def build(*arguments: Any, **options: Any) -> Any:
@@ -156,9 +153,9 @@ def test_a_selection_keeps_what_was_tried_when_the_time_is_over(monkeypatch: pyt
             raise NoIncumbentError("The time limit ended.")
         return build_problem(*arguments, **options)
 
-    monkeypatch.setattr(selection, "build_problem", build)
+    monkeypatch.setattr(trials, "build_problem", build)
     data = random_data(88, n_samples=60)
-    chosen = selection.select(data, Score(), p_values=(0.9,), max_parents_values=(1, 2), **QUICK)
+    chosen = select(data, Score(), p_values=(0.9,), max_parents_values=(1, 2), **QUICK)
     assert [(t.max_parents, t.splits) for t in chosen.trials] == [(1, 1)]
     assert not chosen.interrupted
 
@@ -189,11 +186,11 @@ def deaf(monkeypatch: pytest.MonkeyPatch) -> Iterator[threading.Event]:
     released.set()
 
 
-def test_work_that_does_not_hear_is_left_behind(deaf: threading.Event) -> None:
+def test_work_that_ignores_the_stop_is_not_waited_for(deaf: threading.Event) -> None:
     assert clock.within(deaf.wait, lambda: True, name="deaf") is None
 
 
-def test_reading_that_takes_for_ever_ends_with_the_limit(
+def test_reading_without_end_stops_at_the_limit(
     deaf: threading.Event, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(solving, "read_table", lambda source: deaf.wait())
@@ -214,7 +211,7 @@ def test_what_work_returns_or_raises_comes_back() -> None:
 
 
 @pytest.mark.parametrize("interrupted", [False, True])
-def test_a_learner_that_does_not_hear_is_left_behind(deaf: threading.Event, interrupted: bool) -> None:
+def test_a_learner_that_ignores_the_stop_is_not_waited_for(deaf: threading.Event, interrupted: bool) -> None:
     @dataclass(frozen=True, kw_only=True)
     class Deaf(Learner):
         name = "deaf"
@@ -238,7 +235,7 @@ def test_a_learner_that_does_not_hear_is_left_behind(deaf: threading.Event, inte
         "with interrupts.deferred(): threading.Event().wait(900)",
     ],
 )
-def test_a_signal_that_nobody_hears_ends_the_process(work: str) -> None:
+def test_a_signal_without_a_reaction_ends_the_process(work: str) -> None:
     program = f"""
 import hashlib, os, signal, threading
 from milpbn.util import interrupts
@@ -252,7 +249,7 @@ threading.Timer(2.0, os.kill, (os.getpid(), signal.SIGINT)).start()
     assert (done.returncode, done.stderr) == (130, "Error: Interrupted before there was anything to keep.\n")
 
 
-def test_a_signal_that_is_heard_does_not() -> None:
+def test_a_signal_with_a_reaction_does_not_end_the_process() -> None:
     program = """
 import signal, time
 from milpbn.util import interrupts
@@ -328,7 +325,7 @@ def generated() -> ModuleType:
     return module
 
 
-def test_mdl_keeps_all_features_of_the_wide_table(tmp_path: Path) -> None:
+def test_no_feature_of_the_wide_table_is_constant_after_mdl(tmp_path: Path) -> None:
     generated().wide_continuous().to_csv(tmp_path / "wide.csv", index=False)
     data = milpbn.read_table(tmp_path / "wide.csv").dataset("all")
     assert (data.n_samples, data.n_features, data.n_classes) == (2300, 57, 2)
@@ -336,7 +333,7 @@ def test_mdl_keeps_all_features_of_the_wide_table(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_three_parents_on_the_wide_table(tmp_path: Path) -> None:
+def test_three_parents_on_the_wide_table_meet_the_time_limit(tmp_path: Path) -> None:
     generated().wide_continuous().to_csv(tmp_path / "wide.csv", index=False)
     data = milpbn.read_table(tmp_path / "wide.csv").dataset("all")
     score = Score(max_parents=3)

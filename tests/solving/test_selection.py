@@ -11,9 +11,14 @@ import milpbn
 from milpbn.claims.result import NotSavedError
 from milpbn.data import stratified_folds
 from milpbn.errors import InputError
-from milpbn.solving import selection
+from milpbn.network.margins import log_posterior
+from milpbn.network.parameters.method import ParameterMethod
+from milpbn.network.parameters.path import fitted_path
+from milpbn.solving import trials
+from milpbn.solving.grid import Grid
 from milpbn.solving.options import Options
-from milpbn.solving.selection import Grid, choose, select, solve_selected, validation_datasets
+from milpbn.solving.selection import choose, select, solve_selected
+from milpbn.solving.splits import datasets_of, splits_of, validation_datasets
 
 QUICK = {"threads": 1, "verbose": False}
 
@@ -55,8 +60,8 @@ def test_the_seconds_of_a_trial_hold_where_there_is_no_time_limit(monkeypatch):
         asked.append(job.options.time_limit)
         return run(job)
 
-    run = selection.run
-    monkeypatch.setattr(selection, "run", record)
+    run = trials.run
+    monkeypatch.setattr(trials, "run", record)
     options = Options(threads=1, verbose=False)
     choose(random_data(3, n_samples=40), milpbn.Score(), options, Grid((0.9,), (1,)), trial_seconds=7.5)
     assert asked == [7.5] * 5
@@ -92,7 +97,7 @@ def test_the_final_solve_uses_all_rows_and_the_choice(tmp_path):
     assert milpbn.Result.load(path).selection == result.selection
 
 
-def test_too_few_rows_for_validation():
+def test_too_few_rows_for_validation_are_refused():
     table = milpbn.read_table(([["a"], ["b"], ["b"]], ["0", "1", "1"]))
     with pytest.raises(InputError, match="3 training rows are too few to choose by validation"):
         solve_selected(table, milpbn.Score(), **QUICK)
@@ -121,27 +126,27 @@ def test_a_file_that_cannot_be_written_loses_nothing(monkeypatch, tmp_path):
 
 
 def test_an_interrupt_keeps_the_trials_made(monkeypatch):
-    trials = []
-    real = selection.Tally.add
+    made = []
+    real = trials.Tally.add
 
-    def interrupt_after_three(self, result, held_out, starved):
-        real(self, result, held_out, starved)
-        trials.append(result)
-        if len(trials) == 3:
+    def interrupt_after_three(self, result, *others):
+        real(self, result, *others)
+        made.append(result)
+        if len(made) == 3:
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(selection.Tally, "add", interrupt_after_three)
+    monkeypatch.setattr(trials.Tally, "add", interrupt_after_three)
     result = solve_selected(random_data(6, n_samples=40), milpbn.Score(), p_values=(0.6, 0.9), **QUICK)
     assert result.selection.interrupted
     assert result.structure is not None
     assert sum(t.splits for t in result.selection.trials) == 3
 
 
-def test_an_interrupt_before_any_trial_is_one(monkeypatch):
+def test_an_interrupt_before_any_trial_is_raised(monkeypatch):
     def interrupt(*args, **options):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(selection, "build_problem", interrupt)
+    monkeypatch.setattr(trials, "build_problem", interrupt)
     with pytest.raises(KeyboardInterrupt):
         select(random_data(7, n_samples=40), milpbn.Score(), **QUICK)
 
@@ -152,8 +157,8 @@ def test_cuts_are_learnt_on_the_training_rows_of_each_split():
     table = milpbn.read_table(
         (np.column_stack([y + rng.normal(size=120), rng.normal(size=120)]), y.astype(str))
     )
-    splits, _ = selection._splits(table, 0)
-    cuts = [selection._split(table, split)[0].variables[0].cuts for split in splits]
+    splits, _ = splits_of(table, 0)
+    cuts = [datasets_of(table, split)[0].variables[0].cuts for split in splits]
     assert len(cuts) == 5
     assert len(set(cuts)) > 1
 
@@ -162,7 +167,7 @@ def test_cuts_are_learnt_on_the_training_rows_of_each_split():
     "option", [{"warm_start": False}, {"solver_options": {"presolve": "off"}}, {"log": "l"}]
 )
 def test_what_the_final_solve_would_refuse_is_refused_before_the_trials(option, monkeypatch):
-    monkeypatch.setattr(selection, "run", None)  # no trial
+    monkeypatch.setattr(trials, "run", None)  # no trial
     with pytest.raises(InputError, match="native"):
         select(random_data(1), milpbn.Score(), **option)
 
@@ -180,7 +185,47 @@ def test_files_say_running_until_the_last_solve_ends(tmp_path):
         solve_selected(
             random_data(7, n_samples=40), milpbn.Score(), p_values=(0.6,), output=tmp_path / "r.json", **QUICK
         )
-    trials = [entry for entry in said if entry[0] == "running"]
-    assert len(trials) >= 10
-    assert said[: len(trials)] == trials
+    of_trials = [entry for entry in said if entry[0] == "running"]
+    assert len(of_trials) >= 10
+    assert said[: len(of_trials)] == of_trials
     assert said[-1] == ("optimal", None, False)
+
+
+def test_parameters_are_chosen_by_held_out_rows_of_structures_that_have_not_seen_them(tmp_path) -> None:
+    data = random_data(21, n_samples=80)
+    path = tmp_path / "r.json"
+    result = solve_selected(
+        data, grid="score=cll max-parents=2 parameters=hybrid", by="log-loss", output=path, **QUICK
+    )
+    chosen = ParameterMethod.parse(result.selection.options["parameters"])
+    assert chosen.given
+    loss = 0.0
+    for train, held_out in validation_datasets(data, 0):
+        trial = milpbn.solve(train, milpbn.Score(name="cll"), threads=1, verbose=False).classifier
+        fitted = dict(fitted_path(trial, train, "hybrid"))
+        posterior = log_posterior(fitted[chosen].predict_log_joint(held_out))
+        loss -= float(posterior[np.arange(held_out.n_samples), held_out.y].sum())
+    assert result.selection.chosen.log_loss == pytest.approx(loss / 80, rel=1e-6)
+    assert result.parameters.folds is None
+    assert (result.parameters.kappa, result.parameters.strength) == (
+        (chosen.kappa, chosen.strength) if chosen.name != "ml" else (None, None)
+    )
+    assert milpbn.Result.load(path).selection == result.selection
+
+
+def test_settings_that_differ_in_the_cuts_of_no_column_are_one(tmp_path) -> None:
+    table = milpbn.read_table("corral")
+    result = solve_selected(table, grid="p=.9 discretise=mdl,quantile:3", **QUICK)
+    assert len(result.selection.trials) == 1
+
+
+def test_a_recipe_and_a_grid_exclude_each_other() -> None:
+    data = random_data(22, n_samples=40)
+    with pytest.raises(InputError, match="a grid of its own"):
+        solve_selected(data, grid="p=.9", recipe="accurate", **QUICK)
+    with pytest.raises(InputError, match="no recipe 'best'; choose from accurate"):
+        solve_selected(data, recipe="best", **QUICK)
+    with pytest.raises(InputError, match="parameters is among the options to select"):
+        solve_selected(data, grid="parameters=cll,ml", parameters="cll", **QUICK)
+    with pytest.raises(InputError, match="give the name"):
+        solve_selected(data, grid="parameters=cll:3", **QUICK)

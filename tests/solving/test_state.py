@@ -76,7 +76,7 @@ def test_better_incumbent_lifts_a_bound_within_tolerances(session: Session, prob
     assert session.best_bound == session.objective
 
 
-def test_sources_of_the_bound(session: Session) -> None:
+def test_the_source_of_the_bound_is_that_of_the_smallest_bound(session: Session) -> None:
     assert session.bound_source == "certified"
     session.bound(100.0, "certified")
     session.bound(101.0)
@@ -103,7 +103,7 @@ def test_a_structure_against_the_constraints_is_an_error() -> None:
             session.offer(Structure.naive_bayes(data.names), "a solver")
 
 
-def test_reasons_to_stop(problem) -> None:
+def test_limits_and_interrupts_stop_the_search(problem) -> None:
     started = time.monotonic()
     session = Session(problem, started=started)
     assert not session.stopping()
@@ -127,7 +127,7 @@ def test_reasons_to_stop(problem) -> None:
         ({"gap_rel": 0.5}, 1e6, False),
     ],
 )
-def test_the_gap_that_ends_a_run(problem, options: dict, excess: float, closed: bool) -> None:
+def test_a_reached_gap_ends_the_run(problem, options: dict, excess: float, closed: bool) -> None:
     session = Session(problem, started=time.monotonic(), **options)
     best = optimum(problem.data, problem.score)
     session.offer(Structure(problem.candidates.names, best.structures[0]), "a")

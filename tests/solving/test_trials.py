@@ -15,21 +15,25 @@ import milpbn
 from milpbn.claims.result import Result
 from milpbn.cli.app import app
 from milpbn.errors import InputError
+from milpbn.problem.problem import build_problem
 from milpbn.problem.scores.spec import Score
+from milpbn.solving import trials as trials_module
 from milpbn.solving.grid import Grid
 from milpbn.solving.options import Options
 from milpbn.solving.progress import closing_block
-from milpbn.solving.selection import choose, maximise_selected, validation_parts
-from milpbn.solving.trials import FEWEST, Tally, survivors, trials_left
+from milpbn.solving.selection import choose, maximise_selected
+from milpbn.solving.splits import validation_splits
+from milpbn.solving.tally import Sums, Tally
+from milpbn.solving.trials import FEWEST, survivors, trials_left
 
 QUIET = Options(threads=1, verbose=False)
 
 
 def tallied(correct: float, loss: float, total: float = 100.0) -> Tally:
-    return Tally(correct=correct, loss=loss, total=total, splits=1)
+    return Tally({"ml": Sums(correct, loss, 1)}, total=total, splits=1)
 
 
-def test_the_better_half_goes_on() -> None:
+def test_the_better_half_of_the_settings_is_kept() -> None:
     settings = Grid(tuple(np.linspace(0.55, 0.95, 24).tolist()), (2,)).settings(Score())
     found = {k: (tallied(50.0 + k, 100.0 - k), settings[k]) for k in range(24)}
     assert survivors(range(24), found, "accuracy", 1000.0) == list(range(12, 24))
@@ -39,7 +43,7 @@ def test_the_better_half_goes_on() -> None:
     assert trials_left(24, 3, halving=False) == 72
 
 
-def test_settings_that_cannot_win_stop() -> None:
+def test_settings_that_cannot_win_are_stopped() -> None:
     settings = Grid((0.6, 0.7, 0.8), (2,)).settings(Score())
     found = {0: (tallied(90.0, 1.0), settings[0]), 1: (tallied(79.0, 1.0), settings[1])}
     found[2] = (tallied(80.0, 1.0), settings[2])
@@ -51,7 +55,7 @@ def test_the_log_loss_is_that_of_held_out_rows() -> None:
     data = random_data(3, n_samples=60)
     chosen = choose(data, Score(), QUIET, Grid((0.9,), (2,), by="log-loss"))
     total = 0.0
-    for train, held_out in validation_parts_of(data):
+    for train, held_out in validation_splits_of(data):
         classifier = milpbn.solve(train, Score(p=0.9), threads=1, verbose=False).classifier
         joint = classifier.predict_log_joint(held_out)
         joint -= np.logaddexp.reduce(joint, axis=1, keepdims=True)
@@ -59,8 +63,8 @@ def test_the_log_loss_is_that_of_held_out_rows() -> None:
     assert chosen.trials[0].log_loss == pytest.approx(total / 60)
 
 
-def validation_parts_of(data):
-    return [(data.take(a), data.take(b)) for a, b in validation_parts(data.y, 0)]
+def validation_splits_of(data):
+    return [(data.take(a), data.take(b)) for a, b in validation_splits(data.y, 0)]
 
 
 @pytest.mark.parametrize("by", ["accuracy", "log-loss"])
@@ -86,7 +90,7 @@ def test_the_choice_is_the_best_and_reads_back(by: str, tmp_path: Path) -> None:
         Result.from_dict(document)
 
 
-def test_ties_are_said() -> None:
+def test_ties_are_reported() -> None:
     data = random_data(12, n_samples=40)
     same = Grid((0.9, 0.9000001), (1,))
     result = maximise_selected(data, Score(), QUIET, same)
@@ -95,13 +99,15 @@ def test_ties_are_said() -> None:
     assert result.selection.p == 0.9
 
 
-def test_starved_trials_are_said(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_starved_trials_are_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     """A search without time ends at its start: the structure of the trial before."""
     data = random_data(13, n_features=4, n_samples=60)
     result = maximise_selected(data, Score(), QUIET, Grid((0.6, 0.9), (2,)))
     assert sum(t.starved for t in result.selection.trials) == 0
     real = Tally.add
-    monkeypatch.setattr(Tally, "add", lambda self, r, held_out, starved: real(self, r, held_out, True))
+    monkeypatch.setattr(
+        Tally, "add", lambda self, r, held_out, _, fitted: real(self, r, held_out, True, fitted)
+    )
     result = maximise_selected(data, Score(), QUIET, Grid((0.6, 0.9), (2,)))
     assert "10 of 10 searches ended at their start for lack of time" in closing_block(result)
 
@@ -111,7 +117,7 @@ def test_a_dataset_keeps_its_cuts() -> None:
         choose(random_data(1, n_samples=40), Score(), QUIET, Grid.parse("discretise=mdl,uniform:3"))
 
 
-def test_the_options_of_the_command_line(tmp_path: Path) -> None:
+def test_select_takes_a_grid_on_the_command_line(tmp_path: Path) -> None:
     rng = np.random.default_rng(4)
     classes = rng.integers(0, 2, 60)
     rows = "\n".join(
@@ -137,3 +143,29 @@ def test_the_options_of_the_command_line(tmp_path: Path) -> None:
         bad = CliRunner().invoke(app, ["solve", str(table), "--select", grid, *more, *files])
         assert bad.exit_code == 2
         assert words in bad.stderr
+
+
+def test_settings_with_few_parents_can_come_first_on_all_splits() -> None:
+    data = random_data(14, n_samples=60)
+    grid = replace(Grid.parse("score=cll max-parents=3,1,2"), smallest_first=True)
+    trials = choose(data, Score(), QUIET, grid).trials
+    assert [t.max_parents for t in trials] == [1, 2, 3]
+    assert {t.splits for t in trials} == {5}
+    plain = choose(data, Score(), QUIET, Grid.parse("score=cll max-parents=1,2,3")).trials
+    assert plain == trials
+
+
+def test_trials_of_the_native_engine_need_no_room_for_a_model(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A MILP needs the tensor of all coefficients, the native engine the tables only."""
+    asked = []
+
+    def noted(*arguments, for_milp: bool = True, **options):
+        asked.append(for_milp)
+        return build_problem(*arguments, for_milp=for_milp, **options)
+
+    monkeypatch.setattr(trials_module, "build_problem", noted)
+    data = random_data(15, n_samples=50)
+    choose(data, Score(name="cll"), QUIET, Grid(None, (1, 2)))
+    assert not any(asked)
+    choose(data, Score(name="cll"), replace(QUIET, backend="highs"), Grid(None, (1,)))
+    assert any(asked)

@@ -49,21 +49,21 @@ def test_all_scores_of_a_kind_need_the_same_kernels() -> None:
     assert {job.name for job in set(soft) ^ set(smooth)} == {"_margins", "_to_odds", "_likelihoods"}
 
 
-def test_what_has_no_bounds_of_its_own_needs_the_search_only() -> None:
+def test_scores_without_bounds_need_the_kernels_of_local_search_only() -> None:
     problem = build_problem(tiny_data(), Score(name="hard-margin"), for_milp=False)
     kernels = Kernels(problem, True, False, lambda: False)
     assert {s for s, jobs in zip(Needs._fields, kernels._needs, strict=True) if jobs} == {"search", "milp"}
     kernels.close()
 
 
-def test_a_linear_score_needs_none() -> None:
+def test_a_linear_score_needs_no_kernels() -> None:
     problem = build_problem(tiny_data(), Score(name="mdl"), for_milp=False)
     kernels = Kernels(problem, True, False, lambda: False)
     assert kernels.ready("search")
     assert not any(kernels._needs)
 
 
-def test_what_is_there_is_not_compiled_again() -> None:
+def test_cached_kernels_are_not_compiled_again() -> None:
     told: list[tuple[int, int]] = []
     count = compile_all()
     assert compile_all(lambda *numbers: told.append(numbers)) == count

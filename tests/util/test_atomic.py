@@ -7,7 +7,7 @@ from milpbn.errors import InputError
 from milpbn.util.atomic import atomic_path, atomic_write_text
 
 
-def test_writes_utf8_with_plain_line_ends(tmp_path):
+def test_text_is_written_as_utf8_with_plain_line_ends(tmp_path):
     atomic_write_text(tmp_path / "a.txt", "ü\n")
     assert (tmp_path / "a.txt").read_bytes() == b"\xc3\xbc\n"
     atomic_write_text(tmp_path / "a.txt", "new")
@@ -52,7 +52,7 @@ def test_links_are_followed(tmp_path):
     ("path", "sentence"),
     [(".", "not a regular file"), (os.devnull, "not a regular file"), ("missing/file", "does not exist")],
 )
-def test_paths_that_cannot_be_written(tmp_path, monkeypatch, path, sentence):
+def test_paths_that_cannot_be_written_are_refused(tmp_path, monkeypatch, path, sentence):
     monkeypatch.chdir(tmp_path)
     with pytest.raises(InputError, match=sentence):
         atomic_write_text(path, "text")

@@ -134,12 +134,12 @@ def test_kernels_run_without_compilation_where_that_is_switched_off(folder: Path
         assert run(source.replace("k.JOBS", ""), folder) == [[], 13.0]
 
 
-def test_an_inner_kernel_refuses_python() -> None:
+def test_an_inner_kernel_cannot_be_called_from_python() -> None:
     with pytest.raises(TypeError, match="only other kernels"):
         products.sample_score(None, None, 0, 0)
 
 
-def test_compilation_stops_when_told_to() -> None:
+def test_compilation_stops_when_asked_to() -> None:
     def square(x):  # type: ignore[no-untyped-def]
         return x * x
 

@@ -38,3 +38,18 @@ def test_a_note_of_an_inner_block_reaches_the_outer_one() -> None:
         assert interrupts.requested()
         with pytest.raises(KeyboardInterrupt):
             signal.raise_signal(signal.SIGINT)
+
+
+def test_a_block_handles_ctrl_c_where_python_would() -> None:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    with interrupts.handled(), interrupts.deferred():
+        signal.raise_signal(signal.SIGINT)
+        assert interrupts.requested()
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_the_handler_of_a_program_is_kept() -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    with interrupts.handled():
+        assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+    assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN

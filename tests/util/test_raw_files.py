@@ -78,7 +78,7 @@ def test_a_device_without_end_is_refused(tmp_path: Path, name: str) -> None:
 
 
 @needs_devices
-def test_other_readers_and_devices(tmp_path: Path) -> None:
+def test_other_readers_refuse_devices(tmp_path: Path) -> None:
     (tmp_path / "a.sol").symlink_to("/dev/zero")
     (tmp_path / "catalog.json").symlink_to("/dev/zero")
     (tmp_path / "null.csv").symlink_to("/dev/null")
@@ -101,7 +101,7 @@ def test_a_pipe_is_read(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("read", [milpbn.read_table, read_solution])
-def test_a_name_with_a_null_character(read) -> None:
+def test_a_name_with_a_null_character_is_refused(read) -> None:
     with pytest.raises(InputError, match="null"):
         read("a\0.csv")
 
@@ -152,7 +152,7 @@ def test_a_checkpoint_that_would_unpack_to_much_is_refused(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("damage", ["deflate", "method", "header"])
-def test_damaged_archives_of_checkpoints(tmp_path: Path, damage: str) -> None:
+def test_damaged_archives_of_checkpoints_are_refused(tmp_path: Path, damage: str) -> None:
     path = checkpoint(tmp_path / "c.npz")
     with zipfile.ZipFile(path) as archive:
         members = {name: archive.read(name) for name in archive.namelist()}
@@ -186,7 +186,7 @@ def test_damaged_archives_of_checkpoints(tmp_path: Path, damage: str) -> None:
         ('{"toy": {"missing": {}}}', "'missing' of 'toy' must be"),
     ],
 )
-def test_catalogs_of_another_form(tmp_path: Path, text: str, said: str) -> None:
+def test_catalogs_of_another_form_are_refused(tmp_path: Path, text: str, said: str) -> None:
     (tmp_path / "catalog.json").write_text(text)
     with pytest.raises(InputError, match=said) as caught:
         milpbn.read_table("toy", data_dir=tmp_path)
@@ -200,7 +200,7 @@ def test_a_highs_table_without_a_column_of_upper_bounds(tmp_path: Path) -> None:
         read_solution(path)
 
 
-def test_a_wrong_value_in_xml_is_said_once(tmp_path: Path) -> None:
+def test_a_wrong_value_in_xml_is_reported_once(tmp_path: Path) -> None:
     path = tmp_path / "a.sol"
     path.write_text(
         '<CPLEXSolution>\n<variables>\n<variable name="x" value="y"/>\n</variables></CPLEXSolution>'
@@ -221,12 +221,12 @@ def test_a_number_of_many_digits_is_read_in_time(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("limit", [10**300, 10**18])
-def test_a_limit_of_any_size_on_children(tmp_path: Path, limit: int) -> None:
+def test_limits_on_children_of_any_size_are_read(tmp_path: Path, limit: int) -> None:
     path = tmp_path / "c.json"
     path.write_text(json.dumps({"max_children": {"*": limit}, "required": [["class", "a"]]}))
     table = tmp_path / "t.csv"
     table.write_text("a,b,class\n" + "x,u,y\nz,v,w\nz,u,y\n" * 4)
-    from milpbn.cli.options import read_constraints
+    from milpbn.cli.constraint_options import read_constraints
 
     result = milpbn.solve(
         table, constraints=read_constraints(str(path)), backend="highs", time_limit=60, threads=1
@@ -245,14 +245,14 @@ DIGITS = "9" * 5000  # more than int() takes
         f"Model status\nOptimal\n\n# Primal solution values\nFeasible\nObjective 1\n# Columns {DIGITS}\nx 1\n",
     ],
 )
-def test_counts_of_many_digits_in_solutions(tmp_path: Path, text: str) -> None:
+def test_counts_of_many_digits_in_solutions_are_refused(tmp_path: Path, text: str) -> None:
     path = tmp_path / "a.sol"
     path.write_text(text, encoding="utf-8")
     with pytest.raises(InputError, match=r"a\.sol is unusable at line"):
         read_solution(path)
 
 
-def test_an_attribute_position_of_many_digits(tmp_path: Path) -> None:
+def test_an_attribute_position_of_many_digits_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "a.arff"
     path.write_text(f"@relation r\n@attribute a string\n@attribute b {{x,y}}\n@data\n{{{DIGITS} x}}\n")
     with pytest.raises(InputError, match=r"Line 5 of .*a\.arff"):
@@ -299,7 +299,7 @@ def test_sparse_rows_of_many_attributes_are_refused(tmp_path: Path) -> None:
         milpbn.read_table(path)
 
 
-def test_nominal_attributes_of_many_values(tmp_path: Path) -> None:
+def test_nominal_attributes_of_many_values_are_read_in_time(tmp_path: Path) -> None:
     path = tmp_path / "many.arff"
     values = ",".join(map(str, range(20_000)))
     path.write_text(
@@ -313,7 +313,7 @@ def test_nominal_attributes_of_many_values(tmp_path: Path) -> None:
         milpbn.read_table(path)
 
 
-def test_empty_cells_between_tabs_beside_quotes(tmp_path: Path) -> None:
+def test_empty_cells_between_tabs_beside_quotes_are_read(tmp_path: Path) -> None:
     path = tmp_path / "tabs.arff"
     path.write_text(
         "@relation r\n@attribute a string\n@attribute b string\n@attribute c {x,y}\n@data\nu\t\t'x'\nw\tv\ty\n"

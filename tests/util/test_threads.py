@@ -33,7 +33,7 @@ def test_an_error_in_a_part_is_raised():
         in_parts(work, 100, True)
 
 
-def test_threads_are_those_that_are_asked_for_and_none_stays():
+def test_the_requested_threads_run_and_end_with_the_work():
     everybody = set()
 
     def work(begin, end):

@@ -34,6 +34,7 @@ from milpbn.certificate.verify.claim import (
     counted_samples,
     read_claim,
     score_of_structure,
+    searched_sets,
 )
 from milpbn.certificate.verify.duals import ClaimedDuals
 from milpbn.certificate.verify.maxima import heaviest, unproved
@@ -43,7 +44,6 @@ from milpbn.claims.result import Gap, Result, is_optimal
 from milpbn.data.dataset import Dataset
 from milpbn.errors import InputError
 from milpbn.problem.candidates import Candidates
-from milpbn.problem.conflicts import resolve
 from milpbn.problem.counts import require_units
 from milpbn.problem.forecast import TABLES, tables_bytes
 from milpbn.util.memory import require_memory
@@ -64,6 +64,8 @@ class Verification:
         Upper bound on every structure's score.
     samples : int or None
         Number of samples of the subset; None without one.
+    kept, total : int or None
+        Number of parent sets over which the bound holds, and of all; None if it holds over all.
     nodes, leaves : int
         Number of nodes of the tree, and of nodes without children.
     deletions : int
@@ -83,6 +85,8 @@ class Verification:
     arcs_out: int
     seconds: float
     samples: int | None = None
+    kept: int | None = None
+    total: int | None = None
 
     @property
     def gap(self) -> Gap:
@@ -90,7 +94,7 @@ class Verification:
         return Gap.between(self.objective, self.bound)
 
 
-class _Job(NamedTuple):
+class _BoundCheck(NamedTuple):
     """A bound to check: of a leaf, or of the structures that a reduced-cost fixing excludes."""
 
     node: int
@@ -135,7 +139,7 @@ def verify(
     claim = read_claim(values, "The certificate" if result is None else "The result")
     header_claim = read_claim(header, "The certificate")
     check_same(claim, header_claim, data)
-    rules, candidates = resolve(claim.constraints, data.names, claim.score)
+    rules, candidates = searched_sets(claim, arrays, data.names)
     require_units(data, claim.score.leave_one_out)
     merged = data.merged
     require_memory(tables_bytes(merged, candidates, claim.score), TABLES, "take a machine with more of it")
@@ -162,6 +166,7 @@ def verify(
         len(claim.arcs["out"]),
         time.monotonic() - began,
         claim.samples,
+        *((None, None) if claim.screened is None else (claim.screened.n_kept, claim.screened.total)),
     )
 
 
@@ -217,7 +222,7 @@ class _Check:
     def run(self, tree: ProofTree) -> float:
         """Return the bound that the tree proves; raise InputError at the first bound that it does not prove."""
         largest = -np.inf if tree.leaves else np.inf
-        jobs = self._jobs(tree)
+        jobs = self._checks(tree)
         while block := list(islice(jobs, BLOCK)):
             largest = max(largest, self._bound(tree, block))
         proved = float(largest if largest <= self.limit else min(largest, self.without_search))
@@ -227,7 +232,7 @@ class _Check:
             )
         return proved
 
-    def _jobs(self, tree: ProofTree) -> Iterator[_Job]:
+    def _checks(self, tree: ProofTree) -> Iterator[_BoundCheck]:
         """Yield a job for every fixing and leaf, with the parent sets and edges of its node."""
         stack: list[tuple[int, NDArray[np.bool_], frozenset[tuple[int, int]]]] = [
             (0, np.ones(len(self.space.variable), dtype=bool), frozenset())
@@ -235,12 +240,12 @@ class _Check:
         while stack:
             node, mask, edges = stack.pop()
             for number, fixed in tree.fixings.get(node, ()):
-                yield _Job(node, mask.copy(), edges, number, fixed)
+                yield _BoundCheck(node, mask.copy(), edges, number, fixed)
                 mask[fixed] = False
             branch = tree.children.get(node)
             if branch is None:
                 if tree.leaves:
-                    yield _Job(node, mask, edges, tree.leaves[node], None)
+                    yield _BoundCheck(node, mask, edges, tree.leaves[node], None)
                 else:
                     self._note(mask)
                 continue
@@ -251,7 +256,7 @@ class _Check:
                 more = edges | {(min(a, b), max(a, b))}
             stack.append((inside, mask & self._left_by(kind, a, b, True), more))
 
-    def _bound(self, tree: ProofTree, block: list[_Job]) -> float:
+    def _bound(self, tree: ProofTree, block: list[_BoundCheck]) -> float:
         """Return the largest bound of the leaves in a block, and check the block's reduced-cost fixings."""
         # The last column takes the parent sets whose coefficients are 0.
         points = np.zeros((len(block), len(self.duals.parent_sets) + 1))

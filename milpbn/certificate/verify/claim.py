@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from milpbn.certificate.format import NOT_IN_HEADER
-from milpbn.claims.parts import ProvedArcs
+from milpbn.claims.parts import ProvedArcs, ScreenedClaim
 from milpbn.claims.reading import KEYS, SECONDS
 from milpbn.claims.reasons import Limit, Reason
 from milpbn.claims.result import DataSummary, Result
@@ -18,8 +18,9 @@ from milpbn.data.dataset import Dataset
 from milpbn.data.sums import exact_sums
 from milpbn.errors import InputError
 from milpbn.network.structure import Structure
-from milpbn.problem.candidates import Candidates
-from milpbn.problem.constraints import Constraints, Rules
+from milpbn.problem.candidates import Candidates, admitted_sets, count_candidates
+from milpbn.problem.conflicts import resolve
+from milpbn.problem.constraints import Constraints, Rules, atoms, combine
 from milpbn.problem.gate import objection
 from milpbn.problem.rescore import rescored
 from milpbn.problem.rounding import EPS
@@ -33,7 +34,8 @@ SCORES = ("sm", "sbm", "cll")
 class Claim(NamedTuple):
     """The claims of a result or of a certificate's header.
 
-    If a subset of the samples was searched, `objective`, `bound` and `optimal` are those of the subset.
+    If a subset of the samples was searched, `objective`, `bound` and `optimal` are those of the subset. If screened
+    parent sets were searched, `bound` and `optimal` are those over the kept sets.
     """
 
     #: The whole result; that of a header has no times and no selection.
@@ -51,6 +53,8 @@ class Claim(NamedTuple):
     #: Number of samples of the subset, and the score over all samples; None without a subset.
     samples: int | None
     full_objective: float | None
+    #: The claim about the kept parent sets; None if none was left out.
+    screened: ScreenedClaim | None
 
 
 def read_claim(values: object, what: str) -> Claim:
@@ -72,7 +76,8 @@ def read_claim(values: object, what: str) -> Claim:
     is_header = "milpbn" in f
     keys = [key for key in KEYS if key not in NOT_IN_HEADER] if is_header else KEYS
     f.known((*keys, "version", "milpbn") if is_header else keys)
-    contents = {key: f.get(key) for key in keys}
+    # Certificates of versions before screening lack its key.
+    contents = {key: None if key == "screened" and f.missing(key) else f.get(key) for key in keys}
     version = f.text("milpbn" if is_header else "version")
     if is_header:
         contents |= {"seconds": dict.fromkeys(SECONDS, 0.0), "trace": []}
@@ -97,6 +102,7 @@ def read_claim(values: object, what: str) -> Claim:
         version,
         None if result.subset is None else result.subset.samples,
         None if result.subset is None else result.objective,
+        result.screened,
     )
 
 
@@ -128,6 +134,9 @@ def check_same(claim: Claim, header: Claim, data: Dataset) -> None:
             raise InputError(f"The certificate is for another choice of {key} than the result.")
     if header.samples != claim.samples:
         raise InputError("The certificate is for another subset of the samples than the result.")
+    one, other = (None if c.screened is None else c.screened.same_sets for c in (claim, header))
+    if one != other:
+        raise InputError("The certificate is for other screened parent sets than the result.")
 
 
 def check_run(claim: Claim, header: Claim) -> None:
@@ -221,6 +230,55 @@ def counted_samples(
             "weight in them than in the data."
         )
     return counted
+
+
+def searched_sets(
+    claim: Claim, arrays: Mapping[str, NDArray[Any]], names: tuple[str, ...]
+) -> tuple[Rules, Candidates]:
+    """Return the rules, and the parent sets over which the certificate proves a bound: all, or those that were kept.
+
+    Raises
+    ------
+    InputError
+        If the kept parent sets are not those that the result counts, if one of them breaks an option or a constraint,
+        or if the constraints leave no structure.
+    """
+    if claim.screened is None:
+        return resolve(claim.constraints, names, claim.score)
+    rules = combine(atoms(claim.constraints, names))
+    missing = np.empty(0, dtype=bool)
+    variable, size, member = (arrays.get(f"kept_{key}", missing) for key in ("variable", "size", "member"))
+    fits = (
+        all(array.dtype.kind == "i" and array.ndim == 1 for array in (variable, size, member))
+        and variable.shape == size.shape
+        and bool((size >= 0).all() and (size <= len(names)).all() and (np.diff(variable) >= 0).all())
+        and int(size.sum()) == len(member)
+        and bool(((variable >= 0) & (variable < len(names))).all())
+    )
+    if not fits:
+        raise InputError("The certificate is damaged: it does not say which parent sets were kept.")
+    c = len(names) - 1
+    ends, sets = np.cumsum(size).tolist(), [[] for _ in names]  # type: list[int], list[list[tuple[int, ...]]]
+    admitted = admitted_sets(c, claim.score, rules)
+    members = member.tolist()
+    for i, n, end in zip(variable.tolist(), size.tolist(), ends, strict=True):
+        parents = tuple(members[end - n : end])
+        if not admitted[i].contains(parents, c):
+            raise InputError(
+                f"The certificate keeps a parent set of {names[i]!r} that the options and constraints rule out."
+            )
+        sets[i].append(parents)
+    candidates = Candidates(names, tuple(map(tuple, sets)))
+    if len({*zip(variable.tolist(), candidates.flat, strict=True)}) < candidates.n_sets:
+        raise InputError("The certificate is damaged: it keeps a parent set twice.")
+    counted = {name: len(own) for name, own in zip(names, candidates.sets, strict=True)}
+    total = count_candidates(c, claim.score, rules)
+    if counted != claim.screened.kept or claim.screened.total != total:
+        raise InputError(
+            f"The result counts {claim.screened.n_kept} kept parent sets of {claim.screened.total}, which are not "
+            f"those of its certificate ({candidates.n_sets} of {total})."
+        )
+    return rules, candidates
 
 
 def score_of_structure(

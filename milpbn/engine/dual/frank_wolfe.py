@@ -17,17 +17,6 @@ import numpy as np
 
 from milpbn.engine.dual.newton import SMALLEST, go, newton_step
 from milpbn.engine.dual.point import (
-    BEST_TEMPERATURE,
-    BEST_VERTICES,
-    BOUND,
-    CONSTANT,
-    FOUND,
-    LINEAR,
-    MOVED,
-    RELAXED,
-    STEPS,
-    TEMPERATURE,
-    VERTICES,
     Model,
     Point,
     Subproblem,
@@ -97,45 +86,45 @@ def take_steps(
         The reason for the end: `PAUSED` (n_steps taken), `PRUNED` (target reached), `CONVERGED`, or `INFEASIBLE` (the
         node has no structure).
     """
-    numbers, counts = point.numbers, point.counts
+    state = point.state
     smooth = model.softening.smooth
     gradient = np.empty(len(model.linear))
     choice = np.empty(point.vertices.shape[1], dtype=np.int64)
     lowest = LOWEST_TEMPERATURE * model.softening.cap
     for _ in range(n_steps):
-        if counts[STEPS] % REFRESH == REFRESH - 1:
+        if state.steps % REFRESH == REFRESH - 1:
             refresh(model, node, point, parallel)
-        temperature = 1.0 if smooth else numbers[TEMPERATURE]
+        temperature = 1.0 if smooth else state.temperature
         score, constant, soft = weigh(model.tables, model.softening, point.logits, temperature, point.duals)
         copy(gradient, node.linear)
         add_gradient(model.tables, point.duals, node.allowed, gradient, parallel)
         value, most, acyclic = heaviest_structure(
             model.oracle, gradient, node.allowed, node.forced, node.n_forced, choice
         )
-        counts[STEPS] += 1
+        state.steps += 1
         if most == -np.inf:
-            numbers[BOUND] = -np.inf
+            state.bound = -np.inf
             return INFEASIBLE
         if acyclic:
             copy(point.found, choice)
-            counts[FOUND] = 1
+            state.found = True
         offset = model.offset + node.constant
-        here = score + numbers[LINEAR] + offset
+        here = score + state.linear + offset
         constant += offset + rounding(model, point.duals, constant, soft, temperature)
-        numbers[RELAXED] = max(numbers[RELAXED], here)
+        state.relaxed = max(state.relaxed, here)
         bound = constant + most
-        n = counts[VERTICES]
-        if bound < numbers[BOUND]:
-            numbers[BOUND] = bound
-            numbers[CONSTANT] = constant
-            numbers[BEST_TEMPERATURE] = temperature
+        n = state.vertices
+        if bound < state.bound:
+            state.bound = bound
+            state.constant = constant
+            state.best_temperature = temperature
             copy(point.gradient, gradient)
-            counts[BEST_VERTICES] = n
+            state.best_vertices = n
             copy_vertices(point.vertices, point.shares, n, point.best_vertices, point.best_shares)
             if bound <= target:
                 return PRUNED
-        enough = may_be_left(numbers, target, share, before)
-        if numbers[BOUND] - numbers[RELAXED] <= enough:
+        enough = may_be_left(state, target, share, before)
+        if state.bound - state.relaxed <= enough:
             return CONVERGED
         worst, same, worst_score, mean = _compare(gradient, point.vertices, point.shares, n, choice, value)
         slope = value - worst_score
@@ -143,25 +132,25 @@ def take_steps(
         if not smooth:
             # The temperature keeps the loss by the softening in balance with what further steps can gain.
             waste = constant + mean - here
-            numbers[TEMPERATURE] = _next_temperature(
-                model.softening.cap, temperature, waste, value - mean, numbers[MOVED], enough, converged
+            state.temperature = _next_temperature(
+                model.softening.cap, temperature, waste, value - mean, state.moved, enough, converged
             )
         if converged:
             if smooth or temperature <= lowest:
                 return CONVERGED
             continue
         if newton:
-            numbers[MOVED] = newton_step(model, node, point, gradient, choice, temperature, parallel)
-            if numbers[MOVED] > 0.0:
+            state.moved = newton_step(model, node, point, gradient, choice, temperature, parallel)
+            if state.moved > 0.0:
                 continue
-        numbers[MOVED] = 0.0
+        state.moved = 0.0
         if same < 0 and n == len(point.shares):
             return CONVERGED
         entries, signs, linear_slope = _difference(node.linear, point.vertices[worst], choice)
         combine(model, entries, signs, point.direction, parallel)
         longest = point.shares[worst]
         step = go(model, point, temperature, slope, linear_slope, longest)
-        counts[VERTICES] = _shift(point.vertices, point.shares, n, worst, same, choice, step)
+        state.vertices = _shift(point.vertices, point.shares, n, worst, same, choice, step)
     return PAUSED
 
 
@@ -201,11 +190,11 @@ def _compare(gradient, vertices, shares, n, choice, value):  # type: ignore[no-u
 
 
 @kernel(linked=True)
-def may_be_left(numbers, target, share, before):  # type: ignore[no-untyped-def]
+def may_be_left(state, target, share, before):  # type: ignore[no-untyped-def]
     """Return the difference between bound and score at a point at which the steps end; see `take_steps`."""
-    enough = ENOUGH * (before - numbers[RELAXED])
+    enough = ENOUGH * (before - state.relaxed)
     if share > 0.0:
-        enough = max(enough, share * (numbers[BOUND] - target))
+        enough = max(enough, share * (state.bound - target))
     return enough
 
 

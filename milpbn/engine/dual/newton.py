@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from milpbn.engine.dual.curvature import add_scaled, curvature
 from milpbn.engine.dual.line_search import step_length
-from milpbn.engine.dual.point import LINEAR, VERTICES, Model, Point, Subproblem, combine, copy
+from milpbn.engine.dual.point import Model, Point, Subproblem, combine, copy
 from milpbn.engine.relaxation.oracle import heaviest_structure
 from milpbn.engine.tuning import TUNING
 from milpbn.util.compiled import also_kernel, kernel
@@ -253,7 +253,7 @@ def newton_step(
     float
         The share of the way to the maximum that the point moved; 0 if no Newton step was taken.
     """
-    n = point.counts[VERTICES]
+    n = point.state.vertices
     room = min(n + MOST_NEW, len(point.shares))
     if n >= room:
         return 0.0
@@ -285,7 +285,7 @@ def newton_step(
         return 0.0
     combine(model, entries, change, point.direction, parallel)
     step = go(model, point, temperature, slope, _slope(change, entries, node.linear), 1.0)
-    point.counts[VERTICES] = _go_part(point.vertices, point.shares, shares, step, n)
+    point.state.vertices = _go_part(point.vertices, point.shares, shares, step, n)
     return step
 
 
@@ -306,5 +306,5 @@ def go(
         longest,
     )
     add_scaled(point.logits, step, point.direction)
-    point.numbers[LINEAR] += step * linear_slope
+    point.state.linear += step * linear_slope
     return step

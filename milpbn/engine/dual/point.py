@@ -18,14 +18,10 @@ from milpbn.problem.duals import Duals, add_gradient, empty_duals, weigh
 from milpbn.problem.products import Softening, Tables, add_columns, total_score
 from milpbn.problem.rounding import BoundErrors, bound_slack, drift_slack
 from milpbn.util.compiled import also_kernel, kernel
+from milpbn.util.records import Record
 
 #: Largest number of vertices of a point.
 MOST_VERTICES = TUNING.steps.most_vertices
-#: Indices into `Point.numbers`. MOVED is the length of the last Newton step, and 0 after a pairwise step. The children
-#: of a node start at CHILD_TEMPERATURE or at the last temperature, whichever is higher; it is 0 until it is set.
-TEMPERATURE, BOUND, CONSTANT, RELAXED, BEST_TEMPERATURE, LINEAR, MOVED, CHILD_TEMPERATURE = range(8)
-#: Indices into `Point.counts`.
-VERTICES, BEST_VERTICES, STEPS, FOUND = range(4)
 
 
 class Model(NamedTuple):
@@ -85,6 +81,49 @@ class Subproblem(NamedTuple):
     constant: float
 
 
+class State(Record):
+    """The state of the steps at a point.
+
+    Attributes
+    ----------
+    temperature : float
+        Temperature of the next step, in nats.
+    bound : float
+        The best bound.
+    constant : float
+        The part of the best bound that does not depend on the structure.
+    relaxed : float
+        The best score at a point so far, which may be between structures.
+    best_temperature : float
+        The temperature of the dual weights that gave the best bound.
+    linear : float
+        The linear part of the score at the point.
+    moved : float
+        Length of the last Newton step, in shares of the way to the model's maximum; 0 after a pairwise step.
+    child_temperature : float
+        The children of a node start at this temperature or at the last one, whichever is higher; 0 until it is set.
+    vertices, best_vertices : int
+        Numbers of vertices of the point, and of the point that gave the best bound.
+    steps : int
+        Number of steps so far.
+    found : bool
+        Whether the oracle has answered with a structure.
+    """
+
+    temperature: float
+    bound: float
+    constant: float
+    relaxed: float
+    best_temperature: float
+    linear: float
+    moved: float
+    child_temperature: float
+    vertices: int
+    best_vertices: int
+    steps: int
+    found: bool
+
+
 class Point(NamedTuple):
     """A convex combination of structures, and the best bound found by the steps to it.
 
@@ -94,14 +133,14 @@ class Point(NamedTuple):
         The index of one parent set per variable, and the vertex's share of the point.
     logits : float64 array, shape (M, Q)
         Joint log-probabilities at the point.
-    numbers, counts : float64 and int64 arrays
-        State of the steps; the constants of this module are the indices.
+    state : State
+        State of the steps.
     gradient : float64 array, shape (P,)
-        Gradient of the best bound, which is ``numbers[CONSTANT] + max gradient @ eta``.
+        Gradient of the best bound, which is ``state.constant + max gradient @ eta``.
     best_vertices, best_shares : arrays
-        The point whose dual weights, at ``numbers[BEST_TEMPERATURE]``, gave the best bound.
+        The point whose dual weights, at ``state.best_temperature``, gave the best bound.
     found : int64 array, shape (V,)
-        The oracle's last answer that is a structure; ``counts[FOUND]`` says whether there is one.
+        The oracle's last answer that is a structure; ``state.found`` says whether there is one.
     direction : float64 array, shape (M, Q)
         Working memory: the change of the logits per unit step.
     duals : Duals
@@ -111,8 +150,7 @@ class Point(NamedTuple):
     vertices: NDArray[np.int64]
     shares: NDArray[np.float64]
     logits: NDArray[np.float64]
-    numbers: NDArray[np.float64]
-    counts: NDArray[np.int64]
+    state: State
     gradient: NDArray[np.float64]
     best_vertices: NDArray[np.int64]
     best_shares: NDArray[np.float64]
@@ -130,8 +168,7 @@ def empty_point(model: Model) -> Point:
         np.empty((MOST_VERTICES, V), dtype=np.int64),
         np.empty(MOST_VERTICES),
         np.empty((M, Q)),
-        np.zeros(8),
-        np.zeros(4, dtype=np.int64),
+        State.zeros(),
         np.empty(P),
         np.empty((MOST_VERTICES, V), dtype=np.int64),
         np.empty(MOST_VERTICES),
@@ -212,9 +249,9 @@ def combine(
 @also_kernel
 def refresh(model: Model, node: Subproblem, point: Point, parallel: bool) -> None:
     """Recompute the logits and the linear part of a point from its vertices."""
-    entries, factors, linear = _entries_of(node.linear, point.vertices, point.shares, point.counts[VERTICES])
+    entries, factors, linear = _entries_of(node.linear, point.vertices, point.shares, point.state.vertices)
     combine(model, entries, factors, point.logits, parallel)
-    point.numbers[LINEAR] = linear
+    point.state.linear = linear
 
 
 def place(
@@ -262,13 +299,13 @@ def place(
             return False
         point.shares[0] = 1.0
         n = 1
-    point.counts[:] = 0
-    point.counts[VERTICES] = n
-    point.numbers[TEMPERATURE] = temperature
-    point.numbers[BOUND] = np.inf
-    point.numbers[RELAXED] = -np.inf
-    point.numbers[MOVED] = 0.5
-    point.numbers[CHILD_TEMPERATURE] = 0.0
+    state = point.state
+    state.vertices, state.best_vertices = n, 0
+    state.steps, state.found = 0, False
+    state.temperature = temperature
+    state.bound, state.relaxed = np.inf, -np.inf
+    state.moved = 0.5
+    state.child_temperature = 0.0
     refresh(model, node, point, parallel)
     return True
 
@@ -311,13 +348,13 @@ def on_samples(model: Model, inside: NDArray[np.bool_]) -> Model:
 
 def evaluate(model: Model, node: Subproblem, point: Point, parallel: bool) -> None:
     """Move to the point that gave the best bound, and compute the node's bound there from the whole model."""
-    n = int(point.counts[BEST_VERTICES])
+    n = int(point.state.best_vertices)
     if n:
         point.vertices[:n] = point.best_vertices[:n]
         point.shares[:n] = point.best_shares[:n]
-        point.counts[VERTICES] = n
+        point.state.vertices = n
     refresh(model, node, point, parallel)
-    temperature = float(point.numbers[BEST_TEMPERATURE])
+    temperature = float(point.state.best_temperature)
     _, constant, soft = weigh(model.tables, model.softening, point.logits, temperature, point.duals)
     point.gradient[:] = node.linear
     add_gradient(model.tables, point.duals, node.allowed, point.gradient, parallel)
@@ -326,8 +363,8 @@ def evaluate(model: Model, node: Subproblem, point: Point, parallel: bool) -> No
         model.oracle, point.gradient, node.allowed, node.forced, node.n_forced, choice
     )
     slack = rounding(model, point.duals, constant, soft, temperature)
-    point.numbers[CONSTANT] = constant + node.constant + slack
-    point.numbers[BOUND] = point.numbers[CONSTANT] + most
+    point.state.constant = constant + node.constant + slack
+    point.state.bound = point.state.constant + most
 
 
 def score_of(model: Model, choice: NDArray[np.int64], logits: NDArray[np.float64], parallel: bool) -> float:

@@ -1,1 +1,1 @@
-"""Branch and bound: node, branching rule, node selection, bounding, split, expansion, climbs, optima, search."""
+"""Branch and bound: node, branching rule, node selection, bounding, children, expansion, climbs, optima, search."""

@@ -11,16 +11,6 @@ from milpbn.certificate.records import Inequalities
 from milpbn.engine.dual.frank_wolfe import CONVERGED, PAUSED, may_be_left, take_compiled_steps
 from milpbn.engine.dual.inequalities import lower, subproblem_of
 from milpbn.engine.dual.point import (
-    BEST_VERTICES,
-    BOUND,
-    CHILD_TEMPERATURE,
-    CONSTANT,
-    FOUND,
-    MOVED,
-    RELAXED,
-    STEPS,
-    TEMPERATURE,
-    VERTICES,
     Model,
     Point,
     Subproblem,
@@ -75,8 +65,8 @@ def tighten(
     """
     width = _STEPS.likelihood_width if model.softening.smooth else _STEPS.width * model.softening.cap
     reach = _STEPS.reach
-    numbers, counts = point.numbers, point.counts
-    start = float(numbers[TEMPERATURE])
+    state = point.state
+    start = float(state.temperature)
     samples = np.zeros(len(point.logits), dtype=np.bool_)
     chosen = np.zeros(len(node.allowed), dtype=np.bool_)
     first, reported = True, False
@@ -87,7 +77,7 @@ def tighten(
         small_model, small_node = on_samples(model, samples), node._replace(allowed=chosen)
         logits = point.logits[samples]
         small_point = point._replace(logits=logits, direction=np.empty_like(logits))
-        numbers[BOUND], numbers[RELAXED] = np.inf, -np.inf
+        state.bound, state.relaxed = np.inf, -np.inf
         for burst, n_steps in enumerate(FIRST_BURSTS if first else BURSTS):
             status = take_compiled_steps(
                 small_model, small_node, small_point, target(), _STEPS.accuracy, before, n_steps, True, False
@@ -96,29 +86,29 @@ def tighten(
                 return False
             if first and burst == 0:
                 warmest = TUNING.temperature.first * model.softening.cap
-                numbers[CHILD_TEMPERATURE] = min(start * _warmer(float(numbers[MOVED])), warmest)
+                state.child_temperature = min(start * _warmer(float(state.moved)), warmest)
             if status != PAUSED:
                 break
-            left = may_be_left(numbers, target(), _STEPS.accuracy, before)
-            far = numbers[BOUND] - numbers[RELAXED] > _STEPS.reselect_above * left
+            left = may_be_left(state, target(), _STEPS.accuracy, before)
+            far = state.bound - state.relaxed > _STEPS.reselect_above * left
             # Only Newton steps move far enough in two bursts to make a new selection worthwhile.
-            if first and burst == 1 and far and numbers[MOVED] > 0.0:
+            if first and burst == 1 and far and state.moved > 0.0:
                 # Continue from the last point, not from that of the best bound.
-                counts[BEST_VERTICES] = 0
+                state.best_vertices = 0
                 break
-        steps_bound = float(numbers[BOUND])
+        steps_bound = float(state.bound)
         evaluate(model, node, point, False)
-        bound = float(numbers[BOUND])
+        bound = float(state.bound)
         if bound <= target() or bound == -np.inf:
             return True
         # The steps also missed too much if they pruned the node, but the whole node is not pruned.
         missed = status not in (PAUSED, CONVERGED) or bound - steps_bound > _STEPS.most_missed * max(
             before - steps_bound, _STEPS.least_gain * (before - target())
         )
-        ended = counts[STEPS] >= _STEPS.most_steps * (2 if missed else 1) or (
+        ended = state.steps >= _STEPS.most_steps * (2 if missed else 1) or (
             not missed and status == CONVERGED
         )
-        if counts[FOUND] and not reported and (ended or not first):
+        if state.found and not reported and (ended or not first):
             found(point)
             reported = True
         if ended:
@@ -158,7 +148,7 @@ def _promising(model: Model, node: Subproblem, point: Point, reach: float) -> ND
     )
     # The largest of the bounds would not do instead of `heaviest`: bounds of class sets can be far too high.
     near = node.allowed & (_set_bounds(model, node, point, heaviest - reach) >= heaviest - reach)
-    n = int(point.counts[VERTICES])
+    n = int(point.state.vertices)
     near[point.vertices[:n].ravel()] = True
     inside: NDArray[np.bool_] = near & node.allowed
     return inside
@@ -166,7 +156,7 @@ def _promising(model: Model, node: Subproblem, point: Point, reach: float) -> ND
 
 def fixable(model: Model, node: Subproblem, point: Point, incumbent: float) -> NDArray[np.int64]:
     """Return the parent sets that no structure of a node better than the incumbent contains: reduced-cost fixing."""
-    threshold = fixing_threshold(incumbent, model.score_error) - float(point.numbers[CONSTANT])
+    threshold = fixing_threshold(incumbent, model.score_error) - float(point.state.constant)
     bounds = _set_bounds(model, node, point, threshold)
     return np.flatnonzero(node.allowed & (bounds < threshold))
 

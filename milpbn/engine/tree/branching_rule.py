@@ -56,7 +56,7 @@ class Fall(NamedTuple):
 
 
 class Candidate(NamedTuple):
-    """A decision by which a node may be split.
+    """A decision on which a node may be branched.
 
     Attributes
     ----------

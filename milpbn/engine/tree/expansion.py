@@ -12,8 +12,15 @@ from milpbn.engine.dual.point import Point
 from milpbn.engine.root import Root
 from milpbn.engine.thresholds import pruning_threshold
 from milpbn.engine.tree.branching_rule import BranchingRule, Candidate, Fall, score_of_falls
+from milpbn.engine.tree.children import (
+    BoundedNodes,
+    Context,
+    Incumbents,
+    bound_children,
+    only_structure,
+    open_node,
+)
 from milpbn.engine.tree.node import Node, Restriction
-from milpbn.engine.tree.split import Context, Incumbents, Split, only_structure, open_node, split
 from milpbn.engine.tuning import TUNING
 
 _TREE = TUNING.tree
@@ -25,30 +32,30 @@ class Expansion:
 
     Attributes
     ----------
-    split : Split
+    nodes : BoundedNodes
         The children, and what proves their bounds.
     falls : list of Fall
-        Observations for the branching rule: those of the split, and those of the probes that were discarded.
+        Observations for the branching rule: those of the children, and those of the probes that were discarded.
     steps : int
-        Steps of the split and of all probes.
+        Steps for the children and for all probes.
     discarded : int
         Steps of the probes whose children were discarded.
     """
 
-    split: Split
+    nodes: BoundedNodes
     falls: list[Fall] = field(default_factory=list)
     steps: int = 0
     discarded: int = 0
 
 
-def expand_root(context: Context, root: Root, incumbents: Incumbents) -> Split:
+def expand_root(context: Context, root: Root, incumbents: Incumbents) -> BoundedNodes:
     """Return the root as the first open node, or as a pruned node."""
-    out = Split()
+    out = BoundedNodes()
     restriction, bound = Restriction(root.allowed, ()), root.bound
     if bound > pruning_threshold(incumbents.value):
         node = open_node(context, 0, restriction, root.point, root.multipliers, bound, root.weights)
         if node is not None:
-            out.children.append(node)
+            out.open.append(node)
             return out
         bound, weights = only_structure(context, restriction, root.point, incumbents)
         out.leaf(0, weights)
@@ -66,11 +73,11 @@ def expand(
     stopping: Callable[[], bool],
     budget: float,
 ) -> Expansion | None:
-    """Choose a decision, and split a node by it.
+    """Choose a decision, and branch a node on it.
 
     The best decisions by pseudo-costs that lack observations are probed: both children are bounded as if the node were
-    split by the decision. The probe with the best falls becomes the split, unless a decision with observations promises
-    more. Probes that are discarded leave nothing but their falls.
+    branched on the decision. The children of the probe with the best falls are kept, unless a decision with
+    observations promises more. Probes that are discarded leave nothing but their falls.
 
     Parameters
     ----------
@@ -97,8 +104,10 @@ def expand(
         None if told to stop; the node is then still open.
     """
 
-    def attempt(candidate: Candidate) -> Split | None:
-        return split(context, node, candidate.decision, candidate.share, numbers, point, incumbents, stopping)
+    def attempt(candidate: Candidate) -> BoundedNodes | None:
+        return bound_children(
+            context, node, candidate.decision, candidate.share, numbers, point, incumbents, stopping
+        )
 
     allowed = node.restriction(len(context.model.linear)).allowed
     start = node.start
@@ -108,7 +117,7 @@ def expand(
     steps = 0
     for candidate in candidates:
         score = candidate.score
-        probe: Split | None = None
+        probe: BoundedNodes | None = None
         wasted = steps - (0 if taken is None else taken.steps)
         if len(candidates) > 1 and not candidate.reliable and wasted < budget:
             probe = attempt(candidate)
@@ -117,7 +126,7 @@ def expand(
             falls += probe.falls
             steps += probe.steps
             score = score_of_falls(probe.falls, node.bound - pruning_threshold(incumbents.value))
-            if len(probe.children) < 2:
+            if len(probe.open) < 2:
                 # No other decision leaves fewer open nodes at the price of what is bounded already.
                 best, taken = candidate, probe
                 break

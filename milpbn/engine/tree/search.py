@@ -12,12 +12,12 @@ from milpbn.engine.events import Events
 from milpbn.engine.root import Root
 from milpbn.engine.thresholds import pruning_threshold
 from milpbn.engine.tree.branching_rule import BranchingRule
+from milpbn.engine.tree.children import BoundedNodes, Context
 from milpbn.engine.tree.expansion import Expansion, expand, expand_root
 from milpbn.engine.tree.node import Node
 from milpbn.engine.tree.node_selection import Frontier
 from milpbn.engine.tree.optima import Optima
 from milpbn.engine.tree.primal import PrimalHeuristic
-from milpbn.engine.tree.split import Context, Split
 from milpbn.engine.tuning import TUNING
 from milpbn.network.structure import Structure
 
@@ -91,6 +91,11 @@ class BranchAndBound:
         """The largest bound at which a node is pruned."""
         return pruning_threshold(self.incumbent)
 
+    @property
+    def steps(self) -> int:
+        """Number of steps in the tree so far, those of discarded probes included."""
+        return self._steps
+
     def bound(self) -> float:
         """Return the bound on all structures."""
         return max(self._pruned, self.incumbent, self._frontier.bound(), *self._busy.values())
@@ -159,7 +164,7 @@ class BranchAndBound:
         """Expand a node, or prune it if the incumbent allows; see `milpbn.engine.tree.expansion.expand`."""
         if node.bound <= self.target:
             allowed = node.restriction(len(self.root.model.linear)).allowed
-            return Expansion(Split(pruned=[(allowed, node.bound)]))
+            return Expansion(BoundedNodes(pruned=[(allowed, node.bound)]))
         with self._lock:
             numbers = (self._n_children + 1, self._n_children + 2)
             self._n_children += 2
@@ -170,7 +175,7 @@ class BranchAndBound:
             budget = max(first, tuned.probing * self._steps) - self._discarded if self._probes else 0.0
         expansion = expand(self.context, node, numbers, point, rule, self.primal, self._stopping, budget)
         if expansion is not None and self.proof is not None:
-            made = expansion.split
+            made = expansion.nodes
             assert made.decision is not None
             self.proof.branch(node.number, made.decision, numbers, made.fixings, made.leaves)
         self.primal.climb_near_incumbent(self._n_children // 2, self._steps)
@@ -186,12 +191,12 @@ class BranchAndBound:
                 self._frontier.push(node)
             else:
                 self._learn(expansion)
-                children = expansion.split.children
+                children = expansion.nodes.open
                 if children and self._bytes() + sum(c.nbytes for c in children) > self.memory:
                     # The child with the smaller bound is likely to be pruned first.
                     down = min(children, key=lambda child: child.bound)
                     self._busy[thread] = down.bound
-                self._process(expansion.split, down)
+                self._process(expansion.nodes, down)
                 self._report()
             self._lock.notify_all()
             return down
@@ -203,12 +208,12 @@ class BranchAndBound:
         self._steps += expansion.steps
         self._discarded += expansion.discarded
 
-    def _process(self, split: Split, down: Node | None = None) -> None:
-        """Add all children except `down` to the open nodes, and record pruned nodes."""
-        for child in split.children:
-            if child is not down:
-                self._frontier.push(child)
-        for allowed, bound in split.pruned:
+    def _process(self, nodes: BoundedNodes, down: Node | None = None) -> None:
+        """Add all open nodes except `down` to the frontier, and record pruned nodes."""
+        for node in nodes.open:
+            if node is not down:
+                self._frontier.push(node)
+        for allowed, bound in nodes.pruned:
             self._pruned = max(self._pruned, bound)
             self._optima.add(allowed, bound, self.incumbent)
 

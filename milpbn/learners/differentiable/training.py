@@ -29,6 +29,7 @@ from milpbn.learners.differentiable.layout import (
 from milpbn.learners.differentiable.losses import Loss
 from milpbn.learners.generative.closed_form import check_data
 from milpbn.network.cpt import Cpt, class_log_joint
+from milpbn.network.prior import Prior
 from milpbn.network.structure import Structure
 from milpbn.util.compiled import kernel
 
@@ -239,7 +240,7 @@ def train(
     InputError
         If a value has no state, a table is too large, or the checkpoint belongs to another training.
     """
-    check_data(data, training.smoothing)
+    check_data(data, Prior(training.smoothing))
     stopping = control.watch()
     seed = control.random_state
     held_out = None

@@ -22,7 +22,8 @@ from milpbn.problem.scores.spec import DEFAULT_P, gamma_from_p
 from milpbn.util.clock import SELECTION_SHARE
 from milpbn.util.threads import threads_used
 
-#: Number of folds for cross-validated scores and for the choice of gamma (Pernkopf et al. 2011, P11, section 5).
+#: Number of folds for cross-validated scores, and for the choice of gamma: Pernkopf, Wohlmayr & Mücke (2011, P11),
+#: section 5.
 FOLDS = 5
 #: Values of gamma in nats for its choice. P11 states only that lambda = 1 / gamma is chosen by cross-validation.
 GAMMA_GRID = (1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0)

@@ -21,7 +21,5 @@ class ChowLiu(ForestOptions, ClosedForm):
 
     def search(self, data: Dataset, control: Control) -> Found:
         """Return the tree or forest."""
-        above, details = self.grow(
-            data, self.smoothing, control, conditional=False, root=data.n_variables - 1
-        )
+        above, details = self.grow(data, self.prior, control, conditional=False, root=data.n_variables - 1)
         return forest_structure(data, above, conditional=False), details

@@ -1,4 +1,4 @@
-"""Learners of Bayesian networks with closed-form parameters, which are Laplace-smoothed relative frequencies."""
+"""Learners of Bayesian networks with closed-form parameters, which are smoothed relative frequencies."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from milpbn.errors import InputError
 from milpbn.learners.base import Control, Learned, Learner, setting
 from milpbn.network.classifier import Classifier
 from milpbn.network.cpt import fit_cpts, require_dataset
+from milpbn.network.prior import TOWARDS, UNIFORM, Prior
 from milpbn.network.structure import Structure
 
 #: A structure, and details of the run (JSON values).
@@ -28,9 +29,27 @@ class ClosedForm(Learner):
     ----------
     smoothing : float
         Laplace constant a >= 0 of the parameters; Peharz & Pernkopf (2012) use 1.
+    smoothing_towards : str
+        What the parameters are smoothed towards, one of `milpbn.network.prior.TOWARDS`.
     """
 
     smoothing: float = setting(1.0, "Laplace constant of the parameters.")
+    smoothing_towards: str = setting(
+        UNIFORM,
+        "What the parameters are smoothed towards: the uniform distribution, the variable's distribution without "
+        "parents, or the one given the class alone.",
+        choices=TOWARDS,
+    )
+
+    def check(self) -> None:
+        """Refuse a prior without weight; see `Learner.check`."""
+        if self.smoothing == 0 and self.smoothing_towards != UNIFORM:
+            raise InputError("smoothing_towards changes nothing with smoothing 0; leave it out.")
+
+    @property
+    def prior(self) -> Prior:
+        """The prior of the parameters."""
+        return Prior(self.smoothing, self.smoothing_towards)
 
     @abstractmethod
     def search(self, data: Dataset, control: Control) -> Found:
@@ -38,24 +57,27 @@ class ClosedForm(Learner):
 
     def _fit(self, data: Dataset, control: Control) -> Learned:
         """Learn structure and parameters."""
-        check_data(data, self.smoothing)
+        check_data(data, self.prior)
         structure, details = self.search(data, control)
         options = {f.name: getattr(self, f.name) for f in fields(self)}
         provenance = {"learner": {"name": self.name, **options}}
-        classifier = Classifier.fit(data, structure, self.smoothing, provenance)
+        classifier = Classifier.fit(
+            data, structure, self.smoothing, provenance, smoothing_towards=self.smoothing_towards
+        )
         return Learned(predictor=classifier, structure=structure, details=details)
 
 
-def check_data(data: Dataset, smoothing: float) -> None:
-    """Refuse data and constants that the parameters cannot be fitted with, before a long search begins.
+def check_data(data: Dataset, prior: Prior) -> None:
+    """Refuse data and priors that the parameters cannot be fitted with, before a long search begins.
 
     Raises
     ------
     InputError
-        If `data` is not a `Dataset`, a value has no state, or the smoothing is negative or not finite.
+        If `data` is not a `Dataset`, a value has no state, the smoothing is negative or not finite, or the prior's
+        mean is unknown.
     """
     require_dataset(data)
-    fit_cpts(data, Structure.empty(data.names), smoothing)
+    fit_cpts(data, Structure.empty(data.names), *prior)
 
 
 def log_joint(data: Dataset, classifier: Classifier) -> float:

@@ -14,6 +14,7 @@ from milpbn.errors import InputError, NoIncumbentError
 from milpbn.learners.base import Control, Learned, setting
 from milpbn.learners.generative.closed_form import ClosedForm, hold_out, log_joint
 from milpbn.network.classifier import Classifier
+from milpbn.network.prior import Prior
 from milpbn.network.structure import Structure
 from milpbn.problem.problem import Problem, build_problem
 from milpbn.problem.rescore import rescore
@@ -62,7 +63,10 @@ class Decomposable(ClosedForm):
             structure = Structure.naive_bayes(data.names)
         control.report("the time ended before anything was scored; the result is naive Bayes")
         value = rescore(data, structure, self.spec())
-        classifier = Classifier.fit(data, structure, self.smoothing, {"learner": {"name": "naive-bayes"}})
+        provenance = {"learner": {"name": "naive-bayes"}}
+        classifier = Classifier.fit(
+            data, structure, self.smoothing, provenance, smoothing_towards=self.smoothing_towards
+        )
         return Learned(
             predictor=classifier, structure=structure, details={"score": value, "stopped_early": True}
         )
@@ -129,7 +133,7 @@ def choose_max_parents(
     data: Dataset,
     most: int,
     share: float,
-    smoothing: float,
+    prior: Prior,
     control: Control,
 ) -> tuple[int, dict[str, Any]]:
     """Return the max_parents with the highest log-likelihood of held-out rows.
@@ -144,8 +148,8 @@ def choose_max_parents(
         The values 1 to `most` are tried; of equally good ones the smallest is chosen.
     share : float
         Share of the rows held out, in (0, 1). With 0 the choice is `most`, and nothing is learnt.
-    smoothing : float
-        Laplace constant of the parameters that are compared, above 0.
+    prior : Prior
+        Prior of the parameters that are compared; its constant is above 0.
     control : Control
         Seed of the split, and reports. The choice takes at most `SELECTION_SHARE` of the time limit.
 
@@ -163,14 +167,16 @@ def choose_max_parents(
     """
     if share == 0:
         return most, {}
-    fit, held = hold_out(data, share, smoothing, control.random_state)
+    fit, held = hold_out(data, share, prior.smoothing, control.random_state)
     values: dict[int, float] = {}
     counts = range(1, max(1, min(most, data.n_features)) + 1)
     each = control
     if control.time_limit is not None:
         each = replace(control, time_limit=SELECTION_SHARE * control.time_limit / len(counts))
     for count in counts:
-        classifier = Classifier.fit(fit, learn(fit, count, each), smoothing)
+        classifier = Classifier.fit(
+            fit, learn(fit, count, each), prior.smoothing, smoothing_towards=prior.towards
+        )
         values[count] = log_joint(held, classifier) / float(held.weights.sum())
         control.report(f"max_parents {count}: {values[count]:.6f} nats per held-out row")
     best = 1 + int(np.argmax(list(values.values())))

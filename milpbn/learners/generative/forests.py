@@ -28,6 +28,7 @@ from milpbn.learners.base import Control, setting
 from milpbn.learners.generative.aicc_forest import aicc_forest
 from milpbn.learners.generative.closed_form import hold_out
 from milpbn.network.cpt import Cpt, fit_cpts
+from milpbn.network.prior import Prior
 from milpbn.problem.scores.spec import Score
 
 #: How the number of edges is chosen; ``none`` keeps the whole tree.
@@ -41,7 +42,7 @@ def forest(
     penalty: str = "none",
     root: int = 0,
     share: float = 0.2,
-    smoothing: float = 1.0,
+    prior: Prior = Prior(),  # noqa: B008  # immutable
     control: Control = Control(),  # frozen
 ) -> tuple[Parents, dict[str, Any]]:
     """Return the best forest under a penalty, with the edges directed away from the root.
@@ -59,8 +60,10 @@ def forest(
         forest has this number of the heaviest edges of the tree of all rows.
     root : int
         Variable at the root of the spanning tree. All edges of the forest have the directions of this tree.
-    share, smoothing : float
-        For ``holdout``: share of the rows held out, and Laplace constant of the parameters that are compared.
+    share : float
+        For ``holdout``: share of the rows held out.
+    prior : Prior
+        For ``holdout``: the prior of the parameters that are compared.
     control : Control
         Seed of the hold-out split; time limit and threads of the MILP for AICc.
 
@@ -88,7 +91,7 @@ def forest(
     else:
         above = spanning_tree(terms.gain, root)
     if penalty == "holdout":
-        count = _held_out_edges(data, conditional, root, share, smoothing, control.random_state)
+        count = _held_out_edges(data, conditional, root, share, prior, control.random_state)
         above[_by_falling_weight(terms.gain, above)[count:]] = -1
     return above, {"edges": int(np.count_nonzero(above >= 0))}
 
@@ -100,15 +103,15 @@ def _by_falling_weight(weights: NDArray[np.float64], above: Parents) -> NDArray[
 
 
 def _held_out_edges(
-    data: Dataset, conditional: bool, root: int, share: float, smoothing: float, random_state: int
+    data: Dataset, conditional: bool, root: int, share: float, prior: Prior, random_state: int
 ) -> int:
     """Return the number of heaviest edges of the tree of one part that maximises the other part's log-likelihood."""
-    fit, held = hold_out(data, share, smoothing, random_state)
+    fit, held = hold_out(data, share, prior.smoothing, random_state)
     gain = edge_terms(fit, conditional=conditional).gain
     above = spanning_tree(gain, root)
     without = forest_structure(fit, np.full_like(above, -1), conditional=conditional)
-    tree = fit_cpts(fit, forest_structure(fit, above, conditional=conditional), smoothing)
-    bare = fit_cpts(fit, without, smoothing)
+    tree = fit_cpts(fit, forest_structure(fit, above, conditional=conditional), *prior)
+    bare = fit_cpts(fit, without, *prior)
     # An edge changes the factor of its child only, independently of the other edges.
     changes = [
         _log_factor(held, tree[i]) - _log_factor(held, bare[i]) for i in _by_falling_weight(gain, above)
@@ -147,7 +150,7 @@ class ForestOptions:
         return {} if self.penalty == "holdout" else {"holdout": f"penalty {self.penalty}"}
 
     def grow(
-        self, data: Dataset, smoothing: float, control: Control, *, conditional: bool, root: int
+        self, data: Dataset, prior: Prior, control: Control, *, conditional: bool, root: int
     ) -> tuple[Parents, dict[str, Any]]:
         """Return the forest as `forest` does; `root` is the root if the option `root` is None.
 
@@ -170,6 +173,6 @@ class ForestOptions:
             penalty=self.penalty,
             root=root,
             share=self.holdout,
-            smoothing=smoothing,
+            prior=prior,
             control=control,
         )

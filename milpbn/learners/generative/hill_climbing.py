@@ -243,9 +243,7 @@ class HillClimbing(Decomposable):
             stopped = stopped or stopping()
             return found
 
-        most, chosen = choose_max_parents(
-            learn, data, self.max_parents, self.holdout, self.smoothing, control
-        )
+        most, chosen = choose_max_parents(learn, data, self.max_parents, self.holdout, self.prior, control)
         structure = learn(data, most, left())
         value = rescore(data, structure, self.spec())
         return structure, {"score": value, "changes": steps, "stopped_early": stopped, **chosen}

@@ -15,6 +15,7 @@ from milpbn.learners.generative.forests import ForestOptions
 from milpbn.network.classifier import Classifier, Source
 from milpbn.network.cpt import class_log_joint, fit_cpts
 from milpbn.network.margins import log_posterior
+from milpbn.network.prior import Prior
 from milpbn.network.structure import Structure
 
 
@@ -88,7 +89,7 @@ class MultinetLearner(ForestOptions, Learner):
         InputError
             If a class has too few rows for the penalty; for other reasons see `Learner.fit`.
         """
-        check_data(data, self.smoothing)
+        check_data(data, Prior(self.smoothing))
         trees: list[Classifier] = []
         stopped = False
         left = control.clock()
@@ -101,7 +102,7 @@ class MultinetLearner(ForestOptions, Learner):
                 if part.time_limit is not None:
                     part = replace(part, time_limit=part.time_limit / (data.n_classes - c))
                 try:
-                    above, grown = self.grow(features, self.smoothing, part, conditional=False, root=0)
+                    above, grown = self.grow(features, Prior(self.smoothing), part, conditional=False, root=0)
                     stopped = stopped or grown.get("stopped_early", False)
                 except InputError as error:
                     label = data.variables[-1].states[c]

@@ -1,4 +1,4 @@
-"""The order-based heuristic OMI of Pernkopf et al. (2011, P11), section 3.3.
+"""The order-based heuristic OMI of Pernkopf, Wohlmayr & Mücke (2011, P11), section 3.3.
 
 It orders the features by conditional mutual information with the class, and then chooses each feature's parents among
 its predecessors.

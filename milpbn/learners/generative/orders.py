@@ -146,9 +146,7 @@ class OrderSearch(Decomposable):
 
         self.additive_spec()
         order = find_order(data, self.order, control.random_state)
-        most, chosen = choose_max_parents(
-            learn, data, self.max_parents, self.holdout, self.smoothing, control
-        )
+        most, chosen = choose_max_parents(learn, data, self.max_parents, self.holdout, self.prior, control)
         structure = learn(data, most, control)
         return structure, {"score": values[-1], "order": [data.names[i] for i in order], **chosen}
 

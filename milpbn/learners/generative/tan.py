@@ -21,5 +21,5 @@ class Tan(ForestOptions, ClosedForm):
 
     def search(self, data: Dataset, control: Control) -> Found:
         """Return the tree or forest."""
-        above, details = self.grow(data, self.smoothing, control, conditional=True, root=0)
+        above, details = self.grow(data, self.prior, control, conditional=True, root=0)
         return forest_structure(data, above, conditional=True), details

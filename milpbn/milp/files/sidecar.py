@@ -20,6 +20,28 @@ from milpbn.util.jsonable import Fields, parse_object, read_text, shorten
 
 FORMAT = "milpbn-model"
 VERSION = 1
+#: Suffixes of model files.
+SUFFIXES = (".lp", ".lp.gz", ".mps", ".mps.gz")
+
+
+def model_stem(path: Path) -> Path:
+    """Return the path of a model file without its suffix, one of `SUFFIXES`.
+
+    Raises
+    ------
+    InputError
+        If it has another suffix.
+    """
+    for suffix in sorted(SUFFIXES, key=len, reverse=True):
+        if path.name.lower().endswith(suffix) and len(path.name) > len(suffix):
+            return path.with_name(path.name[: -len(suffix)])
+    raise InputError(f"A model file ends in {', '.join(SUFFIXES)}; {str(path)!r} does not.")
+
+
+def sidecar_path(model: Path) -> Path:
+    """Return the path of the sidecar of a model file; InputError as for `model_stem`."""
+    stem = model_stem(model)
+    return stem.with_name(stem.name + ".json")
 
 
 @dataclass(frozen=True)

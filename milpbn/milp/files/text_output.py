@@ -126,7 +126,7 @@ def one_sided_rows(model: Milp) -> OneSidedRows:
     return OneSidedRows(model.A if unchanged else sp.csr_array(model.A[source]), sense, rhs, names)
 
 
-def check_writable(model: Milp, rows: OneSidedRows) -> None:
+def check_model(model: Milp, rows: OneSidedRows) -> None:
     """Refuse a model that some solver would misread.
 
     Raises
@@ -176,7 +176,7 @@ def write_model(
         If the file cannot be written or the model has a name or number that solvers would misread.
     """
     rows = one_sided_rows(model)
-    check_writable(model, rows)
+    check_model(model, rows)
     with open_text(path) as out:
         for piece in text(model, rows):
             out.write(piece)

@@ -1,25 +1,30 @@
 """The classifier file: a JSON object with everything that prediction needs.
 
 Its keys are ``format`` and ``version``, ``variables`` (name, states, cuts, ...; the class last), ``structure``
-{variable: [parents...]}, ``smoothing``, ``cpts`` {variable: {parents, table}} and ``provenance``. A table has one axis
-per parent, in the listed order, and the axis of the variable's own states last. The file of a pseudo-TAN has another
-``format``; see `PseudoClassifier`.
+{variable: [parents...]}, ``smoothing``, ``smoothing_towards``, ``cpts`` {variable: {parents, table}} and
+``provenance``. A table has one axis per parent, in the listed order, and the axis of the variable's own states last.
+The file of a pseudo-TAN has another ``format``; see `PseudoClassifier`. The file of an average has a third one, and the
+documents of its networks in a list under ``members``.
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from milpbn.data.dataset import Variable
 from milpbn.errors import InputError
+from milpbn.network.averaged import FORMAT as AVERAGED_FORMAT
+from milpbn.network.averaged import VERSION as AVERAGED_VERSION
+from milpbn.network.averaged import AveragedClassifier
 from milpbn.network.checks import check_variables
 from milpbn.network.classifier import Classifier
 from milpbn.network.cpt import Cpt
+from milpbn.network.prior import UNIFORM
 from milpbn.network.pseudo import FORMAT as PSEUDO_FORMAT
 from milpbn.network.pseudo import PseudoClassifier
 from milpbn.network.structure import Structure
@@ -27,13 +32,15 @@ from milpbn.util.atomic import atomic_write_text
 from milpbn.util.jsonable import dump_json, finite_number, json_safe, parse_object, read_text
 
 T = TypeVar("T")
+#: Whatever a classifier file can hold.
+AnyClassifier: TypeAlias = Classifier | PseudoClassifier | AveragedClassifier
 #: Value of the key ``format``.
 FORMAT = "milpbn-classifier"
 #: Version of the format that this module writes and reads.
 VERSION = 1
 
 
-def save_classifier(classifier: Classifier | PseudoClassifier, path: str | os.PathLike[str]) -> None:
+def save_classifier(classifier: AnyClassifier, path: str | os.PathLike[str]) -> None:
     """Write a classifier file atomically; the loaded classifier's predictions are identical to the last bit.
 
     Raises
@@ -42,9 +49,13 @@ def save_classifier(classifier: Classifier | PseudoClassifier, path: str | os.Pa
         If the file cannot be written, or a value of the provenance cannot be written as JSON.
     """
     if isinstance(classifier, PseudoClassifier):
-        atomic_write_text(path, dump_json(classifier.to_dict()))
+        document = classifier.to_dict()
+    elif isinstance(classifier, AveragedClassifier):
+        members = [classifier_to_dict(member) for member in classifier.members]
+        document = {"format": AVERAGED_FORMAT, "version": AVERAGED_VERSION, "members": members}
     else:
-        atomic_write_text(path, dump_json(classifier_to_dict(classifier)))
+        document = classifier_to_dict(classifier)
+    atomic_write_text(path, dump_json(document))
 
 
 def load_classifier(path: str | os.PathLike[str]) -> Classifier:
@@ -58,12 +69,15 @@ def load_classifier(path: str | os.PathLike[str]) -> Classifier:
     return _load(path, classifier_from_dict)
 
 
-def load_any_classifier(path: str | os.PathLike[str]) -> Classifier | PseudoClassifier:
+def load_any_classifier(path: str | os.PathLike[str]) -> AnyClassifier:
     """Read any file that `save_classifier` wrote, with the errors of `load_classifier`."""
 
-    def read(document: Mapping[str, Any]) -> Classifier | PseudoClassifier:
-        pseudo = document.get("format") == PSEUDO_FORMAT
-        return PseudoClassifier.from_dict(document) if pseudo else classifier_from_dict(document)
+    def read(document: Mapping[str, Any]) -> AnyClassifier:
+        if document.get("format") == PSEUDO_FORMAT:
+            return PseudoClassifier.from_dict(document)
+        if document.get("format") == AVERAGED_FORMAT:
+            return _averaged_from_dict(document)
+        return classifier_from_dict(document)
 
     return _load(path, read)
 
@@ -97,6 +111,7 @@ def classifier_to_dict(classifier: Classifier) -> dict[str, Any]:
         ],
         "structure": classifier.structure.to_mapping(),
         "smoothing": float(classifier.smoothing),
+        "smoothing_towards": classifier.smoothing_towards,
         "cpts": {
             names[cpt.variable]: {"parents": [names[j] for j in cpt.parents], "table": cpt.table.tolist()}
             for cpt in classifier.cpts
@@ -117,13 +132,14 @@ def classifier_from_dict(document: Mapping[str, Any]) -> Classifier:
         raise InputError(
             "It holds a pseudo-TAN, which is not a Bayesian network; only the commands evaluate and predict accept it."
         )
+    if document.get("format") == AVERAGED_FORMAT:
+        raise InputError(
+            "It holds an average of networks, which is not one Bayesian network; only the commands evaluate, predict "
+            "and info accept it. Solve without --average for a single network."
+        )
     if document.get("format") != FORMAT:
         raise InputError(f"Its key 'format' is not {FORMAT!r}, so it is another kind of file.")
-    if document.get("version") != VERSION:
-        raise InputError(
-            f"Its format version is {document.get('version')!r}, but this milpbn reads version {VERSION}; "
-            "use the milpbn that wrote it."
-        )
+    _require_version(document, VERSION)
     variables = tuple(_variable(item) for item in _get(document, "variables", list, "the file"))
     check_variables(variables)
     names = [v.name for v in variables]
@@ -147,7 +163,31 @@ def classifier_from_dict(document: Mapping[str, Any]) -> Classifier:
     if smoothing is None or smoothing < 0:
         raise InputError("Its key 'smoothing' is missing or not a number of at least 0.")
     provenance = _get(document, "provenance", dict, "the file")
-    return Classifier(variables, structure, tuple(cpts), smoothing, provenance)
+    # Files of versions before this key are of Laplace-smoothed tables.
+    towards = document.get("smoothing_towards", UNIFORM)
+    return Classifier(variables, structure, tuple(cpts), smoothing, provenance, towards)
+
+
+def _averaged_from_dict(document: Mapping[str, Any]) -> AveragedClassifier:
+    """Return the average that `save_classifier` described, after checking every value."""
+    _require_version(document, AVERAGED_VERSION)
+    members = []
+    for number, item in enumerate(_get(document, "members", list, "the file"), start=1):
+        if not isinstance(item, dict):
+            raise InputError(f"Network {number} in 'members' is not an object.")
+        try:
+            members.append(classifier_from_dict(item))
+        except InputError as error:
+            raise InputError(f"Network {number} in 'members': {error}") from None
+    return AveragedClassifier(tuple(members))
+
+
+def _require_version(document: Mapping[str, Any], version: int) -> None:
+    if document.get("version") != version:
+        raise InputError(
+            f"Its format version is {document.get('version')!r}, but this milpbn reads version {version}; "
+            "use the milpbn that wrote it."
+        )
 
 
 def parents_mapping(value: Any) -> dict[str, list[str]]:

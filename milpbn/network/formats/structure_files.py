@@ -13,6 +13,7 @@ import re
 from collections.abc import Collection, Sequence
 
 from milpbn.errors import InputError
+from milpbn.network.averaged import FORMAT as AVERAGED_FORMAT
 from milpbn.network.formats.classifier_files import parents_mapping
 from milpbn.network.structure import Structure
 from milpbn.util.atomic import atomic_write_text
@@ -68,10 +69,17 @@ def read_parents(path: str | os.PathLike[str], names: Collection[str] | None = N
     text = read_text(path, "structure file")
     try:
         if not text.strip():
-            raise InputError("It is empty; a structure without arcs still has a comment line.")
+            raise InputError(
+                "It is empty; write a structure without arcs as a comment line, such as # no arcs."
+            )
         if not text.lstrip().startswith("{"):
             return parse_arcs(text, names)
         document = parse_object(text)
+        if document.get("format") == AVERAGED_FORMAT:
+            raise InputError(
+                "It holds an average of several networks, not one structure; give the result of the run (--output), "
+                "which has the structure of the first network."
+            )
         if document.get("structure") is None:
             raise InputError(
                 "It holds no structure under the key 'structure'; a model has none if it is not an acyclic graph, "

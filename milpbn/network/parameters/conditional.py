@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 
-from milpbn.network.parameters.design import Rows
+from milpbn.network.parameters.design import DistinctRows
 
 #: Largest number of iterations of the solver.
 MAX_ITERATIONS = 5000
@@ -25,7 +25,7 @@ MEMORY = 20
 
 
 class Stopped(Exception):  # noqa: N818  # no error: the caller asked for it
-    """Raised by `fit_deviations` when it was told to stop."""
+    """Raised by `fit_deviations` if its caller asked it to stop."""
 
 
 def log_loss(scores: NDArray[np.float64], weights: NDArray[np.float64]) -> float:
@@ -44,7 +44,7 @@ def log_loss(scores: NDArray[np.float64], weights: NDArray[np.float64]) -> float
 
 
 def objective(
-    deviations: NDArray[np.float64], rows: Rows, offset: NDArray[np.float64], strength: float
+    deviations: NDArray[np.float64], rows: DistinctRows, offset: NDArray[np.float64], strength: float
 ) -> tuple[float, NDArray[np.float64]]:
     """Return the penalised loss in nats, and its gradient.
 
@@ -52,7 +52,7 @@ def objective(
     ----------
     deviations : float64 array, shape (K, C)
         The point.
-    rows : Rows
+    rows : DistinctRows
         Training rows.
     offset : float64 array, shape (U, C)
         Scores of the rows without deviations.
@@ -75,7 +75,7 @@ def objective(
 
 
 def fit_deviations(
-    rows: Rows,
+    rows: DistinctRows,
     offset: NDArray[np.float64],
     strength: float,
     start: NDArray[np.float64],
@@ -93,7 +93,7 @@ def fit_deviations(
     rows, offset, strength
         As for `objective`; the strength is positive, so that the optimum is unique.
     start : float64 array, shape (K, C)
-        Where to begin.
+        The point from which the solver starts.
     tolerance : float
         Largest component of the scaled gradient at the end, relative to the square root of the total weight.
     stopping : callable

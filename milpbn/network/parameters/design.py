@@ -1,9 +1,9 @@
 """The joint states of the families as indicators: the features of the conditional likelihood's convex problem.
 
-The log-joint of a classifier is linear in the entries of the families that contain the class. Given a sample, and for
-every class, one entry per family counts: that of the joint state of the family without the class. So the features of a
-multinomial logistic regression are the indicators of these joint states, and its coefficients, one per class, are the
-entries.
+The log-joint of a classifier is a sum of logarithms of table entries, one per family; only families that contain the
+class tell classes apart. In each of these families a sample has one joint state without the class, which selects one
+entry per class. So the classifier is a multinomial logistic regression: its features are the indicators of these joint
+states, and its coefficients, one per class, are the logarithms of the entries.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from milpbn.network.structure import Structure
 
 
 @dataclass(frozen=True, eq=False)
-class Rows:
+class DistinctRows:
     """Distinct rows of feature values, with the weight of every class in each.
 
     Attributes
@@ -30,7 +30,7 @@ class Rows:
     indicators : sparse array, shape (U, K)
         For each row, 1 for the joint state of every family, else 0.
     codes : int32 array, shape (U, V)
-        State codes; the class is without meaning.
+        State codes; those of the class have no meaning.
     weights : float64 array, shape (U, C)
         Total weight of the samples by class.
     """
@@ -77,7 +77,7 @@ class Design:
         target = data.n_features
         sizes = data.n_states
         self._n_classes = data.n_classes
-        #: Variables of every family without the class, in the order of the tables' axes.
+        #: Variables of every family that contains the class, without the class, in the order of the tables' axes.
         self._axes: dict[int, tuple[int, ...]] = {}
         #: Joint states that occur, ascending, by family, and the column of the first.
         self._seen: dict[int, NDArray[np.int64]] = {}
@@ -100,8 +100,8 @@ class Design:
         shape = tuple(self._sizes[list(axes)].tolist())
         return np.ravel_multi_index(tuple(codes[:, list(axes)].T), shape).astype(np.int64)
 
-    def rows(self, data: Dataset) -> Rows:
-        """Return the distinct rows of some of the training samples."""
+    def rows(self, data: Dataset) -> DistinctRows:
+        """Return the distinct rows of some of the training samples, with the weight of every class in each."""
         merged = data.merged
         # Merged rows are in lexicographic order, the class last, so that equal features are side by side.
         new = np.ones(merged.n_samples, dtype=bool)
@@ -117,7 +117,7 @@ class Design:
         indicators = sparse.csr_array(
             (np.ones(columns.size), columns.ravel(), starts), shape=(len(codes), self.n_columns)
         )
-        return Rows(indicators, codes, weights)
+        return DistinctRows(indicators, codes, weights)
 
     def tables(self, logs: Sequence[Cpt], kappa: float, deviations: NDArray[np.float64] | None) -> list[Cpt]:
         r"""Return the tables of weights.

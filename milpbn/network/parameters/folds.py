@@ -17,12 +17,13 @@ from milpbn.data.dataset import Dataset
 from milpbn.data.folds import stratified_folds
 from milpbn.network.cpt import class_log_joint, log_cpts
 from milpbn.network.parameters.conditional import Stopped, fit_deviations, log_loss
-from milpbn.network.parameters.design import Design, Rows
+from milpbn.network.parameters.design import Design, DistinctRows
+from milpbn.network.prior import Prior
 from milpbn.network.structure import Structure
 
 #: Number of folds, or the number of rows if that is smaller.
 FOLDS = 5
-#: Strengths of the penalty, from strong to weak: the path along which each fit starts from the one before.
+#: Strengths of the penalty, from strong to weak: each fit starts from that of the previous strength.
 STRENGTHS = (100.0, 30.0, 10.0, 3.0, 1.0, 0.3, 0.1, 0.03, 0.01)
 #: Values of kappa that ``hybrid`` chooses from.
 KAPPAS = (1.0, 0.75, 0.5, 0.25, 0.0)
@@ -39,20 +40,20 @@ class Fold(NamedTuple):
 
     Attributes
     ----------
-    train, held_out : Rows
+    train, held_out : DistinctRows
         Distinct rows.
     train_joint, held_out_joint : float64 arrays, shapes (U, C)
         Log-joint in nats, from tables of the training rows.
     """
 
-    train: Rows
-    held_out: Rows
+    train: DistinctRows
+    held_out: DistinctRows
     train_joint: NDArray[np.float64]
     held_out_joint: NDArray[np.float64]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Choice:
+class HeldOutChoice:
     """What the held-out rows chose.
 
     Attributes
@@ -66,7 +67,7 @@ class Choice:
     folds : int
         Number of folds.
     complete : bool
-        Whether all values were tried that had to be.
+        Whether all values were tried; False if the choice was stopped before.
     """
 
     kappa: float
@@ -77,21 +78,23 @@ class Choice:
     complete: bool = True
 
 
-def joint(rows: Rows, train: Dataset, structure: Structure, smoothing: float) -> NDArray[np.float64]:
+def generative_log_joint(
+    rows: DistinctRows, train: Dataset, structure: Structure, prior: Prior
+) -> NDArray[np.float64]:
     """Return the log-joint of rows from the generative tables of training data, shape (U, C), in nats."""
-    tables = log_cpts(train, structure, smoothing)
+    tables = log_cpts(train, structure, *prior)
     return class_log_joint(rows.codes, structure, tables, train.n_classes, np.asarray)
 
 
 def make_folds(
-    data: Dataset, structure: Structure, smoothing: float, design: Design, random_state: int
+    data: Dataset, structure: Structure, prior: Prior, design: Design, random_state: int
 ) -> list[Fold]:
     """Return the folds of training data with at least two rows, stratified by class."""
     folds = []
     for train, held_out in stratified_folds(data.y, min(FOLDS, data.n_samples), random_state):
         inside = data.take(train)
         rows, others = design.rows(inside), design.rows(data.take(held_out))
-        both = (joint(of, inside, structure, smoothing) for of in (rows, others))
+        both = (generative_log_joint(of, inside, structure, prior) for of in (rows, others))
         folds.append(Fold(rows, others, *both))
     return folds
 
@@ -105,7 +108,7 @@ def _weight(folds: Sequence[Fold]) -> float:
     return sum(f.held_out.weight for f in folds)
 
 
-def choose_temperature(folds: Sequence[Fold]) -> Choice:
+def choose_temperature(folds: Sequence[Fold]) -> HeldOutChoice:
     """Return the factor on the log-joint with the smallest held-out log-loss, a convex function of it."""
     weight = _weight(folds)
 
@@ -113,7 +116,7 @@ def choose_temperature(folds: Sequence[Fold]) -> Choice:
         return sum(log_loss(factor * f.held_out_joint, f.held_out.weights) for f in folds) / weight
 
     found = minimize_scalar(loss, bounds=(0.0, LARGEST_FACTOR), method="bounded", options={"xatol": 1e-6})
-    return Choice(
+    return HeldOutChoice(
         kappa=float(found.x),
         strength=None,
         log_loss=float(found.fun),
@@ -122,7 +125,7 @@ def choose_temperature(folds: Sequence[Fold]) -> Choice:
     )
 
 
-def choose(
+def choose_kappa(
     folds: Sequence[Fold],
     kappas: Sequence[float],
     n_columns: int,
@@ -130,13 +133,13 @@ def choose(
     with_generative: bool,
     stopping: Callable[[], bool],
     report: Callable[[str], None] = lambda line: None,
-) -> Choice:
-    """Return kappa and strength by log-loss on held-out rows: the best kappa, and the strongest penalty as good.
+) -> HeldOutChoice:
+    """Return kappa and strength by log-loss on held-out rows: the best kappa, with the strongest of the good penalties.
 
-    For every kappa the strengths fall along `STRENGTHS`; the fits of a fold start from its fit for the strength before.
-    The kappa is that of the smallest mean log-loss. Of its strengths the largest is taken that is no worse than the
-    best by more than one standard error of the difference over the folds: the structure has seen the held-out rows, so
-    that their loss flatters weak penalties.
+    For every kappa the strengths fall along `STRENGTHS`; each fit of a fold starts from its fit for the previous
+    strength. The kappa is that of the smallest mean log-loss. Of its strengths the largest is taken that is no worse
+    than the best by more than one standard error of the difference over the folds: the structure was chosen with the
+    held-out rows, too, so that their loss is too small where the penalty is weak.
 
     Parameters
     ----------
@@ -155,7 +158,7 @@ def choose(
 
     Returns
     -------
-    Choice
+    HeldOutChoice
 
     Raises
     ------
@@ -202,7 +205,7 @@ def choose(
         return means[pair] <= means[best] + float(more.std(ddof=1)) / np.sqrt(len(folds))
 
     chosen = max((pair for pair in tried if pair[0] == best[0] and as_good(pair)), key=lambda pair: pair[1])
-    return Choice(
+    return HeldOutChoice(
         kappa=chosen[0],
         strength=chosen[1] if np.isfinite(chosen[1]) else None,
         log_loss=means[chosen],

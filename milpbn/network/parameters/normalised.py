@@ -10,8 +10,10 @@ parent, whose family holds all other parents. The sum over the class is the same
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
+from itertools import combinations
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +22,8 @@ from scipy.special import logsumexp
 from milpbn.network.cpt import Cpt
 from milpbn.network.structure import Structure
 
+#: Largest number of entries of all tables that have additional parents: about 10 MB of a classifier's file.
+LARGEST = 500_000
 #: Logarithm of the smallest probability of a table; float64 has no normal number below e^-708.
 SMALLEST_LOG = -700.0
 
@@ -78,36 +82,43 @@ def obstacle(structure: Structure) -> str | None:
     """Return why probability tables cannot hold all family weights of a structure, as a clause; None if they can.
 
     The condition is that of Roos et al. (2005), Theorem 3: the parents of every feature that has the class among them
-    are adjacent to each other.
+    are adjacent to each other. Two parents of the class need not be, since the table of the class holds both.
     """
     target = len(structure.names) - 1
     names = structure.names
     for i, parents in enumerate(structure.parents[:target]):
         if target not in parents:
             continue
-        for a in range(len(parents)):
-            for b in range(a):
-                one, other = parents[b], parents[a]
-                if one in structure.parents[other] or other in structure.parents[one]:
-                    continue
-                if other == target:
-                    return f"{names[one]!r}, a parent of {names[i]!r}, is not adjacent to the class"
-                return (
-                    f"{names[one]!r} and {names[other]!r}, parents of {names[i]!r}, are not adjacent (with max_parents "
-                    "2 there are no such parents)"
-                )
+        for one, other in combinations(parents, 2):
+            if _room_for(structure.parents, target, one, other):
+                continue
+            if other == target:
+                return f"{names[one]!r}, a parent of {names[i]!r}, is not adjacent to the class"
+            return f"{names[one]!r} and {names[other]!r}, parents of {names[i]!r}, are not adjacent"
     return None
 
 
+def _room_for(parents: Sequence[Collection[int]], target: int, one: int, other: int) -> bool:
+    """Whether some table has both variables as axes, so that it can hold a normaliser over them."""
+    return other in parents[one] or one in parents[other] or {one, other} <= set(parents[target])
+
+
 def completed(
-    structure: Structure, objection: Callable[[Structure], str | None] | None = None
+    structure: Structure,
+    n_states: Sequence[int] | NDArray[np.integer],
+    objection: Callable[[Structure], str | None] | None = None,
 ) -> tuple[Structure, list[tuple[int, int]], str | None]:
-    """Add the arcs from the class to class-free feature parents that `normalised` needs.
+    """Add the arcs that `normalised` needs: from the class to its grandchildren, and between parents of one child.
+
+    All added arcs follow one order, in which the ancestors of the class come first, then the class, then the other
+    variables; so no cycle can arise.
 
     Parameters
     ----------
     structure : Structure
         Any structure.
+    n_states : sequence of int, length V
+        Number of states of every variable; the tables of the added arcs may have `LARGEST` entries in all.
     objection : callable, optional
         Returns a clause on how a structure breaks the user's constraints, such as "it has the forbidden arc C -> X", or
         None.
@@ -119,34 +130,44 @@ def completed(
     added : list of (int, int)
         The added arcs as (parent, child).
     reason : str or None
-        Why tables cannot hold the weights even so, as a clause; None if they can.
+        Why tables cannot hold the weights, even with more arcs, as a clause; None if they can.
     """
     target = len(structure.names) - 1
+    names = structure.names
     above = _ancestors(structure, target)
+    order = structure.topological_order()
+    order = [i for i in order if i in above] + [target] + [i for i in order if i not in above and i != target]
+    position = {i: rank for rank, i in enumerate(order)}
     parents, added = [set(p) for p in structure.parents], []
-    waiting = [i for i in range(target) if target in parents[i]]
-    while waiting:
-        child = waiting.pop()
-        for j in sorted(parents[child] - {target}):
-            if target in parents[j] or j in parents[target]:
+    # From children to parents: an added arc only changes the family of a variable that comes later in this loop.
+    for child in reversed(order):
+        if child == target or target not in parents[child]:
+            continue
+        for one, other in combinations(sorted(parents[child], key=position.__getitem__), 2):
+            if _room_for(parents, target, one, other):
                 continue
-            if j in above:
-                names = structure.names
+            if other == target:
                 reason = (
-                    f"{names[j]!r}, a parent of {names[child]!r}, is not adjacent to the class, and an arc from the "
+                    f"{names[one]!r}, a parent of {names[child]!r}, is not adjacent to the class, and an arc from the "
                     "class to it would close a cycle"
                 )
                 return structure, [], reason
-            parents[j].add(target)
-            added.append((target, j))
-            waiting.append(j)
-    found = Structure(structure.names, tuple(tuple(p) for p in parents)) if added else structure
-    why = obstacle(found)
-    if why is None and added and objection is not None:
-        clause = objection(found)
-        if clause is not None:
-            why = f"the structure with the arcs from the class that it needs breaks a constraint: {clause}"
-    return (found, added, None) if why is None else (structure, [], why)
+            parents[other].add(one)
+            added.append((one, other))
+    if not added:
+        return structure, [], None
+    size = sum(math.prod(int(n_states[j]) for j in (i, *parents[i])) for i in {child for _, child in added})
+    if size > LARGEST:
+        reason = (
+            "parents of one child are not adjacent, and tables with the arcs between them would have "
+            f"{size:,} entries"
+        )
+        return structure, [], reason
+    found = Structure(names, tuple(tuple(p) for p in parents))
+    clause = None if objection is None else objection(found)
+    if clause is not None:
+        return structure, [], f"the structure with the arcs that it needs breaks a constraint: {clause}"
+    return found, added, None
 
 
 def _ancestors(structure: Structure, variable: int) -> set[int]:
@@ -160,16 +181,19 @@ def _ancestors(structure: Structure, variable: int) -> set[int]:
     return found
 
 
-def with_class_axis(weights: Sequence[Cpt], structure: Structure, n_classes: int) -> list[Cpt]:
+def widened(
+    weights: Sequence[Cpt], structure: Structure, n_states: Sequence[int] | NDArray[np.integer]
+) -> list[Cpt]:
     """Return tables over the families of a structure that `completed` returned.
 
-    A table whose family gained the class is repeated for every class: the feature's own factor still says nothing
-    about the class.
+    A table whose family gained parents is repeated for every state of them: the weights themselves do not depend on
+    these parents.
     """
     out = []
     for cpt, parents in zip(weights, structure.parents, strict=True):
         table = cpt.table
-        if parents != cpt.parents:  # the class is the last parent, before the variable's own axis
-            table = np.repeat(table[..., np.newaxis, :], n_classes, axis=-2)
+        if parents != cpt.parents:
+            table = np.expand_dims(table, [axis for axis, j in enumerate(parents) if j not in cpt.parents])
+            table = np.broadcast_to(table, [int(n_states[j]) for j in (*parents, cpt.variable)]).copy()
         out.append(Cpt(cpt.variable, parents, table))
     return out

@@ -7,33 +7,14 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from milpbn.errors import InputError
+from milpbn.network.parameters.method import METHODS
 from milpbn.util.jsonable import Fields, json_safe
 
-#: The ways to fit parameters, with a line of help each.
-METHODS: Mapping[str, str] = {
-    "ml": "Laplace-smoothed relative frequencies, the parameters that the scores use",
-    "cll": "maximum conditional likelihood with a penalty whose strength is chosen by folds",
-    "hybrid": "the same, shrunk towards a share of the generative log-joint that is chosen by folds",
-    "temperature": "the generative log-joint times one factor, fitted to held-out rows",
-}
 #: What every output says beside parameters that are not those of the score.
 OWN_PARAMETERS = (
     "score, bound, gap and certificate are of the structure under the score's own (generative) parameters, "
     "not of the retrained classifier"
 )
-
-
-def check_method(method: str) -> str:
-    """Return a name of `METHODS`.
-
-    Raises
-    ------
-    InputError
-        If it is another word.
-    """
-    if method not in METHODS:
-        raise InputError(f"There are no parameters {method!r}; choose one of {', '.join(METHODS)}.")
-    return method
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,18 +27,18 @@ class ParameterFit:
         The name in `METHODS` that was asked for.
     fitted : bool
         Whether the classifier has parameters that this method fitted. False under ``ml``, and where `note` says why
-        the parameters of before stay.
+        the previous parameters are kept.
     kappa : float or None
         Share of the generative log-joint in the weights, from 0 to 1; under ``temperature`` its factor.
     strength : float or None
         Factor on half the sum of the squared deviations from it; None without deviations.
     held_out_log_loss, generative_log_loss : float or None
         Mean of -log P(c_m | z_m) in nats over the held-out rows of all folds: with the chosen kappa and strength, and
-        with generative parameters.
+        with generative parameters. None if kappa and strength were given.
     folds : int or None
-        Number of folds.
+        Number of folds; None if kappa and strength were given.
     added_arcs : tuple of (parent, child)
-        Arcs from the class that the classifier's structure has, and the structure of the search does not.
+        Arcs that the classifier's structure has to hold normalisers, and the structure of the search does not.
     seconds : float
         Wall-clock seconds of all this.
     note : str
@@ -112,8 +93,8 @@ class ParameterFit:
             raise f.contradiction("it describes fitted parameters, and says that none were fitted")
         if not read.fitted and read.method != "ml" and not read.note:
             raise f.contradiction("it does not say why no parameters were fitted")
-        if read.fitted and (read.kappa is None or read.folds is None):
-            raise f.contradiction("it has fitted parameters without kappa or without folds")
+        if read.fitted and read.kappa is None:
+            raise f.contradiction("it has fitted parameters without kappa")
         scaled = read.method == "temperature"
         if read.kappa is not None and (
             (read.kappa > 1 and not scaled) or (read.kappa != 0 and read.method == "cll")

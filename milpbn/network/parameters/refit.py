@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from milpbn.data.dataset import Dataset
@@ -18,13 +19,15 @@ from milpbn.network.parameters.conditional import Stopped, fit_deviations
 from milpbn.network.parameters.design import Design
 from milpbn.network.parameters.folds import (
     KAPPAS,
-    choose,
+    choose_kappa,
     choose_temperature,
-    joint,
+    generative_log_joint,
     make_folds,
 )
-from milpbn.network.parameters.normalised import completed, normalised, with_class_axis
-from milpbn.network.parameters.record import ParameterFit, check_method
+from milpbn.network.parameters.method import ParameterMethod
+from milpbn.network.parameters.normalised import completed, normalised, widened
+from milpbn.network.parameters.record import ParameterFit
+from milpbn.network.prior import UNIFORM, Prior
 from milpbn.network.structure import Structure
 from milpbn.util.clock import within
 
@@ -46,9 +49,9 @@ class Refit:
     Attributes
     ----------
     structure : Structure
-        The given structure, or one with more arcs from the class (`ParameterFit.added_arcs`).
+        The given structure, or one with more arcs (`ParameterFit.added_arcs`).
     cpts : tuple of Cpt or None
-        Its tables; None if the parameters of before stay.
+        Its tables; None if the previous parameters are kept.
     record : ParameterFit
         How they were fitted, or why not.
     """
@@ -64,6 +67,7 @@ def refit(
     method: str,
     smoothing: float = 1.0,
     *,
+    smoothing_towards: str = UNIFORM,
     objection: Callable[[Structure], str | None] | None = None,
     random_state: int = 0,
     deadline: float | None = None,
@@ -80,9 +84,12 @@ def refit(
     structure : Structure
         Over the data's variables.
     method : str
-        A name of `milpbn.network.parameters.record.METHODS`.
+        What `milpbn.network.parameters.method.ParameterMethod.parse` reads: a name, or a name with kappa and strength,
+        which are then not chosen by folds.
     smoothing : float
-        Laplace constant of the generative parameters. With 0 the parameters of before stay, except under ``ml``.
+        Laplace constant of the generative parameters. With 0 the previous parameters are kept, except under ``ml``.
+    smoothing_towards : str
+        What the generative parameters are smoothed towards, one of `milpbn.network.prior.TOWARDS`.
     objection : callable, optional
         Says why a structure with added arcs breaks a constraint; see `completed`.
     random_state : int
@@ -94,53 +101,53 @@ def refit(
     report : callable
         Called with lines about the progress.
     before : str
-        Word for the parameters that stay where no others can be fitted.
+        Adjective of the previous parameters, for the note that they are kept because no others can be fitted.
 
     Raises
     ------
     InputError
         If the method does not exist, or the data have unknown values or another structure.
     """
-    begun = time.monotonic()
-    check_method(method)
+    begun, prior = time.monotonic(), Prior(smoothing, smoothing_towards)
+    how = ParameterMethod.parse(method)
     require_match(data, structure)
     require_states(data)
-    if method == "ml":
-        plain = tuple(fit_cpts(data, structure, smoothing))
+    if how.name == "ml":
+        plain = tuple(fit_cpts(data, structure, *prior))
         return Refit(structure=structure, cpts=plain, record=ParameterFit())
 
     def stopping() -> bool:
         return interrupted() or (deadline is not None and time.monotonic() >= deadline)
 
-    def choosing() -> bool:
+    def choice_over() -> bool:
         late = deadline is not None and time.monotonic() >= begun + CHOICE_SHARE * (deadline - begun)
         return late or stopping()
 
     try:
-        whole, added = _room(structure, smoothing, objection)
+        whole, added = _completed_structure(data, structure, smoothing, objection)
         if stopping():
             raise Stopped
         rows = np.flatnonzero(data.weights > 0)
         used = data if len(rows) == data.n_samples else data.take(rows)
         with threadpool_limits(1):  # more threads of BLAS slow down the solver's products of short vectors
-            fitted = _fit(used, structure, method, smoothing, random_state, (choosing, stopping), report)
-            found = Refit(structure=whole, cpts=_tables(fitted, whole, data.n_classes), record=fitted.record)
+            fitted = _fit(used, structure, how, prior, random_state, (choice_over, stopping), report)
+            found = Refit(structure=whole, cpts=_tables(fitted, whole, data.n_states), record=fitted.record)
     except Stopped:
-        record = give_up(method, before, interrupted=interrupted())
+        record = give_up(how.name, before, interrupted=interrupted())
         found = Refit(structure=structure, cpts=None, record=record)
-    except _Stay as reason:
-        found = Refit(structure=structure, cpts=None, record=_kept(method, str(reason), before))
+    except _NotFitted as reason:
+        found = Refit(structure=structure, cpts=None, record=_kept(how.name, str(reason), before))
     record = found.record
     if record.fitted:
         names = structure.names
         record = replace(record, added_arcs=tuple((names[a], names[b]) for a, b in added))
     elif found.cpts is not None:
-        found = replace(found, structure=structure, cpts=tuple(fit_cpts(data, structure, smoothing)))
+        found = replace(found, structure=structure, cpts=tuple(fit_cpts(data, structure, *prior)))
     return replace(found, record=replace(record, seconds=time.monotonic() - begun))
 
 
-class _Stay(Exception):  # noqa: N818  # no error: the parameters of before stay
-    """Raised with the reason why no parameters can be fitted, as a clause."""
+class _NotFitted(Exception):  # noqa: N818  # no error: the previous parameters are kept
+    """Raised if no parameters can be fitted; the text is the reason, a clause."""
 
 
 class _Fitted(NamedTuple):
@@ -150,47 +157,81 @@ class _Fitted(NamedTuple):
     record: ParameterFit
 
 
-def _room(
-    structure: Structure, smoothing: float, objection: Callable[[Structure], str | None] | None
+def _completed_structure(
+    data: Dataset,
+    structure: Structure,
+    smoothing: float,
+    objection: Callable[[Structure], str | None] | None,
 ) -> tuple[Structure, list[tuple[int, int]]]:
     """Return the structure whose tables hold the parameters, and the arcs that it has in addition."""
     if not smoothing > 0:
-        raise _Stay("without smoothing some probabilities may be 0, and their logarithms infinite")
-    whole, added, reason = completed(structure, objection)
+        raise _NotFitted("without smoothing some probabilities may be 0, and their logarithms infinite")
+    whole, added, reason = completed(structure, data.n_states, objection)
     if reason is not None:
-        raise _Stay(f"probability tables cannot hold the fitted parameters of this structure: {reason}")
+        raise _NotFitted(f"probability tables cannot hold the fitted parameters of this structure: {reason}")
     return whole, added
 
 
 def _fit(
     data: Dataset,
     structure: Structure,
-    method: str,
-    smoothing: float,
+    method: ParameterMethod,
+    prior: Prior,
     random_state: int,
     stopping: tuple[Callable[[], bool], Callable[[], bool]],
     report: Callable[[str], None],
 ) -> _Fitted:
-    """Choose by folds, and fit to all rows; `stopping` are the ends of the choice, and of everything."""
-    if data.n_samples < 2:
-        raise _Stay("folds need at least two rows with a weight above 0")
+    """Choose by folds unless the values are given, and fit to all rows; `stopping` ends the choice, and everything."""
     design = Design(data, structure)
-    folds = make_folds(data, structure, smoothing, design, random_state)
+    if method.given:
+        assert method.kappa is not None
+        record = ParameterFit(method=method.name, fitted=True, kappa=method.kappa, strength=method.strength)
+    else:
+        record = _chosen(data, structure, design, method.name, prior, random_state, stopping[0], report)
+    if stopping[1]():
+        raise Stopped
+    kappa = 1.0 if record.kappa is None else record.kappa
+    deviations = None
+    if record.strength is not None:
+        rows = design.rows(data)
+        deviations = fit_deviations(
+            rows,
+            kappa * generative_log_joint(rows, data, structure, prior),
+            record.strength,
+            np.zeros((design.n_columns, data.n_classes)),
+            tolerance=TOLERANCE,
+            stopping=stopping[1],
+        )
+    return _Fitted(design.tables(log_cpts(data, structure, *prior), kappa, deviations), record)
+
+
+def _chosen(
+    data: Dataset,
+    structure: Structure,
+    design: Design,
+    method: str,
+    prior: Prior,
+    random_state: int,
+    stopping: Callable[[], bool],
+    report: Callable[[str], None],
+) -> ParameterFit:
+    """Return kappa and strength that the folds choose; no fit where generative parameters are the best."""
+    if data.n_samples < 2:
+        raise _NotFitted("folds need at least two rows with a weight above 0")
+    folds = make_folds(data, structure, prior, design, random_state)
     if method == "temperature":
         choice = choose_temperature(folds)
     else:
-        choice = choose(
+        choice = choose_kappa(
             folds,
             KAPPAS if method == "hybrid" else (0.0,),
             design.n_columns,
             with_generative=method == "hybrid",
-            stopping=stopping[0],
+            stopping=stopping,
             report=report,
         )
-    if stopping[1]():
-        raise Stopped
     generative = choice.strength is None and choice.kappa == 1.0
-    record = ParameterFit(
+    return ParameterFit(
         method=method,
         fitted=not generative,
         kappa=None if generative else choice.kappa,
@@ -200,30 +241,18 @@ def _fit(
         folds=choice.folds,
         note=" ".join([GENERATIVE] * generative + [CUT_SHORT] * (not choice.complete)),
     )
-    deviations = None
-    if choice.strength is not None:
-        rows = design.rows(data)
-        deviations = fit_deviations(
-            rows,
-            choice.kappa * joint(rows, data, structure, smoothing),
-            choice.strength,
-            np.zeros((design.n_columns, data.n_classes)),
-            tolerance=TOLERANCE,
-            stopping=stopping[1],
-        )
-    return _Fitted(design.tables(log_cpts(data, structure, smoothing), choice.kappa, deviations), record)
 
 
-def _tables(fitted: _Fitted, structure: Structure, n_classes: int) -> tuple[Cpt, ...]:
+def _tables(fitted: _Fitted, structure: Structure, n_states: NDArray[np.int64]) -> tuple[Cpt, ...]:
     """Return normalised tables of the weights."""
-    cpts = normalised(structure, with_class_axis(fitted.weights, structure, n_classes))
+    cpts = normalised(structure, widened(fitted.weights, structure, n_states))
     if cpts is None:
-        raise _Stay("a fitted probability is below the smallest that float64 holds accurately")
+        raise _NotFitted("a fitted probability is below the smallest that float64 holds accurately")
     return tuple(cpts)
 
 
 def _kept(method: str, why: str, before: str) -> ParameterFit:
-    return ParameterFit(method=method, note=f"{why[0].upper()}{why[1:]}; the {before} parameters stay.")
+    return ParameterFit(method=method, note=f"{why[0].upper()}{why[1:]}; the {before} parameters are kept.")
 
 
 def give_up(method: str, before: str = "generative", *, interrupted: bool) -> ParameterFit:
@@ -246,7 +275,7 @@ def refit_classifier(
 ) -> tuple[Classifier, ParameterFit]:
     """Return a classifier with refitted parameters, and the record, which its provenance holds as well.
 
-    A fit that is not over `milpbn.util.clock.GRACE` seconds after it was told to stop is no longer waited for.
+    A fit that is not over `milpbn.util.clock.GRACE` seconds after it was asked to stop is no longer waited for.
 
     Parameters
     ----------
@@ -257,8 +286,9 @@ def refit_classifier(
     """
     abandoned = threading.Event()
     begun = time.monotonic()
+    name = ParameterMethod.parse(method).name
 
-    def told() -> bool:
+    def abandoned_or_interrupted() -> bool:
         return abandoned.is_set() or interrupted()
 
     def work() -> Refit:
@@ -267,30 +297,31 @@ def refit_classifier(
             classifier.structure,
             method,
             classifier.smoothing,
+            smoothing_towards=classifier.smoothing_towards,
             objection=objection,
             random_state=random_state,
             deadline=deadline,
-            interrupted=told,
+            interrupted=abandoned_or_interrupted,
             report=report,
             before=before,
         )
 
     def stopping() -> bool:
-        return told() or (deadline is not None and time.monotonic() >= deadline)
+        return abandoned_or_interrupted() or (deadline is not None and time.monotonic() >= deadline)
 
     found, record = None, None
     try:
         found = within(work, stopping, name="milpbn-parameters")
     except KeyboardInterrupt:
-        record = give_up(method, before, interrupted=True)
+        record = give_up(name, before, interrupted=True)
     except MemoryError:
-        record = _kept(method, "the memory did not suffice for the fit of the parameters", before)
+        record = _kept(name, "the memory did not suffice for the fit of the parameters", before)
     finally:
         abandoned.set()
     if found is not None:
         record = found.record
     elif record is None:
-        record = give_up(method, before, interrupted=interrupted())
+        record = give_up(name, before, interrupted=interrupted())
     record = replace(record, seconds=time.monotonic() - begun)
     provenance = {**classifier.provenance, "parameters": record.to_dict()}
     if found is None or found.cpts is None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from milpbn.data.dataset import Dataset
+from milpbn.network.prior import Prior
 from milpbn.problem.counts import leave_one_out_log_likelihood, log_likelihood, n_parameters
 from milpbn.problem.scores.base import LocalValue, ScoreKind, Shape
 
@@ -56,8 +57,13 @@ class LeaveOneOutTerms(LikelihoodTerms):
     def fit(self, data: Dataset, child: int, parents: tuple[int, ...]) -> float:
         """Return the log-likelihood of a family, in nats, perhaps the leave-one-out one."""
         if self.leave_one_out:
-            return leave_one_out_log_likelihood(data, child, parents, self.smoothing)
+            return leave_one_out_log_likelihood(data, child, parents, self.prior)
         return super().fit(data, child, parents)
+
+    @property
+    def prior(self) -> Prior:
+        """The prior of the parameters."""
+        return Prior(self.smoothing)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from milpbn.network.prior import UNIFORM, Prior
 from milpbn.problem.scores.base import Range, Shape
 from milpbn.problem.scores.likelihood import LeaveOneOutTerms
 
@@ -17,10 +18,12 @@ HYBRID = Range(0.0, 1e12, "hybrid must be a number of at least 0 and at most {hi
 
 @dataclass(frozen=True, kw_only=True)
 class MarginScore(LeaveOneOutTerms):
-    """A score on log-margins log P(c_m, z_m) - max over c != c_m of log P(c, z_m), with Laplace-smoothed parameters.
+    """A score on log-margins log P(c_m, z_m) - max over c != c_m of log P(c, z_m), with smoothed parameters.
 
     Attributes
     ----------
+    smoothing_towards : str
+        The mean of the parameters' prior, one of `milpbn.network.prior.TOWARDS`.
     penalty : float, "bic" or "aic"
         Nats subtracted per free parameter; ``bic`` is log(M) / 2, ``aic`` is 1.
     hybrid : float
@@ -30,8 +33,14 @@ class MarginScore(LeaveOneOutTerms):
     shape = Shape.PIECEWISE_LINEAR
     is_margin = True
     sums_samples = True
+    smoothing_towards: str = UNIFORM
     penalty: float | str = PENALTY.option(default=0.0)
     hybrid: float = HYBRID.option(default=0.0)
+
+    @property
+    def prior(self) -> Prior:
+        """The prior of the parameters."""
+        return Prior(self.smoothing, self.smoothing_towards)
 
     @property
     def has_local_terms(self) -> bool:

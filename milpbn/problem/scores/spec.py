@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import Any
 
 from milpbn.errors import InputError
+from milpbn.network.prior import UNIFORM, Prior, check_towards
 from milpbn.problem.scores.base import Range, ScoreKind
 from milpbn.problem.scores.registry import ALIASES, find_score, margin_scores, score_names
 from milpbn.util.validation import convert_fields
@@ -58,6 +59,10 @@ class Score:
         The class variable may have feature parents, as in P12 (19).
     smoothing : float
         Laplace constant a of the parameters of margin scores and ``cll``, from 1e-12 to 1e12 (P12 uses 1).
+    smoothing_towards : {"uniform", "marginal", "class"}
+        What the parameters of margin scores and ``cll`` are shrunk towards, with the weight of a pseudo-counts per
+        state: the uniform distribution (Laplace smoothing, as in P12), the distribution of the variable without
+        parents, or that given the class alone. `milpbn.network.prior` has the formula.
     parent_sets : {"paper", "all"}
         Candidate parent sets of the features for generative scores: those of the margin scores ({} and the sets with
         the class), or all.
@@ -86,6 +91,7 @@ class Score:
     max_parents: int = 2
     class_parents: bool = True
     smoothing: float = 1.0
+    smoothing_towards: str = UNIFORM
     parent_sets: str = "paper"
     equivalent_sample_size: float = 1.0
     penalty: float | str = 0.0
@@ -103,6 +109,7 @@ class Score:
                 f"max_parents counts all parents and must be at least 1, got {self.max_parents}."
             )
         SMOOTHING.check(self.smoothing)
+        check_towards(self.smoothing_towards)
         if self.parent_sets not in ("paper", "all"):
             raise InputError(f"parent_sets must be 'paper' or 'all', got {self.parent_sets!r}.")
         object.__setattr__(self, "penalty", _parse_penalty(self.penalty))
@@ -141,6 +148,11 @@ class Score:
                 raise InputError(
                     f"{option} goes with the margin scores {', '.join(margin_scores())}, not with {self.name}."
                 )
+        if self.smoothing_towards != UNIFORM and not kind.takes("smoothing_towards"):
+            raise InputError(
+                f"smoothing_towards goes with the margin scores {', '.join(margin_scores())}, not with {self.name}; "
+                "leave it out."
+            )
 
     def _check_leave_one_out(self, kind: type[ScoreKind]) -> None:
         """Refuse leave-one-out with a score or a penalty that makes up for counting every sample for itself."""
@@ -167,9 +179,15 @@ class Score:
 
     @property
     def summary(self) -> str:
-        """The name with gamma, and whether the score is a leave-one-out score, for lines that users see."""
+        """The name with gamma, and whether parameters are unusual, for lines that users see."""
         gamma = "" if self.gamma is None else f", gamma = {self.gamma:.6g}"
-        return f"{self.name}{gamma}{', leave-one-out' if self.leave_one_out else ''}"
+        towards = "" if self.smoothing_towards == UNIFORM else f", smoothing towards {self.smoothing_towards}"
+        return f"{self.name}{gamma}{', leave-one-out' if self.leave_one_out else ''}{towards}"
+
+    @property
+    def prior(self) -> Prior:
+        """The prior of the parameters."""
+        return Prior(self.smoothing, self.smoothing_towards)
 
     @cached_property
     def kind(self) -> ScoreKind:
@@ -194,6 +212,7 @@ class Score:
             "gamma": self.gamma,
             "max_parents": self.max_parents,
             "smoothing": self.smoothing,
+            "smoothing_towards": self.smoothing_towards,
             "class_parents": self.class_parents,
             "parent_sets": self.parent_sets,
             "equivalent_sample_size": self.equivalent_sample_size,

@@ -176,7 +176,7 @@ def examine(solver: Solver, solve: Solve, settings: Settings, events: MilpEvents
     canary_settings = Settings(deadline=deadline)
     for canary in canaries():
         for start in (None, canary.start) if canary.start is not None else (None,):
-            record = _Record(canary, events.stopping)
+            record = _CanaryEvents(canary, events.stopping)
             outcome = solve(canary.milp, start, canary_settings, record)
             wrong = record.wrong(outcome)
             if wrong is not None:
@@ -189,7 +189,7 @@ def examine(solver: Solver, solve: Solve, settings: Settings, events: MilpEvents
     return True
 
 
-class _Record:
+class _CanaryEvents:
     """MilpEvents that record the points and bounds of one run."""
 
     def __init__(self, canary: Canary, stopping: Callable[[], bool]) -> None:

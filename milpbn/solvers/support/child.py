@@ -11,14 +11,16 @@ import contextlib
 import ctypes
 import os
 import pickle
+import queue
 import shutil
 import signal
-import subprocess
 import sys
 import tempfile
 import threading
 from abc import abstractmethod
-from dataclasses import replace
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import IO, Any, ClassVar
 
 import numpy as np
@@ -28,23 +30,18 @@ from milpbn.errors import MilpbnError, SolverError
 from milpbn.milp.milp import Milp
 from milpbn.solvers.base import MilpEvents, Outcome, Settings, Solver
 from milpbn.solvers.support.canary import examine, has_passed, passed
-from milpbn.solvers.support.process import OutputReader, open_log, supervise
+from milpbn.solvers.support.kept_child import ANSWER, IDLE, STOP, child_for
+from milpbn.solvers.support.process import open_log
 
-#: Seconds that a child gets to end by itself after it is asked to stop.
-GRACE = 1.5
-
-#: The program of the child. It first reads the parent's search path, without which it might not find this package.
-_START = (
-    "import pickle, sys; sys.path[:] = pickle.load(sys.stdin.buffer); "
-    "from milpbn.solvers.support.child import main; main()"
-)
+#: The program of the child.
+_PROGRAM = "from milpbn.solvers.support.child import main; main()"
 
 
 class ChildSolver(Solver):
     """A solver whose method `solve_here` runs in a child process.
 
     The child is asked to stop when `MilpEvents.stopping` returns True or the deadline is over, and killed if it does
-    not stop. It ends by itself when this process dies.
+    not stop. It ends by itself when this process dies. It is kept for the next model of a solver of this class.
     """
 
     examined_in_child = True
@@ -61,13 +58,9 @@ class ChildSolver(Solver):
         self, milp: Milp, start: NDArray[np.float64] | None, settings: Settings, events: MilpEvents
     ) -> Outcome:
         """Maximise the MILP; see `Solver.solve`."""
-        answer: list[Outcome | BaseException] = []
 
-        def receive(message: tuple[str, tuple[Any, ...]]) -> None:
-            what, arguments = message
-            if what == "answer":
-                answer.append(arguments[0])
-            elif what == "passed":
+        def receive(what: str, arguments: tuple[Any, ...]) -> None:
+            if what == "passed":
                 passed(self)
             else:
                 getattr(events, what)(*arguments)
@@ -75,96 +68,86 @@ class ChildSolver(Solver):
         def stop() -> bool:
             return settings.remaining() == 0.0 or events.stopping()
 
-        with contextlib.ExitStack() as stack:
-            printed: IO[Any] = stack.enter_context(tempfile.TemporaryFile())
-            log = stack.enter_context(open_log(settings.log)) if self.prints_log else None
-            # The child has its own current and temporary folder, since solvers leave files in these.
-            folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="milpbn-"))
-            if settings.log is not None:
-                settings = replace(settings, log=settings.log.absolute())
-            process = subprocess.Popen(
-                [sys.executable, "-c", _START],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=printed if log is None else log,
-                cwd=folder,
-                env=os.environ | {"TMPDIR": folder, "TMP": folder, "TEMP": folder},
-                start_new_session=True,
-            )
-            stack.enter_context(process)
-            assert process.stdin is not None
-            stack.callback(_close_quietly, process.stdin)
-            # If the child dies before it has read the model, the pipe is closed; `supervise` then reports its end.
-            with contextlib.suppress(OSError):
-                pickle.dump([os.path.abspath(entry) for entry in sys.path], process.stdin)
-                job = (self, milp, start, settings, not has_passed(self))
-                pickle.dump(job, process.stdin, protocol=pickle.HIGHEST_PROTOCOL)
-                process.stdin.flush()
-            ended = supervise(
-                process,
-                _MessageReader(process, receive),
-                stop=stop,
-                interrupt=lambda: _ask_to_stop(process),
-                grace=GRACE,
-            )
-            if not answer and ended.stopped:
-                return Outcome(limit="time" if settings.remaining() == 0.0 else "user", detail="killed")
-            if not answer:
-                raise SolverError(f"{self.name} ended with exit status {ended.code}{_last_words(printed)}.")
+        if settings.log is not None:
+            settings = replace(settings, log=settings.log.absolute())
+        log = settings.log if self.prints_log else None
+        with open_log(log):
+            pass  # the file can be written, and is empty now
+        # Every job has its own current and temporary folder, since solvers leave files in these.
+        with tempfile.TemporaryDirectory(prefix="milpbn-") as folder:
+            environment = os.environ | {"TMPDIR": folder, "TMP": folder, "TEMP": folder}
+            job = _Job(self, milp, start, settings, not has_passed(self), folder, environment, log)
+            for new in (False, True):
+                with child_for(type(self), _PROGRAM, new=new) as child:
+                    first = child.jobs == 0
+                    answer, ended = child.run(job, receive, stop)
+                    words = child.last_words()
+                if answer or ended.stopped or first:
+                    break
+                # A kept child may have died of its earlier jobs, or of waiting; a new one can do this job.
+        if not answer and ended.stopped:
+            return Outcome(limit="time" if settings.remaining() == 0.0 else "user", detail="killed")
+        if not answer:
+            said = f" ({words})" if words else ""
+            raise SolverError(f"{self.name} ended with exit status {ended.code}{said}.")
         if isinstance(answer[0], BaseException):
             raise answer[0]
         return answer[0]
 
 
-class _MessageReader(OutputReader):
-    def __init__(self, process: subprocess.Popen[bytes], receive: Any) -> None:
-        super().__init__(receive)
-        self._process = process
+@dataclass(frozen=True)
+class _Job:
+    """What a child needs to know: the arguments of `solve_here`, and its surroundings.
 
-    def run(self) -> None:
-        assert self._process.stdout is not None
-        # A killed child may leave an incomplete message.
-        with contextlib.suppress(EOFError, OSError, ValueError, pickle.UnpicklingError):
-            while True:
-                self.pass_on(pickle.load(self._process.stdout))
+    Attributes
+    ----------
+    solver, milp, start, settings
+        See `ChildSolver.solve`.
+    is_new : bool
+        Whether the solver is not examined yet.
+    folder : str
+        Current folder, which the child removes if its parent dies.
+    environment : mapping of str to str
+        Environment variables.
+    log : Path or None
+        File for what the solver prints.
+    """
 
-
-def _close_quietly(pipe: IO[bytes]) -> None:
-    """Close a pipe whose reader may have ended before reading everything."""
-    with contextlib.suppress(OSError):
-        pipe.close()
-
-
-def _ask_to_stop(process: subprocess.Popen[bytes]) -> None:
-    assert process.stdin is not None
-    with contextlib.suppress(OSError, ValueError):
-        process.stdin.write(b"s")
-        process.stdin.flush()
-
-
-def _last_words(printed: IO[bytes]) -> str:
-    """Return the last line that a child printed, for an error message."""
-    printed.seek(0)
-    lines = printed.read().decode(errors="replace").split("\n")
-    last = next((line.strip() for line in reversed(lines) if line.strip()), "")
-    return f" ({last})" if last else ""
+    solver: ChildSolver
+    milp: Milp
+    start: NDArray[np.float64] | None
+    settings: Settings
+    is_new: bool
+    folder: str
+    environment: Mapping[str, str]
+    log: Path | None
 
 
-class _ParentEvents:
-    """Sends events to the parent, and receives its request to stop."""
+class _Parent:
+    """Receives jobs and requests to stop from the parent, and sends it events."""
 
     def __init__(self, channel: IO[bytes]) -> None:
         self._channel = channel
         self._lock = threading.Lock()
         self._stop = threading.Event()
+        self._folder: str | None = None
+        self.jobs: queue.Queue[_Job] = queue.Queue()
         threading.Thread(target=self._listen, daemon=True).start()
 
     def _listen(self) -> None:
-        # The input ends when the parent ends. The parent can then no longer remove this process's folder and kill the
+        with contextlib.suppress(EOFError, OSError, pickle.UnpicklingError):
+            while True:
+                message = pickle.load(sys.stdin.buffer)
+                if isinstance(message, _Job):
+                    self._folder = message.folder
+                    self._stop.clear()
+                    self.jobs.put(message)
+                elif message == STOP:
+                    self._stop.set()
+        # The input ends when the parent ends. The parent can then no longer remove the job's folder and kill the
         # solver's own children; so this process does both.
-        while sys.stdin.buffer.read(1):
-            self._stop.set()
-        shutil.rmtree(os.environ["TMPDIR"], ignore_errors=True)
+        if self._folder is not None:
+            shutil.rmtree(self._folder, ignore_errors=True)
         if os.name == "posix":
             os.killpg(0, signal.SIGKILL)
         os._exit(1)
@@ -188,25 +171,48 @@ class _ParentEvents:
 
 
 def main() -> None:
-    """Solve the job that standard input contains; the main function of the child process."""
-    solver, milp, start, settings, is_new = pickle.load(sys.stdin.buffer)
+    """Solve the jobs that standard input contains; the main function of the child process."""
     # Printed output of solvers must not get between the messages: it goes to standard error.
-    channel = os.fdopen(os.dup(1), "wb")
-    os.dup2(2, 1)
-    events = _ParentEvents(channel)
-    answer: Outcome | BaseException
-    try:
-        if is_new and examine(solver, solver.solve_here, settings, events):
-            events.send("passed")
-        answer = solver.solve_here(milp, start, settings, events)
-    except MilpbnError as error:
-        answer = error
-    except Exception as error:
-        answer = SolverError(f"{solver.name} failed: {type(error).__name__}: {error}.")
-    events.send("answer", answer)
-    sys.stdout.flush()
-    with contextlib.suppress(OSError, TypeError):
-        # The solver's log may still be in the buffers of the C library.
-        ctypes.CDLL(None).fflush(None)
+    channel, errors = os.fdopen(os.dup(1), "wb"), os.dup(2)
+    parent = _Parent(channel)
+    with contextlib.suppress(queue.Empty):
+        while True:
+            job = parent.jobs.get(timeout=IDLE)
+            log = errors if job.log is None else os.open(job.log, os.O_WRONLY | os.O_APPEND)
+            _print_to(log)
+            os.environ.clear()
+            os.environ.update(job.environment)
+            tempfile.tempdir = None
+            os.chdir(job.folder)
+            answer = _answer(job, parent)
+            _print_to(errors)
+            if log != errors:
+                os.close(log)
+            os.chdir(os.sep)  # Windows removes no current folder
+            del job
+            parent.send(ANSWER, answer)
     # End without waiting for the solver's threads and destructors.
     os._exit(0)
+
+
+def _print_to(file: int) -> None:
+    """Let this process, C libraries and the solver's own children print to a file; what waits in buffers, before."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    with contextlib.suppress(OSError, TypeError):
+        ctypes.CDLL(None).fflush(None)
+    os.dup2(file, 1)
+    os.dup2(file, 2)
+
+
+def _answer(job: _Job, parent: _Parent) -> Outcome | BaseException:
+    """Solve a job; an exception is the answer, too."""
+    solver = job.solver
+    try:
+        if job.is_new and examine(solver, solver.solve_here, job.settings, parent):
+            parent.send("passed")
+        return solver.solve_here(job.milp, job.start, job.settings, parent)
+    except MilpbnError as error:
+        return error
+    except Exception as error:
+        return SolverError(f"{solver.name} failed: {type(error).__name__}: {error}.")

@@ -28,12 +28,12 @@ _LAST_LINE = "\x04 the child has ended \x04"
 
 @dataclass(frozen=True)
 class Exit:
-    """How a child process ended.
+    """How a child process, or its job, ended.
 
     Attributes
     ----------
     code : int
-        Exit status of the process, negative for a signal.
+        Exit status of the process, negative for a signal; 0 if it has finished its job and waits for another.
     stopped : bool
         Whether it was asked to stop before it ended by itself.
     """
@@ -126,12 +126,15 @@ def supervise(
     interrupt: Callable[[], None],
     grace: float,
 ) -> Exit:
-    """Wait for a child process in a session of its own; parameters and behaviour are those of `run_process`."""
+    """Wait for a child process in a session of its own; parameters and behaviour are those of `run_process`.
+
+    A process that has finished its job (`OutputReader.has_finished`) is left alive.
+    """
     stopped: float | None = None
     interrupted = -INTERRUPT_SECONDS
     try:
         reader.start()
-        while process.poll() is None:
+        while process.poll() is None and not reader.has_finished():
             now = time.monotonic()
             if stopped is None and (reader.error is not None or stop()):
                 stopped = now
@@ -141,16 +144,16 @@ def supervise(
                 if now - interrupted >= INTERRUPT_SECONDS:
                     interrupted = now
                     interrupt()
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                process.wait(POLL_SECONDS)
+            reader.wait_for_child(process)
     finally:
-        _kill(process)
+        if not reader.has_finished():
+            kill(process)
         reader.child_ended()
         # A grandchild outside the process group could keep the output open; so the wait has a limit.
         reader.join(5.0)
     if reader.error is not None:
         raise reader.error
-    return Exit(process.returncode, stopped is not None)
+    return Exit(process.returncode or 0, stopped is not None)
 
 
 class OutputReader(threading.Thread):
@@ -161,8 +164,17 @@ class OutputReader(threading.Thread):
         self._receive = receive
         self.error: BaseException | None = None
 
+    def has_finished(self) -> bool:
+        """Whether the child has finished its job and waits for another."""
+        return False
+
+    def wait_for_child(self, process: subprocess.Popen[bytes]) -> None:
+        """Wait for the end of the child, but at most `POLL_SECONDS`."""
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(POLL_SECONDS)
+
     def child_ended(self) -> None:
-        """Take note that the child has ended; called once, by the thread that waits."""
+        """Take note that the child has ended, or its job; called once, by the thread that waits."""
 
     def pass_on(self, item: object) -> None:
         """Pass an item to the receiver, unless the receiver has failed before."""
@@ -225,7 +237,7 @@ def _interrupt(process: subprocess.Popen[bytes]) -> None:
             process.terminate()
 
 
-def _kill(process: subprocess.Popen[bytes]) -> None:
+def kill(process: subprocess.Popen[bytes]) -> None:
     """Kill all processes that are left in the child's process group, whose id is the child's, and reap the child."""
     with contextlib.suppress(OSError):
         if os.name == "posix":

@@ -45,7 +45,7 @@ def automatic(name: str, score: Score) -> str:
     return next(engine for engine in AUTOMATIC if get_engine(engine).capabilities.maximises(score.kind))
 
 
-def check(engine: Engine, options: Options, score: Score) -> None:
+def check_engine(engine: Engine, options: Options, score: Score) -> None:
     """Refuse options and scores that the engine's capabilities exclude, and options that its solver does not take.
 
     Raises
@@ -108,7 +108,7 @@ def checked_engine(options: Options, score: Score) -> tuple[Engine, str]:
     """
     engine = get_engine(automatic(options.backend, score))
     version = engine.version()
-    check(engine, options, score)
+    check_engine(engine, options, score)
     return engine, version
 
 

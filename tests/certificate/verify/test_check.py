@@ -43,6 +43,10 @@ SCORES = [
     Score(name="cll", max_parents=3, class_parents=False),
     Score(p=0.9, hybrid=0.05, leave_one_out=True),
     Score(name="cll", max_parents=3, smoothing=0.5, leave_one_out=True),
+    Score(p=0.9, max_parents=3, smoothing_towards="class"),
+    Score(name="sbm", p=0.9, smoothing_towards="marginal", leave_one_out=True),
+    Score(name="cll", hybrid=0.05, smoothing=0.5, smoothing_towards="class", leave_one_out=True),
+    Score(p=0.9, max_parents=3, hybrid=0.05, smoothing_towards="marginal", leave_one_out=True),
 ]
 RULES = [
     Constraints(),
@@ -113,7 +117,7 @@ def test_whole_certificates_pass_and_their_bounds_hold(score, rules, tmp_path):
                 assert checked.gap.absolute <= 1e-6 * max(1.0, abs(best)) + 1e-9
 
 
-def test_more_features_with_many_decisions_and_deletions(tmp_path):
+def test_certificates_with_many_decisions_and_fixings_pass(tmp_path):
     path = tmp_path / "proof.npz"
     nodes = deletions = 0
     for seed, score in itertools.product(
@@ -165,7 +169,7 @@ def structures(candidates):
         (Score(max_parents=3), ANY),
     ],
 )
-def test_maxima_and_deletions_against_enumeration(score, kind):
+def test_maxima_and_fixings_equal_enumeration(score, kind):
     rng = np.random.default_rng(kind)
     tight = kept = 0
     for rules in (Constraints(), RULES[1], RULES[3]):
@@ -245,7 +249,7 @@ def test_likelihoods_of_a_million_copies_are_proved(seed, tmp_path):
         assert result.objective == pytest.approx(optimum(data, Score(name="cll")).objective, rel=1e-9)
 
 
-def test_terms_that_no_structure_has_cost_the_bound_without_search_nothing():
+def test_the_bound_without_search_ignores_terms_that_no_structure_has():
     """If the trivial bound proves a search's result, the certificate holds only that bound."""
     weights = {("X1", "X2"): -1e6, ("X3", "X1"): -999_999.9}
     for seed, score in itertools.product(range(3), SCORES):
@@ -258,7 +262,7 @@ def test_terms_that_no_structure_has_cost_the_bound_without_search_nothing():
 
 
 @pytest.mark.parametrize("name", ["sm", "sbm"])
-def test_parent_sets_with_more_joint_states_than_are_counted(name):
+def test_parent_sets_with_many_joint_states_pass(name):
     """With few samples and many states, only the joint states that occur are numbered."""
     data = random_data(3, n_features=4, max_states=12, n_samples=12)
     score = Score(name=name, p=0.9, max_parents=3)
@@ -303,19 +307,19 @@ def without_weights(arrays, number):
     return out
 
 
-def test_the_arrays_themselves_pass(case, tmp_path):
+def test_unchanged_arrays_pass(case, tmp_path):
     data, result, header, arrays = case
     assert verify(result, write(tmp_path / "c.npz", header, arrays), data).gap.absolute < 1e-4
 
 
-def test_dropped_leaves_are_missed(case, tmp_path):
+def test_a_certificate_without_a_leaf_is_refused(case, tmp_path):
     data, result, header, arrays = case
     for number in range(len(arrays["leaf_node"])):
         path = write(tmp_path / "c.npz", header, without_weights(arrays, number))
         refused(path, result, data, "has no bound for node")
 
 
-def test_dropped_branches_are_missed(case, tmp_path):
+def test_a_certificate_without_a_branch_is_refused(case, tmp_path):
     data, result, header, arrays = case
     for row in range(len(arrays["branches"])):
         changed = {**arrays, "branches": np.delete(arrays["branches"], row, axis=0)}
@@ -324,7 +328,7 @@ def test_dropped_branches_are_missed(case, tmp_path):
         )
 
 
-def test_changed_weights_prove_less(case, tmp_path):
+def test_changed_dual_weights_prove_a_larger_bound(case, tmp_path):
     data, result, header, arrays = case
     for changed in ({"eta": 0 * arrays["eta"]}, {"temperature": arrays["temperature"] + 20}):
         path = write(tmp_path / "c.npz", header, {**arrays, **changed})
@@ -419,7 +423,7 @@ def test_every_array_is_needed(case, tmp_path):
         refused(write(tmp_path / "c.npz", header, rest), result, data, f"{name} is missing")
 
 
-def test_no_entry_of_the_incumbent_can_be_deleted(case, tmp_path):
+def test_fixing_a_parent_set_of_the_incumbent_is_refused(case, tmp_path):
     data, result, header, arrays = case
     problem = build_problem(data, result.score)
     for entry in problem.choice(result.structure):
@@ -447,7 +451,7 @@ def test_false_claims_are_refused(case, tmp_path):
     refused(path, replace(result, constraints=RULES[1]), data, "choice of constraints")
     refused(path, result, random_data(5, n_features=5, n_samples=40), "other data than these")
     for key in header:
-        if key not in ("version", "milpbn"):
+        if key not in ("version", "milpbn", "screened"):  # versions before screening lack its key
             short = {k: v for k, v in header.items() if k != key}
             refused(path, short, data, "result")
             refused(write(tmp_path / "s.npz", short, arrays), result, data, "The certificate")
@@ -459,7 +463,7 @@ def test_false_claims_are_refused(case, tmp_path):
     refused(path, {**header, "structure": wide}, data, "rule the structure out")
 
 
-def test_what_a_result_says_of_optima_is_checked(tmp_path):
+def test_claims_about_optima_are_checked(tmp_path):
     path = tmp_path / "proof.npz"
     data = random_data(4, n_features=5, n_samples=40)
     result = proved(data, Score(p=0.9), path, root_only=True)
@@ -491,18 +495,18 @@ def test_what_a_result_says_of_optima_is_checked(tmp_path):
     )
 
 
-def test_a_certificate_speaks_for_itself(case, tmp_path):
+def test_a_certificate_is_verified_without_a_result(case, tmp_path):
     data, result, header, arrays = case
     path = write(tmp_path / "c.npz", header, arrays)
     assert verify(None, path, data).bound == verify(result, path, data).bound
     write(path, {**header, "bound": result.objective - 1.0}, arrays)
     refused(path, None, data, "below the score")
     write(path, {**header, "wish": 1}, arrays)
-    refused(path, None, data, "the key 'wish'")
+    refused(path, None, data, "the unknown key 'wish'")
 
 
 @pytest.mark.parametrize("name", ["sm", "sbm", "cll"])
-def test_weights_of_very_different_size(name, tmp_path):
+def test_weights_of_very_different_sizes_are_verified(name, tmp_path):
     """In spite of rounding, the proved bound is at least the best structure's score, without a tolerance."""
     score = Score(name=name, gamma=None if name == "cll" else 30.0, smoothing=1e-6)
     for seed in range(4, 8):
@@ -596,7 +600,7 @@ def test_what_a_running_search_wrote_is_verified(case, tmp_path):
     refused(path, saying(result, bound=result.bound - 1e-3), data, "claims the bound|below the score")
 
 
-def test_files_that_are_none(case, tmp_path):
+def test_files_that_are_no_certificates_are_refused(case, tmp_path):
     data, result, header, arrays = case
     path = write(tmp_path / "c.npz", header, arrays)
     content = path.read_bytes()
@@ -726,7 +730,7 @@ def test_every_state_of_the_root_proves_its_bound() -> None:
 @pytest.mark.parametrize(
     ("score", "kind"), [(Score(), FORESTS), (Score(max_parents=3), DAGS), (Score(max_parents=3), ANY)]
 )
-def test_weights_that_overflow_are_no_part_without_structures(score, kind):
+def test_weights_that_overflow_do_not_pass_as_a_node_without_structures(score, kind):
     """Sums beyond the range of float64 are inf or NaN, and NaN does not compare as larger than -inf."""
     rng = np.random.default_rng(kind)
     _, candidates = resolve(Constraints(), ("X1", "X2", "X3", "C"), score)

@@ -18,7 +18,7 @@ from milpbn.certificate.verify.space import space_of
 from milpbn.engine.dual.frank_wolfe import take_compiled_steps, take_steps
 from milpbn.engine.dual.inequalities import add_row, add_terms, child_limits, lower, subproblem_of
 from milpbn.engine.dual.multipliers import best_multipliers
-from milpbn.engine.dual.point import BOUND, LINEAR, Model, empty_point, evaluate, place
+from milpbn.engine.dual.point import Model, empty_point, evaluate, place
 from milpbn.engine.events import Record
 from milpbn.engine.relaxation.oracle import BRANCHINGS, ORDERS, RELAXED, heaviest_structure
 from milpbn.engine.root import Root, model_of
@@ -130,13 +130,13 @@ def test_any_multipliers_give_a_bound(kind: int, request: pytest.FixtureRequest)
             assert place(model, node, point, choices[:1], np.ones(1), 1.0, False)
             steps = take_steps if seed % 2 else take_compiled_steps
             steps(model, node, point, -np.inf, 0.0, -np.inf, 60, True, False)
-            assert point.numbers[BOUND] >= best
+            assert point.state.bound >= best
             eta = np.zeros(candidates.n_sets)
-            np.add.at(eta, point.vertices[: point.counts[0]], point.shares[: point.counts[0], None])
-            assert point.numbers[LINEAR] == pytest.approx(node.linear @ eta, rel=1e-6, abs=1e-6)
+            np.add.at(eta, point.vertices[: point.state.vertices], point.shares[: point.state.vertices, None])
+            assert point.state.linear == pytest.approx(node.linear @ eta, rel=1e-6, abs=1e-6)
             evaluate(model, node, point, False)
-            assert point.numbers[BOUND] >= best
-            tight += point.numbers[BOUND] < best + 0.2 * abs(best)
+            assert point.state.bound >= best
+            tight += point.state.bound < best + 0.2 * abs(best)
     assert tight > 6
 
 

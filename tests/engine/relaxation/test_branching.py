@@ -96,7 +96,7 @@ def best_of(w, ranks, choices):
 
 
 @pytest.mark.parametrize("n", [2, 3, 4, 5])
-def test_equals_enumeration_by_rank_and_then_by_weight(n):
+def test_branchings_equal_enumeration_by_rank_and_then_by_weight(n):
     feasible = 0
     for w, ranks in cases(0, n, 80):
         most, heaviest = best_of(w, ranks, EVERY[n])
@@ -158,7 +158,7 @@ def test_forced_arcs_equal_enumeration(n):
 
 
 @pytest.mark.parametrize("n", [3, 5])
-def test_parallel_arcs(n):
+def test_of_parallel_arcs_the_heaviest_counts(n):
     for w, ranks in cases(3, n, 40):
         arcs, (tails, heads) = arcs_of(w, ranks)
         rank, bound = maximum_arborescence(arcs, np.empty(n, dtype=np.int64), np.empty(0))
@@ -183,7 +183,7 @@ def test_parallel_arcs(n):
 
 
 @pytest.mark.parametrize("n", [12, 40])
-def test_equals_networkx(n):
+def test_branchings_equal_those_of_networkx(n):
     networkx = pytest.importorskip("networkx")
     rng = np.random.default_rng(n)
     w = rng.integers(-1000, 1000, (n, n)).astype(np.float64)

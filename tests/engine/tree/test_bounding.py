@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from running import random_data
 
-from milpbn.engine.dual.point import BOUND, Subproblem, empty_point, place
+from milpbn.engine.dual.point import Subproblem, empty_point, place
 from milpbn.engine.relaxation.oracle import heaviest_structure
 from milpbn.engine.root import model_of
 from milpbn.engine.tree.bounding import _promising, _warmer, tighten
@@ -33,7 +33,7 @@ def test_the_heaviest_structure_is_promising(seed, max_parents):
         point.gradient[:] = rng.normal(size=len(model.linear)) * rng.uniform(0.5, 5)
         heaviest_structure(model.oracle, point.gradient, node.allowed, node.forced, 0, choice)
         point.vertices[0] = choice[0]
-        point.counts[:] = 0
+        point.state.steps = 0
         few = _promising(model, node, point, 0.0)
         assert few[choice].all()
         assert few.sum() < len(few)
@@ -60,7 +60,7 @@ def test_left_out_samples_and_parent_sets_do_not_weaken_the_bound(score):
             assert place(model, node, point, nowhere, np.empty(0), temperature, False)
             told = {"stopping": lambda: False, "found": lambda _: None}
             assert tighten(model, node, point, bounds[-1], lambda least=target: least, **told)
-            bounds.append(float(point.numbers[BOUND]))
+            bounds.append(float(point.state.bound))
         assert min(bounds) > target
         # A hundredth of the distance to the target may be left; a fifth of what the last run left is less.
         assert abs(bounds[-1] - bounds[-2]) <= 0.02 * (max(bounds[-2:]) - target)

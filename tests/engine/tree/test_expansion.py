@@ -42,7 +42,7 @@ def small_tree(seed: int = 0) -> tuple[BranchAndBound, Node]:
     root = Root(problem, start, proof=proof)
     best = root.run(start, Record())
     tree = BranchAndBound(root, best, Record(), proof=proof)
-    (node,) = expand_root(tree.context, root, tree.primal).children
+    (node,) = expand_root(tree.context, root, tree.primal).open
     return tree, node
 
 
@@ -91,7 +91,7 @@ def test_a_decision_is_probed_until_both_its_falls_are_known() -> None:
     assert [c.decision for c in ranked(tree, node, rule, 1000) if c.reliable] == [first]
 
 
-def test_the_best_probe_becomes_the_split_and_the_others_leave_their_falls() -> None:
+def test_the_children_of_the_best_probe_are_kept_and_the_others_leave_their_falls() -> None:
     tree, node = small_tree()
     rule = BranchingRule(tree.root.model.oracle)
     wanted = ranked(tree, node, rule, TUNING.tree.probed_decisions)
@@ -104,19 +104,19 @@ def test_the_best_probe_becomes_the_split_and_the_others_leave_their_falls() -> 
     assert set(by_decision) <= {c.decision for c in wanted}
     assert all([f.holds for f in falls] == [True, False] for falls in by_decision.values())
     scores = {decision: score_of_falls(falls, most) for decision, falls in by_decision.items()}
-    assert out.split.decision in by_decision
-    if len(out.split.children) == 2:
-        assert scores[out.split.decision] == max(scores.values())
-    # The proof gets notes on the two children of the split only, one leaf each.
-    assert sorted(number for number, _ in out.split.leaves) == [1, 2]
-    assert {number for number, *_ in out.split.fixings} <= {1, 2}
+    assert out.nodes.decision in by_decision
+    if len(out.nodes.open) == 2:
+        assert scores[out.nodes.decision] == max(scores.values())
+    # The proof gets notes on the two children that are kept, one leaf each.
+    assert sorted(number for number, _ in out.nodes.leaves) == [1, 2]
+    assert {number for number, *_ in out.nodes.fixings} <= {1, 2}
     assert out.steps > out.discarded > 0
     for fall in out.falls:
         rule.learn(fall)
     assert all(c.reliable for c in ranked(tree, node, rule, 1000) if c.decision in by_decision)
 
 
-def test_a_probe_that_is_the_split_bounds_its_children_as_a_split_does() -> None:
+def test_a_probe_bounds_the_children_as_branching_without_probes_does() -> None:
     tree, node = small_tree(1)
     rule = BranchingRule(tree.root.model.oracle)
     plain = expanded(tree, node, rule, 0.0)
@@ -130,8 +130,8 @@ def test_a_probe_that_is_the_split_bounds_its_children_as_a_split_does() -> None
                 rule.learn(Fall(candidate.decision, holds, candidate.share, 0.0))
     probed = expanded(tree, node, rule, np.inf)
     assert probed.discarded == 0
-    assert probed.split.decision == plain.split.decision == first
-    assert [c.bound for c in probed.split.children] == [c.bound for c in plain.split.children]
+    assert probed.nodes.decision == plain.nodes.decision == first
+    assert [c.bound for c in probed.nodes.open] == [c.bound for c in plain.nodes.open]
 
 
 def test_no_probe_begins_without_a_budget() -> None:

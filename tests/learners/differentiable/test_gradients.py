@@ -37,7 +37,7 @@ def problem(choices, seed, n_classes=3):
 @pytest.mark.parametrize("name", LOSSES)
 @pytest.mark.parametrize("choices", [TAN, GENERAL], ids=["tan", "general"])
 @pytest.mark.parametrize("seed", range(2))
-def test_gradients_of_every_loss(name: str, choices, seed: int) -> None:
+def test_gradients_of_every_loss_equal_finite_differences(name: str, choices, seed: int) -> None:
     data, layout, theta, rng = problem(choices, seed)
     phi, noise, tau = rng.normal(size=layout.n_families), rng.gumbel(size=layout.n_families), 0.7
     work = load_batch(layout, data)
@@ -104,7 +104,7 @@ def test_settled_samples_are_not_left_out() -> None:
 
 @pytest.mark.parametrize("name", LOSSES)
 @pytest.mark.parametrize("n_classes", [2, 3, 9])
-def test_loss_of_a_sample(name: str, n_classes: int) -> None:
+def test_the_loss_of_a_sample_follows_its_definition(name: str, n_classes: int) -> None:
     rng = np.random.default_rng(n_classes)
     for _ in range(20):
         logits, y, slope = (
@@ -138,7 +138,7 @@ def test_sharp_maximum_is_the_maximum() -> None:
         ({"name": "lm", "eta": float("nan")}, "eta"),
     ],
 )
-def test_bad_losses(options, word: str) -> None:
+def test_bad_losses_are_refused(options, word: str) -> None:
     with pytest.raises(InputError, match=word):
         make_loss(**options)
 

@@ -45,7 +45,7 @@ GENERAL = ((), (0, 4), (0, 1, 4), (1,), (0,))
 
 
 @pytest.mark.parametrize("structure", STRUCTURES)
-def test_every_structure(structure: str) -> None:
+def test_every_structure_preset_learns(structure: str) -> None:
     data = random_data(31, n_features=4, n_samples=60)
     learner = replace(QUICK, structure=structure, validation=0.2)
     learned = learner.fit(data, Control(random_state=3))
@@ -86,7 +86,7 @@ def cyclic_classifier() -> PseudoClassifier:
     return learned.predictor
 
 
-def test_pseudo_tan_with_a_cycle(tmp_path) -> None:
+def test_a_pseudo_tan_with_a_cycle_predicts(tmp_path) -> None:
     data, classifier = cyclic_data(), cyclic_classifier()
     assert [cpt.parents for cpt in classifier.cpts[:2]] == [(1, 3), (0, 3)]
     rows = data.codes[:5].copy()
@@ -116,7 +116,7 @@ def test_pseudo_tan_with_a_cycle(tmp_path) -> None:
     np.testing.assert_array_equal(again.predict_log_joint(data), classifier.predict_log_joint(data))
 
 
-def test_bad_pseudo_classifiers(tmp_path) -> None:
+def test_bad_pseudo_classifiers_are_refused(tmp_path) -> None:
     classifier = cyclic_classifier()
     document = classifier.to_dict()
     for change, word in [
@@ -167,7 +167,7 @@ def test_parameters_of_a_structure_from_a_file(tmp_path) -> None:
         Parameters().fit(data)
 
 
-def test_options_are_settings() -> None:
+def test_every_option_has_help_and_is_checked() -> None:
     for learner in (DifferentiableTan(), Parameters()):
         for field in fields(learner):
             assert field.metadata["help"]
@@ -178,7 +178,7 @@ def test_options_are_settings() -> None:
             DifferentiableTan(**options).fit(random_data(33))
 
 
-def test_checkpoint_option(tmp_path) -> None:
+def test_the_checkpoint_option_continues_a_run(tmp_path) -> None:
     data = random_data(34, n_features=4, n_samples=60)
     learner = replace(QUICK, structure="all", checkpoint=str(tmp_path / "run"))
     once, twice = learner.fit(data), learner.fit(data)
@@ -191,7 +191,7 @@ def test_checkpoint_option(tmp_path) -> None:
         replace(learner, gamma=2.0).fit(data)
 
 
-def test_random_searches_of_r20() -> None:
+def test_the_random_search_draws_from_the_published_ranges() -> None:
     one, two = search_one(), search_two()
     assert (len(one), len(two)) == (500, 100)
     lambdas, gammas, etas = (np.array([getattr(h, n) for h in one]) for n in ("lambda_", "gamma", "eta"))
@@ -221,7 +221,7 @@ def test_random_searches_of_r20() -> None:
         ("subset", 75, 100),
     ],
 )
-def test_structures_and_protocol(family: str, count: int, per_search: int) -> None:
+def test_structures_and_the_protocol_are_the_published_ones(family: str, count: int, per_search: int) -> None:
     learners = structures(family)
     assert len(learners) == len(set(learners)) == count
     assert all(learner.epochs == 500 for learner in learners)
@@ -234,7 +234,7 @@ def test_structures_and_protocol(family: str, count: int, per_search: int) -> No
     assert len(first) + sum(1 for _ in runs) == 2 * count * per_search
 
 
-def test_heuristic_structures_and_unknown_ones() -> None:
+def test_heuristic_structures_are_made_and_unknown_ones_refused() -> None:
     assert {(s.structure[-1], s.k) for s in structures("heuristic")} == {
         (a, k) for a in "abc" for k in (1, 2, 5, 8)
     }
@@ -265,7 +265,7 @@ def test_chow_liu_structure_of_letter_is_recovered(image_folds) -> None:
     assert [found[i] for i in varying] == [tree.parents[i] for i in varying]
 
 
-def test_every_epoch_gets_the_options_and_the_schedules_of_r20(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_epoch_gets_the_options_and_the_published_schedules(monkeypatch: pytest.MonkeyPatch) -> None:
     """Section 4.2: tau and Theta's rate fall geometrically, Phi's rate stays as it is."""
     names = list(inspect.signature(training.train_epoch.py_func).parameters)
     seen: list[dict[str, Any]] = []

@@ -28,7 +28,7 @@ def picture(order, side):
     return image.tolist()
 
 
-def test_orderings_of_images() -> None:
+def test_orderings_of_images_follow_their_definitions() -> None:
     assert picture(row_ordering(3), 3) == [[0, 1, 2], [3, 4, 5], [6, 7, 8]]
     assert picture(diagonal_ordering(3), 3) == [[0, 2, 5], [1, 3, 7], [4, 6, 8]]
     # Odd: the centre, then above, below, left, right, corners.
@@ -43,7 +43,7 @@ def test_orderings_have_every_pixel_once(ordering, side: int) -> None:
     assert sorted(ordering(side)) == [(r, c) for r in range(side) for c in range(side)]
 
 
-def test_nearest_parents() -> None:
+def test_nearest_parents_are_the_nearest_pixels() -> None:
     candidates = predecessors(range(9))
     near = nearest_parents(3, candidates, 3)
     assert near[0] == []
@@ -113,7 +113,7 @@ def test_fixed_and_pseudo_structures() -> None:
     assert {j for p in near[4] for j in p} - {9} == {1, 3, 5, 7}
 
 
-def test_bad_options() -> None:
+def test_bad_options_are_refused() -> None:
     data = random_data(10, n_features=5, n_samples=20)
     with pytest.raises(InputError, match="forest"):
         candidate_choices(data, "forest", 2)

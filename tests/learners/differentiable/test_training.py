@@ -51,7 +51,7 @@ def same(one, two) -> None:
         np.testing.assert_array_equal(a.table, b.table)
 
 
-def test_schedules_of_r20() -> None:
+def test_schedules_are_the_published_ones() -> None:
     training = Training(loss=HYB, epochs=500, learning_rate=3e-2)
     assert training.rate(0) == 3e-2
     assert training.rate(500) == pytest.approx(3e-5)
@@ -149,7 +149,7 @@ def test_weights_are_copies() -> None:
         assert [h[1] for h in one.history] != pytest.approx([h[1] for h in plain.history], rel=1e-3)
 
 
-def test_seeds() -> None:
+def test_equal_seeds_give_equal_runs() -> None:
     data, training = small(6), Training(loss=HYB, epochs=5, batch_size=16)
     same(train(data, TAN, training), train(data, TAN, training, Control(random_state=0)))
     assert train(data, TAN, training).history != train(data, TAN, training, Control(random_state=1)).history
@@ -221,7 +221,7 @@ def test_a_run_that_was_stopped_counts_only_where_it_is_the_first(tmp_path: Path
         assert again.error == whole.error is not None
 
 
-def test_precisions_agree() -> None:
+def test_single_and_double_precision_agree() -> None:
     data, training = small(7), Training(loss=HYB, epochs=10, batch_size=16, learning_rate=0.02)
     single, double = (train(data, TAN, replace(training, dtype=d)) for d in ("float32", "float64"))
     assert single.parents == double.parents
@@ -253,7 +253,7 @@ def test_a_run_in_parts_is_the_run_in_one(tmp_path, dtype: str) -> None:
     same(train(data, TAN, training, checkpoint=path), whole)  # nothing left to do
 
 
-def test_checkpoints_of_other_runs(tmp_path) -> None:
+def test_checkpoints_of_other_runs_are_refused(tmp_path) -> None:
     data, training, path = small(9), Training(loss=HYB, epochs=2), str(tmp_path / "run.npz")
     train(data, TAN, training, checkpoint=path)
     others = [
@@ -275,7 +275,7 @@ def test_checkpoints_of_other_runs(tmp_path) -> None:
         train(data, TAN, training, checkpoint=str(tmp_path / "none" / "run"))
 
 
-def test_validation_and_reports() -> None:
+def test_validation_errors_are_reported() -> None:
     data, lines = small(11, n_samples=100), []
     training = Training(loss=HYB, epochs=40, batch_size=16, validation=0.25)
     trained = train(data, TAN, training, Control(report=lines.append))
@@ -291,7 +291,7 @@ def test_validation_and_reports() -> None:
     assert train(data, TAN, replace(training, validation=0.0)).details["validation_error"] is None
 
 
-def test_error_rate() -> None:
+def test_the_error_rate_counts_weights() -> None:
     data = small(12, weights=True)
     structure = Structure.naive_bayes(data.names)
     classifier = Classifier.fit(data, structure)
@@ -340,12 +340,12 @@ def test_chow_liu_parents_are_found() -> None:
         {"validation": 1.0},
     ],
 )
-def test_bad_settings(options) -> None:
+def test_bad_settings_are_refused(options) -> None:
     with pytest.raises(InputError, match=next(iter(options))):
         Training(loss=HYB, **options)
 
 
-def test_bad_data() -> None:
+def test_bad_data_are_refused() -> None:
     data = small(14)
     codes = data.codes.copy()
     codes[3, 1] = UNKNOWN

@@ -53,7 +53,7 @@ def test_long_annealing_beats_hill_climbing_on_average() -> None:
     assert max(gains) > 1.0
 
 
-def test_a_limit_cools_it_down(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_temperature_falls_to_its_end_within_a_time_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     """The test's clock advances by a second at every call, so there is time for only 300 of a million steps."""
     now = 0.0
 
@@ -69,7 +69,7 @@ def test_a_limit_cools_it_down(monkeypatch: pytest.MonkeyPatch) -> None:
     assert learned.details["stopped_early"]
 
 
-def test_the_seed_decides() -> None:
+def test_equal_seeds_give_equal_runs_and_others_differ() -> None:
     data = random_data(19, n_features=6, n_samples=60)
     runs = {
         seed: [Annealing(steps=40, gamma=2.0).fit(data, Control(random_state=seed)) for _ in range(2)]
@@ -89,7 +89,7 @@ def test_the_temperature_decides_what_is_accepted() -> None:
     assert accepted[0] < accepted[1] < accepted[2]
 
 
-def test_it_cools_down(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_lower_temperatures_accept_fewer_losses(monkeypatch: pytest.MonkeyPatch) -> None:
     """The lower the temperature, the fewer losses are accepted."""
     data = random_data(20, n_features=6, n_samples=60)
     accepted = []
@@ -99,7 +99,7 @@ def test_it_cools_down(monkeypatch: pytest.MonkeyPatch) -> None:
     assert accepted[0] > 1.2 * accepted[1] > 1.2 * 1.2 * accepted[2] > 0
 
 
-def test_rounding_does_not_add_up(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rounding_errors_do_not_add_up(monkeypatch: pytest.MonkeyPatch) -> None:
     """Summing the log-joint anew changes no decision."""
     data = random_data(21, n_features=5, n_samples=60)
     results = []

@@ -30,7 +30,9 @@ def make(seed: int, criterion: Criterion, folded: bool, zero: float | None = Non
 @pytest.mark.parametrize("criterion", CRITERIA, ids=str)
 @pytest.mark.parametrize("folded", [False, True])
 @pytest.mark.parametrize("zero", [None, 1e-5])
-def test_scores_bounds_and_the_best_change(criterion: Criterion, folded: bool, zero: float | None) -> None:
+def test_scores_bounds_and_the_best_change_equal_plain_code(
+    criterion: Criterion, folded: bool, zero: float | None
+) -> None:
     ruled_out = 0
     for seed in range(4):
         score, plain = make(seed, criterion, folded, zero)

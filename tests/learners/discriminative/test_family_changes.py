@@ -97,7 +97,7 @@ def test_zero_probabilities_are_replaced() -> None:
     [{"smoothing": 0.0}, {"smoothing": np.inf}, {"zero_probability": 0.0}, {"zero_probability": 1.0}],
     ids=str,
 )
-def test_numbers_out_of_range(values: dict) -> None:
+def test_numbers_out_of_range_are_refused(values: dict) -> None:
     with pytest.raises(InputError, match=next(iter(values))):
         Estimation(**values)
 

@@ -102,7 +102,7 @@ def test_without_time_the_answer_is_naive_bayes(learner) -> None:
 
 
 @pytest.mark.parametrize("learner", ALL, ids=names_of(ALL))
-def test_one_feature(learner) -> None:
+def test_one_feature_is_learnt(learner) -> None:
     data = random_data(12, n_features=1, n_samples=30)
     assert learner.fit(data).structure == Structure.naive_bayes(data.names)
 
@@ -135,7 +135,7 @@ def test_names_are_those_of_the_command_line() -> None:
         (Annealing, {"temperature": 0.0}, "temperature"),
     ],
 )
-def test_bad_options(learner, options: dict, word: str) -> None:
+def test_bad_options_are_refused(learner, options: dict, word: str) -> None:
     with pytest.raises(InputError, match=word):
         learner(**options)
 
@@ -147,7 +147,7 @@ def test_cross_validation_needs_two_samples() -> None:
             learner.fit(one)
 
 
-def test_gamma_by_cross_validation(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_gamma_is_chosen_by_cross_validation(monkeypatch: pytest.MonkeyPatch) -> None:
     """The gamma with the best accuracy on held-out folds, the smaller of equals, and nothing but gamma chosen."""
     grid = (0.3, 3.0, 30.0)
     monkeypatch.setattr(discriminative, "GAMMA_GRID", grid)
@@ -191,7 +191,7 @@ def test_without_time_gamma_is_the_default() -> None:
     assert learned.details["stopped_early"]
 
 
-def test_a_choice_of_gamma_that_was_cut_short_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_choice_of_gamma_that_was_cut_short_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     """Even where the search with what was chosen had time enough."""
     data = random_data(3, n_features=4, n_samples=60)
     assert not GreedyMargin(gamma="cv").fit(data).details["stopped_early"]

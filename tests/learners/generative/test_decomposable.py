@@ -16,6 +16,7 @@ from milpbn.learners.generative.decomposable import Decomposable, choose_max_par
 from milpbn.learners.generative.exact import Exact
 from milpbn.learners.generative.orders import AllOrders, OrderSearch, find_order
 from milpbn.learners.generative.stochastic import Stochastic
+from milpbn.network.prior import Prior
 from milpbn.network.structure import Structure
 from milpbn.problem.rescore import rescore
 
@@ -59,7 +60,7 @@ def test_order_search_tries_all_parent_sets(score: str, most: int, seed: int) ->
     assert all(place[j] < place[i] for j, i in learned.structure.arcs)
 
 
-def test_words_for_orders() -> None:
+def test_words_for_orders_give_the_orders() -> None:
     from sklearn.metrics import mutual_info_score
 
     data = random_data(2, n_features=4, n_samples=60)
@@ -102,7 +103,7 @@ def test_dynamic_programming_over_more_variables() -> None:
 
 
 @pytest.mark.parametrize("questions", [0, 3, 8, 9])
-def test_dynamic_programming_stops_when_told_to(questions: int, monkeypatch) -> None:
+def test_dynamic_programming_stops_when_asked_to(questions: int, monkeypatch) -> None:
     monkeypatch.setattr("milpbn.engine.relaxation.orders.TUNING", oracle_tuning(subsets_at_a_time=100))
     data = random_data(4, n_features=7, n_samples=60)
     best = AllOrders(score="bdeu", parent_sets="all").fit(data)
@@ -119,7 +120,7 @@ def test_dynamic_programming_stops_when_told_to(questions: int, monkeypatch) -> 
 
 
 @pytest.mark.parametrize("learner", [AllOrders(), OrderSearch()])
-def test_searches_over_orders_tell_how_far_they_are(learner, monkeypatch) -> None:
+def test_searches_over_orders_report_their_progress(learner, monkeypatch) -> None:
     monkeypatch.setattr("milpbn.learners.generative.orders.REPORT_SECONDS", 0.0)
     told: list[str] = []
     learned = learner.fit(random_data(4, n_features=4, n_samples=60), Control(report=told.append))
@@ -132,7 +133,7 @@ def test_searches_over_orders_tell_how_far_they_are(learner, monkeypatch) -> Non
         assert len(steps) in (5, 6)  # the class has no effect if it has neither parents nor children
 
 
-def test_too_many_variables_for_dynamic_programming() -> None:
+def test_too_many_variables_for_dynamic_programming_are_refused() -> None:
     data = random_data(5, n_features=50, n_samples=20)
     with pytest.raises(InputError, match="memory"):
         AllOrders().fit(data)
@@ -150,7 +151,7 @@ def test_stochastic_search_finds_the_optimum_of_small_problems(score: str, seed:
     assert value == pytest.approx(best.objective, abs=1e-7)
 
 
-def test_restarts_help() -> None:
+def test_more_restarts_find_no_worse_structure() -> None:
     data = random_data(7, n_features=8, n_samples=60)
     values = {
         restarts: Stochastic(score="aic", parent_sets="all", max_parents=3, restarts=restarts, changes=0)
@@ -164,14 +165,14 @@ def test_restarts_help() -> None:
 
 
 @pytest.mark.parametrize("learner", [OrderSearch, AllOrders, Stochastic, Exact])
-def test_copies_are_weights(learner) -> None:
+def test_copies_equal_weights(learner) -> None:
     weighted, copied = duplicated(random_data(8, n_features=4, n_samples=40))
     a, b = learner().fit(weighted), learner().fit(copied)
     assert a.details["score"] == pytest.approx(b.details["score"], abs=1e-8)
     assert a.structure == b.structure
 
 
-def test_aicc_needs_a_learner_of_totals() -> None:
+def test_aicc_is_refused_by_learners_of_single_families() -> None:
     data = random_data(9)
     for learner in (OrderSearch, AllOrders):
         with pytest.raises(InputError, match="AICc"):
@@ -189,7 +190,7 @@ def test_hold_out_takes_the_best_on_the_other_part() -> None:
         parents = {1: [(3,), (3,), (3,), ()], 2: [(3,), (0, 3), (1, 3), ()], 3: [(3,), (0, 3), (0, 1, 3), ()]}
         return Structure(rows.names, tuple(parents[count]))
 
-    chosen, details = choose_max_parents(learn, data, 3, 0.3, 1.0, Control(random_state=4))
+    chosen, details = choose_max_parents(learn, data, 3, 0.3, Prior(1.0), Control(random_state=4))
     fit = seen[0]
     assert fit.n_samples == 70
     values = details["held_out"]
@@ -220,7 +221,7 @@ def test_hold_out_within_the_search() -> None:
 
 
 @pytest.mark.parametrize("learner", [OrderSearch(), AllOrders(), Stochastic(), Exact()])
-def test_time_is_up_before_anything(learner: Decomposable) -> None:
+def test_without_time_the_answer_is_naive_bayes(learner: Decomposable) -> None:
     data = random_data(12, n_features=5)
     learned = learner.fit(data, Control(time_limit=1e-9))
     assert learned.structure == Structure.naive_bayes(data.names)

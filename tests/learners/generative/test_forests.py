@@ -32,7 +32,7 @@ def test_information_is_that_of_scikit_learn() -> None:
             assert information[i, j] == pytest.approx(expected, abs=1e-12)
 
 
-def test_number_of_forests() -> None:
+def test_the_number_of_forests_is_the_known_one() -> None:
     # The number of labelled forests, sequence A001858.
     assert [len(rooted_forests(n)) for n in range(1, 6)] == [1, 2, 7, 38, 291]
 
@@ -78,7 +78,7 @@ def test_penalised_forests_are_the_best_of_all(penalty: str, learner, seed: int)
 
 
 @pytest.mark.parametrize("learner", [ChowLiu, Tan])
-def test_aicc_forests_of_small_data(learner, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_aicc_forests_of_small_data_equal_enumeration(learner, monkeypatch: pytest.MonkeyPatch) -> None:
     # With few rows for the number of parameters, the penalty per parameter is far from constant.
     by_milp = []
     original = aicc_module._by_milp
@@ -167,7 +167,7 @@ def test_hold_out_needs_smoothing() -> None:
 
 @pytest.mark.parametrize("learner", [ChowLiu, Tan])
 @pytest.mark.parametrize("penalty", ["none", "bic", "aic", "aicc"])
-def test_copies_are_weights(learner, penalty: str) -> None:
+def test_copies_equal_weights(learner, penalty: str) -> None:
     weighted, copied = duplicated(random_data(9, n_features=4, n_samples=60))
     a, b = learner(penalty=penalty).fit(weighted), learner(penalty=penalty).fit(copied)
     assert a.structure == b.structure
@@ -175,7 +175,7 @@ def test_copies_are_weights(learner, penalty: str) -> None:
     assert a.structure != learner(penalty=penalty).fit(random_data(10, n_features=4, n_samples=60)).structure
 
 
-def test_constant_and_single_features() -> None:
+def test_constant_features_have_no_arcs_and_single_features_only_the_class() -> None:
     one = random_data(11, n_features=1, n_samples=30)
     assert Tan().fit(one).structure == Structure.naive_bayes(one.names)
     assert Tan(penalty="bic").fit(one).structure == Structure.naive_bayes(one.names)
@@ -187,7 +187,7 @@ def test_constant_and_single_features() -> None:
         assert structure.to_mapping() == {"X1": [], "X2": ["C"], "C": []}
 
 
-def test_refuses_unknown_words() -> None:
+def test_unknown_words_are_refused() -> None:
     data = random_data(12)
     with pytest.raises(InputError, match="penalty"):
         forest(data, conditional=True, penalty="mdl")

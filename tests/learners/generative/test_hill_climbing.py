@@ -98,7 +98,7 @@ def test_tabu_search_leaves_local_optima() -> None:
     assert better
 
 
-def test_tabu_pairs_stay_unless_that_is_a_new_best() -> None:
+def test_tabu_changes_are_made_only_for_a_new_best() -> None:
     data = random_data(4, n_features=4, n_samples=50)
     score = Score(name="mdl", max_parents=2, parent_sets="all")
     climber = Climber(FamilyScores(data, score), score, Structure.empty(data.names), lambda: False)
@@ -109,7 +109,7 @@ def test_tabu_pairs_stay_unless_that_is_a_new_best() -> None:
     assert frozenset(other[1][0]) != pair
 
 
-def test_limits_end_the_search_with_what_there_is() -> None:
+def test_limits_end_the_search_with_the_best_so_far() -> None:
     data = random_data(5, n_features=5, n_samples=50)
     learned = HillClimbing().fit(data, Control(time_limit=0.0))
     assert learned.structure == Structure.naive_bayes(data.names)
@@ -139,7 +139,7 @@ def test_patience_counts_changes_without_progress() -> None:
     assert steps[2] >= steps[0] + 7
 
 
-def test_copies_are_weights() -> None:
+def test_copies_equal_weights() -> None:
     weighted, copied = duplicated(random_data(7, n_features=5, n_samples=40))
     a, b = HillClimbing().fit(weighted), HillClimbing().fit(copied)
     assert a.structure == b.structure
@@ -178,6 +178,6 @@ def test_the_choice_of_max_parents_leaves_time_for_the_answer(monkeypatch: pytes
 @pytest.mark.parametrize(
     ("options", "word"), [({"score": "aicc"}, "AICc"), ({"start": "x"}, "start"), ({"tabu": -1}, "tabu")]
 )
-def test_refuses_what_it_cannot_do(options, word: str) -> None:
+def test_impossible_options_are_refused(options, word: str) -> None:
     with pytest.raises(InputError, match=word):
         HillClimbing(**options).fit(random_data(9))

@@ -72,7 +72,7 @@ def test_forests_are_those_of_the_class_alone(penalty: str) -> None:
         assert learned.details["edges"][data.variables[-1].states[c]] == len(alone.structure.arcs)
 
 
-def test_one_network_for_all_classes_cannot_say_what_a_multinet_says() -> None:
+def test_every_class_gets_the_edges_of_its_own_rows() -> None:
     # X3 copies X1 in one class and X2 in the other.
     rng = np.random.default_rng(0)
     rows = [(a, b, (a, b)[c], c) for a, b, c in rng.integers(0, 2, (200, 3))]
@@ -81,7 +81,7 @@ def test_one_network_for_all_classes_cannot_say_what_a_multinet_says() -> None:
     assert edges == [{frozenset((0, 2))}, {frozenset((1, 2))}]
 
 
-def test_a_class_without_rows() -> None:
+def test_a_class_without_rows_has_a_network() -> None:
     data = dataset([(0, 0, 0), (1, 1, 0), (0, 1, 2), (1, 0, 2)], [2, 2, 3])
     for penalty in ("none", "bic"):
         learned = MultinetLearner(penalty=penalty).fit(data)
@@ -97,7 +97,7 @@ def test_unknown_values_contribute_nothing() -> None:
     np.testing.assert_allclose(joint, np.broadcast_to(learned.predictor.log_prior, joint.shape))
 
 
-def test_copies_are_weights() -> None:
+def test_copies_equal_weights() -> None:
     weighted, copied = duplicated(random_data(5, n_features=4, n_samples=60))
     for penalty in ("none", "bic"):
         a = MultinetLearner(penalty=penalty).fit(weighted)

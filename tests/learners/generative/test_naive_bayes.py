@@ -9,6 +9,8 @@ from running import random_data
 
 from milpbn.errors import InputError
 from milpbn.learners.generative.naive_bayes import NaiveBayes
+from milpbn.learners.generative.tan import Tan
+from milpbn.network.classifier import Classifier
 from milpbn.network.structure import Structure
 
 
@@ -31,13 +33,26 @@ def test_posteriors_are_those_of_scikit_learn(smoothing: float, weights: bool) -
     np.testing.assert_allclose(log_joint(learned, data), other.predict_joint_log_proba(data.X), atol=1e-10)
 
 
-def test_copies_are_weights() -> None:
+def test_the_prior_is_that_of_the_parameters() -> None:
+    data = random_data(8, n_samples=40)
+    learner = Tan(smoothing=0.5, smoothing_towards="class")
+    learned = learner.fit(data)
+    expected = Classifier.fit(data, learned.structure, 0.5, smoothing_towards="class")
+    np.testing.assert_array_equal(log_joint(learned, data), expected.predict_log_joint(data))
+    assert (log_joint(learned, data) != log_joint(Tan(smoothing=0.5).fit(data), data)).any()
+    with pytest.raises(InputError, match="smoothing_towards changes nothing with smoothing 0"):
+        Tan(smoothing=0.0, smoothing_towards="class").fit(data)
+    with pytest.raises(InputError, match="uniform, marginal or class"):
+        NaiveBayes(smoothing_towards="parents").fit(data)
+
+
+def test_copies_equal_weights() -> None:
     weighted, copied = duplicated(random_data(6, n_samples=40))
     a, b = NaiveBayes().fit(weighted), NaiveBayes().fit(copied)
     np.testing.assert_allclose(log_joint(a, weighted), log_joint(b, weighted), atol=1e-12)
 
 
-def test_refuses_unknown_values_and_negative_smoothing() -> None:
+def test_unknown_values_and_negative_smoothing_are_refused() -> None:
     data = random_data(7)
     with pytest.raises(InputError, match="smoothing"):
         NaiveBayes(smoothing=-1.0).fit(data)

@@ -18,7 +18,7 @@ LEARNERS = [OrderRate(), OrderLikelihood(), OrderMargin(gamma=0.8), OrderMargin(
 
 @settings(max_examples=30, deadline=None)
 @given(st.integers(0, 10**6), st.booleans())
-def test_order_is_that_of_the_definition(seed: int, weights: bool) -> None:
+def test_the_order_follows_its_definition(seed: int, weights: bool) -> None:
     data = random_data(seed, n_features=6, n_samples=50, weights=weights)
     assert information_order(data) == plain_scores.information_order(data)
 

@@ -14,7 +14,7 @@ from milpbn.network.evaluation import accuracy
     ("name", "naive_bayes", "tan"),
     [("letter", 25.89, 15.23), ("satimage", 17.95, 11.90), ("usps", 13.11, 8.74)],
 )
-def test_published_test_errors(image_folds, name: str, naive_bayes: float, tan: float) -> None:
+def test_test_errors_are_the_published_ones(image_folds, name: str, naive_bayes: float, tan: float) -> None:
     errors = [
         [100 * (1 - accuracy(learner.fit(train).predictor, test)) for learner in (NaiveBayes(), Tan())]
         for train, test in image_folds(name)

@@ -119,7 +119,7 @@ def test_every_number_survives_bit_by_bit(tmp_path, suffix, model):
 
 
 @given(st.lists(st.floats(allow_nan=False)))
-def test_numbers_read_back(values):
+def test_numbers_are_read_back_exactly(values):
     texts = number_strings(np.array(values))
     assert [float(text) for text in texts] == values
     assert all(text != "-0" for text in texts)
@@ -134,7 +134,7 @@ def test_blocks_partition_the_rows(counts, size):
 
 
 @pytest.mark.parametrize("suffix", ["lp", "mps"])
-def test_models_of_several_blocks(tmp_path, suffix):
+def test_models_of_several_blocks_are_written_whole(tmp_path, suffix):
     rng = np.random.default_rng(0)
     m, n = 1500, 300
     model = make_milp(
@@ -161,7 +161,7 @@ def test_models_of_several_blocks(tmp_path, suffix):
 
 @pytest.mark.parametrize("solver", SOLVERS)
 @pytest.mark.parametrize("suffix", ["lp", "mps"])
-def test_unused_columns_empty_rows_and_unbounded_rows(tmp_path, solver, suffix):
+def test_unused_columns_and_empty_or_unbounded_rows_are_written(tmp_path, solver, suffix):
     """Column 2 occurs nowhere, row 1 is empty, row 2 has no bound, column 3 is an unbounded integer."""
     model = make_milp(
         [1.0, 0.0, 0.0, 1.0],
@@ -180,7 +180,7 @@ def test_unused_columns_empty_rows_and_unbounded_rows(tmp_path, solver, suffix):
 
 @pytest.mark.parametrize("solver", SOLVERS)
 @pytest.mark.parametrize("suffix", ["lp", "mps"])
-def test_long_names(tmp_path, solver, suffix):
+def test_long_names_give_lines_that_solvers_can_read(tmp_path, solver, suffix):
     model = random_milp(2)
     columns = [f"eta({j},0.5)_".ljust(100, "x") for j in range(model.n_columns)]
     rows = [f"row.{i}_".ljust(97, "y") for i in range(model.n_rows)]
@@ -266,5 +266,5 @@ def test_a_missing_folder_is_named(tmp_path, write):
 
 
 @pytest.mark.parametrize("name", ["d.1/m.v2.lp", "d.1/m.v2.LP.gz", "d.1/m.v2.mps", "d.1/m.v2"])
-def test_file_stem(name):
+def test_the_stem_drops_the_model_endings(name):
     assert file_stem(name).as_posix() == "d.1/m.v2"

@@ -96,7 +96,7 @@ def read_text(tmp_path, text) -> Solution:
 
 @pytest.mark.parametrize("solver", SAMPLES)
 @pytest.mark.parametrize("disguise", ["plain", "crlf", "bom", "gzip"])
-def test_documented_forms(tmp_path, solver, disguise):
+def test_documented_forms_are_read(tmp_path, solver, disguise):
     text = SAMPLES[solver].encode()
     text = {
         "plain": text,
@@ -122,11 +122,11 @@ def test_cplex_pool_gives_the_incumbent_else_the_first(tmp_path):
     assert read_text(tmp_path, POOL.replace('"incumbent"', '"p2"')).values["x1"] == 39
 
 
-def test_cplex_bound(tmp_path):
+def test_the_bound_of_cplex_is_read(tmp_path):
     assert read_text(tmp_path, CPLEX.replace("MIPNodes=", 'bestBound="130.5" MIPNodes=')).bound == 130.5
 
 
-def test_highs_bound_of_version_1_16(tmp_path):
+def test_the_bound_of_highs_1_16_is_read(tmp_path):
     """New in HiGHS 1.16: bound and gap of an optimum in the raw and sparse styles, and the word ``sparse``."""
     raw = HIGHS.replace("Time limit reached", "Optimal").replace(
         "Objective 122.5\n", "Objective 122.5\nObjective_bound 122.6\nMIP_rel_gap 0\n"
@@ -150,12 +150,12 @@ def test_highs_bound_of_version_1_16(tmp_path):
     assert (solution.values, solution.objective, solution.bound) == ({"x1": 40.0}, 122.5, 122.6)
 
 
-def test_gurobi_without_comments(tmp_path):
+def test_gurobi_without_comments_is_read(tmp_path):
     solution = read_text(tmp_path, "x1 40\nx2 -10.5\n")
     assert (solution.format, solution.objective, solution.values["x2"]) == ("gurobi", None, -10.5)
 
 
-def test_cbc_with_rows_printed_first(tmp_path):
+def test_cbc_with_rows_printed_first_is_read(tmp_path):
     text = "Optimal - objective value 1\n 0 r0 7 0\n 1 x1 2 0\n 0 x1 40 3\n 1 x2 -10.5 0\n"
     assert read_text(tmp_path, text).values == {"x1": 40.0, "x2": -10.5}
 
@@ -177,7 +177,7 @@ def test_cbc_with_rows_printed_first(tmp_path):
         ("Interrupted by user", "user"),
     ],
 )
-def test_limits(status, limit):
+def test_limits_are_recognised(status, limit):
     assert Solution("cplex", {}, None, None, status).limit == limit
 
 
@@ -185,7 +185,7 @@ def test_limits(status, limit):
 @pytest.mark.parametrize(
     "solver", ["highs-0", "highs-1", "highs-4", "cbc", pytest.param("scip", marks=needs_scip)]
 )
-def test_real_optima_read_back(tmp_path, solver, suffix):
+def test_solutions_of_real_solvers_are_read_as_optimal(tmp_path, solver, suffix):
     model = random_milp(8)
     value, _ = optimum(model)
     path, solution_path = tmp_path / f"m.{suffix}", tmp_path / "m.sol"
@@ -208,7 +208,7 @@ def test_real_optima_read_back(tmp_path, solver, suffix):
 
 
 @pytest.mark.parametrize("solver", ["highs", "cbc", pytest.param("scip", marks=needs_scip)])
-def test_real_time_limits(tmp_path, solver):
+def test_solutions_of_stopped_solvers_are_read_as_limited(tmp_path, solver):
     """A file with an incumbent states the limit; a file without an incumbent is refused."""
     for model, seconds, solved in ((knapsack(), 2, True), (market_split(), 0.7, False)):
         path, solution_path = tmp_path / "m.lp", tmp_path / "m.sol"
@@ -245,7 +245,7 @@ NO_SOLUTION = {
 
 
 @pytest.mark.parametrize("text", NO_SOLUTION.values(), ids=NO_SOLUTION)
-def test_files_without_a_solution(tmp_path, text):
+def test_files_without_a_solution_are_refused(tmp_path, text):
     with pytest.raises(InputError, match=r"m\.sol holds no solution"):
         read_text(tmp_path, text)
 
@@ -296,7 +296,7 @@ def test_damaged_files_are_named_with_the_line(tmp_path, text, words):
     assert "\n" not in str(caught.value)
 
 
-def test_missing_files_and_folders(tmp_path):
+def test_missing_files_and_folders_are_refused(tmp_path):
     for path in (tmp_path / "none.sol", tmp_path):
         with pytest.raises(InputError, match="cannot be read"):
             read_solution(path)

@@ -187,7 +187,7 @@ def read_options(path):
     return solver
 
 
-def test_no_limits_no_starts():
+def test_commands_name_no_limits_and_starts_that_were_not_given():
     lines = solver_commands("m.lp", {}, "m")
     assert list(lines) == ["cplex", "gurobi", "scip", "highs", "cbc"]
     for word in ("time", "sec", "hreads", ".mst", "-mips", "InputFile", "--read"):
@@ -195,6 +195,6 @@ def test_no_limits_no_starts():
 
 
 @pytest.mark.parametrize("path", ['a"b.lp', "a\nb.lp"])
-def test_paths_no_solver_shell_can_take(path):
+def test_paths_that_no_solver_shell_can_take_are_refused(path):
     with pytest.raises(InputError, match="double quote"):
         solver_commands(path, {}, "m")

@@ -63,6 +63,17 @@ def test_odd_labels_and_cuts_survive(tmp_path):
     assert np.array_equal(loaded.predict_proba(data), classifier.predict_proba(data))
 
 
+def test_the_prior_is_kept_and_files_without_one_are_of_laplace_smoothing(data, tmp_path):
+    structure = Structure.naive_bayes(data.names)
+    path = tmp_path / "c.json"
+    save_classifier(Classifier.fit(data, structure, 0.5, smoothing_towards="marginal"), path)
+    assert load_classifier(path).smoothing_towards == "marginal"
+    document = json.loads(path.read_text())
+    del document["smoothing_towards"]
+    path.write_text(json.dumps(document))
+    assert load_classifier(path).smoothing_towards == "uniform"
+
+
 def test_provenance_without_json_form_writes_nothing(data, tmp_path):
     classifier = Classifier.fit(data, Structure.empty(data.names), provenance={"date": object()})
     with pytest.raises(InputError, match="type object cannot be written"):
@@ -145,12 +156,14 @@ CORRUPTIONS = {
     "no smoothing": (edit("smoothing", delete=True), "'smoothing' is missing"),
     "smoothing negative": (edit("smoothing", value=-1), "not a number of at least 0"),
     "smoothing true": (edit("smoothing", value=True), "not a number of at least 0"),
+    "another prior": (edit("smoothing_towards", value="parents"), "must be uniform, marginal or class"),
+    "prior 1": (edit("smoothing_towards", value=1), "must be uniform, marginal or class"),
     "no provenance": (edit("provenance", delete=True), "key 'provenance' is missing"),
 }
 
 
 @pytest.mark.parametrize("kind", CORRUPTIONS)
-def test_corrupted_values(saved, kind):
+def test_corrupted_values_are_refused(saved, kind):
     change, sentence = CORRUPTIONS[kind]
     document = json.loads(saved.read_text())
     change(document)
@@ -177,14 +190,14 @@ def test_corrupted_values(saved, kind):
         (b'{"version": 1' + b"0" * 400 + b"}", "a number of 401 digits"),
     ],
 )
-def test_corrupted_bytes(tmp_path, content, sentence):
+def test_corrupted_bytes_are_refused(tmp_path, content, sentence):
     path = tmp_path / "c.json"
     path.write_bytes(content)
     with pytest.raises(InputError, match=sentence):
         load_classifier(path)
 
 
-def test_truncated_anywhere(saved):
+def test_truncated_files_are_refused(saved):
     content = saved.read_bytes().rstrip()
     for end in range(0, len(content), 97):
         saved.write_bytes(content[:end])
@@ -192,7 +205,7 @@ def test_truncated_anywhere(saved):
             load_classifier(saved)
 
 
-def test_paths_that_are_no_file(tmp_path):
+def test_paths_that_are_no_file_are_refused(tmp_path):
     for path in (tmp_path / "missing.json", tmp_path, "nul\0byte"):
         with pytest.raises(InputError, match="Cannot read the classifier file"):
             load_classifier(path)

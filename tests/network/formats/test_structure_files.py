@@ -19,7 +19,7 @@ from milpbn.network.formats.structure_files import format_arcs, parse_arcs
 NAMES = ["a", "b c", "x->y", "#d", "class"]
 
 
-def test_arc_list_in_all_its_forms():
+def test_every_form_of_an_arc_list_is_read():
     text = """# a comment
 a -> b c        # another
 class,a\r
@@ -45,7 +45,7 @@ class -> a
 @pytest.mark.parametrize(
     "line", ["a", "a -> ", "-> a", "a -> b -> c", "a,b,c", "a <- b", 'a -> "b', '"a"b -> c', "a b", "{a} b"]
 )
-def test_lines_that_are_no_arc(line):
+def test_lines_that_are_no_arc_are_refused(line):
     with pytest.raises(InputError, match="Line 2 is not an arc"):
         parse_arcs(f"a -> b\n{line}\n")
 
@@ -102,7 +102,7 @@ def test_structure_without_arcs_survives(tmp_path):
     assert read_structure(tmp_path / "arcs.txt", NAMES) == Structure.empty(NAMES)
 
 
-def test_dot():
+def test_dot_quotes_names_and_marks_the_class():
     structure = Structure(('say "hi"', "back\\slash", "class"), ((2,), (0,), ()))
     assert to_dot(structure) == (
         "digraph structure {\n"

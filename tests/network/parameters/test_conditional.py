@@ -9,7 +9,8 @@ from sklearn.linear_model import LogisticRegression
 
 from milpbn.network.parameters.conditional import Stopped, fit_deviations, log_loss, objective
 from milpbn.network.parameters.design import Design
-from milpbn.network.parameters.folds import joint
+from milpbn.network.parameters.folds import generative_log_joint
+from milpbn.network.prior import Prior
 from milpbn.network.structure import Structure
 
 PARENTS = ((4,), (0, 4), (), (0, 1, 4), (2,))
@@ -77,7 +78,7 @@ def test_optimum_without_offset_is_that_of_scikit_learn(problem, strength) -> No
 @pytest.mark.parametrize("kappa", [1.0, 0.5])
 def test_gradient_vanishes_at_the_optimum_around_an_offset(problem, kappa) -> None:
     data, design, rows = problem
-    offset = kappa * joint(rows, data, Structure(data.names, PARENTS), 1.0)
+    offset = kappa * generative_log_joint(rows, data, Structure(data.names, PARENTS), Prior(1.0))
     start = np.zeros((design.n_columns, data.n_classes))
     found = fit_deviations(rows, offset, 0.3, start, tolerance=1e-9)
     value, gradient = objective(found, rows, offset, 0.3)
@@ -88,7 +89,7 @@ def test_gradient_vanishes_at_the_optimum_around_an_offset(problem, kappa) -> No
     np.testing.assert_allclose(again, found, atol=1e-5)
 
 
-def test_it_stops_when_it_is_told_to(problem) -> None:
+def test_a_fit_stops_when_asked_to(problem) -> None:
     data, design, rows = problem
     asked = []
     zero = np.zeros((design.n_columns, data.n_classes))

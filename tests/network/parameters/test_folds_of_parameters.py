@@ -12,7 +12,8 @@ from milpbn.network.margins import log_posterior
 from milpbn.network.parameters import folds
 from milpbn.network.parameters.conditional import Stopped
 from milpbn.network.parameters.design import Design
-from milpbn.network.parameters.folds import choose, choose_temperature, generative_loss, make_folds
+from milpbn.network.parameters.folds import choose_kappa, choose_temperature, generative_loss, make_folds
+from milpbn.network.prior import Prior
 from milpbn.network.structure import Structure
 
 
@@ -30,7 +31,7 @@ def noisy(make_data):
 def made(noisy):
     structure = Structure(noisy.names, ((4,), (0, 4), (4,), (2, 4), ()))
     design = Design(noisy, structure)
-    return structure, design, make_folds(noisy, structure, 1.0, design, 3)
+    return structure, design, make_folds(noisy, structure, Prior(1.0), design, 3)
 
 
 def test_each_fold_has_the_offset_of_its_own_training_rows(noisy, made) -> None:
@@ -72,7 +73,7 @@ def test_temperature_is_the_minimum_of_the_held_out_loss(made) -> None:
 def test_the_choice_has_the_smallest_loss_of_all_that_were_tried(made, monkeypatch) -> None:
     _, design, found = made
     lines: list[str] = []
-    best = choose(
+    best = choose_kappa(
         found, (1.0, 0.0), design.n_columns, with_generative=True, stopping=lambda: False, report=lines.append
     )
     tried = [float(line.rpartition(" ")[2]) for line in lines]
@@ -89,7 +90,7 @@ def test_the_choice_has_the_smallest_loss_of_all_that_were_tried(made, monkeypat
     assert sum("kappa 0," in line for line in lines) > 3
     monkeypatch.setattr(folds, "PATIENCE", 1)
     fewer: list[str] = []
-    choose(
+    choose_kappa(
         found, (0.0,), design.n_columns, with_generative=False, stopping=lambda: False, report=fewer.append
     )
     assert len(fewer) < sum("kappa 0," in line for line in lines)
@@ -99,8 +100,8 @@ def test_generative_parameters_win_where_nothing_is_learnt(make_data) -> None:
     data = make_data(0, samples=40, states=(4, 4, 4, 3))  # the class is independent of all
     structure = Structure(data.names, ((3,), (0, 3), (1, 3), ()))
     design = Design(data, structure)
-    found = make_folds(data, Structure.empty(data.names), 1.0, design, 0)
-    best = choose(found, (1.0,), design.n_columns, with_generative=True, stopping=lambda: False)
+    found = make_folds(data, Structure.empty(data.names), Prior(1.0), design, 0)
+    best = choose_kappa(found, (1.0,), design.n_columns, with_generative=True, stopping=lambda: False)
     assert (best.kappa, best.strength) == (1.0, None)
 
 
@@ -109,9 +110,9 @@ def test_an_early_stop_leaves_no_choice_and_a_late_one_what_was_tried(made, with
     _, design, found = made
     arguments = {"with_generative": with_generative}
     with pytest.raises(Stopped):
-        choose(found, (0.0,), design.n_columns, stopping=lambda: True, **arguments)
+        choose_kappa(found, (0.0,), design.n_columns, stopping=lambda: True, **arguments)
     lines: list[str] = []
-    late = choose(
+    late = choose_kappa(
         found,
         (0.5,),
         design.n_columns,

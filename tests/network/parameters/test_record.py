@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from milpbn.errors import InputError
-from milpbn.network.parameters.record import METHODS, OWN_PARAMETERS, ParameterFit, check_method, recorded
+from milpbn.network.parameters.record import OWN_PARAMETERS, ParameterFit, recorded
 from milpbn.util.jsonable import Fields
 
 FITTED = ParameterFit(
@@ -20,7 +20,7 @@ FITTED = ParameterFit(
     seconds=1.5,
     note="A note.",
 )
-KEPT = ParameterFit(method="cll", note="No room; the generative parameters stay.")
+KEPT = ParameterFit(method="cll", note="No room; the generative parameters are kept.")
 
 
 @pytest.mark.parametrize("record", [FITTED, KEPT, ParameterFit()], ids=lambda r: r.method)
@@ -38,7 +38,6 @@ def test_json_round_trip(record: ParameterFit) -> None:
         ({"method": "temperature"}, "has no strength"),
         ({"folds": None}, "without folds"),
         ({"generative_log_loss": None}, "only one of the two"),
-        ({"held_out_log_loss": None, "generative_log_loss": None, "folds": None}, "without folds"),
         (
             {"fitted": False, "kappa": None, "strength": None, "added_arcs": [], "note": ""},
             "does not say why",
@@ -59,21 +58,24 @@ def test_impossible_records_are_refused(change, message) -> None:
     assert recorded({"parameters": {**FITTED.to_dict(), **change}}) is None
 
 
-def test_what_it_says() -> None:
+def test_describe_returns_sentences_for_the_user() -> None:
     assert FITTED.describe() == [
         "hybrid: kappa 0.5, strength 3; log-loss 0.250000 in 5 folds, generative 0.500000",
         "A note.",
         "the classifier's structure also has class -> x1, to hold normalisers",
         OWN_PARAMETERS,
     ]
-    assert KEPT.describe() == ["cll: not fitted", "No room; the generative parameters stay."]
+    assert KEPT.describe() == ["cll: not fitted", "No room; the generative parameters are kept."]
     assert ParameterFit().describe() == []
     scaled = ParameterFit(method="temperature", fitted=True, kappa=0.75)
     assert scaled.describe()[0] == "temperature: the generative log-joint times 0.75"
 
 
-def test_names_of_methods() -> None:
-    assert [check_method(name) for name in METHODS] == ["ml", "cll", "hybrid", "temperature"]
-    with pytest.raises(InputError, match="'mle'"):
-        check_method("mle")
+def test_given_values_need_no_folds() -> None:
+    given = ParameterFit(method="hybrid", fitted=True, kappa=0.5, strength=3.0)
+    assert ParameterFit.read(Fields(given.to_dict(), "It")) == given
+    assert given.describe()[0] == "hybrid: kappa 0.5, strength 3"
+
+
+def test_a_provenance_without_parameters_has_no_record() -> None:
     assert recorded({}) is None

@@ -1,4 +1,4 @@
-"""Refitted parameters: what they improve, when the parameters of before stay, and what is said."""
+"""Refitted parameters: what they improve, when the previous parameters are kept, and what is said."""
 
 from __future__ import annotations
 
@@ -14,9 +14,10 @@ from milpbn.network import Classifier, fit_cpts, load_classifier, save_classifie
 from milpbn.network.margins import log_posterior
 from milpbn.network.parameters import refit as module
 from milpbn.network.parameters.design import Design
-from milpbn.network.parameters.folds import joint, make_folds
+from milpbn.network.parameters.folds import generative_log_joint, make_folds
 from milpbn.network.parameters.record import ParameterFit, recorded
 from milpbn.network.parameters.refit import refit, refit_classifier
+from milpbn.network.prior import Prior
 from milpbn.network.structure import Structure
 
 METHODS = ("cll", "hybrid", "temperature")
@@ -46,7 +47,7 @@ def loss(classifier: Classifier, data) -> float:
     return float(-log_posterior(classifier.predict_log_joint(data))[np.arange(data.n_samples), data.y].mean())
 
 
-def test_ml_is_what_a_fit_gives(data) -> None:
+def test_ml_gives_the_generative_tables(data) -> None:
     structure = Structure(data.names, TAN)
     found = refit(data, structure, "ml", 0.5)
     for cpt, other in zip(found.cpts, fit_cpts(data, structure, 0.5), strict=True):
@@ -102,7 +103,7 @@ def test_posteriors_are_those_of_offset_and_deviations(data, monkeypatch) -> Non
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_rows_of_weight_0_have_no_part(data, method) -> None:
+def test_rows_of_weight_0_change_nothing(data, method) -> None:
     structure = Structure(data.names, TAN)
     weights = np.ones(data.n_samples)
     weights[::3] = 0.0
@@ -122,33 +123,33 @@ def test_files_keep_the_parameters_and_their_record(data, tmp_path) -> None:
 
 
 def kept_as_before(before: Classifier, data, method: str = "cll", **options) -> ParameterFit:
-    """Check that the parameters of before stay, and return the record."""
+    """Check that the previous parameters are kept, and return the record."""
     after, record = refit_classifier(before, data, method, **options)
     assert not record.fitted
-    assert record.note.endswith("parameters stay.")
+    assert record.note.endswith("parameters are kept.")
     assert after.structure == before.structure
     assert all(a is b for a, b in zip(after.cpts, before.cpts, strict=True))
     assert recorded(after.provenance) == record
     return record
 
 
-def test_structures_without_room_keep_their_parameters(data) -> None:
-    structure = Structure(data.names, ((4,), (4,), (0, 1, 4), (4,), ()))
+def test_structures_that_cannot_hold_the_parameters_keep_theirs(data) -> None:
+    structure = Structure(data.names, ((), (0,), (0, 4), (4,), (1,)))
     record = kept_as_before(Classifier.fit(data, structure), data)
-    assert "'x0' and 'x1', parents of 'x2', are not adjacent (with max_parents 2" in record.note
+    assert "'x0', a parent of 'x2', is not adjacent to the class" in record.note
     free = Structure(data.names, ((), (0, 4), (4,), (4,), ()))
     record = kept_as_before(Classifier.fit(data, free), data, objection=lambda s: "it has a forbidden arc")
     assert "breaks a constraint: it has a forbidden arc;" in record.note
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_no_time_and_an_interrupt_keep_them(data, method) -> None:
+def test_without_time_or_interrupted_the_parameters_are_kept(data, method) -> None:
     before = Classifier.fit(data, Structure(data.names, TAN))
     assert kept_as_before(before, data, method, deadline=time.monotonic() - 1).note == (
-        "The time limit ended before the parameters were fitted; the generative parameters stay."
+        "The time limit ended before the parameters were fitted; the generative parameters are kept."
     )
     assert kept_as_before(before, data, method, interrupted=lambda: True).note == (
-        "The run was interrupted before the parameters were fitted; the generative parameters stay."
+        "The run was interrupted before the parameters were fitted; the generative parameters are kept."
     )
 
 
@@ -161,7 +162,7 @@ def test_an_interrupt_at_any_moment_leaves_a_classifier(data, moment) -> None:
     assert record.fitted or "interrupted" in record.note
 
 
-def test_a_choice_that_is_cut_short_says_so(data, monkeypatch) -> None:
+def test_a_choice_that_is_cut_short_has_a_note(data, monkeypatch) -> None:
     lines: list[str] = []
     now = time.monotonic()
     # The clock jumps past the end of the choice after three strengths, and not past the deadline.
@@ -171,7 +172,7 @@ def test_a_choice_that_is_cut_short_says_so(data, monkeypatch) -> None:
     assert "ended the choice" in found.record.note
 
 
-def test_a_fit_that_is_stopped_at_the_end_keeps_them(data, monkeypatch) -> None:
+def test_a_fit_that_is_stopped_at_the_end_keeps_the_parameters(data, monkeypatch) -> None:
     def stopped(*arguments, **options):
         raise module.Stopped
 
@@ -179,7 +180,7 @@ def test_a_fit_that_is_stopped_at_the_end_keeps_them(data, monkeypatch) -> None:
     assert "time limit" in kept_as_before(Classifier.fit(data, Structure(data.names, TAN)), data).note
 
 
-def test_other_reasons_to_keep_them(data, monkeypatch) -> None:
+def test_other_reasons_keep_the_parameters(data, monkeypatch) -> None:
     structure = Structure(data.names, TAN)
     assert "smoothing" in kept_as_before(Classifier.fit(data, structure, 0.0), data).note
     one = data.take([0])
@@ -200,7 +201,7 @@ def test_generative_parameters_are_a_choice_of_hybrid(make_data) -> None:
         assert np.array_equal(cpt.table, other.table)
 
 
-def test_a_lack_of_memory_keeps_them(data, monkeypatch) -> None:
+def test_a_lack_of_memory_keeps_the_parameters(data, monkeypatch) -> None:
     def full(*arguments, **options):
         raise MemoryError
 
@@ -234,5 +235,5 @@ def test_folds_and_joint_are_of_the_used_rows(data) -> None:
     expected = Classifier.fit(data, structure).predict_log_joint(
         replace(data, codes=rows.codes, weights=rows.totals)
     )
-    np.testing.assert_allclose(joint(rows, data, structure, 1.0), expected, rtol=1e-12)
-    assert len(make_folds(data, structure, 1.0, design, 0)) == 5
+    np.testing.assert_allclose(generative_log_joint(rows, data, structure, Prior(1.0)), expected, rtol=1e-12)
+    assert len(make_folds(data, structure, Prior(1.0), design, 0)) == 5

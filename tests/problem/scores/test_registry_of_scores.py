@@ -11,7 +11,7 @@ from pathlib import Path
 import oracle
 import pytest
 
-from milpbn.certificate import exact
+from milpbn.certificate.exact import problem as exact_problem
 from milpbn.certificate.verify import claim
 from milpbn.errors import InputError
 from milpbn.problem.scores.base import Shape
@@ -40,7 +40,7 @@ def test_a_class_has_its_registered_name_and_options_of_scores(name: str) -> Non
     assert isinstance(Score(name=name).kind, kind)
 
 
-def test_the_scores_declare_these_facts() -> None:
+def test_the_declarations_of_the_scores_are_these() -> None:
     assert margin_scores() == tuple(oracle.MARGIN_SCORES)
     assert generative_scores() == oracle.GENERATIVE_SCORES
     assert sums_of_samples() == ("sm", "sbm", "cll")
@@ -52,7 +52,7 @@ def test_the_scores_declare_these_facts() -> None:
 
 def test_certified_scores_are_those_that_both_verifiers_define() -> None:
     certified = score_names(lambda kind: kind.certified)
-    assert certified == claim.SCORES == tuple(exact.REACH)
+    assert certified == claim.SCORES == tuple(exact_problem.REACH)
     assert set(certified) <= set(sums_of_samples())
 
 

@@ -11,6 +11,7 @@ from running import random_data
 
 from milpbn import solve
 from milpbn.errors import InputError
+from milpbn.network.prior import Prior
 from milpbn.problem.constraints import Constraints
 from milpbn.problem.scores.registry import SCORES, margin_scores
 from milpbn.problem.scores.spec import DEFAULT_P, P_GRID, Score, gamma_from_p
@@ -69,12 +70,12 @@ def test_repr_shows_what_was_typed(score: Score, shown: str) -> None:
     assert eval(shown) == score
 
 
-def test_bic_is_mdl() -> None:
+def test_bic_is_another_name_of_mdl() -> None:
     assert Score(name="bic") == Score(name="mdl")
 
 
 @pytest.mark.parametrize("name", SCORES)
-def test_round_trip(name: str) -> None:
+def test_scores_survive_a_round_trip(name: str) -> None:
     score = Score(name=name, max_parents=3, class_parents=False, smoothing=0.5)
     assert Score.from_dict(score.to_dict()) == score
     assert score.is_margin == (name in margin_scores())
@@ -124,6 +125,15 @@ def test_round_trip(name: str) -> None:
         ({"penalty": "bic", "leave_one_out": True}, "The penalty bic makes up for .* as leave_one_out does"),
         ({"name": "cll", "penalty": "aic", "leave_one_out": True}, "give the penalty in nats"),
         ({"leave_one_out": 1.5}, "leave_one_out"),
+        ({"smoothing_towards": "parents"}, "must be uniform, marginal or class, got 'parents'"),
+        (
+            {"name": "ll", "smoothing_towards": "class"},
+            "margin scores sm, sbm, hard-margin, cll, not with ll",
+        ),
+        (
+            {"name": "mdl", "smoothing_towards": "marginal"},
+            "smoothing_towards goes with .* not with mdl; leave it",
+        ),
     ],
 )
 def test_unusable_options_are_refused(options: dict, message: str) -> None:
@@ -131,7 +141,7 @@ def test_unusable_options_are_refused(options: dict, message: str) -> None:
         Score(**options)
 
 
-def test_local_weights() -> None:
+def test_local_weights_follow_from_penalty_and_hybrid() -> None:
     assert Score(name="ll").kind.local_weights(50.0) == (1.0, 0.0)
     assert Score(name="mdl").kind.local_weights(50.0) == (1.0, math.log(50) / 2)
     assert Score(name="aic").kind.local_weights(50.0) == (1.0, 1.0)
@@ -144,7 +154,7 @@ def test_local_weights() -> None:
 
 
 @pytest.mark.parametrize("name", [*margin_scores(), "ll"])
-def test_leave_one_out_goes_with_what_has_it(name: str) -> None:
+def test_margin_scores_and_ll_take_leave_one_out(name: str) -> None:
     options = {"penalty": 0.5, "hybrid": 0.1} if name != "ll" else {}
     score = Score(name=name, smoothing=0.5, leave_one_out=True, **options)
     assert Score.from_dict(score.to_dict()) == score != Score(name=name, smoothing=0.5, **options)
@@ -158,6 +168,17 @@ def test_scores_of_older_files_leave_nothing_out() -> None:
     del old["leave_one_out"]
     assert Score.from_dict(old) == Score(p=0.9)
     assert Score.from_dict(old).leave_one_out is False
+
+
+@pytest.mark.parametrize("name", margin_scores())
+def test_a_prior_is_part_of_a_margin_score(name: str) -> None:
+    score = Score(name=name, smoothing=0.5, smoothing_towards="class", leave_one_out=True)
+    assert score.prior == score.kind.prior == Prior(0.5, "class")
+    assert Score.from_dict(score.to_dict()) == score != Score(name=name, smoothing=0.5, leave_one_out=True)
+    assert score.summary.endswith(", leave-one-out, smoothing towards class")
+    old = Score(name=name).to_dict()
+    del old["smoothing_towards"]
+    assert Score.from_dict(old) == Score(name=name)
 
 
 def test_numbers_beyond_float64_are_refused_in_a_sentence() -> None:

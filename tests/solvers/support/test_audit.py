@@ -170,7 +170,7 @@ def new_process(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("what", LIES)
-def test_every_lie_ends_in_a_sentence(what: str, data, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_wrong_answer_of_a_solver_is_refused(what: str, data, monkeypatch: pytest.MonkeyPatch) -> None:
     solve, words = LIES[what]
     monkeypatch.setattr(canary, "_PASSED", {"highs"})
     lie(monkeypatch, solve)
@@ -179,7 +179,7 @@ def test_every_lie_ends_in_a_sentence(what: str, data, monkeypatch: pytest.Monke
 
 
 @pytest.mark.parametrize("what", LIES)
-def test_the_canaries_see_most_lies_before_the_work_begins(
+def test_the_canaries_detect_most_wrong_solvers_in_advance(
     what: str, data, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The tiny models detect all lies except two that their runs cannot show: a false objective and a cyclic point."""
@@ -207,7 +207,7 @@ def worst_point(milp: Milp) -> np.ndarray:
     return polish(milp, x)
 
 
-def test_infeasible_without_a_start(data, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_wrong_infeasible_is_refused_without_a_start(data, monkeypatch: pytest.MonkeyPatch) -> None:
     """The run knows a structure, even if the solver did not get it as a start."""
     monkeypatch.setattr(canary, "_PASSED", {"highs"})
     lie(monkeypatch, infeasible)
@@ -215,7 +215,7 @@ def test_infeasible_without_a_start(data, monkeypatch: pytest.MonkeyPatch) -> No
         milpbn.solve(data, SCORE, warm_start=False, **OPTIONS)
 
 
-def test_a_lie_on_the_command_line_is_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_wrong_answer_on_the_command_line_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
     from click.testing import CliRunner
 
     from milpbn.cli.app import app

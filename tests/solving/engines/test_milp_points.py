@@ -59,7 +59,7 @@ def test_points_become_structures(problem: Problem, acyclicity: str) -> None:
     assert session.structure == structure
 
 
-def test_cyclic_points_are_repaired_where_they_are_to_be_expected(problem: Problem) -> None:
+def test_cyclic_points_are_repaired_under_cluster_rows(problem: Problem) -> None:
     session, points = listening(problem, "cluster")
     points.point(cyclic_point(points.formulation), "a solver")
     assert points.error is None

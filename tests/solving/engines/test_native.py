@@ -14,9 +14,9 @@ from milpbn.certificate.format import Proof
 from milpbn.claims.result import is_optimal
 from milpbn.engine.events import Record
 from milpbn.engine.root import Root
+from milpbn.engine.tree.children import Context, open_node
 from milpbn.engine.tree.node import Restriction
 from milpbn.engine.tree.search import BranchAndBound
-from milpbn.engine.tree.split import Context, open_node
 from milpbn.errors import InputError
 from milpbn.heuristics.trees import tan_structure
 from milpbn.network.structure import Structure
@@ -90,7 +90,7 @@ def test_one_thread_and_one_seed_give_one_trace(name: str) -> None:
 
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize("name", NATIVE)
-def test_the_trace_keeps_its_promises(name: str, threads: int) -> None:
+def test_the_trace_is_monotone(name: str, threads: int) -> None:
     data = random_data([25, threads], n_features=4, n_samples=50)
     score = Score(name=name, max_parents=3)
     best = optimum(data, score).objective
@@ -117,7 +117,7 @@ def make_tree(problem: Problem, best: Structure, record: Record, **options) -> B
 
 @pytest.mark.parametrize("name", NATIVE)
 @pytest.mark.parametrize("memory", [0.0, 4e9], ids=["down", "wide"])
-def test_the_tree_ends_at_the_optimum_wherever_it_goes_first(name: str, memory: float) -> None:
+def test_the_tree_ends_at_the_optimum_in_any_order_of_nodes(name: str, memory: float) -> None:
     for seed, max_parents in ((0, 2), (1, 3)):
         data = random_data([26, seed], n_features=4, n_samples=60, n_classes=3)
         problem = build_problem(data, Score(name=name, max_parents=max_parents))
@@ -153,7 +153,7 @@ def test_a_stopped_tree_has_a_bound(threads: int) -> None:
     assert ended == {False, True}
 
 
-def test_leaves_without_a_structure_do_not_hold_the_bound_up() -> None:
+def test_leaves_without_a_structure_do_not_raise_the_bound() -> None:
     """The oracle ignores child limits and cycles here; nodes with a single choice per variable are checked for them."""
     data = random_data(3, n_samples=30)
     for rules in (
@@ -185,7 +185,9 @@ def test_relaxed_acyclicity_ends_at_the_optimum(name: str, monkeypatch: pytest.M
     ("name", "max_parents", "p"), [("sm", 2, 0.9), ("sm", 2, 0.99), ("sbm", 2, 0.9), ("sm", 3, 0.8)]
 )
 @pytest.mark.slow
-def test_agrees_with_highs_on_larger_problems(name: str, max_parents: int, p: float) -> None:
+def test_the_native_engine_agrees_with_highs_on_larger_problems(
+    name: str, max_parents: int, p: float
+) -> None:
     for seed, n_features in enumerate((8, 9, 10) if max_parents == 2 else (6,)):
         data = hard_data(seed, n_features, 200)
         score = Score(name=name, max_parents=max_parents, p=p)
@@ -198,7 +200,7 @@ def test_agrees_with_highs_on_larger_problems(name: str, max_parents: int, p: fl
         assert ours.objective == pytest.approx(theirs.objective, rel=1e-6)
 
 
-def test_agrees_with_highs_on_a_problem_too_large_to_enumerate() -> None:
+def test_the_native_engine_agrees_with_highs_on_a_problem_too_large_to_enumerate() -> None:
     data = hard_data(3, n_features=6, n_samples=200)
     for name in ("sm", "sbm"):
         score = Score(name=name, p=0.9)
@@ -228,7 +230,7 @@ def test_a_limit_that_ends_while_kernels_compile_leaves_an_answer(monkeypatch) -
     assert result.objective == pytest.approx(max(rescore(data, s, score) for s in simple))
 
 
-def test_what_a_failed_worker_had_stays_open(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_node_of_a_failed_thread_stays_open(monkeypatch: pytest.MonkeyPatch) -> None:
     """If a thread fails, the bound must include the node that it was expanding."""
     data = hard_data(3)
     problem = build_problem(data, Score(p=0.95))

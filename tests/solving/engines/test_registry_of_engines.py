@@ -17,7 +17,7 @@ from milpbn.solving.engines.milp import MilpEngine
 from milpbn.solving.engines.registry import (
     automatic,
     available_engines,
-    check,
+    check_engine,
     engine_names,
     get_engine,
 )
@@ -64,14 +64,14 @@ def test_what_an_engine_cannot_do_is_refused(name: str, asked: str, monkeypatch:
     engine = get_engine(name)
     monkeypatch.setattr(type(engine), "check_options", lambda self, options: None)
     if getattr(engine.capabilities, capability):
-        check(engine, Options(**options), Score())
+        check_engine(engine, Options(**options), Score())
         return
     with pytest.raises(InputError, match=words):
-        check(engine, Options(**options), Score())
+        check_engine(engine, Options(**options), Score())
 
 
 @pytest.mark.parametrize("score", SCORES)
-def test_auto_goes_by_the_scores(score: str) -> None:
+def test_auto_chooses_by_the_score(score: str) -> None:
     native = get_engine("native").capabilities
     assert automatic("auto", Score(name=score)) == ("native" if score in native.scores else "highs")
     assert automatic("cbc", Score(name=score)) == "cbc"
@@ -85,7 +85,7 @@ def test_solvers_with_lazy_rows_are_those_that_say_so() -> None:
 
 
 @pytest.mark.parametrize("function", [milpbn.solve, milpbn.select, milpbn.solve_selected])
-def test_functions_name_all_options(function) -> None:
+def test_public_functions_have_all_options_as_arguments(function) -> None:
     """Names, order and defaults are those of `Options`, so that editors complete them."""
     found = inspect.signature(function).parameters
     assert all(parameter.kind is not parameter.VAR_KEYWORD for parameter in found.values())

@@ -1,0 +1,105 @@
+"""The options of the table: the source of the training data, and how to read it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from milpbn.cli.sections import option, option_group
+from milpbn.cli.types import CLASS_WEIGHTS, NAMES
+
+if TYPE_CHECKING:
+    from milpbn.data import Table
+    from milpbn.data.request import DataRequest
+
+
+@dataclass(frozen=True)
+class TableOptions:
+    """How to read the training data: the rows that train, and the options of `milpbn.read_table`."""
+
+    rows: str = "train"
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+    def read(self, source: str) -> Table:
+        """Return the table; its split is dropped where ``rows`` is ``all``."""
+        from dataclasses import replace
+
+        from milpbn.data import read_table
+
+        table = read_table(source, **self.settings)
+        return replace(table, train_rows=None) if self.rows == "all" else table
+
+    def request(self, source: str) -> DataRequest:
+        """Return source and options as a record, for the sidecar of an exported model."""
+        from milpbn.data.request import DataRequest
+
+        return DataRequest(source, self.rows, self.settings)
+
+
+@option_group(
+    "Table",
+    "table",
+    option("--target", metavar="NAME", help="Class column; by default the last one."),
+    option("--continuous", type=NAMES, multiple=True, help="Columns to discretise."),
+    option(
+        "--discretise",
+        "--discretize",
+        metavar="METHOD",
+        default="mdl",
+        show_default=True,
+        help="How continuous columns are cut: mdl (minimum description length), or K intervals by quantile:K, "
+        "uniform:K or kmeans:K, for example quantile:5.",
+    ),
+    option("--nominal", type=NAMES, multiple=True, help="Columns whose values are states as they stand."),
+    option(
+        "--missing",
+        type=click.Choice(["drop", "state", "error"]),
+        help="Missing values: drop their rows (the default), make them a state of their own, or refuse the data.",
+    ),
+    option("--weights", metavar="NAME", help="Column of sample weights, not used as a feature."),
+    option("--class-weights", type=CLASS_WEIGHTS, help="Factor on the sample weights of each class."),
+    option("--data-dir", metavar="DIR", help="Folder of the catalog; by default the variable MILPBN_DATA."),
+    option(
+        "--states",
+        type=click.Choice(["seen", "declared"]),
+        default="seen",
+        help="States of nominal columns: those seen in training rows, or all that an ARFF or Parquet file declares.",
+    ),
+    option(
+        "--split",
+        type=click.Choice(["train", "all"]),
+        default="train",
+        show_default=True,
+        help="Which rows to train on, where the catalog splits the data.",
+    ),
+)
+def table_options(
+    target: str | None,
+    continuous: tuple[tuple[str, ...], ...],
+    discretise: str,
+    nominal: tuple[tuple[str, ...], ...],
+    missing: str | None,
+    weights: str | None,
+    class_weights: dict[str, float] | str | None,
+    data_dir: str | None,
+    states: str,
+    split: str,
+) -> TableOptions:
+    """Gather the options of the table; options at their defaults are left out."""
+    settings = {
+        "target": target,
+        "continuous": [name for names in continuous for name in names],
+        "discretise": None if discretise == "mdl" else discretise,
+        "nominal": [name for names in nominal for name in names],
+        "missing": missing,
+        "weights": weights,
+        "class_weights": class_weights,
+        "data_dir": None if data_dir is None else os.path.abspath(data_dir),
+        "states": None if states == "seen" else states,
+    }
+    # An empty name, for instance from an unset shell variable, is passed on so that it is refused.
+    return TableOptions(split, {key: value for key, value in settings.items() if value or value == ""})

@@ -1,0 +1,57 @@
+"""What the exact checker computes with: rational numbers, intervals of logarithms, refusals, and limits of its work."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any
+
+from mpmath import iv, libmp
+
+#: Problems with more features or more steps are refused; about 10 million steps take a second.
+LARGEST_FEATURES, LARGEST_WORK = 12, 20_000_000_000
+#: Logarithms are whole multiples of a grain, 1 / ONE nats; dual weights are whole multiples of 1 / ONE.
+BITS, ONE = 100, 1 << 100
+
+#: The contents of a JSON object, or the arrays of a file by name.
+Json = Mapping[str, Any]
+#: The lower and the upper end of an interval.
+Ends = tuple[Fraction, Fraction]
+
+
+class NotProvedError(ValueError):
+    """A claim does not hold, or cannot be checked here; the text is a sentence."""
+
+
+def need(holds: bool, sentence: str) -> None:
+    """Raise NotProvedError with a sentence unless a condition holds."""
+    if not holds:
+        raise NotProvedError(sentence)
+
+
+def require_features(count: int) -> None:
+    """Refuse problems with more than `LARGEST_FEATURES` features."""
+    need(count <= LARGEST_FEATURES, f"Too large: more than {LARGEST_FEATURES} features.")
+
+
+def require_work(steps: int, what: str) -> None:
+    """Refuse checks of more than `LARGEST_WORK` steps; `what` is too large then."""
+    need(steps <= LARGEST_WORK, f"The {what} is too large for the exact check.")
+
+
+def number(value: Any) -> Fraction:
+    """Return a number of a JSON file, exactly."""
+    need(type(value) in (int, float), f"{value!r:.40} stands where a number should be.")
+    return Fraction(value)
+
+
+@lru_cache(maxsize=500_000)
+def log(x: Fraction) -> tuple[int, int]:
+    """Return whole numbers of grains below and above the natural logarithm of a positive number."""
+    if x == 1:
+        return 0, 0
+    iv.prec = BITS + 60
+    low, high = (iv.log(iv.mpf(x.numerator) / iv.mpf(x.denominator)) * ONE)._mpi_
+    # One more grain covers a last bit that mpmath rounds to the wrong side; the interval has 60 bits to spare.
+    return libmp.to_int(low, libmp.round_floor) - 1, libmp.to_int(high, libmp.round_ceiling) + 1

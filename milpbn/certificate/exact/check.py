@@ -1,0 +1,150 @@
+"""A small checker of certificates, independent of the ordinary verifier; it is slow, and short enough to be read.
+
+It shares only the reader of the file, which unpacks arrays, with the rest of the project. Counts, weights and dual
+weights are exact rational numbers, logarithms are intervals that are rounded outwards, and all other arithmetic has no
+rounding. Numbers in parentheses are equations of Peharz and Pernkopf (2012). Read `arithmetic`, `problem` and `tree`
+beside this module; there is nothing else.
+
+What is proved. A structure gives every variable i one of its candidate parent sets, without a cycle; eta is the
+indicator of these choices, (4)-(7). With the coefficients alpha_{m,c} of sample m and competing class c, (12), or the
+single alpha_m of the binary margin, (23), the score is a sum over samples with weights w_m,
+
+    sm, sbm   sum_m w_m min(gamma, min_c alpha_{m,c} @ eta)                                    (9), (13), (22)
+    cll       sum_m w_m log P(c_m | z_m) = - sum_m w_m log(1 + sum_c exp(- alpha_{m,c} @ eta))
+
+plus linear @ eta: hybrid times the log-likelihood, minus penalty times the free parameters, plus weights of arcs. With
+leave_one_out, one unit of a sample's weight counts neither in its own coefficients nor in its own, then smoothed,
+log-likelihood. Parameters are (n_{j|h} + a sp t) / (n_h + a sp), with t = 1 / sp or a parameter with fewer parents
+(`theta`). For every lambda of the simplex, lambda_0 for gamma (under cll, for the true class, of value 0),
+
+    min(gamma, min_c x_c) <= lambda_0 gamma + sum_c lambda_c x_c,
+    - log(1 + sum_c exp(- x_c)) <= sum_c lambda_c x_c + sum_{c and 0} lambda_c log lambda_c,
+
+because a minimum is at most any mean, and because the negative entropy is the conjugate of log-sum-exp (Boyd and
+Vandenberghe 2004, example 3.25). With multipliers mu_r >= 0 of inequalities a_r @ eta >= b_r that every structure
+obeys, no structure of a set scores more than
+
+    b(lambda, mu) = constant + max over the set of gradient @ eta,
+    constant      = sum_m w_m (lambda_{m,0} gamma or sum lambda_m log lambda_m) - mu @ b,
+    gradient      = linear + sum_{m,c} w_m lambda_{m,c} alpha_{m,c} + sum_r mu_r a_r.
+
+What a certificate holds. A binary tree of sets of structures; node 0 holds all. A branch (node, kind, a, b, inside,
+outside) divides a node by a decision (`ExactTree.keeps`). A reduced-cost fixing removes parent sets from a node and its
+descendants, because the node's structures with one of them score less than the incumbent. A node's fixings apply in
+the order of the file, before its branch. A node without a branch is a leaf; the largest bound of a leaf bounds all
+structures. Each fixing and each leaf has a point eta and a temperature T. They stand for dual weights proportional to
+exp(- x / T), for x = gamma (cll: 0) and x = alpha_{m,c} @ eta; weights below exp(-REACH) of the largest are 0. They are
+computed in floats, and then made exact. Parent sets are numbered by variable, the class last, then as in `candidates`.
+If screening left parent sets out, the file lists the kept ones; only structures of these are bounded then.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import os
+from fractions import Fraction
+from itertools import accumulate, pairwise
+from typing import Any
+
+from milpbn.certificate.exact.arithmetic import (
+    ONE,
+    Ends,
+    Json,
+    NotProvedError,
+    need,
+    number,
+    require_features,
+)
+from milpbn.certificate.exact.problem import ExactProblem, Parents
+from milpbn.certificate.exact.tree import ExactTree
+from milpbn.certificate.format import load_proof
+
+#: Shares of max(1, abs(score)): how far a claimed score may be off, and how far an optimum's bound may lie above it.
+TOLERANCE, OPTIMALITY = Fraction(1, 10**9), Fraction(1, 10**6)
+
+
+def check(claim: Json | None, certificate: str | os.PathLike[str], data: Any) -> tuple[Ends, Fraction]:
+    """Check a result's structure, score, bound, optimality and arcs of all optima, or raise NotProvedError.
+
+    `claim` is the contents of a result.json; None checks the claims in the certificate's own header. `data` has the
+    attributes `variables` (each with name, states and cuts; the class last), `codes` and `weights` of a `Dataset`.
+    Returns (low, high) of the structure's score over all rows, and the proved bound: over the subset or the kept parent
+    sets, if there are such.
+    """
+    header, arrays = load_proof(certificate)
+    try:
+        return _check(header if claim is None else claim, header, arrays, data)
+    except NotProvedError:
+        raise
+    except (KeyError, IndexError, TypeError, ValueError, AttributeError, ArithmeticError) as error:
+        raise NotProvedError(f"The claim does not have the known form ({error!r:.80}).") from None
+
+
+def _check(claim: Json, header: Json, arrays: Json, data: Any) -> tuple[Ends, Fraction]:
+    require_features(len(data.variables) - 1)
+    subset, screened = claim.get("subset"), claim.get("screened")
+    problem = ExactProblem(data, claim["score"], claim["constraints"], _kept(arrays) if screened else None)
+    described = json.dumps([[v.name, list(v.states), v.cuts] for v in data.variables])
+    numbers = data.codes.astype("<i4").tobytes() + data.weights.astype("<f8").tobytes()
+    found = {"sha256": hashlib.sha256(described.encode() + numbers).hexdigest(), "samples": len(data.codes)}
+    found |= {"unique_samples": len(problem.rows), "features": problem.last, "classes": problem.n_states[-1]}
+    need(found.items() <= claim["data"].items(), "The data differ from the data of the claim.")
+    same = all(claim[key] == header[key] for key in ("score", "constraints", "run"))
+    need(same, "Result and certificate differ in score, constraints or run.")
+    same = all((claim.get(key) is None) == (header.get(key) is None) for key in ("subset", "screened"))
+    same = same and None in (subset, screened)
+    need(same, "Result and certificate differ in the subset or the kept sets.")
+    reason, own = claim.get("status", {}).get("reason"), subset or screened or claim
+    if own is not claim:
+        silent = claim.get("bound") is None and reason != "optimal" and not claim.get("proved")
+        need(silent, "The optima over some rows or parent sets prove nothing about the optima over all.")
+    if subset is not None:
+        problem.weights = _subset(problem, arrays, subset["samples"])
+    place = {v.name: i for i, v in enumerate(data.variables)}
+    if screened is not None:
+        counts = {name: sum(i == v for v, _ in problem.parent_sets) for name, i in place.items()}
+        same = all(screened[key] == header["screened"][key] for key in ("k", "criterion", "ranked"))
+        fits = same and screened["kept"] == counts and screened["total"] == problem.total
+        need(fits and len(problem.parent_sets) < problem.total, "Other parent sets were kept than claimed.")
+    need(set(claim["structure"]) == set(place), "The structure has other variables than the data.")
+    structure = [tuple(sorted(place[j] for j in claim["structure"][name])) for name in place]
+    need(problem.allows(structure), "The structure does not obey the options and constraints.")
+    parts = [(claim["objective"], problem.counts), (own["objective"], problem.weights)]
+    for z, weights in parts if subset is not None else parts[:1]:
+        low, high = problem.score(structure, weights)
+        close = abs(number(z) - low) <= TOLERANCE * max(Fraction(1), abs(low))
+        need(close, f"The structure scores {float(low)!r}, not {z!r} as claimed.")
+    tree, bound, objective = ExactTree(problem, arrays), number(own["bound"]), number(own["objective"])
+    proved = tree.prove(math.floor(low * ONE))
+    proved = Fraction(max(high, proved if proved <= bound else min(proved, problem.bound_without_search())))
+    need(proved <= bound, f"The claimed bound is {float(proved - bound):.3g} below the proved bound.")
+    optimal = bound - objective <= OPTIMALITY * max(Fraction(1), abs(objective))
+    need(optimal or not (reason == "optimal" or own.get("optimal")), "The structure is not proved optimal.")
+    for key, undecided in tree.undecided.items():
+        arcs = {(place[j], place[i]) for j, i in (claim.get("proved") or {}).get(key, ())}
+        need(undecided.isdisjoint(arcs), f"An arc in the claim's list {key!r} is not proved.")
+    return (low, high), proved
+
+
+def _subset(problem: ExactProblem, arrays: Json, samples: int) -> list[Fraction]:
+    """Return the weights of all rows in the subset; but for rounding, every class keeps its total weight."""
+    chosen = dict(zip(arrays["subset_row"].tolist(), arrays["subset_weight"].tolist(), strict=True))
+    found = [number(chosen.get(m, 0)) for m in range(len(problem.rows))]
+    fits = sum(w > 0 for w in found) == len(chosen) == len(arrays["subset_row"]) == samples
+    for c in range(problem.n_states[-1]):
+        here = [m for m, row in enumerate(problem.rows) if row[-1] == c]
+        part, whole = (sum((w[m] for m in here), Fraction(0)) for w in (found, problem.counts))
+        fits = fits and abs(part - whole) <= TOLERANCE * max(Fraction(1), whole)
+    need(fits, "The certificate's samples do not represent all rows of their classes.")
+    return found
+
+
+def _kept(arrays: Json) -> list[tuple[int, Parents]]:
+    """Return the parent sets that screening kept, by variable."""
+    variables, sizes, members = (arrays[f"kept_{key}"].tolist() for key in ("variable", "size", "member"))
+    fits = all(type(x) is int for x in (*variables, *sizes, *members)) and sum(sizes) == len(members)
+    need(fits, "The kept parent sets are damaged.")
+    sets = [tuple(members[a:b]) for a, b in pairwise(accumulate(sizes, initial=0))]
+    return list(zip(variables, sets, strict=True))

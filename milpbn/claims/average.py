@@ -1,0 +1,59 @@
+"""What a result says of a classifier that averages several networks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from milpbn.util.jsonable import Fields
+
+
+@dataclass(frozen=True, kw_only=True)
+class Average:
+    """What a run says of a classifier that averages several networks. The rest of its result is about the first.
+
+    Attributes
+    ----------
+    asked : int
+        Number of networks that were asked for.
+    networks : int
+        Number of networks in the classifier. With 1 it is a single network.
+    interrupted : bool
+        Whether the user stopped the run before it had all networks.
+    note : str
+        Why there are fewer than were asked for, as a clause; empty if there are not.
+    """
+
+    asked: int
+    networks: int
+    interrupted: bool = False
+    note: str = ""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return JSON-safe values."""
+        return dict(vars(self))
+
+    def describe(self) -> list[str]:
+        """Return sentences for the user."""
+        if self.networks == 1:
+            said = ["one network, not an average"]
+        else:
+            said = [
+                f"average of {self.networks} networks; score, bound, gap and certificate are of the first"
+            ]
+        return said + ([f"{self.asked} were asked for: {self.note}"] if self.networks < self.asked else [])
+
+    @classmethod
+    def read(cls, f: Fields) -> Average:
+        """Read what `to_dict` returned."""
+        f.known(("asked", "networks", "interrupted", "note"))
+        asked = f.whole("asked", 1)
+        read = cls(
+            asked=asked,
+            networks=f.whole("networks", 1, asked),
+            interrupted=f.flag("interrupted"),
+            note=f.text("note"),
+        )
+        if (read.networks < asked) != bool(read.note) or (read.interrupted and read.networks == asked):
+            raise f.contradiction("it has all networks and says why some lack, or the reverse")
+        return read

@@ -1,0 +1,193 @@
+"""The claim of a result about the choice of its options: the setting that was chosen, and all that were tried.
+
+What reads it raises `InputError` if a value is missing or impossible.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from milpbn.claims.parts import SAME_NUMBER
+from milpbn.network.structure import Structure
+from milpbn.problem.scores.spec import Score, gamma_from_p
+from milpbn.util.jsonable import Fields
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One setting that a selection tried.
+
+    Attributes
+    ----------
+    p, max_parents : float or None, int
+        The values (p is None for scores without gamma).
+    accuracy : float
+        Share of the validation weight that is classified correctly, over all splits.
+    proved : int
+        Number of splits in which the structure was proved optimal.
+    splits : int
+        Number of splits in which the values were tried. It differs between trials if the selection was interrupted, or
+        stopped the trials that were behind.
+    log_loss : float or None
+        Mean of -log P(class | features) over the validation weight, in nats; None in files of earlier versions.
+    starved : int
+        Number of splits in which the time limit ended the search at the structure that it started from.
+    options : mapping
+        The setting's other values, by the names of the command line.
+    """
+
+    p: float | None
+    max_parents: int
+    accuracy: float
+    proved: int
+    splits: int
+    log_loss: float | None = None
+    starved: int = 0
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+    def value(self, by: str) -> float:
+        """Return what is compared, the smaller the better: minus the accuracy, or the log-loss."""
+        if by == "log-loss":
+            return math.inf if self.log_loss is None else round(self.log_loss, 12)
+        return -round(self.accuracy, 12)
+
+    def rank(self, by: str = "accuracy") -> tuple[int, float, int, float]:
+        """Return the sort key, the best first: most splits, then best value, then fewest parents, then smallest p."""
+        return -self.splits, self.value(by), self.max_parents, self.p or 0.0
+
+    @classmethod
+    def read(cls, f: Fields) -> Trial:
+        """Read one trial of what `Selection.to_dict` returned."""
+        f.known(("p", "max_parents", "accuracy", "proved", "splits", "log_loss", "starved", "options"))
+        splits = f.whole("splits", 1)
+        return cls(
+            f.number("p", optional=True),
+            f.whole("max_parents", 1),
+            f.number("accuracy", 0.0, 1.0 + SAME_NUMBER),
+            f.whole("proved", 0, splits),
+            splits,
+            None if f.missing("log_loss") else f.number("log_loss", 0.0),
+            0 if f.missing("starved") else f.whole("starved", 0, splits),
+            read_options(f),
+        )
+
+
+def read_options(f: Fields) -> dict[str, Any]:
+    """Read the object of a setting's other values: texts, numbers and flags."""
+    if f.missing("options"):
+        return {}
+    own = f.fields("options")
+    return {key: own.text(key) if isinstance(own.get(key), str) else _plain(own, key) for key in own}
+
+
+def _plain(own: Fields, key: str) -> Any:
+    return own.flag(key) if isinstance(own.get(key), bool) else own.number(key)
+
+
+@dataclass(frozen=True)
+class Selection:
+    """How p, max_parents and other options were chosen by validation: the chosen setting, and all that were tried.
+
+    Attributes
+    ----------
+    p, max_parents : float or None, int
+        The values of the first trial by `Trial.rank`: among equal accuracies, fewer parents, then the smaller p.
+    protocol : str
+        ``validation set of 20 %`` or ``5-fold cross-validation``.
+    trials : tuple of Trial
+        In the order in which they were tried.
+    incumbent : Structure or None
+        The structure that the last split gave for the chosen values. The final search starts from it. Not part of the
+        JSON.
+    interrupted : bool
+        Whether the user stopped the selection. Only the trials before that count.
+    by : {'accuracy', 'log-loss'}
+        What was compared.
+    options : mapping
+        The chosen values of further options, by the names of the command line.
+    """
+
+    p: float | None
+    max_parents: int
+    protocol: str
+    trials: tuple[Trial, ...]
+    incumbent: Structure | None = field(default=None, compare=False)
+    interrupted: bool = False
+    by: str = "accuracy"
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return JSON-safe values."""
+        return {
+            "p": self.p,
+            "max_parents": self.max_parents,
+            "protocol": self.protocol,
+            "interrupted": self.interrupted,
+            "by": self.by,
+            "options": dict(self.options),
+            "trials": [{**vars(trial), "options": dict(trial.options)} for trial in self.trials],
+        }
+
+    @property
+    def chosen(self) -> Trial | None:
+        """The trial of the chosen setting; None if none has its values."""
+        own = (self.p, self.max_parents, dict(self.options))
+        return next((t for t in self.trials if (t.p, t.max_parents, dict(t.options)) == own), None)
+
+    @property
+    def is_best(self) -> bool:
+        """Whether no trial ranks before the trial of the chosen setting."""
+        chosen = self.chosen
+        return chosen is not None and chosen.rank(self.by) <= min(t.rank(self.by) for t in self.trials)
+
+    @property
+    def tied(self) -> int:
+        """Number of other trials with as many splits and the same value as the chosen one."""
+        best = self.chosen
+        if best is None:
+            return 0
+        same = (best.splits, best.value(self.by))
+        return sum((t.splits, t.value(self.by)) == same for t in self.trials) - 1
+
+    @classmethod
+    def read(cls, f: Fields) -> Selection:
+        """Read what `to_dict` returned."""
+        f.known(("p", "max_parents", "protocol", "interrupted", "by", "options", "trials"))
+        return cls(
+            f.number("p", optional=True),
+            f.whole("max_parents", 1),
+            f.text("protocol"),
+            tuple(Trial.read(trial) for trial in f.objects("trials")),
+            interrupted=f.flag("interrupted"),
+            by="accuracy" if f.missing("by") else f.text("by", ("accuracy", "log-loss")),
+            options=read_options(f),
+        )
+
+    def check(self, f: Fields, score: Score) -> None:
+        """Refuse chosen values that are not the best of the trials, or not those of the result's score.
+
+        Parameters
+        ----------
+        f : Fields
+            The result as it was written; it words the errors.
+        score : Score
+            The score of the result.
+
+        Raises
+        ------
+        InputError
+            In a sentence that says what contradicts.
+        """
+        if self.max_parents != score.max_parents or (
+            self.p is not None and gamma_from_p(self.p) != score.gamma
+        ):
+            raise f.contradiction("its score is not the one that was selected")
+        for key, value in self.options.items():
+            attribute = "name" if key == "score" else key.replace("-", "_")
+            if getattr(score, attribute, value) != value:
+                raise f.contradiction(f"its score has another {key} than the one that was selected")
+        if not self.is_best:
+            raise f.contradiction("the selected values are not the best of those that were tried")

@@ -1,0 +1,330 @@
+"""The children of a node by one branching decision: both are bounded, and pruned if possible.
+
+Nothing that threads share is changed. Only a better structure is reported at once, because it prunes nodes in all
+threads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from milpbn.certificate.records import Decision, DualWeights, Inequalities
+from milpbn.engine.dual.inequalities import subproblem_of
+from milpbn.engine.dual.point import (
+    Model,
+    Point,
+    Subproblem,
+    evaluate,
+    place,
+    score_of,
+)
+from milpbn.engine.root import Root
+from milpbn.engine.thresholds import fixing_threshold, pruning_threshold
+from milpbn.engine.tree.bounding import fixable, lower_multipliers, tighten
+from milpbn.engine.tree.branching_rule import Fall
+from milpbn.engine.tree.node import DualPoint, Node, Restriction
+from milpbn.network.structure import Structure, topological_order
+from milpbn.problem.duals import HARD
+from milpbn.problem.problem import Problem
+
+
+class Incumbents(Protocol):
+    """The holder of the incumbent; see `milpbn.engine.tree.primal.PrimalHeuristic`."""
+
+    @property
+    def value(self) -> float:
+        """The incumbent's score."""
+
+    def offer(self, structure: Structure, value: float) -> None:
+        """Make a structure the incumbent if it is better."""
+
+    def climb_from_answer(self, point: Point) -> None:
+        """Climb from the oracle's last answer at a point."""
+
+
+@dataclass(frozen=True)
+class Context:
+    """The data and options that all expansions of a search share.
+
+    Attributes
+    ----------
+    problem : Problem
+        The whole problem.
+    model : Model
+        The whole problem as the kernels take it.
+    rows : Inequalities
+        Inequalities that every structure satisfies.
+    active : int64 array, shape (k,)
+        The rows whose multipliers change in the tree: those with a positive multiplier at the root. Trials in which
+        the others changed as well were worse.
+    reduce : bool
+        Fix parent sets by their reduced costs.
+    certify : bool
+        Keep the dual weights of every bound.
+    """
+
+    problem: Problem
+    model: Model
+    rows: Inequalities
+    active: NDArray[np.int64]
+    reduce: bool
+    certify: bool
+
+    @classmethod
+    def of(cls, root: Root, *, reduce: bool, certify: bool) -> Context:
+        """Return the context of all expansions below a root."""
+        active = np.flatnonzero(root.multipliers)
+        return cls(root.problem, root.model, root.rows, active, reduce, certify)
+
+
+@dataclass
+class BoundedNodes:
+    """Nodes after their steps, open or pruned, and what proves their bounds: the two children of a node, or one node.
+
+    Attributes
+    ----------
+    decision : Decision or None
+        The branching decision; None for the root itself, and for a node that a better incumbent prunes.
+    open : list of Node
+        New open nodes.
+    pruned : list of (bool array of shape (P,), float)
+        Allowed parent sets and bound of each pruned node.
+    falls : list of Fall
+        The falls of the bound; infinite where a child has no structure.
+    fixings : list of (int, DualWeights, int64 array)
+        For the proof: node, dual weights, and the parent sets that they fix to 0.
+    leaves : list of (int, DualWeights)
+        For the proof: node, and the dual weights that bound it.
+    steps : int
+        Steps taken to bound the children.
+    """
+
+    decision: Decision | None = None
+    open: list[Node] = field(default_factory=list)
+    pruned: list[tuple[NDArray[np.bool_], float]] = field(default_factory=list)
+    falls: list[Fall] = field(default_factory=list)
+    fixings: list[tuple[int, DualWeights, NDArray[np.int64]]] = field(default_factory=list)
+    leaves: list[tuple[int, DualWeights]] = field(default_factory=list)
+    steps: int = 0
+
+    def prune(self, number: int, restriction: Restriction, bound: float, weights: DualWeights | None) -> None:
+        """Add a pruned node with its bound."""
+        self.leaf(number, weights)
+        self.pruned.append((restriction.allowed, bound))
+
+    def leaf(self, number: int, weights: DualWeights | None) -> None:
+        """Add the dual weights that prove the bound of a node; None if no proof is wanted."""
+        if weights is not None:
+            self.leaves.append((number, weights))
+
+
+def bound_children(
+    context: Context,
+    node: Node,
+    decision: Decision,
+    share: float,
+    numbers: tuple[int, int],
+    point: Point,
+    incumbents: Incumbents,
+    stopping: Callable[[], bool],
+) -> BoundedNodes | None:
+    """Branch a node on a decision, and bound both children.
+
+    Parameters
+    ----------
+    context : Context
+        The data and options of the search.
+    node : Node
+        The node; it is not changed.
+    decision : Decision
+        The branching decision.
+    share : float
+        The share of the node's point for which the decision holds.
+    numbers : pair of int
+        Numbers of the child in which the decision holds, and of the other child.
+    point : Point
+        Working memory; overwritten.
+    incumbents : Incumbents
+        The holder of the incumbent, which may improve at any time.
+    stopping : callable
+        Asked often whether to stop.
+
+    Returns
+    -------
+    BoundedNodes or None
+        None if told to stop; the node is then still open.
+    """
+    out = BoundedNodes(decision)
+    model = context.model
+    parent = node.restriction(len(model.linear))
+
+    def target() -> float:
+        return pruning_threshold(incumbents.value)
+
+    for number, holds in zip(numbers, (True, False), strict=True):
+        child = parent.child(model.oracle, decision, holds)
+        point.gradient[:] = node.start.gradient
+        multipliers = node.start.multipliers
+        subproblem = _subproblem(context, child, multipliers)
+        subproblem, multipliers = _lowered(
+            context, subproblem, point.gradient, multipliers, node.bound, target, stopping
+        )
+        start = node.start
+        if not place(
+            model, subproblem, point, start.vertices.astype(np.int64), start.shares, start.temperature, False
+        ):
+            # The child has no structure; any dual weights prove that.
+            out.leaf(number, node.weights)
+            out.falls.append(Fall(decision, holds, share, np.inf))
+            continue
+        if not tighten(
+            model,
+            subproblem,
+            point,
+            node.bound,
+            target,
+            stopping=stopping,
+            found=incumbents.climb_from_answer,
+        ):
+            return None
+        if point.state.bound > target():
+            bound = float(point.state.bound)
+            before = subproblem
+            subproblem, multipliers = _lowered(
+                context, subproblem, point.gradient.copy(), multipliers, bound, target, stopping
+            )
+            if subproblem is not before:
+                evaluate(model, subproblem, point, False)
+        bound = float(point.state.bound)
+        out.falls.append(Fall(decision, holds, share, node.bound - bound))
+        out.steps += int(point.state.steps)
+        child_weights = weights = _weights(context, point, multipliers)
+        if bound > node.bound:
+            bound, weights = node.bound, node.weights
+        # The incumbent is read once: with a later, better one, fixing could leave a variable without parent sets.
+        incumbent = incumbents.value
+        if context.reduce and bound >= fixing_threshold(incumbent, model.score_error):
+            # This applies to pruned nodes as well: their remaining parent sets tell which arcs all optima share.
+            gone = fixable(model, subproblem, point, incumbent)
+            if len(gone):
+                child.allowed[gone] = False
+                if child_weights is not None:
+                    out.fixings.append((number, child_weights, gone))
+        if bound > pruning_threshold(incumbent):
+            opened = open_node(context, number, child, point, multipliers, bound, weights)
+            if opened is not None:
+                out.leaf(number, weights)
+                out.open.append(opened)
+                continue
+            bound, weights = only_structure(context, child, point, incumbents)
+        out.prune(number, child, bound, weights)
+    return out
+
+
+def open_node(
+    context: Context,
+    number: int,
+    restriction: Restriction,
+    point: Point,
+    multipliers: NDArray[np.float64],
+    bound: float,
+    weights: DualWeights | None,
+) -> Node | None:
+    """Return an open node, or None if at most one choice of parent sets is allowed.
+
+    Parameters
+    ----------
+    context : Context
+        The data and options of the search.
+    number : int
+        The node's number.
+    restriction : Restriction
+        The node's structures.
+    point : Point
+        The point at which the node's steps ended.
+    multipliers : float64 array, shape (R,)
+        The multipliers of the node.
+    bound : float
+        The node's bound.
+    weights : DualWeights or None
+        The dual weights that prove the bound.
+    """
+    left = np.add.reduceat(restriction.allowed, context.model.oracle.offsets[:-1], dtype=np.int64)
+    if left.max() <= 1:
+        return None
+    n = int(point.state.vertices)
+    vertices, shares = point.vertices[:n], point.shares[:n]
+    inside = restriction.allowed[vertices].all(axis=1)
+    if inside.any():
+        vertices, shares = vertices[inside], shares[inside] / shares[inside].sum()
+    start = DualPoint(
+        vertices.astype(np.int32),
+        shares.copy(),
+        point.gradient.astype(np.float32),
+        float(max(point.state.child_temperature, point.state.temperature)),
+        multipliers,
+    )
+    packed = np.packbits(restriction.allowed)
+    return Node(number, bound, packed, restriction.edges, start, weights)
+
+
+def only_structure(
+    context: Context, restriction: Restriction, point: Point, incumbents: Incumbents
+) -> tuple[float, DualWeights | None]:
+    """Offer the only structure of a node, and return its score as the bound, with the dual weights that prove it.
+
+    The bound is -inf if the only choice of parent sets is not a structure that obeys the constraints.
+    """
+    model, problem = context.model, context.problem
+    none = np.zeros(len(context.rows.limit))
+    choice = np.flatnonzero(restriction.allowed)
+    if topological_order([problem.candidates.flat[p] for p in choice]) is None:
+        return -np.inf, _weights(context, point, none)
+    structure = problem.candidates.structure(choice)
+    if not problem.obeys(structure):
+        return -np.inf, _weights(context, point, none)
+    value = score_of(model, choice, point.direction, False)
+    incumbents.offer(structure, value)
+    point.vertices[0] = choice
+    point.shares[0] = 1.0
+    point.state.vertices, point.state.best_vertices = 1, 0
+    if not model.softening.smooth:
+        point.state.best_temperature = HARD
+    evaluate(model, _subproblem(context, restriction, none), point, False)
+    return float(point.state.bound), _weights(context, point, none)
+
+
+def _subproblem(context: Context, restriction: Restriction, multipliers: NDArray[np.float64]) -> Subproblem:
+    """Return a node as the steps take it, with the multipliers."""
+    forced = restriction.forced(context.model.oracle.n)
+    n_forced = len(restriction.edges)
+    return subproblem_of(context.model, context.rows, multipliers, restriction.allowed, forced, n_forced)
+
+
+def _lowered(
+    context: Context,
+    subproblem: Subproblem,
+    weights: NDArray[np.float64],
+    multipliers: NDArray[np.float64],
+    bound: float,
+    target: Callable[[], float],
+    stopping: Callable[[], bool],
+) -> tuple[Subproblem, NDArray[np.float64]]:
+    """Return the subproblem with better multipliers; see `lower_multipliers`."""
+    return lower_multipliers(
+        context.model, context.rows, context.active, subproblem, weights, multipliers, bound, target, stopping
+    )
+
+
+def _weights(context: Context, point: Point, multipliers: NDArray[np.float64]) -> DualWeights | None:
+    """Return the dual weights that prove the bound of an evaluated point; None if no proof is wanted."""
+    if not context.certify:
+        return None
+    n = int(point.state.vertices)
+    temperature = float(point.state.best_temperature)
+    return DualWeights.of(point.vertices[:n], point.shares[:n], temperature, multipliers)

@@ -1,0 +1,183 @@
+"""What all classifiers share: reading of X and y, labels of y's own type, and predictions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_is_fitted
+
+from milpbn.data import Table, read_table
+from milpbn.data.weights import require_range
+from milpbn.errors import InputError
+from milpbn.estimators.inputs import (
+    class_texts,
+    declared_kinds,
+    features_frame,
+    labels,
+    states_of_classes,
+    weights_of_classes,
+    weights_of_rows,
+)
+from milpbn.network.averaged import AveragedClassifier
+from milpbn.network.classifier import Classifier, JointPredictor
+from milpbn.network.margins import log_posterior
+from milpbn.network.structure import Structure
+
+#: Name of the class variable where y has none.
+CLASS = "class"
+
+
+def _has_joint(estimator: Any) -> bool:
+    """Return whether the model has joint probabilities, as far as is known before a fit; an average has none."""
+    return hasattr(getattr(estimator, "classifier_", Classifier), "predict_log_joint")
+
+
+class BaseBNClassifier(ClassifierMixin, BaseEstimator):
+    """Base of the classifiers. A subclass has the parameters that `_table` reads, and a `fit`.
+
+    Notes
+    -----
+    Fitted state beside the public attributes: the name of each class in `classifier_`, and its state there.
+    """
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = self.missing in ("state", "drop")
+        return tags
+
+    def _table(self, X: Any, y: Any, sample_weight: Any) -> Table:
+        """Check training data, set `classes_`, and return them as a table of rows with positive weight.
+
+        Raises
+        ------
+        ValueError
+            If the data are unusable, or there is one class only.
+        """
+        allow_missing = self.missing in ("state", "drop")
+        frame = features_frame(self, X, reset=True, allow_missing=allow_missing, y=y)
+        names = [str(name).strip() for name in frame.columns]
+        name = getattr(y, "name", None)
+        target = CLASS if name is None else str(name).strip() or CLASS
+        while target in names:
+            target += "_"
+        y = labels(self, y, len(frame))
+        weights = weights_of_rows(sample_weight, frame)
+        present = weights > 0  # what has no weight is absent, its values and its class too
+        frame, y, weights = frame[present].reset_index(drop=True), y[present], weights[present]
+
+        classes, codes = np.unique(y, return_inverse=True)
+        texts = class_texts(classes)
+        continuous, nominal = declared_kinds(frame, self.continuous, self.nominal)
+        table = read_table(
+            frame.assign(**{target: pd.Series(texts, dtype=object).take(codes).to_numpy()}),
+            target=target,
+            continuous=[name.strip() for name in continuous],
+            nominal=[*(name.strip() for name in nominal), target],
+            missing=self.missing,
+            discretise=self.discretise,
+        )
+        kept = np.asarray(table.frame.index)
+        left = np.unique(codes[kept])
+        if len(left) < 2:
+            raise InputError(
+                f"There is one class only in the training data ({texts[left[0]]!r}); a classifier needs at least two."
+            )
+        weights = weights_of_classes(self.class_weight, y[kept], weights[kept])
+        require_range(weights, "The products of sample weights and class weights")
+        self.classes_, self._class_texts = classes[left], [texts[k] for k in left]
+        return replace(table, weights=weights)
+
+    def _fitted(
+        self, predictor: JointPredictor | AveragedClassifier, structure: Structure | None
+    ) -> dict[str, Any]:
+        """Return the fitted attributes that all classifiers have, by name."""
+        return {
+            "classifier_": predictor,
+            "structure_": None if structure is None else structure.to_mapping(),
+            "_class_states": states_of_classes(predictor.variables[-1], self._class_texts),
+        }
+
+    def _set(self, attributes: Mapping[str, Any]) -> None:
+        for name, value in attributes.items():
+            setattr(self, name, value)
+
+    def _encoded(self, X: Any) -> Any:
+        """Return checked features as the model reads them."""
+        check_is_fitted(self)
+        frame = features_frame(self, X, reset=False, allow_missing=self.missing in ("state", "drop"))
+        frame.columns = pd.Index([variable.name for variable in self.classifier_.variables[:-1]])
+        return self.classifier_.encode(frame)
+
+    @available_if(_has_joint)
+    def predict_joint_log_proba(self, X: Any) -> NDArray[np.float64]:
+        """Return joint log-probabilities.
+
+        Parameters
+        ----------
+        X : array-like or data frame, shape (M, N)
+            Features, in the columns of the training data. A category that the training data lack, or a missing value
+            without a state of its own, contributes nothing.
+
+        Returns
+        -------
+        float64 array, shape (M, C)
+            log P(c, x) in nats, in the order of ``classes_``.
+        """
+        data = self._encoded(X)
+        return self.classifier_.predict_log_joint(data)[:, self._class_states]
+
+    def predict_log_proba(self, X: Any) -> NDArray[np.float64]:
+        """Return the logarithms of the class probabilities.
+
+        Parameters
+        ----------
+        X : array-like or data frame, shape (M, N)
+            Features.
+
+        Returns
+        -------
+        float64 array, shape (M, C)
+            log P(c | x) in nats; uniform where the probability of x is 0 for every class.
+        """
+        data = self._encoded(X)
+        if _has_joint(self):
+            return log_posterior(self.classifier_.predict_log_joint(data)[:, self._class_states])
+        return self.classifier_.predict_log_posterior(data)[:, self._class_states]
+
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """Return class probabilities.
+
+        Parameters
+        ----------
+        X : array-like or data frame, shape (M, N)
+            Features.
+
+        Returns
+        -------
+        float64 array, shape (M, C)
+            P(c | x), in the order of ``classes_``.
+        """
+        return np.exp(self.predict_log_proba(X))
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Return the most probable class of each sample; ties go to the first class.
+
+        Parameters
+        ----------
+        X : array-like or data frame, shape (M, N)
+            Features.
+
+        Returns
+        -------
+        array, shape (M,)
+            Labels, of the type of y.
+        """
+        best = self.predict_log_proba(X).argmax(axis=1)
+        return self.classes_[best]

@@ -1,0 +1,212 @@
+"""From what scikit-learn's users give, arrays or data frames, to columns that the project reads."""
+
+from __future__ import annotations
+
+import numbers
+from collections.abc import Collection, Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from joblib import effective_n_jobs
+from numpy.typing import NDArray
+from sklearn.utils import assert_all_finite, check_array, check_consistent_length, check_random_state
+from sklearn.utils.class_weight import compute_class_weight
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import _check_sample_weight, column_or_1d, validate_data
+
+from milpbn.data.column import Column, label_of
+from milpbn.data.variables import encode_column, learn_nominal
+from milpbn.errors import InputError
+
+#: Columns that the user declares, by name or by position.
+Columns = Collection[str | int] | None
+
+
+def features_frame(
+    estimator: Any, X: Any, *, reset: bool, allow_missing: bool, y: Any = None
+) -> pd.DataFrame:
+    """Check features as scikit-learn does, and return them as a data frame with text as column names.
+
+    Parameters
+    ----------
+    estimator : estimator
+        Gets ``n_features_in_`` and ``feature_names_in_`` if `reset` is true; else they are compared.
+    X : array-like or data frame, shape (M, N)
+        Features. Columns of arrays are called ``x0``, ``x1``, ... as in `get_feature_names_out`.
+    reset : bool
+        Whether this is a fit.
+    allow_missing : bool
+        Whether missing values are allowed.
+    y : object
+        The target of a fit; None is refused then.
+
+    Raises
+    ------
+    ValueError, TypeError
+        With scikit-learn's own sentence for input that it refuses everywhere.
+    """
+    target = {"y": y} if reset else {}
+    if hasattr(X, "to_pandas") and not isinstance(X, pd.DataFrame):
+        X = X.to_pandas()
+    if isinstance(X, pd.DataFrame) and not any(isinstance(t, pd.SparseDtype) for t in X.dtypes):
+        validate_data(estimator, X, reset=reset, skip_check_array=True, **target)
+        if X.shape[0] == 0 or X.shape[1] == 0:
+            check_array(np.empty(X.shape), estimator=estimator, input_name="X")  # raises
+        frame = X.set_axis([str(c) for c in X.columns], axis=1).reset_index(drop=True).infer_objects()
+        _check_finite(estimator, frame, allow_missing)
+    else:
+        finite: bool | str = "allow-nan" if allow_missing else True
+        options: dict[str, Any] = {"dtype": None, "ensure_all_finite": finite, "reset": reset}
+        if reset and y is None:
+            validate_data(estimator, X, y, **options)  # raises
+        X = validate_data(estimator, X, **options)
+        frame = pd.DataFrame(X, columns=[f"x{i}" for i in range(X.shape[1])]).infer_objects()
+    for name, column in frame.items():
+        _check_scalars(str(name), column)
+    return frame
+
+
+def _check_finite(estimator: Any, frame: pd.DataFrame, allow_missing: bool) -> None:
+    """Refuse missing values, unless they are allowed, and infinite ones with scikit-learn's sentences."""
+    named = {"estimator_name": type(estimator).__name__, "input_name": "X"}
+    for _, column in frame.items():
+        if pd.api.types.is_float_dtype(column.dtype):
+            values = column.to_numpy(dtype=np.float64, na_value=np.nan)
+            assert_all_finite(values, allow_nan=allow_missing, **named)
+        elif not allow_missing and column.isna().any():
+            assert_all_finite(np.array([np.nan]), **named)
+
+
+def _check_scalars(name: str, column: pd.Series) -> None:
+    """Refuse cells that hold containers; one cell of every type is looked at."""
+    if column.dtype != object:
+        return
+    for kind, value in {type(v): v for v in column}.items():
+        if not pd.api.types.is_scalar(value):
+            raise TypeError(
+                f"Column {name!r} of X holds a {kind.__name__}, but every argument must be a string, a boolean or a "
+                "number."
+            )
+
+
+def labels(estimator: Any, y: Any, n_rows: int) -> NDArray[Any]:
+    """Return class labels as an array of shape (M,) with the type that NumPy gives them.
+
+    Raises
+    ------
+    ValueError
+        With scikit-learn's own sentence, if labels are missing, continuous, not one per row, or of another number.
+    """
+    if isinstance(getattr(y, "dtype", None), pd.api.extensions.ExtensionDtype):
+        kind = getattr(y.dtype, "numpy_dtype", None)  # of nullable integers and booleans
+        y = np.asarray(y) if kind is None or y.isna().any() else y.to_numpy(dtype=kind)
+    y = column_or_1d(y, warn=True)
+    named = {"estimator_name": type(estimator).__name__, "input_name": "y"}
+    if y.dtype.kind == "f":
+        assert_all_finite(y, **named)
+    elif y.dtype == object and pd.isna(y).any():
+        assert_all_finite(np.array([np.nan]), **named)
+    check_consistent_length(np.empty(n_rows), y)
+    check_classification_targets(y)
+    return y
+
+
+def weights_of_rows(sample_weight: Any, frame: pd.DataFrame) -> NDArray[np.float64]:
+    """Return sample weights, shape (M,), 1 by default.
+
+    Raises
+    ------
+    ValueError
+        With scikit-learn's own sentence.
+    """
+    weights = _check_sample_weight(sample_weight, frame, dtype=np.float64, ensure_non_negative=True)
+    if not weights.any():
+        raise ValueError("Sample weights must contain at least one non-zero number.")
+    return weights
+
+
+def weights_of_classes(
+    class_weight: Mapping[Any, float] | str | None, y: NDArray[Any], weights: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """Return sample weights times class weights, shape (M,).
+
+    'balanced' gives all classes the same weight and keeps the total: a class has the factor W / (C W_c), with the total
+    weight W, that of the class W_c and C classes. So a row of weight 2 counts as two rows.
+    """
+    if class_weight is None:
+        return weights
+    classes, codes = np.unique(y, return_inverse=True)
+    if isinstance(class_weight, str) and class_weight == "balanced":
+        totals = np.bincount(codes, weights=weights)
+        factors = weights.sum() / (len(classes) * totals)
+    else:
+        factors = compute_class_weight(class_weight, classes=classes, y=y)
+        if not (factors > 0).all():
+            raise InputError(f"Class weights must be positive numbers, got {class_weight!r}.")
+    return weights * factors[codes]
+
+
+def declared_kinds(frame: pd.DataFrame, continuous: Columns, nominal: Columns) -> tuple[list[str], list[str]]:
+    """Return the names of the continuous and of the nominal features, without integers of no declared kind.
+
+    The type of a column decides: floats are continuous; text, booleans, categoricals and all else but integers are
+    nominal. Integers are left to `milpbn.data.kinds.detect_kind`. What the user declares comes first.
+    """
+    given = {"continuous": _named(frame, continuous), "nominal": _named(frame, nominal)}
+    declared = {*given["continuous"], *given["nominal"]}
+    for name, column in frame.items():
+        kind = column.dtype
+        if name in declared or pd.api.types.is_integer_dtype(kind):
+            continue
+        given["continuous" if pd.api.types.is_float_dtype(kind) else "nominal"].append(str(name))
+    return given["continuous"], given["nominal"]
+
+
+def _named(frame: pd.DataFrame, columns: Columns) -> list[str]:
+    """Return the names of columns that are given by name or by position."""
+    if columns is None:
+        return []
+    names = []
+    for column in [columns] if isinstance(columns, str) else columns:
+        if isinstance(column, numbers.Integral) and not isinstance(column, bool):
+            if not 0 <= int(column) < frame.shape[1]:
+                raise InputError(
+                    f"There is no column {column} in X; positions are 0 to {frame.shape[1] - 1}."
+                )
+            column = str(frame.columns[int(column)])
+        names.append(str(column))
+    return names
+
+
+def class_texts(classes: NDArray[Any]) -> list[str]:
+    """Return a name of each class for structures and files: its label as the project writes it.
+
+    Labels that the project would not tell apart, such as ``"1"`` and ``"01"``, or would take for missing values, such
+    as ``"NA"``, get quotation marks.
+    """
+    items = classes.tolist()
+    texts = [label_of(label) for label in items]
+    variable = learn_nominal(_column(texts), np.arange(len(texts)))
+    return texts if variable.n_states == len(texts) else [repr(label) for label in items]
+
+
+def states_of_classes(variable: Any, texts: list[str]) -> NDArray[np.int32]:
+    """Return the state code of each class name, shape (C,)."""
+    return encode_column(variable, _column(texts))
+
+
+def _column(texts: list[str]) -> Column:
+    return Column.of(pd.Series(texts, name="class", dtype=object))
+
+
+def seed(random_state: Any) -> int:
+    """Return the seed that `random_state` stands for: itself, or a number that it draws."""
+    if isinstance(random_state, numbers.Integral):
+        return int(random_state)
+    return int(check_random_state(random_state).randint(2**31 - 1))
+
+
+def threads(n_jobs: int | None) -> int:
+    """Return the number of threads for scikit-learn's `n_jobs`: None means 1, and -1 all cores."""
+    return int(effective_n_jobs(n_jobs))

@@ -1,0 +1,392 @@
+"""Exact structure learning as a scikit-learn classifier."""
+
+from __future__ import annotations
+
+import inspect
+import math
+import os
+import time
+import warnings
+from collections.abc import Callable, Mapping
+from dataclasses import fields, replace
+from typing import Any
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+
+from milpbn.claims.reasons import Limit
+from milpbn.claims.result import NotSavedError, Reason, Result
+from milpbn.data import Table
+from milpbn.errors import InputError, NoIncumbentError
+from milpbn.estimators.base import BaseBNClassifier
+from milpbn.estimators.callbacks import FRAMES, CallbackSupportMixin, Task, with_callbacks
+from milpbn.estimators.inputs import Columns, seed, threads
+from milpbn.network.structure import Structure
+from milpbn.problem.constraints import Constraints
+from milpbn.problem.scores.spec import Score
+from milpbn.solving.api import maximise
+from milpbn.solving.options import Options
+from milpbn.solving.recipes import find_recipe
+from milpbn.solving.selection import maximise_selected
+from milpbn.solving.smallest import smallest_model
+from milpbn.util import interrupts
+
+#: The options of `Score` and of `Options` that parameters of another name set. In scikit-learn `score` is a method, and
+#: `warm_start` and `n_jobs` have fixed meanings.
+RENAMED = {"name": "objective", "threads": "n_jobs", "warm_start": "heuristic_start"}
+
+
+class MaxMarginBNClassifier(CallbackSupportMixin, BaseBNClassifier):
+    """Bayesian network classifier whose structure is proved to maximise a score, or is known to be within a gap of it.
+
+    The default score is the probabilistic soft margin of Peharz & Pernkopf (2012). The search may be stopped at any
+    time, by `time_limit`, by Ctrl-C, or by a callback of scikit-learn; it then keeps the best structure so far, with
+    its proven gap.
+
+    Parameters
+    ----------
+    objective : str, default="sm"
+        The score that the structure maximises: ``sm``, ``sbm``, ``hard-margin``, ``cll``, ``ll``, ``mdl``, ``aic``,
+        ``aicc`` or ``bdeu``. (It is called `score` elsewhere in milpbn, which is a method of an estimator.)
+    recipe : {"accurate"} or None, default=None
+        Choose options of the score, cuts and parameters by held-out log-loss from a recommended grid, before the final
+        search. Options that differ from their defaults are left out of the grid. Without `time_limit` it takes at
+        most 10 minutes. Rows are split at random, so that a row of weight 2 may differ from two rows.
+    average : int, default=1
+        With a recipe, average the posteriors of the networks of so many of its best settings. Structure, bound and gap
+        are those of the best one, and there is no `predict_joint_log_proba`.
+    p, gamma : float or None, default=None
+        Desired margin as a probability, or as a log-margin in nats; p is 0.99 by default.
+    max_parents : int, default=2
+        The most parents of a variable, the class included.
+    class_parents : bool, default=True
+        Whether the class may have parents.
+    smoothing : float, default=1.0
+        Laplace constant of the parameters.
+    smoothing_towards : {"uniform", "marginal", "class"}, default="uniform"
+        Mean of the parameters' prior.
+    parent_sets : {"paper", "all"}, default="paper"
+        Candidate parent sets of generative scores.
+    equivalent_sample_size : float, default=1.0
+        Of ``bdeu``.
+    penalty : float, "bic" or "aic", default=0.0
+        Nats per free parameter, subtracted from a discriminative score.
+    hybrid : float, default=0.0
+        Factor of the log-likelihood that is added to a discriminative score.
+    leave_one_out : bool, default=False
+        Score each sample with parameters that it does not count for; weights must be at least 1.
+    parameters : str, default="ml"
+        How the structure found gets its parameters: ``ml``, ``cll``, ``hybrid`` or ``temperature``.
+    constraints : Constraints or None, default=None
+        Arcs that are required or forbidden, and more; see `milpbn.Constraints`.
+    subset : int or None, default=None
+        Sum the margins over this many representative samples only; the bound then holds for their sum only.
+    screen : int or None, default=None
+        Search only over this many promising parent sets per variable, beside the small ones; the bound then holds for
+        structures over these sets only, and ``bound_`` and ``gap_`` are NaN.
+    time_limit : float or None, default=None
+        Wall-clock seconds from the call of `fit`; None searches for a proof as long as it takes. With 0, and if the
+        time ends before there is a structure, the model has no arcs but those that the constraints require.
+    gap_rel, gap_abs : float, default=0.0
+        Stop when the gap is at most this, relative to the bound or in nats.
+    backend : str, default="auto"
+        ``auto``, ``native``, ``highs``, ``cbc``, ``cpsat``, ``scip`` or ``pulp:NAME``.
+    acyclicity : {"order", "cluster"}, default="order"
+        How a MILP excludes cycles.
+    start : Structure or None, default=None
+        A structure to start from, over the names in `structure_`.
+    heuristic_start : bool, default=True
+        Start a MILP solver from the best structure of the heuristics. (It is called `warm_start` elsewhere in milpbn,
+        which means something else in scikit-learn.)
+    root_bound, root_only, reduce, merge, solver_options, output, trace, certificate, log, interrupted
+        How to search, and what to write; see `milpbn.solving.options.Options`.
+    continuous, nominal : collection of str or int, default=None
+        Features declared as continuous and as nominal, by name or by position. Of the others, floats are continuous,
+        text, booleans and categoricals are nominal, and integers are nominal if they have at most 10 different values.
+    missing : {"error", "state", "drop"}, default="error"
+        Refuse missing values, give those of a feature a state of their own, or drop the rows that have any from the
+        training data.
+    discretise : str, default="mdl"
+        How continuous features are cut into intervals: ``mdl``, ``quantile:K``, ``uniform:K`` or ``kmeans:K``.
+    class_weight : dict, "balanced" or None, default=None
+        Factors on the sample weights by class label.
+    random_state : int, RandomState or None, default=0
+        Seed. With an int, one thread and no time limit, a fit can be repeated exactly.
+    n_jobs : int or None, default=None
+        Threads; None means 1, and -1 all cores.
+    verbose : bool, default=False
+        Whether to show a line for every change of incumbent or bound.
+
+    Attributes
+    ----------
+    classes_ : array, shape (C,)
+        Class labels, sorted, of the type of y.
+    structure_ : dict of str to list of str
+        Parents of every variable, the class included. Columns of arrays are called ``x0``, ``x1``, ..., and the class
+        has the name of y, or is called ``class``.
+    objective_ : float
+        The score of the structure, in nats, under the generative parameters of the score.
+    bound_ : float
+        Upper bound on the score of every structure; NaN if there is none.
+    gap_ : float
+        ``bound_ - objective_`` in nats; ``result_.gap`` has the relative gaps.
+    optimal_ : bool
+        Whether the structure is proved best.
+    stop_reason_ : str
+        ``optimal``, or what stopped the search: ``time``, ``gap``, ``user``, ``node`` or ``memory``; ``feasible`` if a
+        solver ended by itself within its tolerances.
+    trace_ : float64 array, shape (T, 3)
+        Seconds, incumbent and bound at every change; NaN where unknown.
+    result_ : Result
+        Everything that is known about the run; ``result_.save("result.json")`` writes it.
+    classifier_ : Classifier or AveragedClassifier
+        The model; `milpbn.network.save_classifier` writes it.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : array of str, shape (N,)
+        Names of the features, if X has column names that are all text.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from milpbn.sklearn import MaxMarginBNClassifier
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = MaxMarginBNClassifier(p=0.9).fit(X, y)
+    >>> model.optimal_, model.stop_reason_
+    (True, 'optimal')
+    """
+
+    def __init__(
+        self,
+        *,
+        objective: str = "sm",
+        recipe: str | None = None,
+        average: int = 1,
+        p: float | None = None,
+        gamma: float | None = None,
+        max_parents: int = 2,
+        class_parents: bool = True,
+        smoothing: float = 1.0,
+        smoothing_towards: str = "uniform",
+        parent_sets: str = "paper",
+        equivalent_sample_size: float = 1.0,
+        penalty: float | str = 0.0,
+        hybrid: float = 0.0,
+        leave_one_out: bool = False,
+        parameters: str = "ml",
+        constraints: Constraints | None = None,
+        subset: int | None = None,
+        screen: int | None = None,
+        time_limit: float | None = None,
+        gap_rel: float = 0.0,
+        gap_abs: float = 0.0,
+        backend: str = "auto",
+        acyclicity: str = "order",
+        start: Structure | None = None,
+        heuristic_start: bool = True,
+        root_bound: bool = True,
+        root_only: bool = False,
+        reduce: bool = True,
+        merge: bool = True,
+        solver_options: Mapping[str, str] | None = None,
+        output: str | os.PathLike[str] | None = None,
+        trace: str | os.PathLike[str] | None = None,
+        certificate: str | os.PathLike[str] | None = None,
+        log: str | os.PathLike[str] | None = None,
+        interrupted: Callable[[], bool] | None = None,
+        continuous: Columns = None,
+        nominal: Columns = None,
+        missing: str = "error",
+        discretise: str = "mdl",
+        class_weight: Mapping[Any, float] | str | None = None,
+        random_state: Any = 0,
+        n_jobs: int | None = None,
+        verbose: bool = False,
+    ) -> None:
+        self.objective = objective
+        self.recipe = recipe
+        self.average = average
+        self.p = p
+        self.gamma = gamma
+        self.max_parents = max_parents
+        self.class_parents = class_parents
+        self.smoothing = smoothing
+        self.smoothing_towards = smoothing_towards
+        self.parent_sets = parent_sets
+        self.equivalent_sample_size = equivalent_sample_size
+        self.penalty = penalty
+        self.hybrid = hybrid
+        self.leave_one_out = leave_one_out
+        self.parameters = parameters
+        self.constraints = constraints
+        self.subset = subset
+        self.screen = screen
+        self.time_limit = time_limit
+        self.gap_rel = gap_rel
+        self.gap_abs = gap_abs
+        self.backend = backend
+        self.acyclicity = acyclicity
+        self.start = start
+        self.heuristic_start = heuristic_start
+        self.root_bound = root_bound
+        self.root_only = root_only
+        self.reduce = reduce
+        self.merge = merge
+        self.solver_options = solver_options
+        self.output = output
+        self.trace = trace
+        self.certificate = certificate
+        self.log = log
+        self.interrupted = interrupted
+        self.continuous = continuous
+        self.nominal = nominal
+        self.missing = missing
+        self.discretise = discretise
+        self.class_weight = class_weight
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    @with_callbacks
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> MaxMarginBNClassifier:
+        """Search for the best structure, and fit its parameters.
+
+        Parameters
+        ----------
+        X : array-like or data frame, shape (M, N)
+            Features.
+        y : array-like, shape (M,)
+            Class labels of any type.
+        sample_weight : array-like, shape (M,), optional
+            Weights. A weight of 2 is the same as two rows, and a weight of 0 the same as none.
+
+        Returns
+        -------
+        self : object
+            The fitted classifier.
+
+        Raises
+        ------
+        ValueError
+            If data or options are unusable (`milpbn.InputError` and scikit-learn's own errors).
+        NotSavedError
+            If a file could not be written at the end; the classifier is fitted.
+        SolverError
+            If the solver fails.
+
+        Warns
+        -----
+        ConvergenceWarning
+            If the structure is not proved best, and the gap is larger than the one that was asked for.
+        """
+        began = time.monotonic()
+        task = Task(self, X, y, sample_weight)
+        table = self._table(X, y, sample_weight)
+        unsaved: NotSavedError | None = None
+        try:
+            with interrupts.handled():
+                result = self._search(table, task, began)
+        except NotSavedError as error:
+            unsaved, result = error, error.result
+        self._set(self._attributes(result))
+        task.end()
+        self._warn(result)
+        if unsaved is not None:
+            raise unsaved
+        return self
+
+    def _search(self, table: Table, task: Task, began: float) -> Result:
+        """Return the result of the search, or of the smallest model if there is no time for a search."""
+        score = Score(**self._named(Score))
+        options = self._options(task)
+        if self.recipe is None and self.average != 1:
+            raise InputError(
+                "average takes the best settings of a recipe; add recipe='accurate', or leave it out."
+            )
+        data = table.dataset("train")
+        common: dict[str, Any] = {"constraints": self.constraints, "started": began}
+        result = None
+        # Checked by `Options` if it is not 0.
+        if options.time_limit is not None or self.time_limit is None:
+            try:
+                if self.recipe is None:
+                    result = maximise(data, score, options, subset=self.subset, screen=self.screen, **common)
+                else:
+                    grid = replace(find_recipe(self.recipe).choices(self._given()), average=self.average)
+                    result = maximise_selected(
+                        table, score, options, grid, subset=self.subset, screen=self.screen, **common
+                    )
+            except NoIncumbentError:
+                result = None
+        if result is not None and result.reason is Reason.INFEASIBLE:
+            raise InputError("No structure obeys the constraints; relax one of them.")
+        if result is None or result.structure is None:
+            limit = None if result is None else result.limit
+            result = smallest_model(data, score, options, **common, limit=limit or Limit.TIME)
+        return result
+
+    def _named(self, kind: type) -> dict[str, Any]:
+        """Return the parameters that are options of a dataclass, by the names that they have there."""
+        names = {field.name: RENAMED.get(field.name, field.name) for field in fields(kind)}
+        return {option: getattr(self, name) for option, name in names.items() if hasattr(self, name)}
+
+    def _options(self, task: Task) -> Options:
+        """Return how to search."""
+        limit = self.time_limit
+        if limit is None and self.recipe is not None:
+            limit = find_recipe(self.recipe).time_limit
+        own = {
+            "time_limit": None if limit == 0 else limit,
+            "threads": threads(self.n_jobs),
+            "random_state": seed(self.random_state),
+            "verbose": bool(self.verbose),
+            "on_change": task.hook(self._attributes),
+        }
+        return Options(**{**self._named(Options), **own})
+
+    def _given(self) -> set[str]:
+        """Return the options of the score, ``discretise`` and ``parameters`` that differ from their defaults."""
+        defaults = {k: v.default for k, v in inspect.signature(type(self).__init__).parameters.items()}
+        options = {field.name: RENAMED.get(field.name, field.name) for field in fields(Score)}
+        options |= {"discretise": "discretise", "parameters": "parameters"}
+        return {option for option, name in options.items() if getattr(self, name) != defaults[name]}
+
+    def _attributes(self, result: Result) -> dict[str, Any]:
+        """Return the fitted attributes that belong to a result with a structure."""
+        assert result.classifier is not None
+        gap = result.gap.absolute
+        stop = result.reason if result.limit is None else result.limit
+        return {
+            **self._fitted(result.classifier, result.structure),
+            "objective_": _number(result.objective),
+            "bound_": _number(result.bound),
+            "gap_": _number(gap),
+            "optimal_": result.optimal,
+            "stop_reason_": str(stop),
+            "trace_": np.array(result.trace, dtype=np.float64).reshape(-1, 3),
+            "result_": result,
+        }
+
+    def _warn(self, result: Result) -> None:
+        """Warn if the search ended before a proof, and before the gap that was asked for."""
+        searched = result.searched
+        if searched.optimal or result.limit is Limit.GAP:
+            return
+        gap = result.searched.gap
+        known = "no bound is known"
+        if gap.absolute is not None:
+            relative = gap.relative_to_bound
+            share = "" if relative is None else f" ({100 * relative:.3g} % of the bound)"
+            known = f"the gap is at most {gap.absolute:.6g} nats{share}"
+        stopped = "" if result.limit is None else f", which was stopped by: {result.limit}"
+        warnings.warn(
+            f"The structure is not proved best by the search{stopped}; {known}. Allow more time with time_limit, or "
+            "accept a gap with gap_rel or gap_abs.",
+            ConvergenceWarning,
+            stacklevel=3 + FRAMES,
+        )
+
+
+def _number(value: float | None) -> float:
+    """Return a number, NaN if it is unknown."""
+    return math.nan if value is None else float(value)

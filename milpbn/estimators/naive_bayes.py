@@ -1,0 +1,92 @@
+"""Naive Bayes as a scikit-learn classifier."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from milpbn.estimators.inputs import Columns
+from milpbn.estimators.learnt import WeightedClassifier
+from milpbn.learners.base import Learner
+from milpbn.learners.generative.naive_bayes import NaiveBayes
+
+
+class NaiveBayesClassifier(WeightedClassifier):
+    """Naive Bayes over discrete and discretised features: the class is the only parent of every feature.
+
+    Parameters
+    ----------
+    smoothing : float, default=1.0
+        Laplace constant of the parameters.
+    smoothing_towards : {"uniform", "marginal", "class"}, default="uniform"
+        Mean of the parameters' prior.
+    parameters : str or None, default=None
+        How the parameters are fitted: ``ml``, ``cll``, ``hybrid`` or ``temperature``. None and ``ml`` give smoothed
+        relative frequencies.
+    time_limit : float or None, default=None
+        Seconds for the parameters.
+    continuous, nominal : collection of str or int, default=None
+        Features declared as continuous and as nominal, by name or by position. Of the others, floats are continuous,
+        text, booleans and categoricals are nominal, and integers are nominal if they have at most 10 different values.
+    missing : {"error", "state", "drop"}, default="error"
+        Refuse missing values, give those of a feature a state of their own, or drop the rows that have any from the
+        training data.
+    discretise : str, default="mdl"
+        How continuous features are cut into intervals: ``mdl``, ``quantile:K``, ``uniform:K`` or ``kmeans:K``.
+    class_weight : dict, "balanced" or None, default=None
+        Factors on the sample weights by class label.
+    random_state : int, RandomState or None, default=0
+        Seed of the folds on which ``hybrid`` chooses its strength.
+
+    Attributes
+    ----------
+    classes_ : array, shape (C,)
+        Class labels, sorted, of the type of y.
+    classifier_ : Classifier
+        The model; `milpbn.network.save_classifier` writes it.
+    structure_ : dict of str to list of str
+        Parents of every variable, the class included. Columns of arrays are called ``x0``, ``x1``, ..., and the class
+        has the name of y, or is called ``class``.
+    n_features_in_ : int
+        Number of features.
+    feature_names_in_ : array of str, shape (N,)
+        Names of the features, if X has column names that are all text.
+    details_ : dict
+        What the learner says about its run.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from milpbn.sklearn import NaiveBayesClassifier
+    >>> X, y = load_iris(return_X_y=True)
+    >>> NaiveBayesClassifier().fit(X, y).predict(X[:2])
+    array([0, 0])
+    """
+
+    def __init__(
+        self,
+        *,
+        smoothing: float = 1.0,
+        smoothing_towards: str = "uniform",
+        parameters: str | None = None,
+        time_limit: float | None = None,
+        continuous: Columns = None,
+        nominal: Columns = None,
+        missing: str = "error",
+        discretise: str = "mdl",
+        class_weight: Mapping[Any, float] | str | None = None,
+        random_state: Any = 0,
+    ) -> None:
+        self.smoothing = smoothing
+        self.smoothing_towards = smoothing_towards
+        self.parameters = parameters
+        self.time_limit = time_limit
+        self.continuous = continuous
+        self.nominal = nominal
+        self.missing = missing
+        self.discretise = discretise
+        self.class_weight = class_weight
+        self.random_state = random_state
+
+    def _learner(self) -> Learner:
+        return NaiveBayes(smoothing=self.smoothing, smoothing_towards=self.smoothing_towards)

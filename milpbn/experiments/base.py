@@ -1,0 +1,101 @@
+"""What the experiments ask of a method: its settings, its budget, and what it works with."""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from milpbn.errors import InputError
+from milpbn.experiments.protocol import Part
+
+
+@dataclass(frozen=True, kw_only=True)
+class Budgets:
+    """Seconds of the searches.
+
+    Attributes
+    ----------
+    selection : float
+        Of each trial of the selection of p and max_parents.
+    final : float
+        Of the search with the chosen values.
+    recipe : float
+        Of a recipe: its selection, the final search and the fit of the parameters together.
+    """
+
+    selection: float
+    final: float
+    recipe: float = 600.0
+
+    def __post_init__(self) -> None:
+        for name, option in (
+            ("selection", "--selection-budget"),
+            ("final", "--budget"),
+            ("recipe", "--recipe-budget"),
+        ):
+            value = float(getattr(self, name))  # 10 and 10.0 are one key
+            if not 0 < value < math.inf:
+                raise InputError(f"{option} ({name}) must be a positive number of seconds, got {value:g}.")
+            object.__setattr__(self, name, value)
+
+
+@dataclass(frozen=True, eq=False)
+class MethodInput:
+    """What a method works with.
+
+    Attributes
+    ----------
+    part : Part
+        Training and test rows.
+    seed : int
+        Seed of all random choices.
+    threads : int
+        Number of threads.
+    needed : mapping
+        What the method found that this one needs (`Method.needs`).
+    """
+
+    part: Part
+    seed: int
+    threads: int
+    needed: Mapping[str, Any]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Method(ABC):
+    """A way to learn a classifier, or a step of it that is worth a cell of its own."""
+
+    @property
+    @abstractmethod
+    def name(self) -> str:
+        """Name of the method in keys and on the command line."""
+
+    @property
+    def needs(self) -> Method | None:
+        """The method whose findings this one needs, on the same part."""
+        return None
+
+    @property
+    def budget(self) -> float | None:
+        """Seconds of the search; None for a method without a limit."""
+        return None
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """All settings but the method's own budget, as JSON values; those of a method that it needs are among them."""
+        return {key: value for key, value in asdict(self).items() if key != "seconds"}
+
+    @abstractmethod
+    def run(self, given: MethodInput) -> dict[str, Any]:
+        """Return what the method finds, as JSON values; ``figures`` are those of the test rows.
+
+        Raises
+        ------
+        KeyboardInterrupt
+            If the user stopped it; then nothing is kept.
+        MilpbnError
+            If the method cannot run on these data.
+        """

@@ -1,0 +1,105 @@
+"""The recommended settings of the project as methods of the experiments."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from milpbn.claims.reasons import Limit
+from milpbn.data.encodings import Encodings
+from milpbn.errors import NoIncumbentError
+from milpbn.experiments.base import Method, MethodInput
+from milpbn.experiments.figures import Figures
+from milpbn.network.averaged import AveragedClassifier
+from milpbn.network.margins import log_posterior
+from milpbn.problem.scores.spec import Score
+from milpbn.solving.options import Options
+from milpbn.solving.recipes import Recipe
+from milpbn.solving.selection import maximise_selected
+
+
+@dataclass(frozen=True, kw_only=True)
+class RecommendedMethod(Method):
+    """A grid of options, from which held-out rows of the training rows choose.
+
+    Attributes
+    ----------
+    title : str
+        Name in the tables.
+    grid, by : str
+        As in `milpbn.solving.recipes.Recipe`.
+    average : int
+        As in `milpbn.solving.grid.Grid`.
+    seconds : float
+        Limit of everything together.
+    """
+
+    title: str
+    grid: str
+    by: str
+    seconds: float
+    average: int = 1
+
+    @classmethod
+    def of(cls, title: str, recipe: Recipe, seconds: float, average: int = 1) -> RecommendedMethod:
+        """Return the method of a recipe."""
+        return cls(title=title, grid=recipe.grid, by=recipe.by, seconds=seconds, average=average)
+
+    @property
+    def name(self) -> str:
+        """Name in the tables."""
+        return self.title
+
+    @property
+    def budget(self) -> float:
+        """Seconds of everything together."""
+        return self.seconds
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """All settings but the budget. Without an average it is left out, as in the keys of cells from before it."""
+        return {key: value for key, value in super().options.items() if (key, value) != ("average", 1)}
+
+    def run(self, given: MethodInput) -> dict[str, Any]:
+        """Choose, search and fit; the test rows are encoded with the states and cuts of the chosen discretisation."""
+        part = given.part
+        options = Options(
+            time_limit=self.seconds, threads=given.threads, random_state=given.seed, verbose=False
+        )
+        recipe = Recipe(purpose=self.title, grid=self.grid, by=self.by, time_limit=self.seconds)
+        grid = replace(recipe.choices(), average=self.average)
+        result = maximise_selected(part.training, Score(), options, grid)
+        if result.limit is Limit.USER or (result.average is not None and result.average.interrupted):
+            raise KeyboardInterrupt
+        if result.structure is None or result.classifier is None:
+            raise NoIncumbentError(f"No structure was found within {self.seconds:g} s; allow more time.")
+        assert result.selection is not None
+        test = Encodings.of(
+            [part.table.encode(variables, part.test_rows) for variables in result.classifier.variable_sets]
+        )
+        if isinstance(result.classifier, AveragedClassifier):
+            logs = result.classifier.predict_log_posterior(test)
+        else:
+            logs = result.classifier.predict_log_joint(test)
+        figures = Figures.of(logs.argmax(axis=1), np.exp(log_posterior(logs)), test.y)
+        return {
+            "figures": figures.to_dict(),
+            "choice": {"max_parents": result.selection.max_parents, **result.selection.options},
+            "search": {
+                "reason": result.reason.value,
+                "limit": None if result.limit is None else result.limit.value,
+                "objective": result.objective,
+                "bound": result.bound,
+                "gap": vars(result.gap),
+                "nodes": result.nodes,
+                "seconds": vars(result.seconds),
+                "certified": True,
+                "verified": None,
+            },
+            "parameters": None if result.parameters is None else result.parameters.to_dict(),
+            "structure": result.structure.to_mapping(),
+            **({} if result.average is None else {"average": result.average.to_dict()}),
+            "trials": [{**vars(trial), "options": dict(trial.options)} for trial in result.selection.trials],
+        }

@@ -1,0 +1,84 @@
+"""The average of several Bayesian network classifiers: the mean of their posteriors."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import logsumexp
+
+from milpbn.data.dataset import Dataset, Variable
+from milpbn.data.encodings import encodings_of
+from milpbn.errors import InputError
+from milpbn.network.classifier import Classifier, Source, encode
+from milpbn.network.margins import log_posterior
+
+#: Values of the keys ``format`` and ``version`` of the file.
+FORMAT, VERSION = "milpbn-averaged-classifier", 1
+
+
+@dataclass(frozen=True, eq=False)
+class AveragedClassifier:
+    """Several networks with equal weights: P(c | z) is the arithmetic mean of their posteriors.
+
+    The networks may have different cuts and states. The average is no Bayesian network, and has no joint distribution:
+    it has posteriors, but no structure and no score.
+
+    Attributes
+    ----------
+    members : tuple of Classifier
+        The networks, the best first; each has its score, objective and bound in its provenance.
+
+    Raises
+    ------
+    InputError
+        If there is no member, or the members differ in the names of their variables or in their classes.
+    """
+
+    members: tuple[Classifier, ...]
+
+    def __post_init__(self) -> None:
+        if not self.members:
+            raise InputError("An average needs at least one network.")
+        first = self.members[0]
+        for number, member in enumerate(self.members, start=1):
+            if [v.name for v in member.variables] != [v.name for v in first.variables]:
+                raise InputError(f"Network {number} of the average has other variables than the first.")
+            if member.classes != first.classes:
+                raise InputError(f"Network {number} of the average has other classes than the first.")
+
+    @property
+    def classes(self) -> tuple[str, ...]:
+        """Labels of the classes, in the order of the columns of the posteriors."""
+        return self.members[0].classes
+
+    @property
+    def variables(self) -> tuple[Variable, ...]:
+        """Variables of the first network: features first, the class variable last."""
+        return self.members[0].variables
+
+    @property
+    def variable_sets(self) -> tuple[tuple[Variable, ...], ...]:
+        """The different sets of variables of the networks, each once; rows are encoded with all of them."""
+        return tuple(dict.fromkeys(member.variables for member in self.members))
+
+    def encode(self, source: Source) -> Dataset:
+        """Return samples as codes of the states of all networks; see `milpbn.network.classifier.encode`."""
+        return encode(source, *self.variable_sets)
+
+    def predict_log_posterior(self, source: Source) -> NDArray[np.float64]:
+        """Return the logarithm of the mean of the networks' P(c | z_m), in nats, shape (M, C)."""
+        parts = {data.variables: data for data in encodings_of(self.encode(source))}
+        logs = [member.predict_log_posterior(parts[member.variables]) for member in self.members]
+        # Normalising again removes the rounding of the sum, so that probabilities near 1 have accurate logarithms.
+        return log_posterior(logsumexp(np.stack(logs), axis=0) - np.log(len(logs)))
+
+    def predict_proba(self, source: Source) -> NDArray[np.float64]:
+        """Return the mean of the networks' P(c | z_m), shape (M, C)."""
+        return np.exp(self.predict_log_posterior(source))
+
+    def predict(self, source: Source) -> NDArray[np.object_]:
+        """Return the label of each sample's most probable class, shape (M,); ties go to the first class."""
+        labels = np.array(self.classes, dtype=object)
+        return labels[self.predict_log_posterior(source).argmax(axis=1)]

@@ -1,0 +1,121 @@
+"""Candidate parent set screening: the k best parent sets of every variable, found without building all tables at once.
+
+A problem over some of the candidate parent sets is a smaller problem, so screening is part of the problem, as a subset
+of the samples is. Small sets are kept first; `milpbn.problem.ranking` ranks the others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from milpbn.errors import InputError
+from milpbn.network.structure import Structure
+from milpbn.problem.candidates import Admitted, Candidates, ParentSet
+from milpbn.util.validation import whole_number
+
+#: Largest size of the parent sets that are kept without being ranked, if all sets of that size fit.
+SMALL = 2
+
+
+@dataclass(frozen=True)
+class Screen:
+    """The wish to search over the k best candidate parent sets of every variable only.
+
+    Attributes
+    ----------
+    k : int
+        Number of parent sets to keep per variable.
+
+    Raises
+    ------
+    InputError
+        If the number is not a positive whole number.
+    """
+
+    k: int
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "k", whole_number("screen", self.k))
+        if self.k < 1:
+            raise InputError(f"Screening must keep at least 1 parent set per variable, got {self.k}.")
+
+    @classmethod
+    def of(cls, k: int | None, subset: int | None = None) -> Screen | None:
+        """Return the screening that keeps k parent sets per variable, or None if no number is given.
+
+        Raises
+        ------
+        InputError
+            If the number is impossible, or if a subset of the samples is asked for as well.
+        """
+        chosen = None if k is None else cls(k)
+        if chosen is not None and subset is not None:
+            raise InputError(
+                "A search over a subset of the samples cannot also be over screened parent sets, because its bound "
+                "would hold neither for all samples nor for all parent sets; leave out --subset (subset) or --screen "
+                "(screen)."
+            )
+        return chosen
+
+
+@dataclass(frozen=True)
+class Screened:
+    """What a screening did.
+
+    Attributes
+    ----------
+    k : int
+        Number of parent sets to keep per variable. A variable has more if its smallest sets and those of the start are
+        more.
+    criterion : str
+        How the sets were ranked.
+    total, ranked : int
+        Number of all candidate parent sets, and of those that were ranked. Small sets are kept without being ranked,
+        and a time limit may end the ranking.
+    """
+
+    k: int
+    criterion: str
+    total: int
+    ranked: int
+
+
+def small_sets(
+    names: Sequence[str], admitted: Sequence[Admitted], k: int, start: Structure | None
+) -> Candidates:
+    """Return the parent sets that screening keeps without ranking them.
+
+    For every variable these are the sets without free features, which keep every problem feasible that was, all sets of
+    at most one or two members if there are at most k, and the set of the start.
+
+    Parameters
+    ----------
+    names : sequence of str, length V
+        Variable names, the class last.
+    admitted : sequence of Admitted, length V
+        What rules and options admit.
+    k : int
+        Number of parent sets to keep per variable.
+    start : Structure or None
+        The user's start.
+
+    Returns
+    -------
+    Candidates
+    """
+    c = len(names) - 1
+    given = start.parents if start is not None and start.names == tuple(names) else None
+    sets = []
+    for i, own in enumerate(admitted):
+        size = next((s for s in range(SMALL, 0, -1) if own.count(s) <= k), 0)
+        kept = own.sets(c, size)
+        if given is not None and given[i] not in kept and own.contains(given[i], c):
+            kept.append(given[i])
+        sets.append(in_order(kept, c))
+    return Candidates(tuple(names), tuple(sets))
+
+
+def in_order(sets: Sequence[ParentSet], c: int) -> tuple[ParentSet, ...]:
+    """Return parent sets without the class first, then by size and members."""
+    return tuple(sorted(sets, key=lambda s: (c in s, len(s), s)))

@@ -1,0 +1,239 @@
+"""Export of the MILP to files, for solvers that milpbn does not run itself; see `milpbn.solving.importing`, too."""
+
+from __future__ import annotations
+
+import os
+import time
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from milpbn.claims.result import DataSummary
+from milpbn.data.request import DataRequest
+from milpbn.engine.events import Record
+from milpbn.engine.root import root_bound
+from milpbn.errors import InputError
+from milpbn.heuristics.starts import first_incumbent
+from milpbn.milp.files.commands import solver_commands
+from milpbn.milp.files.lp_file import write_lp
+from milpbn.milp.files.mps_file import MPS_OBJECTIVE_SIGN, write_mps
+from milpbn.milp.files.sidecar import Sidecar, fingerprint, model_stem, sidecar_path
+from milpbn.milp.files.start_files import write_starts
+from milpbn.milp.formulation import formulate
+from milpbn.milp.milp import Milp
+from milpbn.network.structure import Structure
+from milpbn.problem.constraints import Constraints
+from milpbn.problem.problem import Problem, build_problem
+from milpbn.problem.scores.base import Shape
+from milpbn.problem.scores.registry import find_score, sums_of_samples
+from milpbn.problem.scores.spec import Score
+from milpbn.problem.subset import Subset
+from milpbn.solving.api import training_data
+from milpbn.solving.options import Options
+from milpbn.solving.warm_up import warm_up
+
+#: Time limit in seconds of the search for the start structure.
+START_SECONDS = 20.0
+
+
+@dataclass(frozen=True)
+class Export:
+    """Files of an exported model.
+
+    Attributes
+    ----------
+    model, sidecar : Path
+        The .lp or .mps file and the .json beside it.
+    starts : dict of str to Path
+        Start file of each solver.
+    commands : dict of str to str
+        Command line that solves the model, for each solver.
+    columns, rows, nonzeros : int
+        Size of the model.
+    start_objective : float
+        Score of the start.
+    """
+
+    model: Path
+    sidecar: Path
+    starts: dict[str, Path]
+    commands: dict[str, str]
+    columns: int
+    rows: int
+    nonzeros: int
+    start_objective: float
+
+
+def export_model(
+    data: Any,
+    score: Score | str = "sm",
+    *,
+    path: str | os.PathLike[str],
+    constraints: Constraints | None = None,
+    start: Structure | None = None,
+    merge: bool = True,
+    reduced: bool = False,
+    subset: int | None = None,
+    time_limit: float | None = None,
+    threads: int | None = None,
+    random_state: int = 0,
+    request: DataRequest | None = None,
+) -> Export:
+    """Write problem (19) of Peharz & Pernkopf (2012) for another solver: model, sidecar, start files, command lines.
+
+    Parameters
+    ----------
+    data : Dataset, Table, or anything `read_table` reads
+        Training data.
+    score : Score or str
+        What to maximise.
+    path : path
+        ``.lp`` or ``.mps``, also with ``.gz``; the sidecar is the same name with ``.json``.
+    constraints : Constraints, optional
+        What the structure has to obey.
+    start : Structure, optional
+        A structure from which the search for the start begins.
+    merge : bool
+        Merge identical samples.
+    reduced : bool
+        Leave out the parent sets that are proved to be in no structure better than the start (`milpbn.engine`). The
+        model is smaller and has the same optimum. Only for scores that the project bounds itself.
+    subset : int, optional
+        Sum the margins over this many representative samples only. The model is smaller, and its bound holds for their
+        sum only.
+    time_limit, threads : float, int, optional
+        Written into the command lines.
+    random_state : int
+        Seed of the choice of a subset, and of the search for the start.
+    request : DataRequest, optional
+        How to read the data again; stored in the sidecar. Without it, `import_solution` needs the data as an argument.
+
+    Returns
+    -------
+    Export
+
+    Raises
+    ------
+    InputError
+        If the path has another suffix, cannot be written, or the data or options are unusable.
+    """
+    checked = Options(merge=merge, time_limit=time_limit, threads=threads, random_state=random_state)
+    target = Path(path)
+    stem = model_stem(target)
+    if isinstance(data, str) and request is None:
+        request = DataRequest(data)
+    solver_commands(target, {}, stem)  # refuses names that no command line can hold
+    beside = sidecar_path(target)
+    _refuse_strange_sidecar(beside, target)
+    dataset = training_data(data)
+    spec = Score(name=score) if isinstance(score, str) else score
+    rules = constraints or Constraints()
+    if spec.kind.shape is Shape.CONCAVE:
+        raise InputError(
+            f"The score {spec.name} is not piecewise linear, so a model in a file could only be a relaxation; "
+            "maximise this score with milpbn solve."
+        )
+    problem = build_problem(
+        dataset, spec, rules, merge=checked.merge, subset=Subset.of(subset, checked.random_state)
+    )
+    counted = problem.sample_weights
+    samples = None if counted is None else {int(m): float(counted[m]) for m in np.flatnonzero(counted)}
+    end = time.monotonic() + START_SECONDS
+    best = first_incumbent(
+        problem, start, random_state=checked.random_state, stopping=lambda: time.monotonic() > end
+    )
+    assert best is not None  # constraints without a feasible structure were refused
+    kept = None
+    if reduced:
+        problem, best, kept = _reduced(problem, best)
+    formulation = formulate(problem, reduce=reduced)
+    mark = fingerprint(dataset.sha256, spec, rules, formulation.acyclicity, checked.merge, kept, samples)
+    milp = _with_mark(formulation.milp, mark)
+    x = np.append(formulation.vector(best), 1.0)
+
+    is_lp = target.name.lower().removesuffix(".gz").endswith(".lp")
+    (write_lp if is_lp else write_mps)(milp, target)
+    candidates = problem.candidates
+    sidecar = Sidecar(
+        model=target.name,
+        fingerprint=mark,
+        names=candidates.names,
+        columns={
+            milp.column_names[p]: (
+                candidates.names[candidates.variable[p]],
+                [candidates.names[j] for j in candidates.flat[p]],
+            )
+            for p in range(candidates.n_sets)
+        },
+        score=spec,
+        constraints=rules,
+        data=vars(DataSummary.of(dataset)),
+        request=None if request is None else request.to_dict(),
+        merge=checked.merge,
+        sign=1.0 if is_lp else float(MPS_OBJECTIVE_SIGN),
+        constant=milp.constant,
+        subset=samples,
+    )
+    sidecar.save(beside)
+    starts = write_starts(milp, x, target)
+    return Export(
+        model=target,
+        sidecar=beside,
+        starts=starts,
+        commands=solver_commands(target, starts, stem, checked.time_limit, checked.threads),
+        columns=milp.n_columns,
+        rows=milp.n_rows,
+        nonzeros=int(milp.A.nnz),
+        start_objective=problem.rescore(best),
+    )
+
+
+def _reduced(problem: Problem, best: Structure) -> tuple[Problem, Structure, list[int] | None]:
+    """Return the problem over the parent sets that the root bound leaves, the best structure, and their indices."""
+    if not problem.score.kind.sums_samples:
+        those = " and ".join(n for n in sums_of_samples() if find_score(n).shape is not Shape.CONCAVE)
+        raise InputError(
+            f"Parent sets can be left out under {those}, not under {problem.score.name}; drop --reduced."
+        )
+    warm_up(problem, bounds=True)
+    end = time.monotonic() + START_SECONDS
+    record = Record(lambda: time.monotonic() > end)
+    smaller, root = root_bound(problem, best, record)
+    assert root is not None
+    best = max([best, *record.structures], key=problem.rescore)
+    return smaller, best, np.flatnonzero(root.allowed).tolist()
+
+
+def _refuse_strange_sidecar(path: Path, target: Path) -> None:
+    """Refuse to overwrite a file that is not the sidecar of this model."""
+    if not path.exists():
+        return
+    try:
+        owner = Sidecar.load(path).model
+    except InputError:
+        raise InputError(
+            f"The sidecar of {str(target)!r} would overwrite {str(path)!r}, which is not a sidecar; choose another "
+            "name."
+        ) from None
+    if owner != target.name and target.with_name(owner).exists():
+        raise InputError(
+            f"The sidecar {str(path)!r} belongs to {owner!r}; choose another name for {target.name!r}, not only "
+            "another suffix."
+        )
+
+
+def _with_mark(milp: Milp, mark: str) -> Milp:
+    """Return the model with one more column, fixed to 1, whose name is the fingerprint of the problem."""
+    empty = sp.csr_array((milp.n_rows, 1))
+    return replace(
+        milp,
+        c=np.append(milp.c, 0.0),
+        A=sp.hstack([milp.A, empty], format="csr"),
+        lower=np.append(milp.lower, 1.0),
+        upper=np.append(milp.upper, 1.0),
+        integer=np.append(milp.integer, False),
+        column_names=[*milp.column_names, mark],
+    )

@@ -1,0 +1,175 @@
+"""Import of another solver's solution of an exported model; its structure is scored from the data."""
+
+from __future__ import annotations
+
+import os
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from milpbn.claims.reasons import BoundSource, Limit, Reason
+from milpbn.claims.result import BackendInfo, DataSummary, Result, Seconds, is_optimal
+from milpbn.data import Dataset
+from milpbn.data.dataset import notes_of_results
+from milpbn.data.request import DataRequest
+from milpbn.errors import BoundWarning, InputError, warn
+from milpbn.milp.files.sidecar import Sidecar, sidecar_path
+from milpbn.milp.files.solution_files import read_solution
+from milpbn.network.parameters.record import ParameterFit
+from milpbn.problem.problem import Problem, build_problem
+from milpbn.problem.trivial_bound import trivial_bound
+from milpbn.solving.api import training_data
+from milpbn.solving.imported_bound import check_objective, imported_bound, refuse_better
+from milpbn.solving.report import fit_classifier, of_whole_problem
+from milpbn.util.raw_files import shown_name
+
+
+def import_solution(
+    solution: str | os.PathLike[str],
+    *,
+    model: str | os.PathLike[str] | None = None,
+    data: Any = None,
+    bound: float | None = None,
+) -> Result:
+    """Read a solver's solution of an exported model, check it against the data, and return its result.
+
+    Parameters
+    ----------
+    solution : path
+        Solution file of CPLEX, Gurobi, SCIP, HiGHS or CBC.
+    model : path, optional
+        The exported model; by default the sidecar is found by the solution's name.
+    data : Dataset, Table, or anything `read_table` reads, optional
+        The training data; by default they are read again as at the export.
+    bound : float, optional
+        The bound that the solver printed, in the solver's sign, if the file has none.
+
+    Returns
+    -------
+    Result
+        Its bound is the solver's, if there is one (the table in `milpbn.milp.files.solution` says when), else the
+        trivial bound. For a subset, score and bound are in `Result.subset`.
+
+    Raises
+    ------
+    InputError
+        If the file is unusable or belongs to another model, if the data are not those of the export, or if a brief
+        search finds a structure above the solver's bound.
+
+    Warns
+    -----
+    BoundWarning
+        If the file has no bound and none is given. The warning says which bound is used; it is in the result's notes
+        as well.
+    """
+    started = time.monotonic()
+    path = Path(solution)
+    where = f"The solution {str(path)!r}"
+    sidecar = Sidecar.load(_find_sidecar(path, None if model is None else Path(model)))
+    parsed = read_solution(path)
+    structure = sidecar.structure(parsed.values, where)
+    dataset = _exported_data(sidecar, data)
+    problem = _exported_problem(sidecar, dataset)
+    objection = problem.objection(structure)
+    if objection is not None or not problem.obeys(structure):
+        raise InputError(f"{where} does not fit this model: {objection or 'its structure has no score'}.")
+    objective, error = problem.rescored(structure)
+    check_objective(parsed, sidecar, objective, where)
+    best, source, note = imported_bound(parsed, sidecar, bound, objective, trivial_bound(problem), where)
+    if source is BoundSource.SOLVER:
+        refuse_better(problem, structure, best, where)
+    if note is not None:
+        warn(note, BoundWarning)
+    reason = Reason.OPTIMAL if is_optimal(objective, best, error) else Reason.FEASIBLE
+    info = BackendInfo(parsed.format, f"{parsed.format} (solution file {shown_name(path.name)})", None)
+    seconds = time.monotonic() - started
+    result = Result(
+        data=DataSummary.of(dataset),
+        score=sidecar.score,
+        constraints=sidecar.constraints,
+        reason=reason,
+        limit=Limit(parsed.limit) if reason is Reason.FEASIBLE and parsed.limit is not None else None,
+        structure=structure,
+        objective=objective,
+        bound=best,
+        bound_source=source,
+        backend=info,
+        seconds=Seconds(total=seconds, coefficients=seconds),
+        trace=((seconds, objective, best),),
+        detail=parsed.status,
+        notes=(*notes_of_results(dataset.notes), *((note,) if note is not None else ())),
+    )
+    result = of_whole_problem(problem, result)
+    return replace(result, classifier=fit_classifier(dataset, result), parameters=ParameterFit())
+
+
+def model_files(solution: str | os.PathLike[str], model: str | os.PathLike[str] | None = None) -> list[Path]:
+    """Return the files that belong to a solution: the sidecar of its model, and the model itself.
+
+    Raises
+    ------
+    InputError
+        If the solution or its sidecar does not exist.
+    """
+    path = Path(solution)
+    if not path.is_file():
+        raise InputError(f"There is no solution file {str(path)!r}.")
+    sidecar = _find_sidecar(path, None if model is None else Path(model))
+    return [sidecar, sidecar.with_name(Sidecar.load(sidecar).model)]
+
+
+def _find_sidecar(solution: Path, model: Path | None) -> Path:
+    """Return the sidecar of a model, by default of the one whose name the solution's begins with."""
+    if model is not None:
+        return sidecar_path(model)
+    name = solution.name
+    while "." in name:
+        name = name[: name.rindex(".")]
+        candidate = solution.with_name(name + ".json")
+        if candidate.is_file():
+            return candidate
+    raise InputError(
+        f"There is no sidecar (.json) of the model beside the solution {str(solution)!r}; name the model with --model."
+    )
+
+
+def _exported_data(sidecar: Sidecar, data: Any) -> Dataset:
+    """Return the training data of the exported model, and refuse others."""
+    if data is None or isinstance(data, str | os.PathLike):
+        request = None if sidecar.request is None else DataRequest.from_dict(sidecar.request)
+        if data is not None:
+            source = os.fspath(data)
+            request = DataRequest(source) if request is None else replace(request, source=source)
+        if request is None:
+            raise InputError("The model was exported from data in memory; give the same data to the import.")
+        dataset = request.load()
+    else:
+        dataset = training_data(data)
+    if dataset.sha256 != sidecar.data.get("sha256"):
+        raise InputError(
+            f"The data {dataset.name!r} are not those of the exported model {sidecar.data.get('name')!r} (their "
+            "hashes differ); give the data, rows and options of the export."
+        )
+    return dataset
+
+
+def _exported_problem(sidecar: Sidecar, dataset: Dataset) -> Problem:
+    """Return the problem from which the model was made."""
+    counted = None
+    if sidecar.subset is not None:
+        counted = np.zeros((dataset.merged if sidecar.merge else dataset).n_samples)
+        rows = list(sidecar.subset)
+        if not all(0 <= row < len(counted) for row in rows):
+            raise InputError(f"The sidecar of {sidecar.model!r} names rows that the data do not have.")
+        counted[rows] = list(sidecar.subset.values())
+    return build_problem(
+        dataset,
+        sidecar.score,
+        sidecar.constraints,
+        merge=sidecar.merge,
+        for_milp=False,
+        sample_weights=counted,
+    )

@@ -1,0 +1,75 @@
+"""Recommended settings under one name: a grid of options, and what decides between them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
+
+from milpbn.errors import InputError
+from milpbn.solving.grid import NAMES, Grid
+
+#: Candidate parent sets times training rows above which a recipe leaves out a setting: building its tables takes some
+#: ten seconds. With three parents that is 3,000 rows of 60 features, or 15,000 rows of 34.
+MOST_WORK = 3e8
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """A setting that is recommended for a purpose.
+
+    Attributes
+    ----------
+    purpose : str
+        What it is for, in a few words.
+    grid : str
+        The options that held-out rows choose from, as for ``--select``.
+    by : {'accuracy', 'log-loss'}
+        What decides.
+    time_limit : float
+        Seconds for the choice and the final search together, if the user gives no limit.
+    """
+
+    purpose: str
+    grid: str
+    by: str
+    time_limit: float
+
+    def choices(self, given: Collection[str] = ()) -> Grid:
+        """Return the grid without the options that the user has given as single values.
+
+        Parameters
+        ----------
+        given : collection of str
+            Attributes of `Score`, ``discretise`` or ``parameters``.
+        """
+
+        def option(word: str) -> str:
+            key = word.partition("=")[0]
+            return NAMES.get(key, key)
+
+        kept = [word for word in self.grid.split() if option(word) not in given]
+        return replace(Grid.parse(" ".join(kept), self.by), smallest_first=True, most_work=MOST_WORK)
+
+
+#: The recipes by name. How they were found, and what they bring, is in docs/accuracy.md.
+RECIPES: Mapping[str, Recipe] = {
+    "accurate": Recipe(
+        purpose="accurate classes and calibrated probabilities",
+        grid="score=cll leave-one-out=yes hybrid=.1 max-parents=1,2,3 discretise=mdl,quantile:5 parameters=hybrid",
+        by="log-loss",
+        time_limit=600.0,
+    ),
+}
+
+
+def find_recipe(name: str) -> Recipe:
+    """Return a recipe by its name.
+
+    Raises
+    ------
+    InputError
+        If there is none.
+    """
+    if name not in RECIPES:
+        raise InputError(f"There is no recipe {name!r}; choose from {', '.join(RECIPES)}.")
+    return RECIPES[name]

@@ -1,0 +1,107 @@
+"""The smallest valid model: what a caller gets who has no time for a search."""
+
+from __future__ import annotations
+
+import math
+import time
+import uuid
+from dataclasses import replace
+
+from milpbn.claims.reasons import BoundSource, Limit, Reason
+from milpbn.claims.result import BackendInfo, DataSummary, NotSavedError, Result, Seconds, is_optimal
+from milpbn.data.dataset import Dataset, notes_of_results
+from milpbn.errors import InputError
+from milpbn.network.parameters.method import ParameterMethod
+from milpbn.network.parameters.record import ParameterFit
+from milpbn.network.parameters.refit import give_up
+from milpbn.network.structure import Structure
+from milpbn.problem.conflicts import feasible_structure
+from milpbn.problem.constraints import Constraints, atoms, combine
+from milpbn.problem.problem import parent_sets
+from milpbn.problem.rescore import rescored
+from milpbn.problem.scores.spec import Score
+from milpbn.problem.trivial_bound import loose_bound
+from milpbn.solving.engines.registry import checked_engine
+from milpbn.solving.options import Options
+from milpbn.solving.report import fit_classifier
+
+
+def smallest_model(
+    data: Dataset,
+    score: Score,
+    options: Options,
+    *,
+    constraints: Constraints | None = None,
+    started: float | None = None,
+    limit: Limit = Limit.TIME,
+) -> Result:
+    """Return a result whose structure has no arc that the constraints do not require, without a search.
+
+    Its bound is `loose_bound`, which needs no tables. Parameters other than ``ml`` are not fitted.
+
+    Parameters
+    ----------
+    data : Dataset
+        Training data.
+    score : Score
+        The score of the structure.
+    options : Options
+        The backend, and the file for the result.
+    constraints : Constraints, optional
+        What the structure obeys. With constraints, the first candidate parent sets that fit together are taken, small
+        ones first.
+    started : float, optional
+        `time.monotonic` value from which seconds count.
+    limit : Limit
+        Why there was no search, or none that found a structure.
+
+    Raises
+    ------
+    InputError
+        If no structure obeys the constraints, or an option is unusable.
+    NotSavedError
+        If the result could not be written; its attribute ``result`` is the result.
+    """
+    began = time.monotonic() if started is None else started
+    engine, version = checked_engine(options, score)
+    merged = data.merged
+    if constraints:
+        rules, candidates = parent_sets(merged, score, constraints, for_milp=False)
+        structure = feasible_structure(candidates, rules)
+        if structure is None:
+            raise InputError("No structure obeys the constraints; relax one of them.")
+    else:
+        rules, structure = combine(atoms(Constraints(), data.names)), Structure.empty(data.names)
+    objective, error = rescored(merged, structure, score, rules)
+    bound: float | None = max(loose_bound(score, merged, rules, None), objective)
+    bound = bound if bound is not None and math.isfinite(bound) else None
+    proved = bound is not None and is_optimal(objective, bound, error)
+    elapsed = time.monotonic() - began
+    own = options.parameters == "ml"
+    result = Result(
+        data=DataSummary.of(data),
+        score=score,
+        constraints=constraints or Constraints(),
+        reason=Reason.OPTIMAL if proved else Reason.FEASIBLE,
+        limit=None if proved else limit,
+        structure=structure,
+        objective=objective,
+        bound=bound,
+        bound_source=BoundSource.CERTIFIED,
+        backend=BackendInfo(engine.name, version, options.n_threads),
+        seconds=Seconds(total=elapsed, coefficients=elapsed),
+        trace=((elapsed, objective, bound),),
+        seed=options.random_state,
+        run=uuid.uuid4().hex,
+        parameters=ParameterFit()
+        if own
+        else give_up(ParameterMethod.parse(options.parameters).name, interrupted=limit is Limit.USER),
+        notes=notes_of_results(data.notes),
+    )
+    result = replace(result, classifier=fit_classifier(data, result))
+    if options.output is not None:
+        try:
+            result.save(options.output)
+        except InputError as failure:
+            raise NotSavedError(str(failure), result) from None
+    return result

@@ -1,0 +1,85 @@
+"""The rows on which a selection trains and validates, as Peharz and Pernkopf (2012, P12) draw them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from milpbn.data import Dataset, Table, stratified_folds, validation_split
+from milpbn.data.discretisation import Discretisation
+from milpbn.data.folds import Split
+from milpbn.errors import InputError
+
+#: Above this many training rows, one validation set decides, of this share of the rows; else cross-validation with this
+#: many folds (P12, section 6).
+LARGE, VALIDATION_SHARE, FOLDS = 1000, 0.2, 5
+
+
+def validation_splits(classes: NDArray[np.integer], random_state: int) -> list[Split]:
+    """Return (training, validation) rows as in P12, section 6: one split if there are many rows, else folds.
+
+    Parameters
+    ----------
+    classes : int array, shape (M,)
+        Class codes of the training rows.
+    random_state : int
+        Seed of the draw.
+    """
+    if len(classes) > LARGE:
+        return [validation_split(classes, VALIDATION_SHARE, random_state)]
+    return stratified_folds(classes, min(FOLDS, len(classes)), random_state)
+
+
+def validation_datasets(source: Table | Dataset, random_state: int) -> list[tuple[Dataset, Dataset]]:
+    """Return the (training, validation) samples on which a selection compares settings (P12, section 6).
+
+    States and cuts of a table are learnt on the training rows of each split; a dataset keeps its own.
+
+    Raises
+    ------
+    InputError
+        If the training rows of a split have only one class.
+    """
+    return [datasets_of(source, split) for split in splits_of(source, random_state)[0]]
+
+
+def splits_of(source: Table | Dataset, random_state: int) -> tuple[list[Split], str]:
+    """Return (training, validation) positions within the source, and how they were drawn, in words.
+
+    Raises
+    ------
+    InputError
+        If the training rows of a split have only one class.
+    """
+    if isinstance(source, Table):
+        rows = source.train_indices
+        classes = source.dataset(rows).y
+    else:
+        rows, classes = np.arange(source.n_samples), source.y
+    parts = validation_splits(classes, random_state)
+    # The classes of a table are learnt anew on the training rows of each split.
+    if isinstance(source, Table) and any(len(np.unique(classes[train])) < 2 for train, _ in parts):
+        raise InputError(
+            f"{len(classes)} training rows are too few to choose by validation: the training rows of a split have one "
+            "class only; give p and max_parents as numbers."
+        )
+    if len(parts) == 1:
+        protocol = f"validation set of {100 * VALIDATION_SHARE:.0f} %"
+    else:
+        protocol = f"{len(parts)}-fold cross-validation"
+    return [(rows[a], rows[b]) for a, b in parts], protocol
+
+
+def datasets_of(
+    source: Table | Dataset, split: Split, discretisation: Discretisation | None = None
+) -> tuple[Dataset, Dataset]:
+    """Return the training and the held-out rows of a split. Cuts and states of a table come from its training rows."""
+    train_rows, held_out_rows = split
+    if isinstance(source, Dataset):
+        return source.take(train_rows), source.take(held_out_rows)
+    if discretisation is not None:
+        source = replace(source, discretisation=discretisation)
+    train = source.dataset(train_rows)
+    return train, source.encode(train.variables, held_out_rows)

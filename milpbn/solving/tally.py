@@ -1,0 +1,125 @@
+"""Validation results of one setting of a selection, summed over splits."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from milpbn.claims.result import Result
+from milpbn.claims.selection import Trial
+from milpbn.data.dataset import UNKNOWN, Dataset
+from milpbn.network.classifier import Classifier
+from milpbn.network.margins import log_posterior
+from milpbn.network.parameters.method import ParameterMethod
+from milpbn.network.structure import Structure
+from milpbn.solving.grid import PARAMETERS, Setting
+
+#: Least probability that enters a log-loss.
+LEAST_PROBABILITY = 1e-15
+
+
+@dataclass
+class Sums:
+    """Validation results of one kind of parameters, summed over the splits in which they were tried."""
+
+    correct: float = 0.0
+    loss: float = 0.0
+    splits: int = 0
+
+    def add(self, classifier: Classifier | None, held_out: Dataset) -> None:
+        """Add a classifier's predictions of the held-out rows of a split; without one every prediction is wrong."""
+        self.splits += 1
+        floor = math.log(LEAST_PROBABILITY)
+        if classifier is None:
+            self.loss -= float(held_out.weights.sum()) * floor
+            return
+        log_joint = classifier.predict_log_joint(held_out)
+        known = held_out.y != UNKNOWN
+        right = (log_joint.argmax(axis=1) == held_out.y) & known
+        self.correct += float(held_out.weights[right].sum())
+        of_class = log_posterior(log_joint)[np.arange(len(known)), held_out.y]
+        self.loss -= float(held_out.weights @ np.where(known, np.maximum(of_class, floor), floor))
+
+
+@dataclass
+class Tally:
+    """Validation results of one setting, summed over the splits so far.
+
+    Attributes
+    ----------
+    by_parameters : dict
+        Results by parameters, in the words of `ParameterMethod`; generative ones (``ml``) are there in every case.
+    """
+
+    by_parameters: dict[str, Sums] = field(default_factory=lambda: {"ml": Sums()})
+    total: float = 0.0
+    proved: int = 0
+    starved: int = 0
+    splits: int = 0
+    incumbent: Structure | None = None
+
+    @property
+    def best(self) -> tuple[str, Sums]:
+        """The parameters with the smallest log-loss of those that all splits have tried, and their results.
+
+        Log-losses decide even where accuracies are compared between settings: parameters that differ by little have the
+        same accuracy, or one that differs by chance.
+        """
+        whole = {how: sums for how, sums in self.by_parameters.items() if sums.splits == self.splits}
+        return min(whole.items(), key=lambda pair: round(pair[1].loss / self.total, 12))
+
+    def trial(self, setting: Setting) -> Trial:
+        """Return what the results say about the setting."""
+        parameters, sums = self.best
+        options = dict(setting.options)
+        if PARAMETERS in options:
+            options[PARAMETERS] = parameters
+        return Trial(
+            setting.p,
+            setting.score.max_parents,
+            sums.correct / self.total,
+            self.proved,
+            self.splits,
+            sums.loss / self.total,
+            self.starved,
+            options,
+        )
+
+    def add(
+        self,
+        result: Result,
+        held_out: Dataset,
+        starved: bool,
+        fitted: Iterable[tuple[ParameterMethod, Classifier]] = (),
+    ) -> None:
+        """Add the result of one split, and the predictions of its held-out rows.
+
+        Parameters
+        ----------
+        result : Result
+            What the search found on the training rows of the split.
+        held_out : Dataset
+            The held-out rows.
+        starved : bool
+            Whether the search ended at the structure that it started from, for lack of time.
+        fitted : iterable of (ParameterMethod, Classifier)
+            Classifiers with the same structure and other parameters.
+
+        Raises
+        ------
+        milpbn.network.parameters.conditional.Stopped
+            If `fitted` raises it; what came before counts.
+        """
+        self.total += float(held_out.weights.sum())
+        self.proved += int(result.optimal)
+        self.starved += int(starved)
+        self.splits += 1
+        self.incumbent = result.structure
+        network = result.classifier if isinstance(result.classifier, Classifier) else None
+        self.by_parameters["ml"].add(network, held_out)
+        for method, classifier in fitted:
+            if method.name != "ml":
+                self.by_parameters.setdefault(str(method), Sums()).add(classifier, held_out)

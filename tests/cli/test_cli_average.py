@@ -1,0 +1,111 @@
+"""``--average`` on the command line: what is written, printed and refused."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+
+import pytest
+from cli_common import run, write_csv
+
+THREE = ("--select", "p=.6,.9 max-parents=1,2 discretise=mdl,quantile:3", "--average", "3")
+
+
+@pytest.fixture(scope="module")
+def shop(tmp_path_factory):
+    """Return a folder with a table, and the result, certificate and average of a run."""
+    import numpy as np
+
+    folder = tmp_path_factory.mktemp("average")
+    rng = np.random.default_rng(4)
+    classes = rng.integers(0, 2, 60)
+    rows = [
+        [f"{c + rng.normal():.3f}", f"{rng.normal():.3f}", "xy"[int(rng.random() < 0.3) ^ c], "ab"[c]]
+        for c in classes
+    ]
+    write_csv(folder / "t.csv", rows, "one,two,three,class")
+    files = ("--output", folder / "r.json", "--classifier", folder / "a.json")
+    done = run("solve", folder / "t.csv", *THREE, *files, "--certificate", folder / "p.npz", "--threads", 1)
+    assert done.exit_code == 0, done.output
+    (folder / "solved.txt").write_text(done.stdout)
+    return folder
+
+
+def test_solve_and_info_say_what_the_numbers_are_of(shop) -> None:
+    said = "classifier average of 3 networks; score, bound, gap and certificate are of the first"
+    assert said in (shop / "solved.txt").read_text()
+    assert said in run("info", shop / "r.json").stdout
+    shown = run("info", shop / "a.json").stdout
+    assert "average     of 3 networks with equal weights" in shown
+    assert shown.count("gap         ") == shown.count("score       sm  (as the file says)") == 3
+    assert "network     3" in shown
+    document = json.loads((shop / "r.json").read_text())
+    assert document["average"] == {"asked": 3, "networks": 3, "interrupted": False, "note": ""}
+    first = json.loads((shop / "a.json").read_text())["members"][0]
+    assert first["structure"] == document["structure"]
+
+
+def test_predict_and_evaluate_take_it(shop) -> None:
+    done = run("predict", shop / "a.json", shop / "t.csv", "--proba", "-q")
+    assert done.exit_code == 0
+    rows = list(csv.DictReader(io.StringIO(done.stdout)))
+    assert len(rows) == 60
+    for row in rows:
+        assert float(row["P(a)"]) + float(row["P(b)"]) == pytest.approx(1)
+        assert row["class"] == ("a" if float(row["P(a)"]) >= float(row["P(b)"]) else "b")
+    figures = json.loads(run("evaluate", shop / "a.json", shop / "t.csv", "--json", "-q").stdout)
+    assert figures["networks"] == 3
+    truth = [line.rpartition(",")[2] for line in (shop / "t.csv").read_text().splitlines()[1:]]
+    right = sum(row["class"] == label for row, label in zip(rows, truth, strict=True))
+    assert figures["accuracy"] == pytest.approx(right / 60)
+    assert "classifier   average of 3 networks" in run("evaluate", shop / "a.json", shop / "t.csv").stdout
+
+
+def test_unknown_values_are_counted_once(shop, tmp_path) -> None:
+    text = (shop / "t.csv").read_text().replace(",x,", ",z,", 2)
+    (tmp_path / "new.csv").write_text(text)
+    done = run("evaluate", shop / "a.json", tmp_path / "new.csv")
+    assert "unknown      2 values without a state: 2 in three" in done.stdout
+    assert done.stderr.count("never saw") == 1
+
+
+def test_verify_checks_the_first(shop) -> None:
+    from milpbn.claims.result import Result
+
+    how = Result.load(shop / "r.json").selection.options["discretise"]
+    proof = ("--certificate", shop / "p.npz")
+    assert run("verify", shop / "r.json", shop / "t.csv", "--discretise", how, *proof).exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (("predict", "AVERAGE", "TABLE", "--joint"), "has no joint probabilities; leave out --joint"),
+        (("precision", "AVERAGE", "TABLE"), "only the commands evaluate, predict and info accept it"),
+        (("score", "AVERAGE", "TABLE"), "give the result of the run (--output)"),
+        (("score", "RESULT", "TABLE", "--bound", "AVERAGE"), "give the file that --output wrote"),
+        (("solve", "TABLE", "--start", "AVERAGE", "-q"), "give the result of the run (--output)"),
+        (("export", "TABLE", "--start", "AVERAGE", "--output", "OUT.lp"), "give the result of the run"),
+        (("verify", "AVERAGE", "TABLE", "--certificate", "PROOF"), "give the file that --output wrote"),
+        (("plot", "AVERAGE", "--output", "OUT.png"), "give the file that --output wrote"),
+    ],
+)
+def test_verbs_that_need_one_network_refuse_it(shop, tmp_path, words, sentence) -> None:
+    places = {"AVERAGE": "a.json", "TABLE": "t.csv", "RESULT": "r.json", "PROOF": "p.npz"}
+    given = [
+        shop / places[word] if word in places else word.replace("OUT", str(tmp_path / "o")) for word in words
+    ]
+    done = run(*given)
+    assert done.exit_code == 2
+    assert sentence in done.stderr
+    assert "a.json" in done.stderr
+
+
+def test_refusals(shop) -> None:
+    done = run("solve", shop / "t.csv", "--average", 3)
+    assert done.exit_code == 2
+    assert "add --recipe, --select, --p cv or --max-parents cv" in done.stderr
+    done = run("solve", shop / "t.csv", "--select", "p=.6,.9", "--average", 0)
+    assert done.exit_code == 2
+    assert "must be at least 1, got 0" in done.stderr

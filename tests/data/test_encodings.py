@@ -1,0 +1,82 @@
+"""Rows that are encoded in several ways."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from milpbn.data import read_encodings, read_samples, read_table
+from milpbn.data.dataset import UNKNOWN
+from milpbn.data.encodings import Encodings, encodings_of, unknown_values
+from milpbn.errors import InputError
+
+FRAME = pd.DataFrame(
+    {"size": np.arange(40) / 7, "colour": list("rgbr") * 10, "kind": ["a"] * 20 + ["b"] * 20}
+)
+
+
+def variables_of(discretise):
+    return read_table(FRAME, discretise=discretise).dataset().variables
+
+
+SETS = (variables_of("quantile:3"), variables_of("uniform:4"))
+
+
+def test_every_set_has_the_codes_of_its_own_reading():
+    both = read_encodings(FRAME, SETS)
+    assert isinstance(both, Encodings)
+    for one, variables in zip(encodings_of(both), SETS, strict=True):
+        alone = read_samples(FRAME, variables)
+        assert one.variables == variables
+        assert (one.codes == alone.codes).all()
+    assert (both.y == read_samples(FRAME, SETS[0]).y).all()
+
+
+def test_one_set_is_a_plain_dataset():
+    data = read_encodings(FRAME, SETS[:1])
+    assert type(data).__name__ == "Dataset"
+    assert encodings_of(data) == (data,)
+
+
+def test_rows_are_taken_from_all_encodings():
+    both = read_encodings(FRAME, SETS)
+    taken = both.take([3, 30, 3])
+    assert taken.n_samples == 3
+    for one, whole in zip(encodings_of(taken), encodings_of(both), strict=True):
+        assert (one.codes == whole.codes[[3, 30, 3]]).all()
+
+
+def test_the_file_is_read_once(tmp_path, monkeypatch):
+    from milpbn.data import api
+
+    FRAME.to_csv(tmp_path / "t.csv", index=False)
+    calls, real = [], api.load_source
+    monkeypatch.setattr(api, "load_source", lambda *a, **k: calls.append(a) or real(*a, **k))
+    read_encodings(tmp_path / "t.csv", SETS)
+    assert len(calls) == 1
+
+
+def test_a_value_counts_that_is_unknown_to_one_set():
+    first, second = encodings_of(read_encodings(FRAME, SETS))
+    codes = second.codes.copy()
+    codes[5, 1] = UNKNOWN
+    other = replace(first, codes=np.where(np.arange(40)[:, None] == [7, 99, 99], UNKNOWN, first.codes))
+    both = Encodings.of([other, replace(second, codes=codes)])
+    assert unknown_values(both) == {"size": 1, "colour": 1}
+
+
+def test_notes_are_told_once():
+    frame = FRAME.assign(colour="new")
+    both = read_encodings(frame, SETS)
+    assert len(both.notes) == len(set(both.notes)) == 1
+    assert "never saw" in both.notes[0]
+
+
+def test_other_rows_are_refused():
+    first, second = encodings_of(read_encodings(FRAME, SETS))
+    for other in (second.take(range(39)), second.take(range(39, -1, -1))):
+        with pytest.raises(InputError, match="not of the same rows"):
+            Encodings.of([first, other])

@@ -1,0 +1,240 @@
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone
+
+import milpbn
+from milpbn.estimators.inputs import class_texts
+from milpbn.sklearn import NaiveBayesClassifier, TANClassifier
+
+
+def mixed(n: int = 60) -> tuple[pd.DataFrame, np.ndarray]:
+    """Return a frame with a column of every type, and classes 0 and 1 that depend on most of them."""
+    rng = np.random.default_rng(3)
+    y = rng.integers(0, 2, n)
+    noise = rng.random((n, 6)) < 0.2
+    bits = np.where(noise, 1 - y[:, None], y[:, None])
+    return pd.DataFrame(
+        {
+            "category": pd.Categorical(
+                np.where(bits[:, 0], "high", "low"), categories=["low", "high", "never"]
+            ),
+            "flag": bits[:, 1].astype(bool),
+            "count": np.arange(n) + 100 * y,
+            "level": bits[:, 2] + 2 * rng.integers(0, 2, n),
+            "text": np.where(bits[:, 3], "u", "v"),
+            "nullable": pd.array(bits[:, 4], dtype="Int64"),
+            "real": bits[:, 5] + rng.random(n) / 4,
+        }
+    ), y
+
+
+LABELS: list[Any] = [
+    np.array([3, 7], dtype=np.int64),
+    np.array([3, 7], dtype=np.uint8),
+    np.array([-1, 1], dtype=np.int32),
+    np.array([1.0, 2.0]),
+    np.array([1.0, 2.0], dtype=np.float32),
+    np.array([False, True]),
+    np.array(["no", "yes"]),
+    np.array(["no", "yes"], dtype=object),
+    np.array(["01", "1"]),
+    np.array(["NA", "?"]),
+    np.array([" a", "a"], dtype=object),
+]
+
+
+@pytest.mark.parametrize("classes", LABELS, ids=lambda c: f"{c.dtype}-{c.tolist()}")
+def test_labels_come_back_as_they_went_in(classes: np.ndarray) -> None:
+    X, y = mixed()
+    model = NaiveBayesClassifier().fit(X, classes[y])
+    assert model.classes_.dtype == classes.dtype
+    assert model.classes_.tolist() == sorted(classes.tolist())
+    predicted = model.predict(X)
+    assert predicted.dtype == classes.dtype
+    assert np.mean(predicted == classes[y]) > 0.9
+    assert model.predict_proba(X).argmax(axis=1).tolist() == [
+        sorted(classes.tolist()).index(label) for label in predicted.tolist()
+    ]
+
+
+@pytest.mark.parametrize(
+    "target",
+    [
+        lambda y: y.tolist(),
+        lambda y: pd.Series(np.where(y, "yes", "no"), name="count", index=np.arange(len(y))[::-1]),
+        lambda y: pd.Series(pd.Categorical(np.where(y, "yes", "no"))),
+        lambda y: pd.Series(np.where(y, "yes", "no"), dtype="string"),
+        lambda y: pd.Series(y, dtype="Int64"),
+        lambda y: pd.Series(y, dtype="boolean"),
+    ],
+    ids=["list", "series", "categorical", "string", "Int64", "boolean"],
+)
+def test_targets_of_pandas(target: Any) -> None:
+    X, y = mixed()
+    model = NaiveBayesClassifier().fit(X, target(y))
+    assert len(model.classes_) == 2
+    assert (model.predict(X) == model.classes_[y]).mean() > 0.9
+    assert len(model.structure_) == X.shape[1] + 1  # a name of y that a feature has is changed
+
+
+@pytest.mark.parametrize(
+    ("name", "target"), [(" a ", "a"), ("", "class"), (None, "class"), (0, "0"), ("real", "real_")]
+)
+def test_the_name_of_the_class(name: Any, target: str) -> None:
+    X, y = mixed()
+    assert list(NaiveBayesClassifier().fit(X, pd.Series(y, name=name)).structure_) == [*X.columns, target]
+
+
+def test_ten_classes_are_in_numeric_order() -> None:
+    y = np.repeat(np.arange(12), 4)
+    model = NaiveBayesClassifier().fit(y[:, None], y)
+    assert model.classes_.tolist() == list(range(12))
+    assert (model.predict(y[:, None]) == y).mean() > 0.5
+    assert class_texts(np.array([10, 9])) == ["10", "9"]
+    assert class_texts(np.array(["NA", "b"])) == ["'NA'", "'b'"]
+
+
+def test_the_type_of_a_column_decides_its_kind() -> None:
+    X, y = mixed()
+    model = NaiveBayesClassifier().fit(X, y)
+    kinds = {v.name: "nominal" if v.cuts is None else "continuous" for v in model.classifier_.variables}
+    continuous = {name for name, kind in kinds.items() if kind == "continuous"}
+    assert continuous == {"count", "real"}
+    assert model.feature_names_in_.tolist() == list(X.columns)
+    assert model.n_features_in_ == X.shape[1]
+
+    model = NaiveBayesClassifier(continuous=["level", 5], nominal=["real", 2]).fit(X, y)
+    cuts = {v.name for v in model.classifier_.variables if v.cuts is not None}
+    assert cuts == {"level", "nullable"}
+
+
+def test_declarations_of_arrays_are_positions() -> None:
+    X, y = mixed()
+    numbers = X[["real", "level", "count"]].to_numpy(dtype=float)
+    assert [v.cuts is None for v in NaiveBayesClassifier().fit(numbers, y).classifier_.variables] == [
+        False,
+        False,
+        False,
+        True,
+    ]
+    model = NaiveBayesClassifier(nominal=[1]).fit(numbers, y)
+    assert [v.cuts is None for v in model.classifier_.variables] == [False, True, False, True]
+    assert list(model.structure_) == ["x0", "x1", "x2", "class"]
+    with pytest.raises(milpbn.InputError, match="no column 3 in X; positions are 0 to 2"):
+        NaiveBayesClassifier(nominal=[3]).fit(numbers, y)
+    with pytest.raises(milpbn.InputError, match="'level', which is not a column"):
+        NaiveBayesClassifier(nominal="level").fit(numbers, y)
+
+
+def test_an_array_of_objects_is_read_like_a_frame() -> None:
+    X, y = mixed()
+    frame, array = (TANClassifier().fit(data, y) for data in (X, X.to_numpy(dtype=object)))
+    assert np.array_equal(frame.predict_proba(X), array.predict_proba(X.to_numpy(dtype=object)))
+
+
+def test_text_in_an_array() -> None:
+    y = np.repeat([0, 1], 10)
+    X = np.where(y, "1", "0")[:, None]
+    model = NaiveBayesClassifier().fit(X, y)
+    assert (model.predict(X) == y).all()
+    assert model.classifier_.variables[0].cuts is None
+
+
+@pytest.mark.parametrize("column", ["real", "text", "nullable", "category"])
+def test_missing_values(column: str) -> None:
+    X, y = mixed()
+    holes = X.copy()
+    holes.loc[::5, column] = None
+    with pytest.raises(
+        ValueError, match=r"Input X contains NaN.\nNaiveBayesClassifier does not accept missing"
+    ):
+        NaiveBayesClassifier().fit(holes, y)
+    with pytest.raises(ValueError, match="Input X contains NaN"):
+        NaiveBayesClassifier().fit(X, y).predict(holes)
+
+    own = NaiveBayesClassifier(missing="state").fit(holes, y)
+    assert next(v for v in own.classifier_.variables if v.name == column).missing_state
+    assert np.isfinite(own.predict_joint_log_proba(holes)).all()
+
+    dropping = NaiveBayesClassifier(missing="drop")
+    with pytest.warns(milpbn.DataWarning, match="12 of 60"):
+        dropping.fit(holes, y)
+    whole = np.arange(60) % 5 != 0
+    same = NaiveBayesClassifier().fit(X[whole], y[whole])
+    assert np.array_equal(dropping.predict_proba(X), same.predict_proba(X))
+    assert len(dropping.predict(holes)) == 60
+
+
+def test_infinity_is_refused() -> None:
+    X, y = mixed()
+    X.loc[3, "real"] = np.inf
+    with pytest.raises(ValueError, match="infinity"):
+        NaiveBayesClassifier(missing="state").fit(X, y)
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        (lambda X, y: (X, None), "requires y to be passed"),
+        (lambda X, y: (X, y[:-1]), "inconsistent numbers of samples"),
+        (lambda X, y: (X, np.linspace(0, 1, len(y))), "Unknown label type: continuous"),
+        (lambda X, y: (X, np.where(y, np.nan, 1.0)), "Input y contains NaN"),
+        (lambda X, y: (X, np.where(y, None, "a")), "Input y contains NaN"),
+        (lambda X, y: (X, np.zeros(len(y))), r"one class only in the training data \('0'\)"),
+        (lambda X, y: (X[:0], y[:0]), "0 sample"),
+        (lambda X, y: (X.assign(real=[{}] * len(X)), y), "'real' of X holds a dict"),
+    ],
+)
+def test_unusable_data_are_refused(change: Any, sentence: str) -> None:
+    with pytest.raises((ValueError, TypeError), match=sentence):
+        NaiveBayesClassifier().fit(*change(*mixed()))
+
+
+def test_columns_in_another_order_are_refused() -> None:
+    X, y = mixed()
+    model = NaiveBayesClassifier().fit(X, y)
+    with pytest.raises(ValueError, match="same order"):
+        model.predict(X[X.columns[::-1]])
+
+
+@pytest.mark.parametrize("model", [NaiveBayesClassifier(), TANClassifier(penalty="bic")], ids=repr)
+def test_a_weight_is_a_number_of_rows(model: Any) -> None:
+    X, y = mixed()
+    rng = np.random.default_rng(0)
+    weights = rng.integers(0, 4, len(y))
+    labels = np.where(np.arange(len(y)) < 5, 2, y)  # class 2 and one category only have the weight 0
+    X["category"] = np.where(labels == 2, "rare", X["category"].astype(str))
+    X["level"] = np.where(
+        labels == 2, np.arange(60) + 40, X["level"]
+    )  # with these rows it would be continuous
+    weights[:5] = 0
+    weighted = clone(model).fit(X, labels, sample_weight=weights)
+    rows = rng.permutation(np.repeat(np.arange(len(y)), weights))
+    repeated = clone(model).fit(X.iloc[rows], labels[rows])
+    assert weighted.classes_.tolist() == [0, 1]
+    assert weighted.classifier_.variables == repeated.classifier_.variables
+    assert weighted.structure_ == repeated.structure_
+    assert np.array_equal(weighted.predict_proba(X), repeated.predict_proba(X))
+    assert any(v.cuts for v in weighted.classifier_.variables)
+
+
+def test_class_weights_are_weights() -> None:
+    X, y = mixed()
+    weights = np.random.default_rng(1).integers(1, 4, len(y))
+    for given, factors in (
+        ({0: 2.0, 1: 5.0}, np.where(y, 5.0, 2.0)),
+        ("balanced", weights.sum() / (2 * np.where(y, weights[y == 1].sum(), weights[y == 0].sum()))),
+    ):
+        one = NaiveBayesClassifier(class_weight=given).fit(X, y, sample_weight=weights)
+        other = NaiveBayesClassifier().fit(X, y, sample_weight=weights * factors)
+        assert np.array_equal(one.predict_proba(X), other.predict_proba(X))
+    with pytest.raises(
+        ValueError, match=re.escape("Class weights must be positive numbers, got {0: 0, 1: 1}.")
+    ):
+        NaiveBayesClassifier(class_weight={0: 0, 1: 1}).fit(X, y)

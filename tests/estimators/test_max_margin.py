@@ -1,0 +1,267 @@
+from __future__ import annotations
+
+import inspect
+import math
+import os
+import pickle
+import signal
+import warnings
+from dataclasses import fields, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone
+from sklearn.datasets import load_iris
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OrdinalEncoder
+
+import milpbn
+from milpbn.estimators.callbacks import FRAMES
+from milpbn.estimators.max_margin import RENAMED
+from milpbn.sklearn import MaxMarginBNClassifier
+from milpbn.solving.options import Options
+
+
+def small(n: int = 40, features: int = 4, seed: int = 0) -> tuple[pd.DataFrame, np.ndarray]:
+    """Return nominal features, of which the second is the exclusive or of the first and the class."""
+    rng = np.random.default_rng(seed)
+    y = rng.integers(0, 2, n)
+    codes = rng.integers(0, 3, (n, features))
+    codes[:, 1] = codes[:, 0] % 2 ^ y
+    return pd.DataFrame(codes, columns=[f"f{i}" for i in range(features)]), np.where(y, "yes", "no")
+
+
+def hard() -> tuple[np.ndarray, np.ndarray]:
+    """Return data on which a proof takes longer than any test."""
+    rng = np.random.default_rng(1)
+    return rng.integers(0, 3, (400, 18)), rng.integers(0, 3, 400)
+
+
+def test_every_option_of_solve_is_a_parameter() -> None:
+    options = {field.name for field in (*fields(milpbn.Score), *fields(Options))}
+    parameters = set(MaxMarginBNClassifier().get_params())
+    assert {RENAMED.get(name, name) for name in options} - {"on_change"} <= parameters
+    assert {"constraints", "subset", "recipe"} <= parameters
+    defaults = {n: p.default for n, p in inspect.signature(milpbn.solve).parameters.items()}
+    for name, value in MaxMarginBNClassifier().get_params().items():
+        if name in defaults and name not in ("random_state", "verbose"):
+            assert value == defaults[name], name
+
+
+def test_the_result_is_that_of_solve() -> None:
+    X, y = small()
+    model = MaxMarginBNClassifier(p=0.9, max_parents=3).fit(X, y)
+    data = milpbn.read_table((X, pd.Series(y, name="class")))
+    result = milpbn.solve(data, milpbn.Score(p=0.9, max_parents=3), threads=1, verbose=False)
+    assert result.structure is not None
+    assert model.structure_ == result.structure.to_mapping()
+    assert (model.objective_, model.bound_) == (result.objective, result.bound)
+    assert model.optimal_
+    assert model.stop_reason_ == "optimal"
+    assert model.gap_ == model.bound_ - model.objective_ <= 1e-6 * max(1.0, model.objective_)
+    assert model.trace_.shape[1] == 3
+    assert model.trace_[-1, 1:].tolist() == [model.objective_, model.bound_]
+    assert math.isnan(model.trace_[0, 1])  # the first bound comes before the first structure
+    assert model.result_.classifier is model.classifier_
+    assert model.score(X, y) > 0.9
+    assert not {name for name in vars(model) if isinstance(vars(type(model)).get(name), property)}
+
+
+def test_weights_are_copies_and_rows_without_weight_are_absent() -> None:
+    X, y = load_iris(return_X_y=True)
+    rng = np.random.default_rng(2)
+    X[:, 3] = rng.integers(0, 3, len(y))
+    weights = rng.integers(0, 3, len(y)) * (y != 1)
+    y = np.where(rng.random(len(y)) < 0.2, 0, y) * (y != 1) + (y == 1)
+    model = MaxMarginBNClassifier(p=0.8, nominal=[3])
+    weighted = clone(model).fit(X, y, sample_weight=weights)
+    rows = rng.permutation(np.repeat(np.arange(len(y)), weights))
+    repeated = clone(model).fit(X[rows], y[rows])
+    assert weighted.classes_.tolist() == [0, 2]
+    assert weighted.optimal_
+    assert weighted.objective_ == pytest.approx(repeated.objective_, rel=1e-12)
+    assert weighted.structure_ == repeated.structure_
+    assert np.array_equal(weighted.predict_proba(X), repeated.predict_proba(X))
+    assert any(v.cuts for v in weighted.classifier_.variables)
+
+
+def test_options_of_the_score_and_constraints() -> None:
+    X, y = small()
+    constraints = milpbn.Constraints(required=[("f0", "f3")], forbidden=[("f0", "f1"), ("f1", "f0")])
+    model = MaxMarginBNClassifier(objective="cll", hybrid=0.1, leave_one_out=True, constraints=constraints)
+    model.fit(X, y)
+    assert "f0" in model.structure_["f3"]
+    assert "f0" not in model.structure_["f1"]
+    assert model.result_.score == milpbn.Score(name="cll", hybrid=0.1, leave_one_out=True)
+    with pytest.raises(milpbn.InputError, match="no score 'nonsense'"):
+        clone(model).set_params(objective="nonsense").fit(X, y)
+
+
+def test_no_time_gives_the_smallest_model() -> None:
+    X, y = hard()
+    model = MaxMarginBNClassifier(time_limit=0)
+    with pytest.warns(
+        ConvergenceWarning, match=r"stopped by: time; the gap is at most [\d.e+]+ nats \([\d.]+ %"
+    ):
+        model.fit(X, y)
+    assert not any(model.structure_.values())
+    assert (model.optimal_, model.stop_reason_) == (False, "time")
+    assert model.bound_ > model.objective_
+    assert np.unique(model.predict(X)).size == 1
+    constraints = milpbn.Constraints(required=[("x3", "x1")])
+    with pytest.warns(ConvergenceWarning):
+        model.set_params(constraints=constraints, time_limit=1e-9).fit(X, y)
+    assert model.structure_["x1"] == ["x3"]
+    with pytest.raises(milpbn.InputError, match="time limit must be a positive number"):
+        model.set_params(time_limit=-1).fit(X, y)
+
+
+def test_a_gap_that_was_asked_for_needs_no_warning() -> None:
+    X, y = hard()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model = MaxMarginBNClassifier(gap_rel=0.9).fit(X, y)
+    assert model.stop_reason_ == "gap"
+    assert model.gap_ > 0
+
+
+def test_files_are_written(tmp_path: Path) -> None:
+    X, y = small()
+    output, trace = tmp_path / "result.json", tmp_path / "trace.jsonl"
+    model = MaxMarginBNClassifier(output=output, trace=trace).fit(X, y)
+    assert milpbn.Result.load(output).objective == model.objective_
+    assert trace.read_text().count("\n") == len(model.trace_)
+    with pytest.warns(ConvergenceWarning):
+        model.set_params(time_limit=0).fit(X, y)
+    assert milpbn.Result.load(output).limit == "time"
+
+
+def test_pickle_and_clone() -> None:
+    X, y = small()
+    model = MaxMarginBNClassifier(constraints=milpbn.Constraints(forbidden=[("f0", "f1")])).fit(X, y)
+    copy = pickle.loads(pickle.dumps(model))
+    assert np.array_equal(copy.predict_proba(X), model.predict_proba(X))
+    assert copy.result_.to_dict() == model.result_.to_dict()
+    again = clone(copy)
+    assert again.get_params() == model.get_params()
+    assert again.fit(X, y).structure_ == model.structure_
+
+
+def test_grid_search_over_a_pipeline() -> None:
+    X, y = small()
+    pipe = make_pipeline(
+        OrdinalEncoder(dtype=np.int64).set_output(transform="pandas"), MaxMarginBNClassifier()
+    )
+    grid = {"maxmarginbnclassifier__objective": ["sm", "cll"], "maxmarginbnclassifier__max_parents": [1, 2]}
+    search = GridSearchCV(pipe, grid, cv=2).fit(X, y)
+    assert search.best_params_["maxmarginbnclassifier__max_parents"] == 2
+    assert search.best_estimator_[-1].structure_.keys() == {*X.columns, "class"}
+
+
+def test_the_recipe_and_what_is_given_beside_it() -> None:
+    X, y = small(60, 3)
+    model = MaxMarginBNClassifier(recipe="accurate", hybrid=0.5, max_parents=2, discretise="uniform:3")
+    model.set_params(time_limit=20.0).fit(X.assign(f3=np.linspace(0, 1, 60) ** 2), y)
+    selection = model.result_.selection
+    assert selection is not None
+    assert model.result_.score.name == "cll"
+    assert model.result_.score.hybrid == 0.5
+    assert set(selection.options) == {"score", "leave-one-out", "parameters"}
+    assert len(model.classifier_.variables[3].cuts) == 2
+    joint = model.predict_joint_log_proba(X.assign(f3=0.5))
+    assert np.allclose(
+        joint - np.logaddexp.reduce(joint, axis=1)[:, None], model.predict_log_proba(X.assign(f3=0.5))
+    )
+    with pytest.raises(milpbn.InputError, match="no recipe 'best'"):
+        MaxMarginBNClassifier(recipe="best").fit(X, y)
+
+
+def test_the_average_of_a_recipe() -> None:
+    X, y = small(60, 3)
+    model = MaxMarginBNClassifier(recipe="accurate", average=2, time_limit=20.0, parameters="cll").fit(X, y)
+    assert len(model.classifier_.members) == 2
+    assert np.allclose(model.predict_proba(X), model.classifier_.predict_proba(X))
+    assert (model.predict(X) == y).mean() > 0.9
+    assert not hasattr(model, "predict_joint_log_proba")
+    assert model.structure_ == model.result_.structure.to_mapping()
+    with pytest.raises(milpbn.InputError, match="add recipe='accurate'"):
+        MaxMarginBNClassifier(average=2).fit(X, y)
+
+
+class Recorder:
+    """A callback that asks for everything, and stops a search after some changes."""
+
+    def __init__(self, most: float = math.inf) -> None:
+        self.most = most
+        self.calls: list[Any] = []
+
+    def setup(self, estimator: Any, context: Any) -> None:
+        self.calls.append("setup")
+
+    def teardown(self, estimator: Any, context: Any) -> None:
+        self.calls.append("teardown")
+
+    def on_fit_task_begin(self, estimator: Any, context: Any) -> None:
+        pass
+
+    def on_fit_task_end(self, estimator: Any, context: Any, *, X: Any, y: Any, fitted_estimator: Any) -> bool:
+        known = fitted_estimator
+        self.calls.append((context.task_name, known.objective_, known.bound_, known.score(X, y)))
+        return len(self.calls) > self.most
+
+
+@pytest.mark.skipif(FRAMES == 0, reason="this scikit-learn has no callbacks")
+def test_callbacks_see_every_change() -> None:
+    X, y = small()
+    seen = Recorder()
+    model = MaxMarginBNClassifier().set_callbacks(seen).fit(X, y)
+    assert (seen.calls[0], seen.calls[-1]) == ("setup", "teardown")
+    assert seen.calls[-2] == ("fit", model.objective_, model.bound_, model.score(X, y))
+    changes = seen.calls[1:-2]
+    assert changes[-1][1:] == seen.calls[-2][1:]
+    objectives, bounds = np.array([c[1:3] for c in changes]).T
+    assert (np.diff(objectives) >= 0).all()
+    assert (np.diff(bounds) <= 0).all()
+
+
+@pytest.mark.skipif(FRAMES == 0, reason="this scikit-learn has no callbacks")
+def test_a_callback_can_stop_the_search() -> None:
+    X, y = hard()
+    model = MaxMarginBNClassifier().set_callbacks(Recorder(most=1))
+    with pytest.warns(ConvergenceWarning, match="stopped by: user") as caught:
+        model.fit(X, y)
+    assert caught[0].filename == __file__
+    assert model.stop_reason_ == "user"
+    assert model.predict(X).shape == y.shape
+
+
+class Pressed(MaxMarginBNClassifier):
+    """Gets a Ctrl-C as soon as it has a structure."""
+
+    def _options(self, task: Any) -> Options:
+        pressed = []
+
+        def press(result: milpbn.Result) -> None:
+            if result.structure is not None and not pressed:
+                pressed.append(True)
+                os.kill(os.getpid(), signal.SIGINT)
+
+        return replace(super()._options(task), on_change=press)
+
+
+@pytest.mark.parametrize("options", [{}, {"parameters": "cll"}])
+def test_ctrl_c_keeps_the_incumbent(options: Any) -> None:
+    X, y = hard()
+    before = signal.getsignal(signal.SIGINT)
+
+    model = Pressed(**options)
+    with pytest.warns(ConvergenceWarning, match="stopped by: user"):
+        model.fit(X, y)
+    assert model.stop_reason_ == "user"
+    assert model.predict(X).shape == y.shape
+    assert signal.getsignal(signal.SIGINT) is before

@@ -1,0 +1,47 @@
+"""The recipe as a method of the experiments: the same classifier as `solve_selected`, on the part's own test rows."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from milpbn.data import read_table
+from milpbn.experiments.base import MethodInput
+from milpbn.experiments.protocol import nested_parts, parts
+from milpbn.experiments.recommended import RecommendedMethod
+from milpbn.network.evaluation import evaluate
+from milpbn.problem.scores.spec import Score
+from milpbn.solving.recipes import RECIPES
+from milpbn.solving.selection import solve_selected
+
+GRID = "score=cll leave-one-out=yes max-parents=1,2 discretise=mdl,quantile:3 parameters=hybrid"
+
+
+def test_the_method_is_a_selection_with_its_grid(catalog) -> None:
+    part = parts(read_table("folded", data_dir=catalog), 0)[0]
+    method = RecommendedMethod(title="small", grid=GRID, by="log-loss", seconds=60.0)
+    found = method.run(MethodInput(part, 0, 1, {}))
+    told = solve_selected(part.training, grid=GRID, by="log-loss", time_limit=60.0, threads=1, verbose=False)
+    assert found["structure"] == told.structure.to_mapping()
+    assert found["choice"] == {"max_parents": told.selection.max_parents, **told.selection.options}
+    figures = evaluate(told.classifier, part.table.frame.iloc[part.test_rows])
+    assert found["figures"]["accuracy"] == pytest.approx(figures.accuracy)
+    assert found["figures"]["log_loss"] == pytest.approx(figures.log_loss)
+
+
+def test_recipes_can_be_read_and_leave_out_what_is_given() -> None:
+    for recipe in RECIPES.values():
+        assert recipe.choices().settings(Score())
+        assert "hybrid" not in recipe.choices(["hybrid"]).others
+        assert recipe.choices(["max_parents"]).max_parents == ()
+
+
+def test_nested_parts_have_no_test_rows(catalog) -> None:
+    table = read_table("folded", data_dir=catalog)
+    outer = parts(table, 0)[0]
+    found = nested_parts(table, 0)
+    assert [part.name for part in found] == [f"fold-1-inner-{k}" for k in range(1, 6)]
+    for part in found:
+        assert part.table.frame.equals(outer.training.frame)
+        together = np.sort(np.concatenate([part.train_rows, part.test_rows]))
+        assert np.array_equal(together, np.arange(len(outer.train_rows)))

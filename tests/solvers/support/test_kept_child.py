@@ -1,0 +1,106 @@
+"""Child processes that solve several models: nothing passes from one to the next, and what has died is replaced."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from backend_cases import Recorder
+from telling import Telling
+
+from milpbn.errors import SolverError
+from milpbn.milp.milp import Milp
+from milpbn.solvers.base import Settings
+from milpbn.solvers.support import kept_child
+
+
+@pytest.fixture(autouse=True)
+def no_examination(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("milpbn.solvers.support.child.has_passed", lambda solver: True)
+
+
+def tell(
+    task: str = "", log: Path | None = None, stop: Callable[[], bool] = lambda: False
+) -> tuple[int, str, str]:
+    """Return the process, the current folder and a variable of the environment that a job has seen."""
+    milp = Milp(
+        c=np.ones(1),
+        constant=0.0,
+        A=sp.csr_array((0, 1)),
+        row_lower=np.zeros(0),
+        row_upper=np.zeros(0),
+        lower=np.zeros(1),
+        upper=np.ones(1),
+        integer=np.ones(1, dtype=bool),
+        column_names=["x"],
+        row_names=[],
+        name="tiny",
+    )
+    outcome = Telling().solve(milp, None, Settings(options={"do": task}, log=log), Recorder(milp, stop))
+    if outcome.detail == "killed":
+        return 0, "", ""
+    process, folder, colour = outcome.detail.split(" ")
+    return int(process), folder, colour
+
+
+def test_a_child_is_kept_and_every_job_has_surroundings_of_its_own(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    process, folder, colour = tell("leave a file")
+    assert colour == "None"
+    assert not Path(folder).exists()
+    monkeypatch.setenv("COLOUR", "blue")
+    tell("print", log=tmp_path / "log")
+    assert (tmp_path / "log").read_text() == "printed by the solver\n"
+    again, other, colour = tell()
+    assert (again, colour) == (process, "blue")
+    assert other != folder
+    assert (tmp_path / "log").read_text() == "printed by the solver\n"
+
+
+def test_a_child_that_has_died_is_replaced() -> None:
+    process, *_ = tell()
+    os.kill(process, signal.SIGKILL)
+    again, *_ = tell()
+    assert again != process
+    # A child that dies of its second job may have died of the first one.
+    assert tell("die when used")[0] != again
+
+
+def test_a_crash_in_a_new_child_is_the_solvers_and_shows_no_earlier_output() -> None:
+    tell("print")
+    with pytest.raises(SolverError, match=r"telling ended with exit status -9\.$"):
+        tell("die")
+
+
+def test_a_child_that_has_stopped_when_asked_is_kept_and_one_that_was_killed_is_not(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    process, *_ = tell()
+    assert tell("wait", stop=lambda: True)[0] == process
+    assert tell()[0] == process
+    monkeypatch.setattr(kept_child, "GRACE", 0.1)
+    assert tell("hang", stop=lambda: True) == (0, "", "")
+    assert tell()[0] != process
+
+
+def test_another_search_path_needs_a_new_child(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    process, *_ = tell()
+    monkeypatch.setattr(sys, "path", [*sys.path, str(tmp_path)])
+    assert tell()[0] != process
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
+def test_a_forked_copy_of_this_process_has_no_children() -> None:
+    tell()
+    assert kept_child._idle
+    copy = os.fork()
+    if copy == 0:
+        os._exit(len(kept_child._idle))
+    assert os.waitpid(copy, 0)[1] == 0

@@ -1,0 +1,78 @@
+"""Export to files: what is checked before anything is written, and what the files hold."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import milpbn
+from milpbn.errors import InputError
+from milpbn.solving.exporting import export_model
+
+SCORE = milpbn.Score(p=0.9)
+OPTIMUM = 261.134799740  # corral with class parents: the known optimum, which test_oracle enumerates
+
+
+@pytest.fixture
+def exported(tmp_path):
+    return export_model("corral", SCORE, path=tmp_path / "m.lp")
+
+
+@pytest.mark.parametrize(
+    ("option", "words"),
+    [
+        ({"subset": 2.5}, "subset must be a whole number"),
+        ({"subset": 0}, "at least 1 sample"),
+        ({"time_limit": -1.0}, "time limit"),
+        ({"threads": 0}, "threads"),
+        ({"random_state": -1}, "seed"),
+    ],
+    ids=str,
+)
+def test_options_are_checked_before_anything_is_written(tmp_path, option, words):
+    with pytest.raises(InputError, match=words):
+        export_model("corral", SCORE, path=tmp_path / "m.lp", **option)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_sidecar_of_another_model_is_not_overwritten(exported, tmp_path):
+    with pytest.raises(InputError, match=r"belongs to 'm\.lp'"):
+        export_model("corral", SCORE, path=tmp_path / "m.mps")
+    export_model("corral", milpbn.Score(p=0.99), path=tmp_path / "m.lp")
+
+
+def test_the_exported_model_has_the_papers_rows(exported):
+    import highspy
+
+    h = highspy.Highs()
+    h.setOptionValue("output_flag", False)
+    h.readModel(str(exported.model))
+    names = [h.getRowName(r)[1] for r in range(h.getNumRow())]
+    V = 7
+    assert sum(n.startswith("a_") for n in names) == V * V - V
+    assert sum(n.startswith("s_") for n in names) == V
+    assert np.isclose(exported.start_objective, OPTIMUM, atol=60)
+
+
+def test_other_suffixes_are_refused(tmp_path):
+    with pytest.raises(InputError, match="ends in"):
+        export_model("corral", SCORE, path=tmp_path / "m.txt")
+
+
+def test_a_score_that_is_not_piecewise_linear_is_not_exported(tmp_path):
+    with pytest.raises(InputError, match="only be a relaxation"):
+        export_model("corral", milpbn.Score(name="cll"), path=tmp_path / "m.lp")
+    assert not any(tmp_path.iterdir())
+
+
+def test_a_score_without_a_bound_of_its_own_cannot_be_reduced(tmp_path):
+    with pytest.raises(InputError, match="--reduced"):
+        export_model("corral", "mdl", path=tmp_path / "m.lp", reduced=True)
+
+
+@pytest.mark.parametrize(("name", "is_lp"), [("m.LP", True), ("m.lp.mps", False), ("m.MPS", False)])
+def test_the_last_suffix_is_the_format(tmp_path, name: str, is_lp: bool) -> None:
+    export_model("instance:corral", path=tmp_path / name)
+    text = (tmp_path / name).read_text()
+    assert ("Maximize" in text) == is_lp
+    assert ("ROWS" in text) == (not is_lp)

@@ -1,0 +1,383 @@
+"""Export to a file, solve it with real solvers outside milpbn, import the answer."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import warnings
+from functools import cache
+
+import pytest
+
+import milpbn
+from milpbn.errors import InputError
+from milpbn.solving.exporting import export_model
+from milpbn.solving.importing import import_solution
+
+SCORE = milpbn.Score(p=0.9)
+OPTIMUM = 261.134799740  # corral with class parents: the known optimum, which test_oracle enumerates
+
+
+def by_cbc(export, target) -> None:
+    pulp = pytest.importorskip("pulp")
+    cbc = pulp.PULP_CBC_CMD(msg=False).path
+    command = [cbc, str(export.model)]
+    if export.model.suffix == ".mps":
+        command += ["-mips", str(export.starts["cbc"])]
+    subprocess.run(
+        [*command, "-solve", "-solution", str(target)], check=True, capture_output=True, timeout=120
+    )
+
+
+def by_highs(export, target) -> None:
+    import highspy
+
+    h = highspy.Highs()
+    h.setOptionValue("output_flag", False)
+    h.setOptionValue("mip_rel_gap", 0.0)
+    assert h.readModel(str(export.model)) != highspy.HighsStatus.kError
+    assert h.readSolution(str(export.starts["highs"]), 0) == highspy.HighsStatus.kOk
+    h.run()
+    h.writeSolution(str(target), 0)
+
+
+def by_scip(export, target) -> None:
+    scip = pytest.importorskip("pyscipopt")
+    model = scip.Model()
+    model.hideOutput()
+    model.readProblem(str(export.model))
+    model.addSol(model.readSolFile(str(export.starts["scip"])))
+    model.optimize()
+    model.writeBestSol(str(target))
+
+
+SOLVERS = {"cbc": by_cbc, "highs": by_highs, "scip": by_scip}
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+@pytest.mark.parametrize("suffix", [".lp", ".mps"])
+def test_a_real_solvers_solution_has_the_known_optimum(tmp_path, solver, suffix):
+    export = export_model("corral", SCORE, path=tmp_path / f"m{suffix}")
+    target = tmp_path / f"m.{solver}.sol"
+    SOLVERS[solver](export, target)
+    bound = OPTIMUM if suffix == ".lp" else -OPTIMUM
+    result = import_solution(target, bound=bound)
+    assert result.objective == pytest.approx(OPTIMUM, abs=1e-6)
+    assert result.reason == "optimal"
+    assert result.backend.name == solver
+    assert result.bound_source == "solver"
+    assert result.classifier is not None
+    # If neither file nor option has a bound, only CBC's status, which means a gap of 0, gives one.
+    if "Objective_bound" in target.read_text():
+        return  # HiGHS from version 1.16 on
+    with pytest.warns(milpbn.BoundWarning) as caught:
+        alone = import_solution(target)
+    assert alone.notes == tuple(str(one.message) for one in caught)
+    if solver == "cbc":
+        assert (alone.reason, alone.bound_source) == ("optimal", "solver")
+        assert "on CBC's word" in alone.notes[0]
+        return
+    assert alone.reason == "feasible"
+    assert alone.bound_source == "certified"
+    assert alone.bound > OPTIMUM
+    assert f"{alone.bound:.6f}" in alone.notes[0]
+    assert "--bound" in alone.notes[0]
+
+
+@pytest.mark.parametrize("reduced", [True, False])
+@pytest.mark.parametrize("towards", ["uniform", "class"])
+def test_round_trip_of_a_leave_one_out_score(tmp_path, reduced, towards):
+    """A solver proves what the native engine proves, and the sidecar has the options."""
+    score = milpbn.Score(p=0.9, leave_one_out=True, smoothing_towards=towards)
+    best = milpbn.solve("corral", score, verbose=False)
+    assert best.optimal
+    assert best.objective < OPTIMUM - 1 or towards != "uniform"  # what samples add by counting for themselves
+    export = export_model("corral", score, path=tmp_path / "m.lp", reduced=reduced)
+    by_highs(export, tmp_path / "m.highs.sol")
+    result = import_solution(tmp_path / "m.highs.sol", bound=best.bound)
+    assert result.score == score
+    assert result.objective == pytest.approx(best.objective, abs=1e-6)
+    assert result.reason == "optimal"
+    assert json.loads(export.sidecar.read_text())["score"]["leave_one_out"] is True
+    assert json.loads(export.sidecar.read_text())["score"]["smoothing_towards"] == towards
+    assert result.classifier.smoothing_towards == towards
+
+
+@pytest.mark.parametrize("merge", [True, False])
+@pytest.mark.parametrize("reduced", [True, False])
+def test_round_trip_of_a_subset(tmp_path, merge, reduced):
+    """The solver's numbers are those of a search over the subset; the imported score is that of all rows."""
+    best = milpbn.solve("corral", SCORE, subset=40, merge=merge, verbose=False)
+    assert best.subset.optimal
+    export = export_model("corral", SCORE, path=tmp_path / "m.mps", subset=40, merge=merge, reduced=reduced)
+    by_highs(export, tmp_path / "m.highs.sol")
+    value = best.subset.objective
+    result = import_solution(tmp_path / "m.highs.sol", bound=-value)
+    assert result.subset.samples == best.subset.samples
+    assert result.subset.objective == pytest.approx(value, abs=1e-6)
+    assert result.subset.optimal
+    assert result.bound is None
+    assert result.objective == pytest.approx(
+        milpbn.rescore(milpbn.read_table("corral").dataset(), result.structure, SCORE)
+    )
+    # Without a bound, the result has the subset's trivial bound; a bound below the score over the subset is refused.
+    assert import_solution(tmp_path / "m.highs.sol").subset.bound >= value - 1e-9
+    with pytest.raises(InputError, match="lies below the score"):
+        import_solution(tmp_path / "m.highs.sol", bound=-value + 1)
+
+
+def test_a_subset_is_a_problem_of_its_own(tmp_path):
+    marks = {
+        export_model("corral", SCORE, path=tmp_path / f"m{k}.lp", **options)
+        .model.read_text()
+        .split("id_")[1][:16]
+        for k, options in enumerate([{}, {"subset": 40}, {"subset": 41}, {"subset": 40, "random_state": 1}])
+    }
+    assert len(marks) == 4
+    with pytest.raises(InputError, match="mdl"):
+        export_model("corral", "mdl", path=tmp_path / "g.lp", subset=40)
+
+
+def test_a_sidecar_with_other_samples_is_refused(tmp_path):
+    export = export_model("corral", SCORE, path=tmp_path / "m.lp", subset=40)
+    by_highs(export, tmp_path / "m.highs.sol")
+    sidecar = json.loads(export.sidecar.read_text())
+    pairs = sidecar["subset"]
+    for changed, words in (
+        ([[10**6, 1.0], *pairs], "rows that the data do not have"),
+        ([[-1, 1.0], *pairs], "at least 0 as 'subset"),
+        ([[pairs[0][0], 2 * pairs[0][1]], *pairs[1:]], "belongs to other data or options"),
+        ([["x", 1.0]], "cannot be used"),
+        (5, "cannot be used"),
+    ):
+        export.sidecar.write_text(json.dumps({**sidecar, "subset": changed}))
+        with pytest.raises(InputError, match=words):
+            import_solution(tmp_path / "m.highs.sol")
+
+
+@pytest.fixture
+def exported(tmp_path):
+    return export_model("corral", SCORE, path=tmp_path / "m.lp")
+
+
+def columns(export) -> dict[str, float]:
+    """Column values of the start that the export wrote for SCIP: a feasible solution by name."""
+    values = {}
+    for line in export.starts["scip"].read_text().splitlines():
+        parts = line.split()
+        if len(parts) >= 2 and not line.startswith(("objective", "solution", "#")):
+            values[parts[0]] = float(parts[1])
+    return values
+
+
+def cplex_text(values, objective, bound=None) -> str:
+    best = "" if bound is None else f' bestBound="{bound!r}"'
+    rows = "\n".join(
+        f'  <variable name="{n}" index="{i}" value="{v!r}"/>' for i, (n, v) in enumerate(values.items())
+    )
+    return (
+        '<?xml version = "1.0" encoding="UTF-8" standalone="yes"?>\n<CPLEXSolution version="1.2">\n'
+        f' <header problemName="m.lp" objectiveValue="{objective!r}" solutionStatusValue="107"\n'
+        f'  solutionStatusString="time limit exceeded"{best}/>\n <variables>\n{rows}\n </variables>\n</CPLEXSolution>\n'
+    )
+
+
+def gurobi_text(values, objective) -> str:
+    rows = "\n".join(f"{name} {value!r}" for name, value in values.items())
+    return f"# Solution for model m\n# Objective value = {objective!r}\n{rows}\n"
+
+
+def test_the_bound_of_a_cplex_file_is_imported(exported, tmp_path):
+    path = tmp_path / "m.cplex.sol"
+    path.write_text(cplex_text(columns(exported), exported.start_objective, 270.0))
+    result = import_solution(path)
+    assert result.backend.name == "cplex"
+    assert result.objective == pytest.approx(exported.start_objective)
+    assert (result.bound, result.bound_source, result.limit) == (270.0, "solver", "time")
+
+
+def test_the_bound_of_a_gurobi_file_comes_from_the_option(exported, tmp_path):
+    path = tmp_path / "m.gurobi.sol"
+    path.write_text(gurobi_text(columns(exported), exported.start_objective))
+    result = import_solution(path, bound=OPTIMUM + 1e-7)
+    assert result.backend.name == "gurobi"
+    assert result.objective <= result.bound
+
+
+@pytest.mark.parametrize(
+    ("solver", "status", "exact"),
+    [
+        ("cplex", "integer optimal solution", True),
+        ("cplex", "integer optimal, tolerance", False),
+        ("cplex", "time limit exceeded", False),
+        ("gurobi", "", False),
+        ("highs", "Optimal", False),
+        ("highs", "Time limit reached", False),
+        ("scip", "optimal solution found", True),
+        ("scip", "gap limit reached", False),
+        ("cbc", "Optimal", True),
+        ("cbc", "Optimal (within gap tolerance)", False),
+        ("cbc", "Stopped on time", False),
+    ],
+)
+@pytest.mark.parametrize("given", [False, True])
+def test_what_each_format_says_of_optimality(tmp_path, solver, status, exact, given):
+    """The table of `milpbn.milp.files.solution`, with and without a bound from the user."""
+    start = import_start(tmp_path)
+    values, z = columns(start), start.start_objective
+    path = tmp_path / f"m.{solver}.sol"
+    path.write_text(solution_text(solver, status, values, z))
+    options = {"bound": z + 2.0} if given else {}
+    if given:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            result = import_solution(path, **options)
+        assert result.bound == pytest.approx(z + 2.0)
+        assert result.notes == ()
+        return
+    with pytest.warns(milpbn.BoundWarning) as caught:
+        result = import_solution(path)
+    said = str(caught[0].message)
+    assert result.notes == (said,)
+    assert result.to_dict()["notes"] == [said]
+    assert milpbn.Result.from_dict(result.to_dict()).notes == (said,)
+    assert "holds no bound" in said
+    assert (status in said) if status else ("has no status" in said)
+    if exact:
+        assert (result.reason, result.bound_source, result.bound) == ("optimal", "solver", pytest.approx(z))
+    else:
+        assert (result.reason, result.bound_source) == ("feasible", "certified")
+        assert result.bound > z + 1
+        assert f"trivial bound, {result.bound:.6f}" in said
+    assert ("possibly only within a gap" in said) == (not exact and "ptimal" in status)
+
+
+def import_start(tmp_path):
+    """The model with its optimum as the start."""
+    return export_model("corral", SCORE, path=tmp_path / "m.lp", start=best_structure())
+
+
+@cache
+def best_structure():
+    return milpbn.solve("corral", SCORE, threads=1, verbose=False).structure
+
+
+def solution_text(solver, status, values, z) -> str:
+    if solver == "cplex":
+        return cplex_text(values, z).replace("time limit exceeded", status)
+    if solver == "gurobi":
+        return gurobi_text(values, z)
+    rows = [f"{name} {value!r}" for name, value in values.items()]
+    if solver == "scip":
+        lines = [
+            f"solution status: {status}",
+            f"objective value: {z!r}",
+            *(f"{row} \t(obj:0)" for row in rows),
+        ]
+    elif solver == "cbc":
+        lines = [f"{status} - objective value {z!r}", *(f"{k} {row} 0" for k, row in enumerate(rows))]
+    else:
+        lines = ["Model status", status, "", "# Primal solution values", "Feasible", f"Objective {z!r}"]
+        lines += [f"# Columns {len(rows)}", *rows]
+    return "\n".join(lines) + "\n"
+
+
+def test_an_imported_bound_below_what_a_search_finds_is_refused(tmp_path):
+    """A solver that calls a bad structure optimal is detected."""
+    data = milpbn.read_table("corral").dataset("all")
+    export = export_model("corral", SCORE, path=tmp_path / "m.lp")
+    naive = milpbn.Structure.naive_bayes(data.names)
+    z = milpbn.rescore(data, naive, SCORE)
+    meaning = json.loads(export.sidecar.read_text())
+    values = {
+        column: float(said == [said[0], list(parents_of(naive, said[0]))])
+        for column, said in meaning["columns"].items()
+    }
+    values[meaning["fingerprint"]] = 1.0
+    assert z < OPTIMUM - 1
+    path = tmp_path / "m.cbc.sol"
+    path.write_text(solution_text("cbc", "Optimal", values, z))
+    with pytest.raises(InputError, match="a brief search finds one"):
+        import_solution(path)
+    with pytest.raises(InputError, match="a brief search finds one"):
+        import_solution(path, bound=OPTIMUM - 0.5)
+    assert import_solution(path, bound=OPTIMUM).bound == pytest.approx(OPTIMUM)
+
+
+def parents_of(structure, name):
+    return structure.to_mapping()[name]
+
+
+def test_an_imported_result_has_the_keys_of_every_result(exported, tmp_path):
+    path = tmp_path / "m.gurobi.sol"
+    path.write_text(gurobi_text(columns(exported), exported.start_objective))
+    solved = milpbn.solve("corral", SCORE, verbose=False, threads=1)
+    assert import_solution(path).to_dict().keys() == solved.to_dict().keys()
+
+
+def changed(values, **changes):
+    return {**values, **changes}
+
+
+def test_solutions_that_do_not_fit_are_refused(exported, tmp_path):
+    values = columns(exported)
+    mark = json.loads(exported.sidecar.read_text())["fingerprint"]
+    chosen = next(n for n, v in values.items() if n.startswith("p_0_") and round(v) == 1)
+    other = next(f"p_0_{k}" for k in range(9) if f"p_0_{k}" != chosen)
+    path = tmp_path / "m.gurobi.sol"
+
+    def refused(text: str, match: str, **options) -> None:
+        path.write_text(text)
+        with pytest.raises(InputError, match=match):
+            import_solution(path, **options)
+
+    z = exported.start_objective
+    refused(gurobi_text({n: v for n, v in values.items() if n != mark}, z), "other data or other options")
+    refused(gurobi_text(changed(values, **{other: 1.0}), z), "two parent sets")
+    refused(gurobi_text(changed(values, **{chosen: 0.0}), z), "no parent set")
+    refused(gurobi_text(changed(values, **{chosen: 0.5}), z), "must be 0 or 1")
+    refused(gurobi_text(values, z + 5.0), "scores")
+    refused(gurobi_text(values, z), "below the score", bound=z - 5.0)
+    refused(gurobi_text(values, z), "finite", bound=float("nan"))
+    refused(gurobi_text(values, z), "not those of the exported model", data="monks-1")
+
+
+def test_a_cyclic_solution_is_refused(exported, tmp_path):
+    meaning = json.loads(exported.sidecar.read_text())["columns"]
+    values = columns(exported)
+
+    def choose(variable, parent):
+        column = next(c for c, (v, p) in meaning.items() if v == variable and parent in p)
+        for c, (v, _) in meaning.items():
+            if v == variable:
+                values[c] = float(c == column)
+
+    choose("A0", "A1")
+    choose("A1", "A0")
+    path = tmp_path / "m.gurobi.sol"
+    path.write_text(gurobi_text(values, 1.0))
+    with pytest.raises(InputError, match="cycle"):
+        import_solution(path)
+
+
+def test_data_in_memory_has_to_be_given_again(tmp_path):
+    data = milpbn.read_table("corral").dataset("all")
+    export = export_model(data, SCORE, path=tmp_path / "m.lp")
+    path = tmp_path / "m.gurobi.sol"
+    path.write_text(gurobi_text(columns(export), export.start_objective))
+    with pytest.raises(InputError, match="data in memory"):
+        import_solution(path)
+    assert import_solution(path, data=data).objective == pytest.approx(export.start_objective)
+
+
+def test_a_reduced_model_is_smaller_and_has_the_same_optimum(tmp_path):
+    score = milpbn.Score(p=0.99)
+    whole = export_model("corral", score, path=tmp_path / "whole.lp")
+    small = export_model("corral", score, path=tmp_path / "small.lp", reduced=True)
+    assert small.columns < whole.columns
+    marks = {json.loads(e.sidecar.read_text())["fingerprint"] for e in (whole, small)}
+    assert len(marks) == 2
+    target = tmp_path / "small.highs.sol"
+    by_highs(small, target)
+    result = import_solution(target)
+    assert result.objective == pytest.approx(414.493534, abs=1e-6)  # see test_api_known_optima
