@@ -62,6 +62,27 @@ class Cell:
         text = json.dumps(json_safe({**vars(self), "format": FORMAT}), sort_keys=True, allow_nan=False)
         return hashlib.sha256(text.encode()).hexdigest()
 
+    @property
+    def choice_seconds(self) -> float:
+        """Seconds of a trial in the choice of options before the search, a part of `options`; 0 without a choice."""
+        choice = self.options.get("choice")
+        return float(choice["seconds"]) if isinstance(choice, Mapping) else 0.0
+
+    def had_less_time(self, other: Cell) -> bool:
+        """Whether another cell differs in budgets only, and none of them is smaller than here."""
+
+        def without_budgets(cell: Cell) -> str:
+            options = dict(cell.options)
+            if isinstance(choice := options.get("choice"), Mapping):
+                options["choice"] = {key: value for key, value in choice.items() if key != "seconds"}
+            return replace(cell, options=options, budget=None).key
+
+        return (
+            self.choice_seconds <= other.choice_seconds
+            and (self.budget or 0.0) <= (other.budget or 0.0)
+            and without_budgets(self) == without_budgets(other)
+        )
+
     def __str__(self) -> str:
         """Return the place of the cell in words."""
         return f"{self.data} {self.part} {self.method}"
@@ -117,7 +138,8 @@ class Store:
         cell : Cell
             The cell.
         shorter : bool
-            Where nothing else is kept, return what the same search found with less time, most time first.
+            Where nothing else is kept, return what the same search found with less time, or with less time for the
+            choice before it; most time first.
 
         Raises
         ------
@@ -135,11 +157,11 @@ class Store:
         alike = []
         for other in sorted(path.parent.glob(f"{glob.escape(f'{cell.part}-{cell.method}')}-*.json")):
             found, kept = _read(other)
-            less = found.budget is not None and found.budget < cell.budget
-            if less and kept.failure is None and replace(found, budget=cell.budget).key == cell.key:
-                alike.append(kept)
-        alike = [kept for kept in alike if shorter or kept.proved]
-        return max(alike, key=lambda kept: (kept.proved, kept.budget or 0.0), default=None)
+            if kept.failure is not None or not found.had_less_time(cell):
+                continue
+            if shorter or (kept.proved and found.choice_seconds == cell.choice_seconds):
+                alike.append((found.choice_seconds, kept.proved, kept.budget or 0.0, len(alike), kept))
+        return max(alike)[-1] if alike else None
 
     def write(self, cell: Cell, kept: Kept, **more: Any) -> None:
         """Write the contents of a cell atomically.

@@ -110,7 +110,8 @@ def _state(plan: Plan, store: Store) -> str:
         ]
     if short:
         lines += [
-            "Searched for less than the budget, without a proof; the tables show what was found (seconds in Table 1):",
+            "With smaller budgets for a trial, or for a final search without a proof; the tables show what was found "
+            "(in Table 1 the seconds of the final search):",
             "",
             *_listed(short),
             "",
