@@ -176,7 +176,7 @@ def search(case: Case, data_dir: Path, limit: float) -> dict[str, Any]:
 
 
 def _search(case: Case, data_dir: Path, limit: float) -> dict[str, Any]:
-    from milpbn.engine.events import Record
+    from milpbn.engine.events import EventLog
     from milpbn.engine.root import Root
     from milpbn.engine.tree.search import BranchAndBound
     from milpbn.heuristics.starts import first_incumbent
@@ -190,7 +190,7 @@ def _search(case: Case, data_dir: Path, limit: float) -> dict[str, Any]:
     begun = time.process_time()
     late = False
 
-    class Listener(Record):
+    class Listener(EventLog):
         """Stops at the gap and at the limit."""
 
         tree: BranchAndBound | None = None
@@ -302,7 +302,7 @@ def threads(name: str, data_dir: Path) -> dict[str, Any]:
     The sizes are those that `parallel_from` is compared with, at the root (12 steps) and in a climb (the changes of
     four variables). The smallest seconds of some turns count.
     """
-    from milpbn.engine.events import Record
+    from milpbn.engine.events import EventLog
     from milpbn.engine.root import Root
     from milpbn.heuristics.local_search import LocalSearch
     from milpbn.heuristics.starts import plain_starts
@@ -318,7 +318,7 @@ def threads(name: str, data_dir: Path) -> dict[str, Any]:
     def steps(parallel: bool) -> None:
         root = Root(problem, start)
         root.parallel = parallel
-        root.run(start, Record(), reduce=False, max_steps=12)
+        root.run(start, EventLog(), reduce=False, max_steps=12)
 
     def changes(parallel: bool) -> None:
         climb.parallel = parallel

@@ -144,3 +144,9 @@ def test_certificates_are_checked_without_what_searches() -> None:
         layer(o) for n, found in imports().items() if layer(n) == "certificate" for o in found - {"milpbn"}
     }
     assert not needed & {"engine", "heuristics", "milp"}
+
+
+def test_no_class_name_stands_twice():
+    """A reader who looks a class up finds one."""
+    names = [node.name for tree in modules().values() for node in tree.body if isinstance(node, ast.ClassDef)]
+    assert sorted(names) == sorted(set(names))

@@ -26,7 +26,7 @@ class Events(Protocol):
         ...
 
 
-class Record:
+class EventLog:
     """A listener that records all events, for callers that run the engine directly.
 
     Parameters

@@ -26,7 +26,7 @@ except ImportError:  # before scikit-learn 1.9
         return method
 
 
-class Task:
+class FitTask:
     """The root task of a fit for scikit-learn's callbacks; each change of incumbent or bound is a task of its own.
 
     Parameters

@@ -19,7 +19,7 @@ from milpbn.claims.result import NotSavedError, Reason, Result
 from milpbn.data import Table
 from milpbn.errors import InputError, NoIncumbentError
 from milpbn.estimators.base import BaseBNClassifier
-from milpbn.estimators.callbacks import FRAMES, CallbackSupportMixin, Task, with_callbacks
+from milpbn.estimators.callbacks import FRAMES, CallbackSupportMixin, FitTask, with_callbacks
 from milpbn.estimators.inputs import Columns, seed, threads
 from milpbn.network.structure import Structure
 from milpbn.problem.constraints import Constraints
@@ -280,7 +280,7 @@ class MaxMarginBNClassifier(CallbackSupportMixin, BaseBNClassifier):
             If the structure is not proved best, and the gap is larger than the one that was asked for.
         """
         began = time.monotonic()
-        task = Task(self, X, y, sample_weight)
+        task = FitTask(self, X, y, sample_weight)
         table = self._table(X, y, sample_weight)
         unsaved: NotSavedError | None = None
         try:
@@ -295,7 +295,7 @@ class MaxMarginBNClassifier(CallbackSupportMixin, BaseBNClassifier):
             raise unsaved
         return self
 
-    def _search(self, table: Table, task: Task, began: float) -> Result:
+    def _search(self, table: Table, task: FitTask, began: float) -> Result:
         """Return the result of the search, or of the smallest model if there is no time for a search."""
         score = Score(**self._named(Score))
         options = self._options(task)
@@ -330,7 +330,7 @@ class MaxMarginBNClassifier(CallbackSupportMixin, BaseBNClassifier):
         names = {field.name: RENAMED.get(field.name, field.name) for field in fields(kind)}
         return {option: getattr(self, name) for option, name in names.items() if hasattr(self, name)}
 
-    def _options(self, task: Task) -> Options:
+    def _options(self, task: FitTask) -> Options:
         """Return how to search."""
         limit = self.time_limit
         if limit is None and self.recipe is not None:

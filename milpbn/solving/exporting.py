@@ -13,7 +13,7 @@ import scipy.sparse as sp
 
 from milpbn.claims.result import DataSummary
 from milpbn.data.request import DataRequest
-from milpbn.engine.events import Record
+from milpbn.engine.events import EventLog
 from milpbn.engine.root import root_bound
 from milpbn.errors import InputError
 from milpbn.heuristics.starts import first_incumbent
@@ -200,7 +200,7 @@ def _reduced(problem: Problem, best: Structure) -> tuple[Problem, Structure, lis
         )
     warm_up(problem, bounds=True)
     end = time.monotonic() + START_SECONDS
-    record = Record(lambda: time.monotonic() > end)
+    record = EventLog(lambda: time.monotonic() > end)
     smaller, root = root_bound(problem, best, record)
     assert root is not None
     best = max([best, *record.structures], key=problem.rescore)

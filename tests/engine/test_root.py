@@ -10,7 +10,7 @@ from running import LEAVING_OUT, MARGINS, SHRUNK, all_choices, heavy_enough, opt
 
 from milpbn import solve
 from milpbn.certificate.format import Proof
-from milpbn.engine.events import Record
+from milpbn.engine.events import EventLog
 from milpbn.engine.reduction import restricted
 from milpbn.engine.root import Root, model_of, root_bound
 from milpbn.network.structure import Structure
@@ -52,7 +52,7 @@ def test_the_bound_holds_and_no_optimum_is_lost(score, rules, reduce):
         known = list(scored(problem))
         best = max(value for _, _, value in known)
         start = known[seed * 7 % len(known)][1]
-        proof, record = Proof(), Record()
+        proof, record = Proof(), EventLog()
         smaller, root = root_bound(problem, start, record, reduce=reduce, proof=proof)
         bounds, told = record.bounds, record.structures
         assert root is not None
@@ -82,7 +82,7 @@ def test_proved_arcs_hold_in_every_optimum(score):
         known = list(scored(problem))
         best = max(value for _, _, value in known)
         optima = [structure for _, structure, value in known if value >= best - 1e-9 * max(1.0, abs(best))]
-        _, root = root_bound(problem, optima[0], Record())
+        _, root = root_bound(problem, optima[0], EventLog())
         root.fix(optima[0])
         arcs = root.proved_arcs()
         candidates = problem.candidates
@@ -109,11 +109,11 @@ def test_stopping_ends_the_steps_and_keeps_the_bound():
     for count in (1, 2, 3, 5, 9):
         asked = itertools.count(1)
         root = Root(problem, start)
-        root.run(start, Record(lambda a=asked, c=count: next(a) > c))
+        root.run(start, EventLog(lambda a=asked, c=count: next(a) > c))
         assert best <= root.bound <= previous
         previous = root.bound
     few = Root(problem, start)
-    few.run(start, Record(), max_steps=1)
+    few.run(start, EventLog(), max_steps=1)
     assert few.bound >= best
 
 
@@ -124,7 +124,7 @@ def test_problems_without_a_bound_are_refused():
         problem = build_problem(data, score)
         with pytest.raises(ValueError, match="margins"):
             model_of(problem)
-        smaller, root = root_bound(problem, start, Record())
+        smaller, root = root_bound(problem, start, EventLog())
         assert (smaller, root) == (problem, None)
     outside = build_problem(data, Score(), Constraints(forbidden=(("C", "X1"),)))
     with pytest.raises(ValueError, match="outside"):
@@ -157,7 +157,7 @@ def test_a_restricted_problem_has_the_same_scores(name):
 def test_one_call_of_the_oracle_solves_decomposable_scores(name, max_parents):
     data = random_data(3)
     score = Score(name=name, class_parents=False, max_parents=max_parents)
-    record = Record()
+    record = EventLog()
     root_bound(build_problem(data, score), None, record)
     best = optimum(data, score)
     bounds, found = record.bounds, record.structures

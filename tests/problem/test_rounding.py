@@ -18,7 +18,7 @@ from milpbn.certificate.verify.check import verify
 from milpbn.claims.gap import Gap
 from milpbn.data.dataset import Dataset, Variable
 from milpbn.data.sums import exact_sums, log_share, sums_of_others
-from milpbn.engine.events import Record
+from milpbn.engine.events import EventLog
 from milpbn.engine.root import root_bound
 from milpbn.errors import InputError
 from milpbn.network.structure import Structure
@@ -173,7 +173,7 @@ def test_bounds_hold_for_scores_without_certificates(name: str, seed: int) -> No
     best = max(scores.values())
     built = build_problem(data, score, for_milp=False)
     assert mpf(trivial_bound(built)) >= best
-    record = Record()
+    record = EventLog()
     root_bound(built, None, record)
     assert all(mpf(bound) >= best for bound in record.bounds)
     assert bool(record.bounds) == (name not in ("aicc", "hard-margin"))

@@ -18,7 +18,7 @@ BETA1, BETA2, EPSILON = 0.9, 0.999, 1e-8
 _VANISHING = 1e-30
 
 
-class State(NamedTuple):
+class AdamState(NamedTuple):
     """Parameters and moments, which every step changes in place.
 
     Attributes
@@ -48,10 +48,10 @@ class State(NamedTuple):
     steps: NDArray[np.int64]
 
 
-def initial_state(layout: Layout, theta: NDArray[np.float64], dtype: DTypeLike) -> State:
+def initial_state(layout: Layout, theta: NDArray[np.float64], dtype: DTypeLike) -> AdamState:
     """Return the state before the first step, with the given tables, Phi = 0 (uniform distributions) and moments 0."""
     F = layout.n_families
-    return State(
+    return AdamState(
         theta=theta.astype(dtype),
         theta_first=np.zeros(layout.size, dtype=dtype),
         theta_second=np.zeros(layout.size, dtype=dtype),
@@ -132,7 +132,7 @@ def adam_step(layout, state, work, rate, structure_rate):  # type: ignore[no-unt
     ----------
     layout : Layout
         Families.
-    state : State
+    state : AdamState
         Changed in place.
     work : Work
         `chosen`, `gradient` and `phi_gradient` as `batch_gradients` writes them.

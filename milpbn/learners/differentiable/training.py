@@ -15,7 +15,7 @@ from milpbn.data.dataset import Dataset
 from milpbn.data.folds import validation_split
 from milpbn.errors import InputError
 from milpbn.learners.base import Control
-from milpbn.learners.differentiable.adam import State, adam_step, initial_state
+from milpbn.learners.differentiable.adam import AdamState, adam_step, initial_state
 from milpbn.learners.differentiable.checkpoints import fingerprint, load_checkpoint, save_checkpoint
 from milpbn.learners.differentiable.gradients import batch_gradients, make_work
 from milpbn.learners.differentiable.layout import (
@@ -173,7 +173,7 @@ def train_epoch(  # type: ignore[no-untyped-def]
     ----------
     layout : Layout
         Families.
-    state : State
+    state : AdamState
         Changed in place.
     loss : Loss
         The loss.
@@ -300,7 +300,7 @@ def most_probable(layout: Layout, phi: NDArray[np.float64]) -> list[int]:
     return [int(np.argmax(phi[a:b])) for a, b in zip(layout.first[:-1], layout.first[1:], strict=True)]
 
 
-def _no_sums(training: Training, state: State) -> dict[str, NDArray[np.float64]]:
+def _no_sums(training: Training, state: AdamState) -> dict[str, NDArray[np.float64]]:
     """Return zeros for the sums over finished runs, or an empty mapping if there is only one run."""
     if training.averaged_runs == 1:
         return {}
@@ -317,7 +317,7 @@ class _Runner:
     choices: Choices
     training: Training
     theta: NDArray[np.float64]
-    state: State
+    state: AdamState
     sums: dict[str, NDArray[np.float64]]
 
     @property

@@ -19,7 +19,7 @@ from milpbn.certificate.verify.space import ANY, DAGS, FORESTS, left_by, space_o
 from milpbn.claims.parts import ProvedArcs
 from milpbn.claims.result import Gap, Result, is_optimal
 from milpbn.data.dataset import Dataset
-from milpbn.engine.events import Record
+from milpbn.engine.events import EventLog
 from milpbn.engine.root import Root
 from milpbn.errors import InputError
 from milpbn.network.structure import Structure, topological_order
@@ -712,7 +712,7 @@ def test_every_state_of_the_root_proves_its_bound() -> None:
     proof = Proof()
     seen = []
 
-    class Watch(Record):
+    class Watch(EventLog):
         def bound(self, value: float) -> None:
             (leaf,) = proof.leaves.values()
             point = np.zeros(problem.candidates.n_sets)

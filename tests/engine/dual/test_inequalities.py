@@ -19,7 +19,7 @@ from milpbn.engine.dual.frank_wolfe import take_compiled_steps, take_steps
 from milpbn.engine.dual.inequalities import add_row, add_terms, child_limits, lower, subproblem_of
 from milpbn.engine.dual.multipliers import best_multipliers
 from milpbn.engine.dual.point import Model, empty_point, evaluate, place
-from milpbn.engine.events import Record
+from milpbn.engine.events import EventLog
 from milpbn.engine.relaxation.oracle import BRANCHINGS, ORDERS, RELAXED, heaviest_structure
 from milpbn.engine.root import Root, model_of
 from milpbn.network.structure import Structure
@@ -247,7 +247,7 @@ def test_the_root_bound_falls(
                 if not priced:
                     patch.setattr(Root, "_give_multipliers", lambda *_: False)
                 root = Root(problem, start)
-                root.run(start, Record())
+                root.run(start, EventLog())
             bounds.append(root.bound)
             assert root.bound >= best.objective
             assert root.value(start) == pytest.approx(problem.rescore(start))
@@ -308,10 +308,10 @@ def test_tight_limits_on_many_variables_have_multipliers() -> None:
     problem = build_problem(data, Score(p=0.99, max_parents=3, class_parents=False), rules, for_milp=False)
     start = Structure.naive_bayes(data.names)
     root = Root(problem, start)
-    root.run(start, Record())
+    root.run(start, EventLog())
     assert (root.multipliers[root.rows.limit != CLUSTER] > 0).sum() > 5
     assert (root.multipliers[root.rows.limit == CLUSTER] > 0).any()
     free = Root(problem, start)
     free._give_multipliers = lambda *_: False
-    free.run(start, Record())
+    free.run(start, EventLog())
     assert problem.rescore(start) <= root.bound < free.bound - 5

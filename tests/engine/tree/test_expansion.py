@@ -11,7 +11,7 @@ from running import optimum, random_data
 from milpbn.certificate.format import Proof
 from milpbn.certificate.verify.check import verify
 from milpbn.engine.dual.point import Point, empty_point
-from milpbn.engine.events import Record
+from milpbn.engine.events import EventLog
 from milpbn.engine.root import Root
 from milpbn.engine.tree import branching_rule, expansion, search
 from milpbn.engine.tree.branching_rule import BranchingRule, Fall, score_of_falls
@@ -40,8 +40,8 @@ def small_tree(seed: int = 0) -> tuple[BranchAndBound, Node]:
     start = Structure.naive_bayes(data.names)
     proof = Proof()
     root = Root(problem, start, proof=proof)
-    best = root.run(start, Record())
-    tree = BranchAndBound(root, best, Record(), proof=proof)
+    best = root.run(start, EventLog())
+    tree = BranchAndBound(root, best, EventLog(), proof=proof)
     (node,) = expand_root(tree.context, root, tree.primal).open
     return tree, node
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 from running import random_data
 
-from milpbn.engine.events import Record
+from milpbn.engine.events import EventLog
 from milpbn.engine.root import Root
 from milpbn.engine.tree import primal
 from milpbn.engine.tree.primal import PrimalHeuristic
@@ -26,7 +26,7 @@ def test_climbs_that_find_nothing_take_a_part_of_the_work_only(monkeypatch: pyte
     best = first_incumbent(problem, stopping=lambda: False)
     assert best is not None
     root = Root(problem, best)
-    heuristic = PrimalHeuristic(root, best, Record(), threading.RLock(), 0)
+    heuristic = PrimalHeuristic(root, best, EventLog(), threading.RLock(), 0)
     # No structure is better than this, so that every climb fails.
     heuristic.value = root.value(best) + 1e3
 

@@ -12,7 +12,7 @@ from running import optimum, oracle_tuning, random_data
 import milpbn
 from milpbn.certificate.format import Proof
 from milpbn.claims.result import is_optimal
-from milpbn.engine.events import Record
+from milpbn.engine.events import EventLog
 from milpbn.engine.root import Root
 from milpbn.engine.tree.children import Context, open_node
 from milpbn.engine.tree.node import Restriction
@@ -107,10 +107,10 @@ def test_the_trace_is_monotone(name: str, threads: int) -> None:
         assert b is None or lower <= b
 
 
-def make_tree(problem: Problem, best: Structure, record: Record, **options) -> BranchAndBound:
+def make_tree(problem: Problem, best: Structure, record: EventLog, **options) -> BranchAndBound:
     """The root takes one step only, and the start is poor, so the tree has to find and prove the optimum."""
     root = Root(problem, best)
-    root.run(best, Record(), reduce=False, max_steps=1)
+    root.run(best, EventLog(), reduce=False, max_steps=1)
     record.structures.append(best)
     return BranchAndBound(root, best, record, **options)
 
@@ -122,7 +122,7 @@ def test_the_tree_ends_at_the_optimum_in_any_order_of_nodes(name: str, memory: f
         data = random_data([26, seed], n_features=4, n_samples=60, n_classes=3)
         problem = build_problem(data, Score(name=name, max_parents=max_parents))
         best = optimum(data, problem.score)
-        record = Record()
+        record = EventLog()
         tree = make_tree(problem, Structure.empty(data.names), record, memory=memory)
         assert tree.run()
         assert record.structures[-1].parents in best.structures
@@ -145,7 +145,7 @@ def test_a_stopped_tree_has_a_bound(threads: int) -> None:
             with lock:
                 return next(asked) >= count
 
-        tree = make_tree(problem, Structure.empty(data.names), Record(stopping), threads=threads)
+        tree = make_tree(problem, Structure.empty(data.names), EventLog(stopping), threads=threads)
         ended.add(tree.run())
         assert tree.bound() >= best
         assert tree.bound() <= tree.root.bound
@@ -234,7 +234,7 @@ def test_the_node_of_a_failed_thread_stays_open(monkeypatch: pytest.MonkeyPatch)
     """If a thread fails, the bound must include the node that it was expanding."""
     data = hard_data(3)
     problem = build_problem(data, Score(p=0.95))
-    record = Record()
+    record = EventLog()
     tree = make_tree(problem, Structure.naive_bayes(data.names), record, threads=2)
     expand, lost = BranchAndBound._expand, []
 
@@ -262,7 +262,7 @@ def test_open_nodes_count_what_proves_them(tmp_path) -> None:
         root = Root(problem, Structure.naive_bayes(data.names), proof=proof)
         root.run(
             Structure.naive_bayes(data.names),
-            Record(),
+            EventLog(),
             reduce=False,
             max_steps=20,
         )
@@ -287,7 +287,7 @@ def test_open_nodes_stay_within_the_memory_they_may_take() -> None:
     problem = build_problem(data, Score(p=0.6, class_parents=False))
 
     def most_bytes(memory: float) -> tuple[int, int, int]:
-        tree = make_tree(problem, Structure.empty(data.names), Record(), memory=memory)
+        tree = make_tree(problem, Structure.empty(data.names), EventLog(), memory=memory)
         held, largest, push = [0], [0], tree._frontier.push
 
         def watch(opened) -> None:
