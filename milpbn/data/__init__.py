@@ -9,7 +9,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from milpbn.data.dataset import UNKNOWN, Dataset, Variable
+from milpbn.data.dataset import MISSING, UNKNOWN, Dataset, Variable
 
 if TYPE_CHECKING:
     from milpbn.data.api import read_encodings, read_samples, read_table
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from milpbn.data.table import Table
 
 __all__ = [
+    "MISSING",
     "UNKNOWN",
     "Dataset",
     "Table",

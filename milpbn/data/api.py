@@ -138,7 +138,8 @@ def read_samples(
     """Read a table for prediction, and encode every row, in the table's order, with a classifier's variables.
 
     Columns are matched by name; other columns are ignored, and the class column may be absent. A value
-    without a state becomes `UNKNOWN` and is counted in the notes (see `milpbn.data.table.encode_columns`).
+    without a state becomes `UNKNOWN`, a missing one or one of an absent column `MISSING`; the notes count them (see
+    `milpbn.data.table.encode_columns`).
 
     Parameters
     ----------
@@ -150,7 +151,7 @@ def read_samples(
     Raises
     ------
     InputError
-        For an unreadable source, an absent feature, or a value that cannot be encoded.
+        For an unreadable source, a table with no feature's column, or a value that cannot be encoded.
     """
     return read_encodings(source, (variables,), weights=weights, data_dir=data_dir, name=name)
 

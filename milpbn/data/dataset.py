@@ -17,8 +17,10 @@ from numpy.typing import NDArray
 
 from milpbn.data.sums import exact_parts, exact_sums, sums_of_others, sums_of_parts
 
-#: Code of a value without a state: a category that the training rows lack, or a missing value.
+#: Code of a value without a state, such as a category that the training rows lack.
 UNKNOWN = -1
+#: Code of a feature's value that is not known: an empty cell without a state of its own, or a column that is absent.
+MISSING = -2
 #: Beginnings of the notes on dropped rows, and on features that no structure can use.
 DROPPED, UNUSED = "Rows dropped for", "Features with one state only, not used"
 
@@ -75,7 +77,8 @@ class Dataset:
     variables : tuple of Variable, length V = N + 1
         Features in column order, the class variable last.
     codes : int32 array, shape (M, V)
-        State codes; `UNKNOWN` (-1) for values without a state, which training data do not have.
+        State codes; `UNKNOWN` (-1) for values without a state, `MISSING` (-2) for values that are not known. Training
+        data have neither. In the class column both are `UNKNOWN`.
     weights : float64 array, shape (M,)
         Sample weights, positive in training data; all 1 if the table has no weights.
     notes : tuple of str
@@ -127,6 +130,14 @@ class Dataset:
     def y(self) -> NDArray[np.int32]:
         """Class codes, shape (M,)."""
         return self.codes[:, -1]
+
+    @property
+    def labels(self) -> NDArray[np.object_]:
+        """Labels of all values, shape (M, V); None for values without a state."""
+        columns = [np.array([*v.states, None], dtype=object) for v in self.variables]  # None is for negative codes
+        return np.column_stack(
+            [labels[np.maximum(codes, -1)] for labels, codes in zip(columns, self.codes.T, strict=True)]
+        )
 
     @cached_property
     def sha256(self) -> str:
@@ -191,12 +202,12 @@ class Dataset:
         # Rows are packed into a few int64 keys, which sort ten times as fast as rows, and without the interpreter lock.
         keys, room = [np.zeros(self.n_samples, dtype=np.int64)], 2**62
         for j, states in enumerate(self.n_states.tolist()):
-            if room < states + 1:
+            if room < states + 2:
                 keys.append(np.zeros(self.n_samples, dtype=np.int64))
                 room = 2**62
-            keys[-1] *= states + 1
-            keys[-1] += self.codes[:, j] + np.int64(1)  # UNKNOWN (-1) counts as a state here
-            room //= states + 1
+            keys[-1] *= states + 2
+            keys[-1] += self.codes[:, j] + np.int64(2)  # UNKNOWN (-1) and MISSING (-2) count as states here
+            room //= states + 2
         order = np.lexsort(keys[::-1])
         differs = np.zeros(self.n_samples, dtype=bool)
         differs[:1] = True

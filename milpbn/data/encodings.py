@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from milpbn.data.dataset import UNKNOWN, Dataset
+from milpbn.data.dataset import MISSING, UNKNOWN, Dataset
 from milpbn.errors import InputError
 
 
@@ -63,10 +63,22 @@ def encodings_of(data: Dataset) -> tuple[Dataset, ...]:
 
 
 def unknown_values(data: Dataset) -> dict[str, int]:
-    """Return the number of values without a state by feature, for features that have any.
+    """Return the number of values that training never saw by feature, for features that have any.
 
     Where rows are encoded in several ways, a value counts that has no state in one of them.
     """
-    unknown = np.logical_or.reduce([one.X == UNKNOWN for one in encodings_of(data)])
-    counts = unknown.sum(axis=0)
+    return _counts(data, UNKNOWN)
+
+
+def missing_values(data: Dataset) -> dict[str, int]:
+    """Return the number of missing values without a state of their own by feature, for features that have any.
+
+    Every value of a column that is absent counts. Where rows are encoded in several ways, a value counts that is missing
+    in one of them.
+    """
+    return _counts(data, MISSING)
+
+
+def _counts(data: Dataset, code: int) -> dict[str, int]:
+    counts = np.logical_or.reduce([one.X == code for one in encodings_of(data)]).sum(axis=0)
     return {v.name: int(n) for v, n in zip(data.variables, counts, strict=False) if n}

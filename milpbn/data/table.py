@@ -16,7 +16,7 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from milpbn.data.column import Column
-from milpbn.data.dataset import UNKNOWN, UNUSED, Dataset, Variable, dropped_notes
+from milpbn.data.dataset import MISSING, UNKNOWN, UNUSED, Dataset, Variable, dropped_notes
 from milpbn.data.discretisation import Discretisation
 from milpbn.data.kinds import Kind
 from milpbn.data.variables import States, encode_column, learn_continuous, learn_nominal
@@ -189,8 +189,9 @@ def encode_columns(
 ) -> Dataset:
     """Encode raw columns, matched by name, with given variables.
 
-    Values without a state become `UNKNOWN` and are counted in the notes: categories that are not in the
-    training rows, and missing values if they have no state of their own. Other columns are ignored.
+    Categories that are not in the training rows become `UNKNOWN`, missing values without a state of their own
+    `MISSING`. The values of a feature whose column is absent are `MISSING` even if missing values have a state, since
+    that state stands for an empty cell of a column that was there. The notes count them. Other columns are ignored.
 
     Parameters
     ----------
@@ -206,37 +207,55 @@ def encode_columns(
     Raises
     ------
     InputError
-        If the column of a feature is absent, or a value of a discretised feature is not a finite number.
+        If no feature has a column, or a value of a discretised feature is not a finite number.
     """
-    codes = np.full((len(weights), len(variables)), UNKNOWN, dtype=np.int32)
+    codes = np.full((len(weights), len(variables)), MISSING, dtype=np.int32)
     unseen: dict[str, int] = {}
     missing: dict[str, int] = {}
     for i, variable in enumerate(variables):
         column = columns.get(variable.name)
         if column is None:
-            if i == len(variables) - 1:
-                continue
-            raise InputError(
-                f"The table {name!r} lacks the column {variable.name!r} that the classifier needs."
-            )
+            continue
         codes[:, i] = encode_column(variable, column, repr(name))
-        without = codes[:, i] == UNKNOWN
-        unseen[variable.name] = int(np.count_nonzero(without & ~column.missing))
-        missing[variable.name] = int(np.count_nonzero(without & column.missing))
+        unseen[variable.name] = int(np.count_nonzero(codes[:, i] == UNKNOWN))
+        missing[variable.name] = int(np.count_nonzero(codes[:, i] == MISSING))
     target = variables[-1].name
+    codes[:, -1] = np.maximum(codes[:, -1], UNKNOWN)
     no_class, new_class = missing.pop(target, 0), unseen.pop(target, 0)
+    features = [v.name for v in variables[:-1]]
+    absent = [feature for feature in features if feature not in columns]
+    if len(absent) == len(features):
+        raise InputError(
+            f"The table {name!r} has none of the columns that the classifier knows, such as {features[0]!r}; is it "
+            "another table, or one without a line of column names?"
+        )
     notes = [
         *([f"There is no column {target!r}: the classes are unknown."] if target not in columns else []),
         *([f"Rows with a class label that training never saw: {new_class}."] if new_class else []),
         *([f"Rows without a class label: {no_class}."] if no_class else []),
-        *_count_note("Values that training never saw", unseen),
-        *_count_note("Missing values", missing),
+        *_unseen_note(unseen),
+        *_missing_note(absent, missing, len(features)),
     ]
     return Dataset(name, tuple(variables), codes, weights, tuple(notes))
 
 
-def _count_note(what: str, counts: Mapping[str, int]) -> list[str]:
+def _unseen_note(counts: Mapping[str, int]) -> list[str]:
     """Return a sentence with the total and the number in each column; no sentence if the total is zero."""
     total = sum(counts.values())
-    places = ", ".join(f"{n} in {name!r}" for name, n in counts.items() if n)
-    return [f"{what}, which contribute nothing to the class scores: {total} ({places})."] if total else []
+    what = "Values that training never saw, which contribute nothing to the class scores"
+    return [f"{what}: {total} ({_places(counts)})."] if total else []
+
+
+def _missing_note(absent: Sequence[str], missing: Mapping[str, int], n_features: int) -> list[str]:
+    """Return a sentence on absent columns and missing values; no sentence if there are none."""
+    total, parts = sum(missing.values()), []
+    if absent:
+        names = ", ".join(map(repr, absent))
+        parts.append(f"{len(absent)} of {n_features} columns {'is' if len(absent) == 1 else 'are'} absent ({names})")
+    if total:
+        parts.append(f"{total} {'value is' if total == 1 else 'values are'} missing ({_places(missing)})")
+    return [f"{', '.join(parts)}: marginalised."] if parts else []
+
+
+def _places(counts: Mapping[str, int]) -> str:
+    return ", ".join(f"{n} in {name!r}" for name, n in counts.items() if n)

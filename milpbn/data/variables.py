@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from milpbn.data.column import MAX_EXACT, Column, number_label, number_of
-from milpbn.data.dataset import UNKNOWN, Variable
+from milpbn.data.dataset import MISSING, UNKNOWN, Variable
 from milpbn.data.discretisation import Discretisation
 
 States = Literal["seen", "declared"]
@@ -124,7 +125,9 @@ def interval_labels(cuts: Sequence[float]) -> tuple[str, ...]:
 
 
 def encode_column(variable: Variable, column: Column, where: str = "the table") -> NDArray[np.int32]:
-    """Return the state codes of a raw column, shape (M,); values without a state get `UNKNOWN`.
+    """Return the state codes of a raw column, shape (M,).
+
+    Values without a state get `UNKNOWN`. Missing values get their own state if the variable has one, else `MISSING`.
 
     Raises
     ------
@@ -139,8 +142,23 @@ def encode_column(variable: Variable, column: Column, where: str = "the table") 
     else:
         code = {label: i for i, label in enumerate(_present_states(variable))}
         states = np.array([code.get(label, UNKNOWN) for label in _labels(variable, column)], dtype=np.int64)
-    missing = variable.n_states - 1 if variable.missing_state else UNKNOWN
+    missing = variable.n_states - 1 if variable.missing_state else MISSING
     return np.append(states, missing).astype(np.int32)[column.codes]  # the last element is for code -1
+
+
+def encode_value(variable: Variable, value: Any, where: str) -> int:
+    """Return the state code of one raw value as `encode_column` does; the label of an interval is a value, too.
+
+    Raises
+    ------
+    InputError
+        If the variable is discretised and the value is neither a finite number nor the label of an interval, or if the
+        value is a container.
+    """
+    if variable.cuts is not None and isinstance(value, str) and value.strip() in variable.states:
+        return variable.states.index(value.strip())
+    column = Column.of(pd.Series([value], name=variable.name, dtype=object), where)
+    return int(encode_column(variable, column, where)[0])
 
 
 def _present_states(variable: Variable) -> tuple[str, ...]:

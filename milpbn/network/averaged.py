@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,6 +13,7 @@ from milpbn.data.dataset import Dataset, Variable
 from milpbn.data.encodings import encodings_of
 from milpbn.errors import InputError
 from milpbn.network.classifier import Classifier, Source, encode
+from milpbn.network.inference.queries import Evidence, Queries
 from milpbn.network.margins import log_posterior
 
 #: Values of the keys ``format`` and ``version`` of the file.
@@ -19,11 +21,11 @@ FORMAT, VERSION = "milpbn-averaged-classifier", 1
 
 
 @dataclass(frozen=True, eq=False)
-class AveragedClassifier:
+class AveragedClassifier(Queries):
     """Several networks with equal weights: P(c | z) is the arithmetic mean of their posteriors.
 
     The networks may have different cuts and states. The average is no Bayesian network, and has no joint distribution:
-    it has posteriors, but no structure and no score.
+    it has posteriors, but no structure, no score, no most probable explanation and no samples.
 
     Attributes
     ----------
@@ -82,3 +84,32 @@ class AveragedClassifier:
         """Return the label of each sample's most probable class, shape (M,); ties go to the first class."""
         labels = np.array(self.classes, dtype=object)
         return labels[self.predict_log_posterior(source).argmax(axis=1)]
+
+    def posterior(self, variable: str, evidence: Evidence | None = None) -> dict[str, float]:
+        """Return the mean of the networks' P(variable | evidence) by state label; see `Classifier.posterior`.
+
+        Raises
+        ------
+        InputError
+            As there, and if the networks have different states of the variable, such as other intervals.
+        """
+        return _mean(variable, [member.posterior(variable, evidence) for member in self.members])
+
+    def marginals(self, evidence: Evidence | None = None) -> dict[str, dict[str, float]]:
+        """Return the mean of the networks' P(variable | evidence); see `Classifier.marginals`.
+
+        Variables of which the networks have different states are left out.
+        """
+        found = [member.marginals(evidence) for member in self.members]
+        shared = [name for name in found[0] if all(one[name].keys() == found[0][name].keys() for one in found)]
+        return {name: _mean(name, [one[name] for one in found]) for name in shared}
+
+
+def _mean(variable: str, posteriors: Sequence[dict[str, float]]) -> dict[str, float]:
+    first = posteriors[0]
+    if any(one.keys() != first.keys() for one in posteriors):
+        raise InputError(
+            f"The networks of the average have different states of {variable!r}, so that its posteriors have no mean; ask "
+            "for another variable, or ask one of the members."
+        )
+    return {label: sum(one[label] for one in posteriors) / len(posteriors) for label in first}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from abc import ABC, abstractmethod
+from abc import ABC
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
@@ -15,7 +15,9 @@ from milpbn.data.dataset import Dataset, Variable
 from milpbn.data.encodings import encodings_of, unknown_values
 from milpbn.errors import InputError, MilpbnWarning
 from milpbn.network.checks import check_cpts, check_variables
-from milpbn.network.cpt import Cpt, class_log_joint, fit_cpts
+from milpbn.network.cpt import Cpt, fit_cpts
+from milpbn.network.inference.queries import Network, Queries
+from milpbn.network.inference.rows import log_joint_of_rows
 from milpbn.network.margins import log_posterior
 from milpbn.network.prior import UNIFORM, check_towards
 from milpbn.network.structure import Structure
@@ -66,7 +68,7 @@ def encode(source: Source, *sets: tuple[Variable, ...]) -> Dataset:
     source : Dataset, pandas.DataFrame, str or path-like
         A `Dataset` must be encoded with these variables, and is returned unchanged; with several sets it is an
         `Encodings` of all of them, in this order. `milpbn.data.read_encodings` reads other sources: columns are
-        matched by name, the class column may be absent, and values without a state become `UNKNOWN`.
+        matched by name, and columns may be absent. Values without a state become `UNKNOWN`, missing ones `MISSING`.
     *sets : tuples of Variable
         Features first, the class variable last.
 
@@ -78,7 +80,7 @@ def encode(source: Source, *sets: tuple[Variable, ...]) -> Dataset:
     Raises
     ------
     InputError
-        If a dataset has other variables, or the table cannot be read or lacks a feature.
+        If a dataset has other variables, or the table cannot be read or has none of the features.
     """
     if not isinstance(source, Dataset):
         from milpbn.data import read_encodings  # imported here because only reading needs pandas
@@ -101,8 +103,11 @@ def encode(source: Source, *sets: tuple[Variable, ...]) -> Dataset:
     return source
 
 
-class TableClassifier(ABC):
+class TableClassifier(Queries, ABC):
     """Base of classifiers with one table per variable, which compare classes by sums of log-probabilities.
+
+    Where a row lacks features (`MISSING`), the sum of a class is that of the probabilities of all states that the missing
+    features may have: they are marginalised, exactly.
 
     Attributes
     ----------
@@ -129,9 +134,18 @@ class TableClassifier(ABC):
         """Return samples as codes of this classifier's states; see `milpbn.network.classifier.encode`."""
         return encode(source, self.variables)
 
-    @abstractmethod
     def predict_log_joint(self, source: Source) -> NDArray[np.float64]:
-        """Return the sums of log-probabilities of all classes in nats, shape (M, C)."""
+        """Return log P(c, known values of z_m) in nats, shape (M, C); see `milpbn.network.inference`.
+
+        If the graph of the tables has cycles (a pseudo-TAN), it is no joint probability.
+
+        Raises
+        ------
+        InputError
+            If the samples cannot be encoded, or the sums over missing features would need too much memory.
+        """
+        data = self.encode(source)
+        return log_joint_of_rows(data.codes, data.names, self.cpts, len(self.classes))
 
     def predict(self, source: Source) -> NDArray[np.object_]:
         """Return the label of each sample's best class, shape (M,); ties go to the first class."""
@@ -216,10 +230,8 @@ class Classifier(TableClassifier):
         about = {**recorded, **(provenance or {})}
         return cls(data.variables, structure, cpts, float(smoothing), about, smoothing_towards)
 
-    def predict_log_joint(self, source: Source) -> NDArray[np.float64]:
-        """Return log P(c, z_m) in nats, shape (M, C)."""
-        data = self.encode(source)
-        return class_log_joint(data.codes, self.structure, self.cpts, len(self.classes))
+    def _network(self) -> Network:
+        return Network(self.variables, self.cpts)
 
     def predict_log_posterior(self, source: Source) -> NDArray[np.float64]:
         """Return log P(c | z_m) in nats, shape (M, C); uniform for samples whose probability is 0 for every class."""

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from milpbn.data.dataset import UNKNOWN, Dataset, Variable
+from milpbn.data.dataset import MISSING, UNKNOWN, Dataset, Variable
 from milpbn.data.sums import log_share
 from milpbn.data.weights import require_range
 from milpbn.errors import InputError
@@ -135,7 +135,7 @@ def require_states(data: Dataset) -> None:
     """
     require_dataset(data)
     require_range(data.weights, f"The weights of the training data {data.name!r}")
-    unknown = np.flatnonzero((data.codes == UNKNOWN).any(axis=0))
+    unknown = np.flatnonzero((data.codes < 0).any(axis=0))
     if unknown.size:
         raise InputError(
             f"Column {data.names[unknown[0]]!r} of the training data {data.name!r} has values "
@@ -228,7 +228,7 @@ def class_log_joint(
     """Return log P(c, z_m) for every sample and class: the logarithm of (1) of Peharz and Pernkopf (2012).
 
     An unknown state of a feature drops the feature's own factor, and gives its children the uniform row, 1 / sp of
-    the child.
+    the child. Missing values are refused; `milpbn.network.inference.log_joint_of_rows` sums over their states.
 
     Parameters
     ----------
@@ -266,10 +266,11 @@ def class_log_joint(
         if column.size and not (column.min() >= UNKNOWN and column.max() < cpt.table.shape[-1]):
             raise InputError(
                 f"The codes of {structure.names[cpt.variable]!r} must lie between {UNKNOWN} and "
-                f"{cpt.table.shape[-1] - 1}; encode the samples with the variables of the training data."
+                f"{cpt.table.shape[-1] - 1}, and missing values ({MISSING}) have no log-probability of their own; encode "
+                "the samples with the variables of the training data, and predict with a classifier."
             )
 
-    factors = [_factor(cpt, n_features, logarithm) for cpt in cpts]
+    factors = [padded_table(cpt, n_features, logarithm) for cpt in cpts]
     log_joint = np.empty((len(codes), n_classes))
     step = max(1, _CHUNK_ENTRIES // n_classes)
     for start in range(0, len(codes), step):
@@ -281,8 +282,8 @@ def class_log_joint(
     return log_joint
 
 
-def _factor(
-    cpt: Cpt, class_index: int, logarithm: Callable[[NDArray[np.float64]], NDArray[np.float64]]
+def padded_table(
+    cpt: Cpt, class_index: int, logarithm: Callable[[NDArray[np.float64]], NDArray[np.float64]] = np.log
 ) -> tuple[list[int], NDArray[np.float64]]:
     """Return a table's features, and its logarithm with one axis per feature and the class axis last.
 

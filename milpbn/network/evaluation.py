@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from milpbn.data.dataset import UNKNOWN, Dataset
-from milpbn.data.encodings import unknown_values
+from milpbn.data.encodings import missing_values, unknown_values
 from milpbn.errors import InputError
 from milpbn.network.averaged import AveragedClassifier
 from milpbn.network.classifier import JointPredictor, Predictor, Source
@@ -59,7 +59,10 @@ class Evaluation:
     unknown_class : int
         Number of rows that are left out because their class label is missing or not in the training data.
     unknown_values : dict of str to int
-        Number of values without a state by feature, over all rows, for features that have any.
+        Number of values that training never saw by feature, over all rows, for features that have any.
+    missing_values : dict of str to int
+        Number of missing values without a state of their own by feature, over all rows, for features that have any.
+        They are marginalised.
     """
 
     data: str
@@ -78,6 +81,7 @@ class Evaluation:
     soft_margin: float | None
     unknown_class: int
     unknown_values: dict[str, int]
+    missing_values: dict[str, int]
 
     def to_dict(self) -> dict[str, Any]:
         """Return all results as JSON values; undefined and infinite ones are None."""
@@ -183,6 +187,7 @@ def evaluate(
         soft_margin=None if gamma is None else soft_margin(margins, gamma, weights),
         unknown_class=data.n_samples - len(y),
         unknown_values=unknown_values(data),
+        missing_values=missing_values(data),
     )
 
 

@@ -7,11 +7,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from milpbn.data.dataset import Dataset
+from milpbn.data.dataset import MISSING, Dataset
 from milpbn.errors import InputError
 from milpbn.network.classifier import Classifier, Source
 from milpbn.network.cpt import class_log_joint
 from milpbn.network.evaluation import accuracy
+from milpbn.network.inference.queries import Queries
 
 #: Largest number of bits of a parameter: P11's Q12.52.
 MOST_BITS = 64
@@ -20,7 +21,7 @@ _LOW_BITS = 32
 
 
 @dataclass(frozen=True, eq=False)
-class FixedPointClassifier:
+class FixedPointClassifier(Queries):
     """A classifier whose parameters -log theta are unsigned fixed-point numbers, summed without rounding.
 
     Attributes
@@ -62,9 +63,20 @@ class FixedPointClassifier:
         return np.where(within, np.where(within, numbers, 0.0).astype(np.uint64), np.uint64(2**width - 1))
 
     def costs(self, source: Source) -> NDArray[np.object_]:
-        """Return the sums of the stored numbers by class, Python integers, shape (M, C); the smallest sum wins."""
+        """Return the sums of the stored numbers by class, Python integers, shape (M, C); the smallest sum wins.
+
+        Raises
+        ------
+        InputError
+            If a feature's value is missing.
+        """
         original = self.classifier
         codes = original.encode(source).codes
+        if (codes[:, :-1] == MISSING).any():
+            raise InputError(
+                "A classifier of fixed-point numbers only adds them up, and cannot sum over the states of a missing "
+                "value; leave out rows with missing values, or predict with the original classifier."
+            )
         high, low = (
             class_log_joint(codes, original.structure, original.cpts, len(original.classes), bits).astype(
                 np.int64

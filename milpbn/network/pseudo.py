@@ -15,9 +15,8 @@ from numpy.typing import NDArray
 from milpbn.data.dataset import Variable
 from milpbn.errors import InputError
 from milpbn.network.checks import ROW_SUM_TOLERANCE, check_variables
-from milpbn.network.classifier import Source, TableClassifier
-from milpbn.network.cpt import Cpt, class_log_joint
-from milpbn.network.structure import Structure
+from milpbn.network.classifier import TableClassifier
+from milpbn.network.cpt import Cpt
 from milpbn.util.jsonable import Fields
 
 #: Values of the keys ``format`` and ``version`` of the file.
@@ -64,16 +63,6 @@ class PseudoClassifier(TableClassifier):
             sums = cpt.table.sum(axis=-1)
             if not (cpt.table >= 0).all() or not np.allclose(sums, 1, rtol=0, atol=ROW_SUM_TOLERANCE):
                 raise InputError(f"The table of {variable.name!r} has a row that is not a distribution.")
-
-    def predict_log_joint(self, source: Source) -> NDArray[np.float64]:
-        """Return the sums of log-probabilities of all classes in nats, shape (M, C).
-
-        If the graph has cycles, they are not logarithms of joint probabilities. Unknown values are treated as in
-        `class_log_joint`.
-        """
-        data = self.encode(source)
-        # `class_log_joint` reads only the names of a structure.
-        return class_log_joint(data.codes, Structure.empty(data.names), self.cpts, len(self.classes))
 
     def to_dict(self) -> dict[str, Any]:
         """Return the classifier as JSON values."""

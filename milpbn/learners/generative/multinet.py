@@ -13,7 +13,8 @@ from milpbn.learners.base import Control, Learned, Learner, setting
 from milpbn.learners.generative.closed_form import check_data
 from milpbn.learners.generative.forests import ForestOptions
 from milpbn.network.classifier import Classifier, Source
-from milpbn.network.cpt import class_log_joint, fit_cpts
+from milpbn.network.cpt import fit_cpts
+from milpbn.network.inference.rows import log_joint_of_rows
 from milpbn.network.margins import log_posterior
 from milpbn.network.prior import Prior
 from milpbn.network.structure import Structure
@@ -50,9 +51,12 @@ class Multinet:
         return self.networks[0].classes
 
     def predict_log_joint(self, source: Source) -> NDArray[np.float64]:
-        """Return log P(c) + log P(x_m | c) in nats, shape (M, C); see `Classifier.encode` for the sources."""
-        codes = self.encode(source).codes
-        columns = [class_log_joint(codes, n.structure, n.cpts[:-1], 1)[:, 0] for n in self.networks]
+        """Return log P(c) + log P(x_m | c) in nats, shape (M, C); see `Classifier.encode` for the sources.
+
+        Missing features are summed over.
+        """
+        data = self.encode(source)
+        columns = [log_joint_of_rows(data.codes, data.names, n.cpts[:-1], 1)[:, 0] for n in self.networks]
         return np.column_stack(columns) + self.log_prior
 
     def predict_proba(self, source: Source) -> NDArray[np.float64]:

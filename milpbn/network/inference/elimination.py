@@ -1,0 +1,291 @@
+"""Variable elimination in log-space, for many rows of evidence at a time.
+
+The joint distribution is a product of factors. Eliminating a variable multiplies the factors that contain it, and
+replaces them by their sum (or maximum) over its states. What remains of each step, the product before the sum, is the
+variable's conditional distribution given the variables that are left, up to a constant. So marginals, samples and the
+most probable states follow from the steps in reverse order (Dechter 1999, "Bucket elimination").
+
+All numbers are logarithms. So no product underflows, however many variables there are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from milpbn.data.dataset import MISSING, UNKNOWN
+from milpbn.network.cpt import Cpt, padded_table
+
+#: What eliminating a variable does with its states.
+Reduction = Literal["sum", "max"]
+
+
+class Factor(NamedTuple):
+    """Logarithms of a function of some variables.
+
+    Attributes
+    ----------
+    scope : tuple of int
+        The variables, in the order of the axes.
+    log : float64 array, shape (M or 1, states of each variable...)
+        One function per row of evidence, or one for all rows.
+    """
+
+    scope: tuple[int, ...]
+    log: NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Step:
+    """What the elimination of a variable leaves behind.
+
+    Attributes
+    ----------
+    variable : int
+        The variable.
+    separator : tuple of int
+        The variables of its factors that are eliminated later.
+    log : float64 array, shape (M or 1, states of the variable, states of each variable of the separator...)
+        The product of its factors, in logarithms.
+    """
+
+    variable: int
+    separator: tuple[int, ...]
+    log: NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class LogTable:
+    """The logarithms of a variable's probability table, with a position for unseen states.
+
+    Attributes
+    ----------
+    variable : int
+        The variable.
+    axes : tuple of int
+        The variables of the axes, the class last.
+    n_states : tuple of int
+        Numbers of their states. The axes of features have one position more, the last one: there the factor of the
+        variable itself is 1, and the row given an unseen state of a parent is uniform.
+    log : float64 array
+        In nats.
+    """
+
+    variable: int
+    axes: tuple[int, ...]
+    n_states: tuple[int, ...]
+    log: NDArray[np.float64]
+
+    @classmethod
+    def of(cls, cpt: Cpt, class_index: int) -> LogTable:
+        """Return the logarithms of a table."""
+        features, log = padded_table(cpt, class_index)
+        family = dict(zip((*cpt.parents, cpt.variable), cpt.table.shape, strict=True))
+        axes = tuple(features)
+        if class_index in family:
+            axes += (class_index,)
+        else:
+            log = log[..., 0]
+        return cls(cpt.variable, axes, tuple(family[v] for v in axes), log)
+
+
+def factors_of(
+    tables: Sequence[LogTable], codes: NDArray[np.intp], free: NDArray[np.bool_]
+) -> list[Factor]:
+    """Return the factors of some rows: the tables, with the variables that are not free at the rows' states.
+
+    Parameters
+    ----------
+    tables : sequence of LogTable
+        Of the network, or of those variables of it that matter.
+    codes : intp array, shape (M, V)
+        States of the rows, the class last; those of free variables may be `MISSING`. A free variable that has an unseen
+        state (`UNKNOWN`) in some row has one position more than states, the last one, for it.
+    free : bool array, shape (V,)
+        The variables that keep an axis.
+    """
+    extended = extended_variables(codes, free)
+    factors = []
+    for table in tables:
+        fixed = [a for a, v in enumerate(table.axes) if not free[v]]
+        kept = [a for a, v in enumerate(table.axes) if free[v]]
+        # Without the position of an unseen state where no row has one.
+        ends = (slice(table.n_states[a] + int(extended[table.axes[a]])) for a in kept)
+        log = table.log.transpose(*fixed, *kept)[(*[slice(None)] * len(fixed), *ends)]
+        chosen = tuple(codes[:, table.axes[a]] for a in fixed)
+        factors.append(Factor(tuple(table.axes[a] for a in kept), log[chosen] if fixed else log[np.newaxis]))
+    return factors
+
+
+def extended_variables(codes: NDArray[np.intp], free: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Return the free variables that have an unseen state in some row, shape (V,)."""
+    return free & (codes == UNKNOWN).any(axis=0)
+
+
+def eliminate(
+    factors: Sequence[Factor],
+    order: Sequence[int],
+    codes: NDArray[np.intp],
+    n_states: Mapping[int, int],
+    *,
+    reduction: Reduction = "sum",
+    keep: bool = True,
+) -> tuple[list[Step], list[Factor]]:
+    """Eliminate variables, and return the steps and the factors over the others.
+
+    Parameters
+    ----------
+    factors : sequence of Factor
+        Of `factors_of`.
+    order : sequence of int
+        The variables to eliminate.
+    codes : intp array, shape (M, V)
+        A variable of `order` is summed over its states in rows where it is `MISSING`, and takes its state in the others.
+    n_states : mapping from variable to int
+        Numbers of states, without the position of unseen ones.
+    reduction : {"sum", "max"}
+        Whether to sum over states or to take the maximum.
+    keep : bool
+        Whether to return the steps; for that every variable of `order` must be `MISSING` in every row.
+    """
+    rank = {v: k for k, v in enumerate(order)}
+    buckets: dict[int, list[Factor]] = {v: [] for v in order}
+    rest: list[Factor] = []
+
+    def store(factor: Factor) -> None:
+        first = min((v for v in factor.scope if v in rank), key=rank.__getitem__, default=None)
+        (rest if first is None else buckets[first]).append(factor)
+
+    for factor in factors:
+        store(factor)
+    steps: list[Step] = []
+    for v in order:
+        bucket = buckets.pop(v)
+        separator = tuple(sorted({u for factor in bucket for u in factor.scope} - {v}))
+        aligned = [_aligned(factor, (v, *separator)) for factor in bucket]
+        known = codes[:, v] != MISSING
+        if not known.any():
+            product = _product(aligned)
+            if keep:
+                steps.append(Step(v, separator, product))
+            message = _reduced(product[:, : n_states[v]], reduction)
+        else:
+            message = _message(aligned, codes[:, v], known, n_states[v], reduction)
+        store(Factor(separator, message))
+    return steps, rest
+
+
+def _aligned(factor: Factor, scope: Sequence[int]) -> NDArray[np.float64]:
+    """Return a factor's array with one axis per variable of a scope; those that it lacks have length 1."""
+    place = {v: 1 + k for k, v in enumerate(factor.scope)}
+    array = factor.log.transpose(0, *(place[v] for v in scope if v in place))
+    lengths = iter(array.shape[1:])
+    return array.reshape(len(array), *(next(lengths) if v in place else 1 for v in scope))
+
+
+def _product(logs: Sequence[NDArray[np.float64]]) -> NDArray[np.float64]:
+    total = logs[0]
+    for log in logs[1:]:
+        total = total + log
+    return total
+
+
+def _message(
+    logs: Sequence[NDArray[np.float64]],
+    states: NDArray[np.intp],
+    known: NDArray[np.bool_],
+    n_states: int,
+    reduction: Reduction,
+) -> NDArray[np.float64]:
+    """Return the message of a variable that is known in some rows and summed over in the others."""
+    rows, hidden = np.flatnonzero(known), np.flatnonzero(~known)
+    seen = _product([log[rows if len(log) > 1 else 0, states[rows]] for log in logs])
+    if not hidden.size:
+        return seen
+    product = _product([log[hidden][:, :n_states] if len(log) > 1 else log[:, :n_states] for log in logs])
+    summed = _reduced(product, reduction)
+    message = np.empty((len(states), *seen.shape[1:]))
+    message[rows] = seen
+    message[hidden] = summed
+    return message
+
+
+def _reduced(log: NDArray[np.float64], reduction: Reduction) -> NDArray[np.float64]:
+    """Return the logarithm of the sum, or the maximum, over the axis after the rows'."""
+    top = log.max(axis=1)
+    if reduction == "max":
+        return top
+    shift = np.where(np.isfinite(top), top, 0.0)
+    away = np.exp(log - shift[:, np.newaxis]).sum(axis=1)
+    with np.errstate(divide="ignore"):
+        return np.log(away) + shift
+
+
+def total_log(factors: Sequence[Factor], scope: Sequence[int] = ()) -> NDArray[np.float64]:
+    """Return the product of factors over a scope as one array, shape (M or 1, states of each variable...)."""
+    return _product([_aligned(factor, scope) for factor in factors])
+
+
+def marginals(steps: Sequence[Step]) -> dict[int, NDArray[np.float64]]:
+    """Return P(variable) of every eliminated variable, of the first row of evidence; each sums to 1.
+
+    The steps must be all steps, of reduction "sum". Their joint distributions are computed from the last one backwards:
+    P(variable, separator) = P(variable | separator) P(separator), where the separator lies within a later step's variables.
+    """
+    joints: dict[int, NDArray[np.float64]] = {}
+    place = {step.variable: k for k, step in enumerate(steps)}
+    found: dict[int, NDArray[np.float64]] = {}
+    for step in reversed(steps):
+        joint = _conditional(step.log[0])
+        if step.separator:
+            holder = steps[min(place[u] for u in step.separator)]
+            scope = (holder.variable, *holder.separator)
+            others = tuple(k for k, u in enumerate(scope) if u not in step.separator)
+            inside = [u for u in scope if u in step.separator]
+            above = joints[holder.variable].sum(axis=others)
+            joint = joint * np.transpose(above, [inside.index(u) for u in step.separator])
+        joints[step.variable] = joint
+        own = joint.sum(axis=tuple(range(1, joint.ndim)))
+        found[step.variable] = own / own.sum()
+    return found
+
+
+def draw(
+    steps: Sequence[Step], codes: NDArray[np.intp], generator: np.random.Generator | None
+) -> NDArray[np.intp]:
+    """Return rows of states of all variables, shape (M, V): drawn, or the most probable ones without a generator.
+
+    Parameters
+    ----------
+    steps : sequence of Step
+        All steps of one row of evidence; of reduction "sum" with a generator, else of "max".
+    codes : intp array, shape (M, V)
+        The rows to fill in; variables without a step keep their states.
+    generator : Generator or None
+        Of the random numbers.
+    """
+    filled = codes.copy()
+    for step in reversed(steps):
+        log = np.moveaxis(step.log[0], 0, -1)[tuple(filled[:, u] for u in step.separator)]
+        log = np.broadcast_to(log, (len(filled), log.shape[-1]))
+        if generator is None:
+            filled[:, step.variable] = log.argmax(axis=1)
+            continue
+        cumulated = np.exp(log - log.max(axis=1, keepdims=True)).cumsum(axis=1)
+        level = generator.random(len(filled)) * cumulated[:, -1]
+        # The first state whose cumulated probability exceeds the level, which is below the last one.
+        filled[:, step.variable] = (cumulated <= level[:, np.newaxis]).sum(axis=1)
+    return filled
+
+
+def _conditional(log: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return probabilities that sum to 1 over the first axis; all 0 where every logarithm is -inf."""
+    top = log.max(axis=0)
+    shift = np.where(np.isfinite(top), top, 0.0)
+    odds = np.exp(log - shift)
+    total = odds.sum(axis=0)
+    return np.divide(odds, total, out=np.zeros_like(odds), where=total > 0)

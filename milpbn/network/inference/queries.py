@@ -1,0 +1,255 @@
+"""Questions to a Bayesian network: posteriors, the most probable explanation, samples, log-likelihoods.
+
+Evidence gives variables, the class among them, values as in a table: labels of nominal variables, numbers of discretised
+ones (or the label of an interval). A missing value (None, NaN) gives nothing, unless missing values have a state of their
+own. A value that training never saw makes the variable's own factor 1 and gives its children uniform rows, as in
+predictions; so its "probability" is that of the other evidence.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from milpbn.data.dataset import MISSING, UNKNOWN, Dataset, Variable
+from milpbn.errors import InputError, MilpbnWarning, warn
+from milpbn.network.cpt import Cpt
+from milpbn.network.inference.elimination import Reduction, Step, draw, eliminate, factors_of, marginals, total_log
+from milpbn.network.inference.plan import Planner, require_room
+from milpbn.network.inference.rows import log_joint_of_rows
+from milpbn.util.validation import whole_number
+
+#: Values of some variables by name.
+Evidence = Mapping[str, Any]
+
+
+class Explanation(NamedTuple):
+    """The most probable states of all variables, given some of them.
+
+    Attributes
+    ----------
+    states : dict of str to str
+        Label of each variable's state, those of the evidence included; ``(unseen)`` for a value that training never saw.
+    log_joint : float
+        log P(states) in nats.
+    log_posterior : float
+        log P(states | evidence) in nats, at most 0.
+    """
+
+    states: dict[str, str]
+    log_joint: float
+    log_posterior: float
+
+
+class Network(NamedTuple):
+    """The variables and tables of a directed acyclic graph."""
+
+    variables: tuple[Variable, ...]
+    cpts: tuple[Cpt, ...]
+
+
+class Queries:
+    """Questions to a joint distribution; a subclass that has one overrides `_network`.
+
+    All answers are exact, by variable elimination. Its memory is forecast, and refused in a sentence beyond a limit.
+    """
+
+    def _network(self) -> Network:
+        """Return the network, or raise InputError with the reason why there is none."""
+        raise InputError(
+            f"A {type(self).__name__} is not one directed acyclic graph with probability tables, so that it has no joint "
+            "distribution to ask; use the classifier of a Bayesian network."
+        )
+
+    def posterior(self, variable: str, evidence: Evidence | None = None) -> dict[str, float]:
+        """Return P(variable | evidence) by state label.
+
+        Parameters
+        ----------
+        variable : str
+            Name of a feature or of the class, which is not in the evidence.
+        evidence : mapping from name to value, optional
+            Known values of any variables.
+
+        Raises
+        ------
+        InputError
+            If a name or a class label is unknown, the evidence is impossible, or the tables would need too much memory.
+
+        Warns
+        -----
+        MilpbnWarning
+            If training never saw a value of the evidence.
+        """
+        network = self._network()
+        i = _index(network, variable)
+        codes = _codes(network, evidence)
+        if codes[0, i] != MISSING:
+            raise InputError(f"The evidence already gives {variable!r} a value; ask for another variable.")
+        free = codes[0] == MISSING
+        plan = Planner(network.cpts, len(network.variables)).plan(codes, free, [i])
+        require_room(plan, _names(network))
+        factors = factors_of(plan.tables, codes, free)
+        _, left = eliminate(factors, plan.order.variables, codes, plan.n_states, keep=False)
+        log = total_log(left, (i,))[0]
+        if log.max() == -np.inf:
+            raise InputError(_IMPOSSIBLE)
+        odds = np.exp(log - log.max())
+        return _by_label(network.variables[i], odds / odds.sum())
+
+    def marginals(self, evidence: Evidence | None = None) -> dict[str, dict[str, float]]:
+        """Return P(variable | evidence) of every variable that is not in the evidence; see `posterior`.
+
+        It takes twice the time of one elimination, not one elimination per variable.
+        """
+        network = self._network()
+        codes = _codes(network, evidence)
+        steps, _ = _eliminated(network, codes, "sum")
+        found = marginals(steps)
+        return {network.variables[i].name: _by_label(network.variables[i], found[i]) for i in sorted(found)}
+
+    def log_probability(self, evidence: Evidence) -> float:
+        """Return log P(evidence) in nats, ``-inf`` if it is impossible; see `posterior`."""
+        network = self._network()
+        codes = _codes(network, evidence)
+        free = codes[0] == MISSING
+        plan = Planner(network.cpts, len(network.variables)).plan(codes, free)
+        require_room(plan, _names(network))
+        factors = factors_of(plan.tables, codes, free)
+        _, left = eliminate(factors, plan.order.variables, codes, plan.n_states, keep=False)
+        return min(0.0, float(total_log(left)[0])) if left else 0.0
+
+    def most_probable_explanation(self, evidence: Evidence | None = None) -> Explanation:
+        """Return the most probable states of all variables together, given the evidence; see `posterior`.
+
+        Of equally probable ones it is any. The states need not be the most probable ones of each variable by itself.
+        """
+        network = self._network()
+        codes = _codes(network, evidence)
+        steps, log_joint = _eliminated(network, codes, "max")
+        best = draw(steps, codes, None)[0]
+        states = {
+            v.name: v.states[k] if k >= 0 else "(unseen)" for v, k in zip(network.variables, best, strict=True)
+        }
+        _, log_evidence = _eliminated(network, codes, "sum")
+        return Explanation(states, log_joint, min(0.0, log_joint - log_evidence))
+
+    def sample(
+        self, n_samples: int = 1, evidence: Evidence | None = None, random_state: int | np.random.Generator | None = None
+    ) -> Dataset:
+        """Return independent samples of all variables from P(variables | evidence).
+
+        Parameters
+        ----------
+        n_samples : int
+            Number of rows, at least 1.
+        evidence : mapping from name to value, optional
+            Known values, which every row has; see `posterior`.
+        random_state : int, Generator or None
+            Seed, or the generator itself; None draws other samples each time.
+
+        Returns
+        -------
+        Dataset
+            The rows in this classifier's states; its property ``labels`` has their labels.
+
+        Raises
+        ------
+        InputError
+            See `posterior`.
+        """
+        network = self._network()
+        n_samples = _positive(n_samples)
+        codes = _codes(network, evidence)
+        steps, _ = _eliminated(network, codes, "sum")
+        try:
+            generator = np.random.default_rng(random_state)
+        except (TypeError, ValueError):
+            raise InputError(f"random_state is a whole number from 0, a Generator or None, got {random_state!r}.") from None
+        rows = draw(steps, np.repeat(codes, n_samples, axis=0), generator)
+        return Dataset("sample", network.variables, rows.astype(np.int32), np.ones(n_samples))
+
+    def log_likelihood(self, source: Any) -> NDArray[np.float64]:
+        """Return log P(known values of the row) of every row, in nats, shape (M,).
+
+        Missing features are summed over, and so is the class where the row has none that the classifier knows.
+
+        Parameters
+        ----------
+        source : Dataset, pandas.DataFrame, str or path-like
+            Samples; see `milpbn.network.classifier.encode`.
+        """
+        network = self._network()
+        data = self.encode(source)  # type: ignore[attr-defined]  # of every subclass with a network
+        log_joint = log_joint_of_rows(data.codes, data.names, network.cpts, data.n_classes)
+        known = data.y != UNKNOWN
+        found = np.logaddexp.reduce(log_joint, axis=1)
+        found[known] = log_joint[known, data.y[known]]
+        return found
+
+
+_IMPOSSIBLE = (
+    "The evidence has the probability 0 in this classifier, so that nothing follows from it; learn the classifier with "
+    "smoothing, or leave out some of the evidence."
+)
+
+
+def _positive(n_samples: int) -> int:
+    n_samples = whole_number("n_samples", n_samples)
+    if n_samples < 1:
+        raise InputError(f"n_samples must be at least 1, got {n_samples}.")
+    return n_samples
+
+
+def _names(network: Network) -> list[str]:
+    return [v.name for v in network.variables]
+
+
+def _index(network: Network, name: str) -> int:
+    names = _names(network)
+    if name not in names:
+        raise InputError(f"There is no variable {name!r} in the classifier; it has {', '.join(map(repr, names))}.")
+    return names.index(name)
+
+
+def _codes(network: Network, evidence: Evidence | None) -> NDArray[np.intp]:
+    """Return the states of the evidence, shape (1, V); `MISSING` without a value, `UNKNOWN` for unseen ones."""
+    # Imported here because only values of users need pandas.
+    from milpbn.data.variables import encode_value
+
+    codes = np.full((1, len(network.variables)), MISSING, dtype=np.intp)
+    for name, value in (evidence or {}).items():
+        i = _index(network, name)
+        variable = network.variables[i]
+        codes[0, i] = encode_value(variable, value, "the evidence")
+        if codes[0, i] != UNKNOWN:
+            continue
+        known = ", ".join(map(repr, variable.states))
+        if i == len(network.variables) - 1:
+            raise InputError(f"The class {name!r} has no state {value!r}; it has {known}.")
+        warn(
+            f"Training never saw the value {value!r} of {name!r}, whose states are {known}: it says nothing about its "
+            "parents, and its children get uniform rows.",
+            MilpbnWarning,
+        )
+    return codes
+
+
+def _eliminated(network: Network, codes: NDArray[np.intp], reduction: Reduction) -> tuple[list[Step], float]:
+    """Eliminate all variables without evidence, and return the steps and the log of the sum or maximum."""
+    free = codes[0] == MISSING
+    plan = Planner(network.cpts, len(network.variables)).plan(codes, free, whole=True)
+    require_room(plan, _names(network))
+    factors = factors_of(plan.tables, codes, free)
+    steps, left = eliminate(factors, plan.order.variables, codes, plan.n_states, reduction=reduction)
+    log = float(total_log(left)[0])
+    if log == -np.inf:
+        raise InputError(_IMPOSSIBLE)
+    return steps, log
+
+
+def _by_label(variable: Variable, probabilities: NDArray[np.float64]) -> dict[str, float]:
+    return dict(zip(variable.states, probabilities.tolist(), strict=True))
