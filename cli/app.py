@@ -21,6 +21,7 @@ from milpbn.cli.learn import learn
 from milpbn.cli.plot import plot
 from milpbn.cli.precision import precision
 from milpbn.cli.predict import predict
+from milpbn.cli.query import query
 from milpbn.cli.report import report
 from milpbn.cli.score import score
 from milpbn.cli.solve import solve
@@ -103,6 +104,7 @@ for _verb in (
     import_,
     predict,
     evaluate,
+    query,
     precision,
     plot,
     info,

@@ -118,14 +118,14 @@ def bound(
 
 def describe(result: Result) -> str:
     """Return incumbent, bound, gap and proved arcs as lines of text."""
-    from milpbn.solving.progress import number_lines, scope_lines
+    from milpbn.solving.progress import dropped_lines, number_lines, scope_lines
 
     data = result.data
     lines = [
         f"data       {data.name}: {data.samples} samples, {data.features} features, {data.classes} classes"
     ]
     searched = result.searched
-    lines += [*scope_lines(result), *number_lines(searched.objective, searched.bound)]
+    lines += [*dropped_lines(result.notes), *scope_lines(result), *number_lines(searched.objective, searched.bound)]
     if (proved := result.proved) is not None:
         lines.append(f"arcs       {len(proved.inside)} in every optimum, {len(proved.outside)} in none")
     return "\n".join([*lines, f"seconds    {result.seconds.total:.2f}"])

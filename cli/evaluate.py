@@ -55,8 +55,8 @@ def evaluate(
 ) -> None:
     """Measure the accuracy of a classifier on DATA, with a 95 % interval, and show which classes it confuses.
 
-    Every row with a known class counts. Values that are missing, or that training never saw, contribute nothing
-    to the class scores; their number is reported.
+    Every row with a known class counts. Features that are missing, or whose column is absent, are marginalised. Values
+    that training never saw contribute nothing to the class scores. The numbers of both are reported.
 
     \b
     Example:
@@ -132,7 +132,12 @@ def describe(figures: Evaluation, rows: str, record: ParameterFit | None = None,
         lines.append(f"left out     {figures.unknown_class} rows without a class that training saw")
     if figures.unknown_values:
         counts = ", ".join(f"{count} in {name}" for name, count in figures.unknown_values.items())
-        lines.append(f"unknown      {sum(figures.unknown_values.values())} values without a state: {counts}")
+        lines.append(
+            f"unknown      {sum(figures.unknown_values.values())} values that training never saw: {counts}"
+        )
+    if figures.missing_values:
+        counts = ", ".join(f"{count} in {name}" for name, count in figures.missing_values.items())
+        lines.append(f"missing      {sum(figures.missing_values.values())} values, marginalised: {counts}")
     lines += ["confusion    true class (rows) by predicted class (columns)", *_confusion(figures)]
     return "\n".join(lines)
 

@@ -113,6 +113,7 @@ def export(
     from milpbn.instances import DEFAULT
     from milpbn.network import read_structure
     from milpbn.solving.exporting import export_model
+    from milpbn.solving.progress import dropped_lines
 
     source = data or f"instance:{DEFAULT}"
     show_stages(None, quiet=model.quiet)
@@ -137,6 +138,8 @@ def export(
         f"model    {written.model}: {written.rows} rows, {written.columns} columns, "
         f"{written.nonzeros} non-zeros"
     )
+    for line in dropped_lines(dataset.notes, 9):
+        click.echo(line)
     click.echo(f"sidecar  {written.sidecar}")
     click.echo(f"starts   {', '.join(sorted({str(path) for path in written.starts.values()}))}")
     click.echo(f"         with the score {written.start_objective:.6f}")

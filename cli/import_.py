@@ -38,6 +38,7 @@ def import_(
       milpbn import model.gurobi.sol --bound 5341.6 --output result.json --classifier classifier.json
     """
     from milpbn.cli.solve import show_result
+    from milpbn.data.dataset import dropped_notes
     from milpbn.network import save_classifier
     from milpbn.solving.importing import import_solution, model_files
 
@@ -50,5 +51,6 @@ def import_(
     if classifier is not None and result.classifier is not None:
         save_classifier(result.classifier, classifier)
     for note in result.notes:
-        click.echo(note, err=True)
+        if note not in dropped_notes(result.notes):  # the closing block has these
+            click.echo(note, err=True)
     return show_result(result)

@@ -73,7 +73,7 @@ def _describe_learned(path: str, document: Mapping[str, Any]) -> str:
     from milpbn.errors import InputError
     from milpbn.network.formats.classifier_files import parents_mapping
     from milpbn.network.parameters.record import recorded
-    from milpbn.solving.progress import parameter_lines
+    from milpbn.solving.progress import dropped_lines, parameter_lines
     from milpbn.util.jsonable import finite_number, shorten
 
     learner = dict(document["learner"])
@@ -92,6 +92,9 @@ def _describe_learned(path: str, document: Mapping[str, Any]) -> str:
         share = finite_number(value)
         if share is not None and 0 <= share <= 1:
             lines.append(f"accuracy  {100 * share:.2f} % of {rows} rows")
+    notes = document.get("notes")
+    if isinstance(notes, list):
+        lines += dropped_lines([note for note in notes if isinstance(note, str)], 10)
     lines += parameter_lines(recorded(document), 10)
     if not isinstance(document["structure"], dict):
         return "\n".join([*lines, "structure (not an acyclic graph over the variables)"])

@@ -40,7 +40,8 @@ def precision(
     """Round the parameters of CLASSIFIER to fixed-point numbers, and measure its accuracy on DATA.
 
     A parameter -log theta is cut to a number of integer and fraction bits. Widths are tried from --bits down to 1
-    bit, by dropping the lowest bit each time (Pernkopf, Wohlmayr and Mücke 2011, section 5).
+    bit, by dropping the lowest bit each time (Pernkopf, Wohlmayr and Mücke 2011, section 5). Rows with missing
+    values are left out, because sums of fixed-point numbers cannot be marginalised; their number is reported.
 
     \b
     Example:
@@ -48,6 +49,9 @@ def precision(
     """
     check_outputs({"--plot": picture}, [classifier, data])
 
+    import numpy as np
+
+    from milpbn.data import MISSING
     from milpbn.network import evaluate, load_classifier
     from milpbn.network.fixed_point import accuracy_by_width, enough_integer_bits
     from milpbn.plotting import check_picture, save_widths
@@ -56,6 +60,11 @@ def precision(
         check_picture(picture)
     loaded = load_classifier(classifier)
     samples, rows = read_rows(loaded, data, split, weights, data_dir)
+    whole = np.flatnonzero((samples.X != MISSING).all(axis=1))
+    left_out = samples.n_samples - len(whole)
+    if left_out:
+        samples = samples.take(whole)
+        click.echo(f"Rows left out because values are missing: {left_out} of {left_out + len(whole)}.", err=True)
     integer_bits = enough_integer_bits(loaded) if integer_bits is None else integer_bits
     figures = accuracy_by_width(loaded, samples, integer_bits, bits)
     double = evaluate(loaded, samples).accuracy

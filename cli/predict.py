@@ -37,8 +37,9 @@ def predict(
 ) -> None:
     """Predict the class of every row of DATA, in the order of the rows.
 
-    Columns are found by name; the class column may be absent. Values that training never saw contribute nothing
-    to the class scores; their number is reported.
+    Columns are found by name; the class column may be absent. Features that are missing, or whose column is absent, are
+    marginalised: their states are summed over, exactly. Values that training never saw contribute nothing to the class
+    scores. A note reports the numbers of both.
 
     \b
     Example:

@@ -43,13 +43,14 @@ def score(
     from milpbn.learners.appraisal import suboptimality
     from milpbn.network import read_structure
     from milpbn.problem.rescore import rescore
+    from milpbn.solving.progress import dropped_lines
 
     result = None if bound_file is None else Result.load(bound_file)
     spec = score.score() if result is None else _same_score(result, score, str(bound_file))
     dataset = table.read(data).dataset("train")
     own = read_structure(structure, dataset.names)
     found = None if result is None else suboptimality(dataset, own, result, repr(bound_file))
-    click.echo(f"data   {dataset.name}: {dataset.n_samples} samples")
+    click.echo("\n".join([f"data   {dataset.name}: {dataset.n_samples} samples", *dropped_lines(dataset.notes, 7)]))
     if result is None or found is None:
         click.echo(f"score  {rescore(dataset, own, spec):.6f} nats  ({spec.summary})")
     else:

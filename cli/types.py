@@ -154,6 +154,20 @@ def parse_setting(text: str) -> tuple[str, str]:
     return key.strip(), value.strip()
 
 
+def parse_evidence(text: str) -> dict[str, str]:
+    """Return the values of ``NAME=VALUE,NAME=VALUE`` by name; a value in double quotes may contain commas."""
+    found: dict[str, str] = {}
+    for piece in split(text, ","):
+        name, *value = split(piece, "=")
+        if not value:
+            raise ValueError("has no equals sign; write NAME=VALUE,NAME=VALUE, values with commas in double quotes")
+        key = parse_name(name)
+        if key in found:
+            raise ValueError(f"gives {key!r} two values")
+        found[key] = parse_name("=".join(value))
+    return found
+
+
 def _or_cv(parse: Callable[[str], T]) -> Callable[[str], T | str]:
     def parse_or_cv(text: str) -> T | str:
         try:
@@ -175,4 +189,5 @@ TIERS = Parsed("a,b;c;...", parse_tiers)
 FAMILY = Parsed("name=p1,p2", parse_family)
 CHILD_LIMIT = Parsed("n|name=n", parse_limit)
 CLASS_WEIGHTS = Parsed("balanced|label=w,...", parse_class_weights)
+EVIDENCE = Parsed("name=value,...", parse_evidence)
 SETTING = Parsed("key=value", parse_setting)

@@ -59,6 +59,7 @@ def verify(result: str, data: str, certificate: str | None, exact: bool, table: 
     """
     from milpbn.certificate.verify.check import verify as check
     from milpbn.claims.result import Result
+    from milpbn.solving.progress import dropped_lines
 
     is_certificate = Path(result).suffix.lower() == ".npz"
     if is_certificate and certificate is not None:
@@ -73,6 +74,8 @@ def verify(result: str, data: str, certificate: str | None, exact: bool, table: 
         Result.from_dict(values, f"The result {result!r}")
     dataset = table.read(data).dataset("train")
     click.echo(describe(check(values, certificate or result, dataset), arcs=not is_certificate))
+    for line in dropped_lines(dataset.notes):
+        click.echo(line)
     if exact:
         click.echo(check_exactly(values, certificate or result, dataset))
 

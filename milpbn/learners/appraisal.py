@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from milpbn.claims.result import DataSummary, Gap, Result
-from milpbn.data.dataset import Dataset
+from milpbn.data.dataset import Dataset, dropped_notes
 from milpbn.errors import InputError
 from milpbn.learners.base import Control, Learned, Learner, require_used
 from milpbn.learners.parameters import learn_with_parameters
@@ -132,6 +132,8 @@ class Appraisal:
         Seed.
     interrupted : bool
         Whether the user stopped the learner.
+    notes : tuple of str
+        Sentences on training rows that were dropped, with their number.
     """
 
     learner: str
@@ -147,6 +149,7 @@ class Appraisal:
     seconds: float
     random_state: int
     interrupted: bool
+    notes: tuple[str, ...] = ()
 
     @property
     def parameters(self) -> ParameterFit | None:
@@ -171,6 +174,7 @@ class Appraisal:
             "parameters": self.learned.details.get("parameters"),
             "seconds": {"learn": self.learning_seconds, "total": self.seconds},
             "seed": self.random_state,
+            "notes": list(self.notes),
         }
         return dict(json_safe(document))
 
@@ -242,6 +246,7 @@ def appraise(
         learned=learned,
         data=DataSummary.of(train),
         class_name=train.names[-1],
+        notes=dropped_notes(train.notes),
         training=shares[0],
         test=shares[1],
         test_samples=0 if test is None else test.n_samples,

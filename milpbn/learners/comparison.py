@@ -10,7 +10,7 @@ from dataclasses import fields, replace
 from typing import Any
 
 from milpbn.claims.result import DataSummary, Gap, Result
-from milpbn.data.dataset import Dataset
+from milpbn.data.dataset import Dataset, dropped_notes
 from milpbn.data.folds import validation_split
 from milpbn.data.table import Table
 from milpbn.errors import InputError, MilpbnError
@@ -152,6 +152,7 @@ def compare(
         time_limit=control.time_limit,
         random_state=control.random_state,
         parameters=control.parameters,
+        notes=dropped_notes(train.notes),
     )
     try:
         with interrupts.deferred():

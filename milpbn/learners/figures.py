@@ -79,6 +79,8 @@ class Comparison:
         Seed.
     parameters : str or None
         How all Bayesian networks got their parameters; None: as each learner fits them itself.
+    notes : tuple of str
+        Sentences on rows that were dropped, with their number.
     rows : tuple of ComparisonRow
         One row per learner, exact searches first.
     """
@@ -89,6 +91,7 @@ class Comparison:
     time_limit: float | None
     random_state: int
     parameters: str | None = None
+    notes: tuple[str, ...] = ()
     rows: tuple[ComparisonRow, ...] = ()
 
     @property
@@ -108,6 +111,7 @@ class Comparison:
             "time_limit": self.time_limit,
             "seed": self.random_state,
             "parameters": self.parameters,
+            "notes": list(self.notes),
             "rows": [row.to_dict() for row in self.rows],
         }
         return dict(json_safe(document))
@@ -115,6 +119,7 @@ class Comparison:
     def __str__(self) -> str:
         held = f"{self.test_samples} test rows" if self.test_samples else "no test rows"
         head = f"data  {self.data.name}: {self.data.samples} training rows, {held}"
+        head = "\n".join([head, *(f"      {note}" for note in self.notes)])
         end = ""
         if self.parameters not in (None, "ml"):
             end = f"\nparameters {self.parameters}: they change the accuracies; {OWN_PARAMETERS}"

@@ -11,6 +11,7 @@ from milpbn.network.cpt import Cpt, class_log_joint, fit_cpts
 from milpbn.network.evaluation import Evaluation, evaluate
 from milpbn.network.formats.classifier_files import load_any_classifier, load_classifier, save_classifier
 from milpbn.network.formats.structure_files import read_parents, read_structure, to_dot, write_arcs
+from milpbn.network.inference.queries import Explanation
 from milpbn.network.margins import log_margins, log_posterior, soft_margin
 from milpbn.network.pseudo import PseudoClassifier
 from milpbn.network.structure import Structure
@@ -20,6 +21,7 @@ __all__ = [
     "Classifier",
     "Cpt",
     "Evaluation",
+    "Explanation",
     "PseudoClassifier",
     "Structure",
     "TableClassifier",

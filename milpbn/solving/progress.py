@@ -6,11 +6,12 @@ import json
 import os
 import sys
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from milpbn.claims.average import Average
 from milpbn.claims.result import Gap, Result, TracePoint
 from milpbn.claims.selection import Selection
+from milpbn.data.dataset import dropped_notes
 from milpbn.errors import InputError
 from milpbn.network.parameters.record import ParameterFit
 from milpbn.solving.grid import describe
@@ -130,6 +131,11 @@ def kept_line(kept: int, total: int) -> str:
     return f"screened   {kept} of {total} candidate parent sets were kept; the bound is over these only"
 
 
+def dropped_lines(notes: Sequence[str], width: int = 11) -> list[str]:
+    """Return the notes on dropped rows as lines under that of the data, after `width` spaces."""
+    return [f"{'':{width}}{note}" for note in dropped_notes(notes)]
+
+
 def scope_lines(result: Result) -> list[str]:
     """Return a line about the samples or parent sets for which the searched numbers hold, or none if for all."""
     lines = [] if result.subset is None else [subset_line(result.subset.samples)]
@@ -220,6 +226,7 @@ def closing_block(result: Result, *, read: bool = False) -> str:
     lines = [
         f"data       {result.data.name}: {result.data.samples} samples{unique}, "
         f"{result.data.features} features, {result.data.classes} classes",
+        *dropped_lines(result.notes),
         f"score      {described}",
         f"backend    {result.backend.version}{_threads(result.backend.threads)}",
         f"status     {status}",

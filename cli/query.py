@@ -1,0 +1,123 @@
+"""``milpbn query``: asks a classifier's network for probabilities of any variables, given the values of any others."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from milpbn.cli.outputs import check_outputs
+from milpbn.cli.sections import SEED, once, verb
+from milpbn.cli.types import COUNT, EVIDENCE, NAMES
+from milpbn.errors import InputError
+
+if TYPE_CHECKING:
+    from milpbn.network import Explanation
+    from milpbn.network.formats.classifier_files import AnyClassifier
+
+
+@verb(short_help="Ask a classifier for any probabilities.")
+@click.argument("classifier")
+@click.option(
+    "--evidence", type=EVIDENCE, multiple=True, help="Known values of features or of the class; by default none."
+)
+@click.option(
+    "--of", "variables", type=NAMES, multiple=True, help="Variables to ask for; by default all without a value."
+)
+@click.option("--mpe", is_flag=True, help="The most probable states of all variables together, instead.")
+@click.option("--sample", type=COUNT, metavar="N", help="Draw N rows of all variables, as CSV, instead.")
+@click.option(*SEED, "seed", type=COUNT, help="Seed of --sample; by default other rows each time.")
+@click.option("--output", metavar="FILE", help="File for the answer; by default stdout.")
+@click.option("--json", "as_json", is_flag=True, help="Print the answer as one JSON object.")
+def query(
+    classifier: str,
+    evidence: tuple[dict[str, str], ...],
+    variables: tuple[tuple[str, ...], ...],
+    mpe: bool,
+    sample: int | None,
+    seed: int | None,
+    output: str | None,
+    as_json: bool,
+) -> None:
+    """Ask the network of CLASSIFIER for P(variable | evidence), exactly.
+
+    Every variable that has no value in --evidence is summed over. A value is written as in a table; an interval of a
+    discretised feature may be given by a number in it. In the averages of --average, posteriors are the means of the
+    networks' posteriors.
+
+    \b
+    Examples:
+      milpbn query classifier.json --evidence colour=red,size=4.5 --of class
+      milpbn query classifier.json --evidence class=good
+      milpbn query classifier.json --evidence class=good --mpe
+      milpbn query classifier.json --evidence class=good --sample 100 --seed 1 --output drawn.csv
+    """
+    asked = tuple(name for names in variables for name in names)
+    if mpe + (sample is not None) + bool(asked) > 1:
+        raise InputError("--of, --mpe and --sample are different questions; give one of them.")
+    if seed is not None and sample is None:
+        raise InputError("--seed is for --sample; add --sample N, or leave --seed out.")
+    if sample is not None and as_json:
+        raise InputError("--sample writes CSV; leave out --json.")
+    values = once("--evidence", {}, (pair for given in evidence for pair in given.items()))
+    check_outputs({"--output": output}, [classifier])
+
+    from milpbn.network import load_any_classifier
+    from milpbn.util.atomic import atomic_write_text
+
+    loaded = load_any_classifier(classifier)
+    if sample is not None:
+        text = _samples(loaded, sample, values, seed)
+    elif mpe:
+        text = _explanation(loaded.most_probable_explanation(values), values, as_json)
+    else:
+        marginals = loaded.marginals(values) if not asked else {v: loaded.posterior(v, values) for v in asked}
+        text = _posteriors(marginals, values, as_json)
+    if output is None:
+        click.echo(text, nl=False, color=True)  # color=True keeps escape sequences inside labels
+    else:
+        atomic_write_text(output, text)
+
+
+def _samples(classifier: AnyClassifier, count: int, evidence: dict[str, str], seed: int | None) -> str:
+    """Return drawn rows as CSV; the evidence is written as it was given."""
+    if count < 1:
+        raise InputError(f"--sample must be at least 1, got {count}.")
+    data = classifier.sample(count, evidence, seed)
+    text = io.StringIO(newline="")
+    rows = csv.writer(text, lineterminator="\n")
+    rows.writerow(data.names)
+    rows.writerows(
+        [label if label is not None else evidence[name] for name, label in zip(data.names, row, strict=True)]
+        for row in data.labels.tolist()
+    )
+    return text.getvalue()
+
+
+def _explanation(found: Explanation, evidence: dict[str, str], as_json: bool) -> str:
+    if as_json:
+        return _json({"evidence": evidence, **found._asdict()})
+    width = max(map(len, found.states))
+    lines = [
+        f"{name:<{width}}  {label}{'  (given)' if name in evidence else ''}" for name, label in found.states.items()
+    ]
+    lines.append(f"P(these | evidence) = exp({found.log_posterior:.6f}), P(these) = exp({found.log_joint:.6f})")
+    return "\n".join(lines) + "\n"
+
+
+def _posteriors(posteriors: dict[str, dict[str, float]], evidence: dict[str, str], as_json: bool) -> str:
+    if as_json:
+        return _json({"evidence": evidence, "posteriors": posteriors})
+    width = max((len(label) for one in posteriors.values() for label in one), default=0)
+    lines = []
+    for name, one in posteriors.items():
+        lines.append(name)
+        lines += [f"  {label:<{width}}  {probability:.6f}" for label, probability in one.items()]
+    return "\n".join(lines) + "\n"
+
+
+def _json(document: dict[str, Any]) -> str:
+    return json.dumps(document, ensure_ascii=False, allow_nan=False) + "\n"
