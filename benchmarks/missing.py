@@ -4,9 +4,9 @@
 
 Sets with test rows are split once; of the others all rows are held out once, in three stratified folds. Every method
 learns from complete rows with the same states. In each test row a share of the features, chosen at random, is then
-removed; the same cells for all methods, five times. The networks marginalise what is missing. The other methods get the
-most frequent state of the training rows (`SimpleImputer`), and boosting also its own rule for missing values. No setting
-is chosen on test rows: they are the constants below, and scikit-learn's defaults.
+removed; the same cells for all methods, five times. The networks marginalise what is missing. The other methods get
+the most frequent state of the training rows (`SimpleImputer`), and boosting also its own rule for missing values. No
+setting is chosen on test rows: they are the constants below, and scikit-learn's defaults.
 
 Figures are kept under results/missing/cells, one JSON file per part of a set, and a run that is killed goes on where it
 stopped. README.md and missing.png there are written from all cells.
@@ -17,7 +17,6 @@ from __future__ import annotations
 import warnings
 from argparse import Namespace
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -186,23 +185,27 @@ def write_page(output: Path, line: str, time_limit: float) -> None:
     def by_set(which: int, share: float) -> str:
         digits, best, k = *((1, max), (3, min))[which], SHARES.index(share)
         return heading + "".join(
-            row(name, [float(of_set[m][k, which]) for m in TITLES], digits, best) for name, of_set in found.items()
+            row(name, [float(of_set[m][k, which]) for m in TITLES], digits, best)
+            for name, of_set in found.items()
         )
 
     atomic_write_text(
         output / "README.md",
         f"""# Missing features
 
-Written by `{line}`. A share of the features is removed at random from every test row; the methods have learnt from complete
-rows. Means over {len(found)} sets: {", ".join(found)}. Sets with test rows use them, the others {FOLDS} stratified folds; every number is
-the mean of {REPEATS} random removals, the same for all methods. The best number of a row is bold.
+Written by `{line}`. A share of the features is removed at
+random from every test row; the methods have learnt from complete rows. Means over {len(found)} sets:
+{", ".join(found)}.
+Sets with test rows use them, the others {FOLDS} stratified folds; every number is the mean of {REPEATS} random
+removals, the same for all methods. The best number of a row is bold.
 
-What was compared, fixed before any test row was scored: the network of the soft margin at p = .9 with two parents; the network of the
-leave-one-out conditional log-likelihood with `hybrid` = .1 and two parents, with Laplace-smoothed parameters and with
-`--parameters hybrid`, which the recipe has; a support vector machine (`SVC`, probabilities by `CalibratedClassifierCV`) and gradient boosting
-(`HistGradientBoostingClassifier`) on indicators of the same states, with scikit-learn's default settings. "Imputed" puts the most frequent
-state of the training rows into every gap (`SimpleImputer`). "Own rule" is boosting on the states themselves: where training saw no missing
-value, it sends missing ones to the child with more training rows. A search had {time_limit:g} seconds on one thread.
+What was compared, fixed before any test row was scored: the network of the soft margin at p = .9 with two parents;
+the network of the leave-one-out conditional log-likelihood with `hybrid` = .1 and two parents, with Laplace-smoothed
+parameters and with `--parameters hybrid`, which the recipe has; a support vector machine (`SVC`, probabilities by
+`CalibratedClassifierCV`) and gradient boosting (`HistGradientBoostingClassifier`) on indicators of the same states,
+with scikit-learn's default settings. "Imputed" puts the most frequent state of the training rows into every gap
+(`SimpleImputer`). "Own rule" is boosting on the states themselves: where training saw no missing value, it sends
+missing ones to the child with more training rows. A search had {time_limit:g} seconds on one thread.
 
 ![Accuracy and log-loss over the share of missing features](missing.png)
 
@@ -212,9 +215,15 @@ value, it sends missing ones to the child with more training rows. A search had 
 ## Log-loss, nats
 
 {table(1)}
+## Accuracy with all features, by set
+
+{by_set(0, 0.0)}
 ## Accuracy with half of the features, by set
 
 {by_set(0, 0.5)}
+## Log-loss with all features, by set
+
+{by_set(1, 0.0)}
 ## Log-loss with half of the features, by set
 
 {by_set(1, 0.5)}""",
@@ -273,7 +282,9 @@ def main() -> None:
     made = parser(__doc__, data=SETS, output=RESULTS / "missing", time_limit=10.0)
     made.add_argument("--only-cached", action="store_true", help="write the page from the cells that exist")
     options = parse(made)
-    warnings.simplefilter("ignore", milpbn.DataWarning)  # rows with missing values are dropped, as in the paper
+    warnings.simplefilter(
+        "ignore", milpbn.DataWarning
+    )  # rows with missing values are dropped, as in the paper
     if not options.only_cached:
         for name in options.data:
             measure_set(name, options)

@@ -125,7 +125,11 @@ def describe(result: Result) -> str:
         f"data       {data.name}: {data.samples} samples, {data.features} features, {data.classes} classes"
     ]
     searched = result.searched
-    lines += [*dropped_lines(result.notes), *scope_lines(result), *number_lines(searched.objective, searched.bound)]
+    lines += [
+        *dropped_lines(result.notes),
+        *scope_lines(result),
+        *number_lines(searched.objective, searched.bound),
+    ]
     if (proved := result.proved) is not None:
         lines.append(f"arcs       {len(proved.inside)} in every optimum, {len(proved.outside)} in none")
     return "\n".join([*lines, f"seconds    {result.seconds.total:.2f}"])

@@ -132,9 +132,7 @@ def describe(figures: Evaluation, rows: str, record: ParameterFit | None = None,
         lines.append(f"left out     {figures.unknown_class} rows without a class that training saw")
     if figures.unknown_values:
         counts = ", ".join(f"{count} in {name}" for name, count in figures.unknown_values.items())
-        lines.append(
-            f"unknown      {sum(figures.unknown_values.values())} values that training never saw: {counts}"
-        )
+        lines.append(f"unknown      {sum(figures.unknown_values.values())} values without a state: {counts}")
     if figures.missing_values:
         counts = ", ".join(f"{count} in {name}" for name, count in figures.missing_values.items())
         lines.append(f"missing      {sum(figures.missing_values.values())} values, marginalised: {counts}")

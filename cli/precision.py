@@ -64,7 +64,9 @@ def precision(
     left_out = samples.n_samples - len(whole)
     if left_out:
         samples = samples.take(whole)
-        click.echo(f"Rows left out because values are missing: {left_out} of {left_out + len(whole)}.", err=True)
+        click.echo(
+            f"Rows left out because values are missing: {left_out} of {left_out + len(whole)}.", err=True
+        )
     integer_bits = enough_integer_bits(loaded) if integer_bits is None else integer_bits
     figures = accuracy_by_width(loaded, samples, integer_bits, bits)
     double = evaluate(loaded, samples).accuracy

@@ -17,15 +17,29 @@ from milpbn.errors import InputError
 if TYPE_CHECKING:
     from milpbn.network import Explanation
     from milpbn.network.formats.classifier_files import AnyClassifier
+    from milpbn.network.parameters.record import ParameterFit
+
+#: What is said of classifiers whose parameters are not generative.
+RETRAINED = (
+    "The parameters of this classifier were fitted to P(class | features), not to the features: other probabilities "
+    "are those of its normalised tables, and need not be frequencies of the data."
+)
 
 
 @verb(short_help="Ask a classifier for any probabilities.")
 @click.argument("classifier")
 @click.option(
-    "--evidence", type=EVIDENCE, multiple=True, help="Known values of features or of the class; by default none."
+    "--evidence",
+    type=EVIDENCE,
+    multiple=True,
+    help="Known values of features or of the class; by default none.",
 )
 @click.option(
-    "--of", "variables", type=NAMES, multiple=True, help="Variables to ask for; by default all without a value."
+    "--of",
+    "variables",
+    type=NAMES,
+    multiple=True,
+    help="Variables to ask for; by default all without a value.",
 )
 @click.option("--mpe", is_flag=True, help="The most probable states of all variables together, instead.")
 @click.option("--sample", type=COUNT, metavar="N", help="Draw N rows of all variables, as CSV, instead.")
@@ -69,6 +83,8 @@ def query(
     from milpbn.util.atomic import atomic_write_text
 
     loaded = load_any_classifier(classifier)
+    if any(fit is not None and fit.fitted for fit in map(_fit, getattr(loaded, "members", [loaded]))):
+        click.echo(RETRAINED, err=True)
     if sample is not None:
         text = _samples(loaded, sample, values, seed)
     elif mpe:
@@ -80,6 +96,12 @@ def query(
         click.echo(text, nl=False, color=True)  # color=True keeps escape sequences inside labels
     else:
         atomic_write_text(output, text)
+
+
+def _fit(classifier: AnyClassifier) -> ParameterFit | None:
+    from milpbn.network.parameters.record import recorded
+
+    return recorded(getattr(classifier, "provenance", {}))
 
 
 def _samples(classifier: AnyClassifier, count: int, evidence: dict[str, str], seed: int | None) -> str:
@@ -102,9 +124,12 @@ def _explanation(found: Explanation, evidence: dict[str, str], as_json: bool) ->
         return _json({"evidence": evidence, **found._asdict()})
     width = max(map(len, found.states))
     lines = [
-        f"{name:<{width}}  {label}{'  (given)' if name in evidence else ''}" for name, label in found.states.items()
+        f"{name:<{width}}  {label}{'  (given)' if name in evidence else ''}"
+        for name, label in found.states.items()
     ]
-    lines.append(f"P(these | evidence) = exp({found.log_posterior:.6f}), P(these) = exp({found.log_joint:.6f})")
+    lines.append(
+        f"P(these | evidence) = exp({found.log_posterior:.6f}), P(these) = exp({found.log_joint:.6f})"
+    )
     return "\n".join(lines) + "\n"
 
 

@@ -50,7 +50,9 @@ def score(
     dataset = table.read(data).dataset("train")
     own = read_structure(structure, dataset.names)
     found = None if result is None else suboptimality(dataset, own, result, repr(bound_file))
-    click.echo("\n".join([f"data   {dataset.name}: {dataset.n_samples} samples", *dropped_lines(dataset.notes, 7)]))
+    click.echo(
+        "\n".join([f"data   {dataset.name}: {dataset.n_samples} samples", *dropped_lines(dataset.notes, 7)])
+    )
     if result is None or found is None:
         click.echo(f"score  {rescore(dataset, own, spec):.6f} nats  ({spec.summary})")
     else:

@@ -160,7 +160,9 @@ def parse_evidence(text: str) -> dict[str, str]:
     for piece in split(text, ","):
         name, *value = split(piece, "=")
         if not value:
-            raise ValueError("has no equals sign; write NAME=VALUE,NAME=VALUE, values with commas in double quotes")
+            raise ValueError(
+                "has no equals sign; write NAME=VALUE,NAME=VALUE, values with commas in double quotes"
+            )
         key = parse_name(name)
         if key in found:
             raise ValueError(f"gives {key!r} two values")

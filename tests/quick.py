@@ -40,6 +40,8 @@ QUICK = (
     "network/test_evaluation",
     "network/test_fixed_point",
     "network/test_margins",
+    "network/inference/test_elimination",
+    "network/inference/test_rows",
     "network/parameters/test_conditional",
     "network/parameters/test_normalised",
     "network/parameters/test_record",

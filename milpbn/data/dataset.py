@@ -134,7 +134,9 @@ class Dataset:
     @property
     def labels(self) -> NDArray[np.object_]:
         """Labels of all values, shape (M, V); None for values without a state."""
-        columns = [np.array([*v.states, None], dtype=object) for v in self.variables]  # None is for negative codes
+        columns = [
+            np.array([*v.states, None], dtype=object) for v in self.variables
+        ]  # None is for negative codes
         return np.column_stack(
             [labels[np.maximum(codes, -1)] for labels, codes in zip(columns, self.codes.T, strict=True)]
         )

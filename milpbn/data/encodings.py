@@ -73,12 +73,12 @@ def unknown_values(data: Dataset) -> dict[str, int]:
 def missing_values(data: Dataset) -> dict[str, int]:
     """Return the number of missing values without a state of their own by feature, for features that have any.
 
-    Every value of a column that is absent counts. Where rows are encoded in several ways, a value counts that is missing
-    in one of them.
+    Every value of a column that is absent counts. Where rows are encoded in several ways, a value counts that is
+    missing in one of them.
     """
     return _counts(data, MISSING)
 
 
 def _counts(data: Dataset, code: int) -> dict[str, int]:
-    counts = np.logical_or.reduce([one.X == code for one in encodings_of(data)]).sum(axis=0)
+    counts = np.logical_or.reduce([code == one.X for one in encodings_of(data)]).sum(axis=0)
     return {v.name: int(n) for v, n in zip(data.variables, counts, strict=False) if n}

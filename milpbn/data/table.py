@@ -251,7 +251,9 @@ def _missing_note(absent: Sequence[str], missing: Mapping[str, int], n_features:
     total, parts = sum(missing.values()), []
     if absent:
         names = ", ".join(map(repr, absent))
-        parts.append(f"{len(absent)} of {n_features} columns {'is' if len(absent) == 1 else 'are'} absent ({names})")
+        parts.append(
+            f"{len(absent)} of {n_features} columns {'is' if len(absent) == 1 else 'are'} absent ({names})"
+        )
     if total:
         parts.append(f"{total} {'value is' if total == 1 else 'values are'} missing ({_places(missing)})")
     return [f"{', '.join(parts)}: marginalised."] if parts else []

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from milpbn.data.column import MAX_EXACT, Column, number_label, number_of
 from milpbn.data.dataset import MISSING, UNKNOWN, Variable
 from milpbn.data.discretisation import Discretisation
+from milpbn.errors import InputError
 
 States = Literal["seen", "declared"]
 
@@ -158,6 +159,12 @@ def encode_value(variable: Variable, value: Any, where: str) -> int:
     if variable.cuts is not None and isinstance(value, str) and value.strip() in variable.states:
         return variable.states.index(value.strip())
     column = Column.of(pd.Series([value], name=variable.name, dtype=object), where)
+    if variable.cuts is not None and not np.isfinite(column.numbers).all():
+        known = ", ".join(map(repr, variable.states))
+        raise InputError(
+            f"The value {value!r} of {variable.name!r} in {where} is neither a finite number nor one of the states "
+            f"{known}."
+        )
     return int(encode_column(variable, column, where)[0])
 
 

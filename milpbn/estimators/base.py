@@ -15,21 +15,27 @@ from sklearn.utils.validation import check_is_fitted
 
 from milpbn.data import Table, read_table
 from milpbn.data.weights import require_range
-from milpbn.errors import InputError
+from milpbn.errors import DataWarning, InputError, warn
 from milpbn.estimators.inputs import (
     class_texts,
     declared_kinds,
     features_frame,
+    in_pandas,
     labels,
+    seed,
     states_of_classes,
     weights_of_classes,
     weights_of_rows,
 )
 from milpbn.network.averaged import AveragedClassifier
 from milpbn.network.classifier import Classifier, JointPredictor
+from milpbn.network.inference.queries import Queries
 from milpbn.network.margins import log_posterior
 from milpbn.network.structure import Structure
+from milpbn.util.jsonable import shorten
 
+#: What may be done at prediction with columns that a data frame lacks.
+ABSENT = ("error", "marginalise")
 #: Name of the class variable where y has none.
 CLASS = "class"
 
@@ -60,6 +66,10 @@ class BaseBNClassifier(ClassifierMixin, BaseEstimator):
         ValueError
             If the data are unusable, or there is one class only.
         """
+        if self.absent_columns not in ABSENT:
+            raise InputError(
+                f"absent_columns must be one of {', '.join(ABSENT)}; got {shorten(self.absent_columns)}."
+            )
         allow_missing = self.missing in ("state", "drop")
         frame = features_frame(self, X, reset=True, allow_missing=allow_missing, y=y)
         names = [str(name).strip() for name in frame.columns]
@@ -92,6 +102,7 @@ class BaseBNClassifier(ClassifierMixin, BaseEstimator):
         weights = weights_of_classes(self.class_weight, y[kept], weights[kept])
         require_range(weights, "The products of sample weights and class weights")
         self.classes_, self._class_texts = classes[left], [texts[k] for k in left]
+        self.n_dropped_ = len(frame) - table.n_rows
         return replace(table, weights=weights)
 
     def _fitted(
@@ -111,9 +122,31 @@ class BaseBNClassifier(ClassifierMixin, BaseEstimator):
     def _encoded(self, X: Any) -> Any:
         """Return checked features as the model reads them."""
         check_is_fitted(self)
+        X = in_pandas(X)
+        absent = self._absent(X)
+        if absent:
+            # Any value does for the checks of the others; the columns are taken out again below.
+            others = [name for name in X.columns if name not in self.feature_names_in_]
+            X = X.assign(**dict.fromkeys(absent, 0))[[*self.feature_names_in_, *others]]
         frame = features_frame(self, X, reset=False, allow_missing=self.missing in ("state", "drop"))
-        frame.columns = pd.Index([variable.name for variable in self.classifier_.variables[:-1]])
-        return self.classifier_.encode(frame)
+        names = [variable.name for variable in self.classifier_.variables[:-1]]
+        kept = [k for k, column in enumerate(frame.columns) if column not in absent]
+        frame = frame.iloc[:, kept].set_axis([names[k] for k in kept], axis=1)
+        data = self.classifier_.encode(frame)
+        if absent:
+            is_, shown = "is" if len(absent) == 1 else "are", ", ".join(map(repr, absent))
+            warn(f"{len(absent)} of {len(names)} columns {is_} absent ({shown}): marginalised.", DataWarning)
+        return data
+
+    def _absent(self, X: Any) -> list[str]:
+        """Return the columns of the training data that a data frame lacks, if it may lack some."""
+        if self.absent_columns != "marginalise" or not isinstance(X, pd.DataFrame):
+            return []
+        names = list(getattr(self, "feature_names_in_", []))
+        absent = [name for name in names if name not in X.columns]
+        if names and len(absent) == len(names):
+            raise InputError(f"X has none of the columns of the training data, such as {names[0]!r}.")
+        return absent
 
     @available_if(_has_joint)
     def predict_joint_log_proba(self, X: Any) -> NDArray[np.float64]:
@@ -122,8 +155,8 @@ class BaseBNClassifier(ClassifierMixin, BaseEstimator):
         Parameters
         ----------
         X : array-like or data frame, shape (M, N)
-            Features, in the columns of the training data. A category that the training data lack, or a missing value
-            without a state of its own, contributes nothing.
+            Features, in the columns of the training data. A category that the training data lack contributes nothing;
+            a missing value without a state of its own is marginalised.
 
         Returns
         -------
@@ -181,3 +214,59 @@ class BaseBNClassifier(ClassifierMixin, BaseEstimator):
         """
         best = self.predict_log_proba(X).argmax(axis=1)
         return self.classes_[best]
+
+    def score_samples(self, X: Any) -> NDArray[np.float64]:
+        """Return the log-likelihood of every sample: the class and missing features are summed over.
+
+        Parameters
+        ----------
+        X : array-like or data frame, shape (M, N)
+            Features.
+
+        Returns
+        -------
+        float64 array, shape (M,)
+            log P(x) in nats.
+
+        Raises
+        ------
+        ValueError
+            If the model is not one Bayesian network, such as an average.
+        """
+        data = self._encoded(X)
+        return self._queries().log_likelihood(data)
+
+    def sample(self, n_samples: int = 1, random_state: Any = None) -> tuple[pd.DataFrame, NDArray[Any]]:
+        """Draw samples from the joint distribution of features and class.
+
+        Parameters
+        ----------
+        n_samples : int
+            Number of samples.
+        random_state : int, RandomState or None
+            Seed; None draws other samples each time.
+
+        Returns
+        -------
+        X : DataFrame, shape (n_samples, N)
+            Labels of the features' states as text; continuous features have intervals.
+        y : array, shape (n_samples,)
+            Classes, of the type of y in training.
+
+        Raises
+        ------
+        ValueError
+            If the model is not one Bayesian network, such as an average.
+        """
+        check_is_fitted(self)
+        data = self._queries().sample(n_samples, random_state=seed(random_state))
+        X = pd.DataFrame(data.labels[:, :-1], columns=list(data.names[:-1]))
+        return X, self.classes_[np.argsort(self._class_states)[data.y]]
+
+    def _queries(self) -> Queries:
+        """Return the model, if it can be asked for a joint distribution."""
+        if isinstance(self.classifier_, Queries):
+            return self.classifier_
+        raise InputError(
+            f"A {type(self.classifier_).__name__} is not one Bayesian network, and has no joint distribution."
+        )

@@ -61,9 +61,13 @@ class DifferentiableTANClassifier(LearntClassifier):
     continuous, nominal : collection of str or int, default=None
         Features declared as continuous and as nominal, by name or by position. Of the others, floats are continuous,
         text, booleans and categoricals are nominal, and integers are nominal if they have at most 10 different values.
-    missing : {"error", "state", "drop"}, default="error"
-        Refuse missing values, give those of a feature a state of their own, or drop the rows that have any from the
-        training data.
+    missing : {"drop", "state", "error"}, default="drop"
+        What to do with missing values in training: drop the rows that have any (with a `milpbn.DataWarning`, and their
+        number in ``n_dropped_``), give those of a feature a state of their own, or refuse them. Unless it is "error",
+        predictions take missing values, too: they have that state, or else are marginalised.
+    absent_columns : {"error", "marginalise"}, default="error"
+        What to do at prediction if a data frame lacks columns of the training data: refuse it as scikit-learn does, or
+        sum over their states, with a `milpbn.DataWarning`.
     discretise : str, default="mdl"
         How continuous features are cut into intervals: ``mdl``, ``quantile:K``, ``uniform:K`` or ``kmeans:K``.
     class_weight : dict, "balanced" or None, default=None
@@ -82,6 +86,8 @@ class DifferentiableTANClassifier(LearntClassifier):
     structure_ : dict of str to list of str or None
         Parents of every variable, the class included. Columns of arrays are called ``x0``, ``x1``, ..., and the class
         has the name of y, or is called ``class``.
+    n_dropped_ : int
+        Number of training rows that were dropped because values are missing.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : array of str, shape (N,)
@@ -122,7 +128,8 @@ class DifferentiableTANClassifier(LearntClassifier):
         time_limit: float | None = None,
         continuous: Columns = None,
         nominal: Columns = None,
-        missing: str = "error",
+        missing: str = "drop",
+        absent_columns: str = "error",
         discretise: str = "mdl",
         class_weight: Mapping[Any, float] | str | None = None,
         random_state: Any = 0,
@@ -150,6 +157,7 @@ class DifferentiableTANClassifier(LearntClassifier):
         self.continuous = continuous
         self.nominal = nominal
         self.missing = missing
+        self.absent_columns = absent_columns
         self.discretise = discretise
         self.class_weight = class_weight
         self.random_state = random_state

@@ -47,8 +47,7 @@ def features_frame(
         With scikit-learn's own sentence for input that it refuses everywhere.
     """
     target = {"y": y} if reset else {}
-    if hasattr(X, "to_pandas") and not isinstance(X, pd.DataFrame):
-        X = X.to_pandas()
+    X = in_pandas(X)
     if isinstance(X, pd.DataFrame) and not any(isinstance(t, pd.SparseDtype) for t in X.dtypes):
         validate_data(estimator, X, reset=reset, skip_check_array=True, **target)
         if X.shape[0] == 0 or X.shape[1] == 0:
@@ -65,6 +64,11 @@ def features_frame(
     for name, column in frame.items():
         _check_scalars(str(name), column)
     return frame
+
+
+def in_pandas(X: Any) -> Any:
+    """Return data frames of other libraries as pandas', and everything else unchanged."""
+    return X.to_pandas() if hasattr(X, "to_pandas") and not isinstance(X, pd.DataFrame) else X
 
 
 def _check_finite(estimator: Any, frame: pd.DataFrame, allow_missing: bool) -> None:

@@ -103,9 +103,13 @@ class MaxMarginBNClassifier(CallbackSupportMixin, BaseBNClassifier):
     continuous, nominal : collection of str or int, default=None
         Features declared as continuous and as nominal, by name or by position. Of the others, floats are continuous,
         text, booleans and categoricals are nominal, and integers are nominal if they have at most 10 different values.
-    missing : {"error", "state", "drop"}, default="error"
-        Refuse missing values, give those of a feature a state of their own, or drop the rows that have any from the
-        training data.
+    missing : {"drop", "state", "error"}, default="drop"
+        What to do with missing values in training: drop the rows that have any (with a `milpbn.DataWarning`, and their
+        number in ``n_dropped_``), give those of a feature a state of their own, or refuse them. Unless it is "error",
+        predictions take missing values, too: they have that state, or else are marginalised.
+    absent_columns : {"error", "marginalise"}, default="error"
+        What to do at prediction if a data frame lacks columns of the training data: refuse it as scikit-learn does, or
+        sum over their states, with a `milpbn.DataWarning`.
     discretise : str, default="mdl"
         How continuous features are cut into intervals: ``mdl``, ``quantile:K``, ``uniform:K`` or ``kmeans:K``.
     class_weight : dict, "balanced" or None, default=None
@@ -141,6 +145,8 @@ class MaxMarginBNClassifier(CallbackSupportMixin, BaseBNClassifier):
         Everything that is known about the run; ``result_.save("result.json")`` writes it.
     classifier_ : Classifier or AveragedClassifier
         The model; `milpbn.network.save_classifier` writes it.
+    n_dropped_ : int
+        Number of training rows that were dropped because values are missing.
     n_features_in_ : int
         Number of features.
     feature_names_in_ : array of str, shape (N,)
@@ -196,7 +202,8 @@ class MaxMarginBNClassifier(CallbackSupportMixin, BaseBNClassifier):
         interrupted: Callable[[], bool] | None = None,
         continuous: Columns = None,
         nominal: Columns = None,
-        missing: str = "error",
+        missing: str = "drop",
+        absent_columns: str = "error",
         discretise: str = "mdl",
         class_weight: Mapping[Any, float] | str | None = None,
         random_state: Any = 0,
@@ -241,6 +248,7 @@ class MaxMarginBNClassifier(CallbackSupportMixin, BaseBNClassifier):
         self.continuous = continuous
         self.nominal = nominal
         self.missing = missing
+        self.absent_columns = absent_columns
         self.discretise = discretise
         self.class_weight = class_weight
         self.random_state = random_state

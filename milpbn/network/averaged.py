@@ -101,7 +101,9 @@ class AveragedClassifier(Queries):
         Variables of which the networks have different states are left out.
         """
         found = [member.marginals(evidence) for member in self.members]
-        shared = [name for name in found[0] if all(one[name].keys() == found[0][name].keys() for one in found)]
+        shared = [
+            name for name in found[0] if all(one[name].keys() == found[0][name].keys() for one in found)
+        ]
         return {name: _mean(name, [one[name] for one in found]) for name in shared}
 
 
@@ -109,7 +111,7 @@ def _mean(variable: str, posteriors: Sequence[dict[str, float]]) -> dict[str, fl
     first = posteriors[0]
     if any(one.keys() != first.keys() for one in posteriors):
         raise InputError(
-            f"The networks of the average have different states of {variable!r}, so that its posteriors have no mean; ask "
-            "for another variable, or ask one of the members."
+            f"The networks of the average have different states of {variable!r}, so that its posteriors have no mean; "
+            "ask for another variable, or ask one of the members."
         )
     return {label: sum(one[label] for one in posteriors) / len(posteriors) for label in first}

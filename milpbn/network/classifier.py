@@ -106,8 +106,8 @@ def encode(source: Source, *sets: tuple[Variable, ...]) -> Dataset:
 class TableClassifier(Queries, ABC):
     """Base of classifiers with one table per variable, which compare classes by sums of log-probabilities.
 
-    Where a row lacks features (`MISSING`), the sum of a class is that of the probabilities of all states that the missing
-    features may have: they are marginalised, exactly.
+    Where a row lacks features (`MISSING`), the probabilities of all states that they may have are summed: missing
+    features are marginalised, exactly.
 
     Attributes
     ----------

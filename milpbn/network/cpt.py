@@ -266,7 +266,7 @@ def class_log_joint(
         if column.size and not (column.min() >= UNKNOWN and column.max() < cpt.table.shape[-1]):
             raise InputError(
                 f"The codes of {structure.names[cpt.variable]!r} must lie between {UNKNOWN} and "
-                f"{cpt.table.shape[-1] - 1}, and missing values ({MISSING}) have no log-probability of their own; encode "
+                f"{cpt.table.shape[-1] - 1}, and missing values ({MISSING}) have no probability of their own; encode "
                 "the samples with the variables of the training data, and predict with a classifier."
             )
 

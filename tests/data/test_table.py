@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from milpbn.data import UNKNOWN, mdlp_cuts, read_samples, read_table
+from milpbn.data import MISSING, UNKNOWN, mdlp_cuts, read_samples, read_table
+from milpbn.data.encodings import missing_values
 from milpbn.data.variables import interval_labels
 from milpbn.errors import InputError
 
@@ -108,16 +109,17 @@ def test_unseen_and_missing_values_are_counted():
     )
     data = read_samples(sample, variables)
     assert data.codes[0].tolist() == [0, 3, 0, UNKNOWN, 1]
-    assert data.codes[1].tolist() == [UNKNOWN, 2, 0, 2, UNKNOWN]
+    assert data.codes[1].tolist() == [MISSING, 2, 0, 2, UNKNOWN]
     top = variables[0].n_states - 1
-    assert data.codes[2].tolist() == [top, UNKNOWN, UNKNOWN, UNKNOWN, UNKNOWN]
+    assert data.codes[2].tolist() == [top, UNKNOWN, UNKNOWN, MISSING, UNKNOWN]
     assert data.notes == (
         "Rows with a class label that training never saw: 1.",
         "Rows without a class label: 1.",
         "Values that training never saw, which contribute nothing to the class scores: "
         "3 (1 in 'code', 1 in 'constant', 1 in 'colour').",
-        "Missing values, which contribute nothing to the class scores: 2 (1 in 'size', 1 in 'colour').",
+        "2 values are missing (1 in 'size', 1 in 'colour'): marginalised.",
     )
+    assert data.labels[1].tolist() == [None, "7", "same", "red", None]
 
 
 def test_prediction_without_class_column_and_with_lacking_feature():
@@ -125,8 +127,15 @@ def test_prediction_without_class_column_and_with_lacking_feature():
     data = read_samples(mixed().drop(columns="class"), variables)
     assert (data.y == UNKNOWN).all()
     assert "no column 'class'" in data.notes[0]
-    with pytest.raises(InputError, match="lacks the column 'colour'"):
-        read_samples(mixed().drop(columns="colour"), variables)
+    # An absent column is missing everywhere.
+    lacking = read_samples(mixed().drop(columns=["colour", "size"]).assign(code=[None] * 2 + [2] * 58), variables)
+    assert (lacking.codes[:, [0, 3]] == MISSING).all()
+    assert lacking.notes == (
+        "2 of 4 columns are absent ('size', 'colour'), 2 values are missing (2 in 'code'): marginalised.",
+    )
+    assert missing_values(lacking) == {"size": 60, "code": 2, "colour": 60}
+    with pytest.raises(InputError, match="none of the columns that the classifier knows, such as 'size'"):
+        read_samples(mixed()[["class"]], variables)
     with pytest.raises(InputError, match=r"'size' .* holds 'big' in row 2"):
         read_samples(mixed().astype(object).assign(size=["1", "big", *["2"] * 58]), variables)
 
@@ -166,7 +175,11 @@ def test_missing_values_as_states():
     # A column without missing values in the training rows has no such state.
     later = table.dataset(np.arange(10, 60))
     assert not later.variables[0].missing_state
-    assert (table.encode(later.variables).codes[:5, 0] == UNKNOWN).all()
+    assert (table.encode(later.variables).codes[:5, 0] == MISSING).all()
+    # The state is for empty cells; an absent column says nothing.
+    absent = read_samples(frame.drop(columns="size"), data.variables)
+    assert (absent.codes[:, 0] == MISSING).all()
+    assert absent.codes[2:7, 3].tolist() == [3] * 5
 
 
 def test_missing_values_are_dropped_kept_or_refused():

@@ -17,7 +17,10 @@ from milpbn.sklearn import (
 
 
 class Integers:
-    """Makes scikit-learn's checks give integers, which have few values here and so are nominal."""
+    """Makes scikit-learn's checks give integers, which have few values here and so are nominal.
+
+    They do so only for estimators that refuse NaN; others get floats.
+    """
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()  # type: ignore[misc]
@@ -41,8 +44,10 @@ ESTIMATORS = [
     TANClassifier(),
     DifferentiableTANClassifier(),
     MDLPDiscretizer(),
-    NaiveBayesOfIntegers(),
-    TANOfIntegers(),
+    NaiveBayesClassifier(missing="error", absent_columns="marginalise"),
+    TANClassifier(missing="state"),
+    NaiveBayesOfIntegers(missing="error"),
+    TANOfIntegers(missing="error"),
 ]
 
 

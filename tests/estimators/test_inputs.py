@@ -154,21 +154,68 @@ def test_missing_values(column: str) -> None:
     with pytest.raises(
         ValueError, match=r"Input X contains NaN.\nNaiveBayesClassifier does not accept missing"
     ):
-        NaiveBayesClassifier().fit(holes, y)
+        NaiveBayesClassifier(missing="error").fit(holes, y)
     with pytest.raises(ValueError, match="Input X contains NaN"):
-        NaiveBayesClassifier().fit(X, y).predict(holes)
+        NaiveBayesClassifier(missing="error").fit(X, y).predict(holes)
 
     own = NaiveBayesClassifier(missing="state").fit(holes, y)
     assert next(v for v in own.classifier_.variables if v.name == column).missing_state
     assert np.isfinite(own.predict_joint_log_proba(holes)).all()
 
-    dropping = NaiveBayesClassifier(missing="drop")
+    dropping = NaiveBayesClassifier()
     with pytest.warns(milpbn.DataWarning, match="12 of 60"):
         dropping.fit(holes, y)
     whole = np.arange(60) % 5 != 0
     same = NaiveBayesClassifier().fit(X[whole], y[whole])
     assert np.array_equal(dropping.predict_proba(X), same.predict_proba(X))
-    assert len(dropping.predict(holes)) == 60
+    assert dropping.n_dropped_ == 12
+    # Without the column, naive Bayes has the product of the other factors.
+    others = NaiveBayesClassifier().fit(X[whole].drop(columns=column), y[whole])
+    expected = np.where(whole[:, None], same.predict_proba(X), others.predict_proba(X.drop(columns=column)))
+    assert np.allclose(dropping.predict_proba(holes), expected, rtol=0, atol=1e-14)
+
+
+@pytest.mark.parametrize("nothing", [None, np.nan, pd.NA])
+def test_every_mark_of_a_missing_value_is_marginalised(nothing: object) -> None:
+    X, y = mixed()
+    model = NaiveBayesClassifier().fit(X[["text"]].assign(more=X["text"]), y)
+    holes = pd.DataFrame({"text": X["text"], "more": pd.Series([nothing] * len(X), dtype=object)})
+    assert np.allclose(
+        model.predict_proba(holes), NaiveBayesClassifier().fit(X[["text"]], y).predict_proba(X[["text"]])
+    )
+    assert np.allclose(model.predict_proba(holes.to_numpy(dtype=object)), model.predict_proba(holes))
+
+
+def test_absent_columns_are_marginalised_if_asked_for() -> None:
+    X, y = mixed()
+    with pytest.raises(ValueError, match="yet now missing"):
+        NaiveBayesClassifier().fit(X, y).predict(X.drop(columns="text"))
+    model = NaiveBayesClassifier(absent_columns="marginalise", missing="state").fit(X, y)
+    with pytest.warns(milpbn.DataWarning, match=rf"1 of {X.shape[1]} columns is absent \('text'\)"):
+        found = model.predict_proba(X.drop(columns="text")[::-1])
+    others = NaiveBayesClassifier().fit(X.drop(columns="text"), y)
+    assert np.allclose(found, others.predict_proba(X.drop(columns="text")[::-1]), rtol=0, atol=1e-14)
+    with pytest.raises(ValueError, match="unseen at fit time"):
+        model.predict(X.drop(columns="text").assign(other=0))
+    with pytest.raises(milpbn.InputError, match="none of the columns"):
+        model.predict(X[[]])
+    with pytest.raises(milpbn.InputError, match="absent_columns must be one of"):
+        NaiveBayesClassifier(absent_columns="ignore").fit(X, y)
+
+
+def test_samples_and_their_log_likelihood() -> None:
+    X, y = mixed()
+    model = NaiveBayesClassifier().fit(X[["text", "nullable"]], y)
+    drawn, classes = model.sample(500, random_state=1)
+    assert drawn.shape == (500, 2)
+    assert set(classes) == set(y)
+    again, _ = model.sample(500, random_state=1)
+    assert drawn.equals(again)
+    # The shares of the classes are those of the model, and the drawn features are its states.
+    prior = model.classifier_.posterior(model.classifier_.variables[-1].name)
+    assert np.mean(classes == y[0]) == pytest.approx(prior[str(y[0])], abs=0.1)
+    joint = model.predict_joint_log_proba(X[["text", "nullable"]])
+    assert np.allclose(model.score_samples(X[["text", "nullable"]]), np.logaddexp.reduce(joint, axis=1))
 
 
 def test_infinity_is_refused() -> None:

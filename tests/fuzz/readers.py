@@ -369,6 +369,8 @@ COMMANDS: Mapping[str, tuple[tuple[str, ...], ...]] = {
         ("evaluate", "HERE", "SHOP/toy.csv"),
         ("info", "HERE"),
         ("precision", "HERE", "SHOP/toy.csv"),
+        ("query", "HERE", "--evidence", "a=x"),
+        ("query", "HERE", "--mpe"),
         ("solve", "SHOP/toy.csv", *_SOLVE, "--start", "HERE"),
         ("score", "SHOP/arcs.txt", "SHOP/toy.csv", "--weights", "w", "--bound", "HERE"),
     ),

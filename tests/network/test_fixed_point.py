@@ -10,7 +10,7 @@ import pytest
 from running import random_data
 
 from milpbn import Structure
-from milpbn.data.dataset import UNKNOWN
+from milpbn.data.dataset import MISSING, UNKNOWN
 from milpbn.errors import InputError
 from milpbn.network import Classifier
 from milpbn.network.fixed_point import FixedPointClassifier, accuracy_by_width, enough_integer_bits
@@ -69,6 +69,9 @@ def test_unknown_values_are_predicted_as_by_the_classifier(classifier, data):
     fixed = FixedPointClassifier(classifier, 6, 30)
     unknown = replace(data, codes=codes)
     assert (fixed.predict(unknown) == classifier.predict(unknown)).all()
+    codes[0, 1] = MISSING
+    with pytest.raises(InputError, match="cannot sum over the states of a missing value"):
+        fixed.predict(unknown)
 
 
 def test_accuracy_is_counted_for_every_width(classifier, data):

@@ -134,8 +134,8 @@ def classifier_from_dict(document: Mapping[str, Any]) -> Classifier:
         )
     if document.get("format") == AVERAGED_FORMAT:
         raise InputError(
-            "It holds an average of networks, which is not one Bayesian network; only the commands evaluate, predict "
-            "and info accept it. Solve without --average for a single network."
+            "It holds an average of networks, which is not one Bayesian network; only the commands evaluate, predict, "
+            "query and info accept it. Solve without --average for a single network."
         )
     if document.get("format") != FORMAT:
         raise InputError(f"Its key 'format' is not {FORMAT!r}, so it is another kind of file.")

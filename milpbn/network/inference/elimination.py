@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from milpbn.data.dataset import MISSING, UNKNOWN
 from milpbn.network.cpt import Cpt, padded_table
+from milpbn.network.structure import topological_order
 
 #: What eliminating a variable does with its states.
 Reduction = Literal["sum", "max"]
@@ -93,9 +94,7 @@ class LogTable:
         return cls(cpt.variable, axes, tuple(family[v] for v in axes), log)
 
 
-def factors_of(
-    tables: Sequence[LogTable], codes: NDArray[np.intp], free: NDArray[np.bool_]
-) -> list[Factor]:
+def factors_of(tables: Sequence[LogTable], codes: NDArray[np.intp], free: NDArray[np.bool_]) -> list[Factor]:
     """Return the factors of some rows: the tables, with the variables that are not free at the rows' states.
 
     Parameters
@@ -144,7 +143,7 @@ def eliminate(
     order : sequence of int
         The variables to eliminate.
     codes : intp array, shape (M, V)
-        A variable of `order` is summed over its states in rows where it is `MISSING`, and takes its state in the others.
+        A variable of `order` is summed over its states in rows where it is `MISSING`, and has its state in the others.
     n_states : mapping from variable to int
         Numbers of states, without the position of unseen ones.
     reduction : {"sum", "max"}
@@ -234,7 +233,7 @@ def marginals(steps: Sequence[Step]) -> dict[int, NDArray[np.float64]]:
     """Return P(variable) of every eliminated variable, of the first row of evidence; each sums to 1.
 
     The steps must be all steps, of reduction "sum". Their joint distributions are computed from the last one backwards:
-    P(variable, separator) = P(variable | separator) P(separator), where the separator lies within a later step's variables.
+    P(variable, separator) = P(variable | separator) P(separator), and a later step has all variables of the separator.
     """
     joints: dict[int, NDArray[np.float64]] = {}
     place = {step.variable: k for k, step in enumerate(steps)}
@@ -275,11 +274,40 @@ def draw(
         if generator is None:
             filled[:, step.variable] = log.argmax(axis=1)
             continue
-        cumulated = np.exp(log - log.max(axis=1, keepdims=True)).cumsum(axis=1)
-        level = generator.random(len(filled)) * cumulated[:, -1]
-        # The first state whose cumulated probability exceeds the level, which is below the last one.
-        filled[:, step.variable] = (cumulated <= level[:, np.newaxis]).sum(axis=1)
+        filled[:, step.variable] = _drawn(np.exp(log - log.max(axis=1, keepdims=True)), generator)
     return filled
+
+
+def draw_forward(cpts: Sequence[Cpt], codes: NDArray[np.intp], generator: np.random.Generator) -> None:
+    """Draw the variables that are still `MISSING` in rows of states from their tables, parents first, in place.
+
+    Parameters
+    ----------
+    cpts : sequence of Cpt, length V
+        The tables of an acyclic graph.
+    codes : intp array, shape (M, V)
+        The rows; all of them lack the same variables, none of which has a descendant with a state.
+    generator : Generator
+        Of the random numbers.
+    """
+    order = topological_order([cpt.parents for cpt in cpts])
+    assert order is not None
+    for v in order:
+        if len(codes) and codes[0, v] == MISSING:
+            table = cpts[v].table
+            given = [codes[:, u] for u in cpts[v].parents]
+            odds = np.broadcast_to(table[tuple(given)], (len(codes), table.shape[-1]))
+            unseen = np.logical_or.reduce([of_parent == UNKNOWN for of_parent in given], axis=0)
+            codes[:, v] = _drawn(np.where(np.reshape(unseen, (-1, 1)), 1.0, odds), generator)
+
+
+def _drawn(odds: NDArray[np.float64], generator: np.random.Generator) -> NDArray[np.intp]:
+    """Return a state of each row, drawn with probabilities that are proportional to the odds, shape (M,)."""
+    cumulated = odds.cumsum(axis=1)
+    total = cumulated[:, -1]
+    level = np.minimum(generator.random(len(odds)) * total, np.nextafter(total, 0.0))
+    # The first state whose cumulated odds exceed the level, which is below the total.
+    return np.asarray((cumulated <= level[:, np.newaxis]).sum(axis=1))
 
 
 def _conditional(log: NDArray[np.float64]) -> NDArray[np.float64]:

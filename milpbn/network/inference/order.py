@@ -9,6 +9,8 @@ from dataclasses import dataclass, replace
 
 #: Vertices with more neighbours than this are ranked by their weight alone, since fill-in takes quadratic time.
 _MOST_NEIGHBOURS = 30
+#: log2 of a factor's size that is far beyond every memory.
+_MOST_BITS = 60
 
 
 @dataclass(frozen=True)
@@ -20,9 +22,10 @@ class Order:
     variables : tuple of int
         The variables to eliminate, the first one first.
     largest : float
-        Numbers in the largest factor; infinity if float64 cannot hold it.
+        Numbers in the largest factor.
     total : float
-        Numbers in all factors from which a variable is eliminated.
+        Numbers in all factors from which a variable is eliminated. Both are infinite if a factor has more than 2**60
+        numbers; no further order is sought then.
     """
 
     variables: tuple[int, ...]
@@ -35,9 +38,9 @@ def elimination_order(
 ) -> Order:
     """Return a greedy elimination order: the better one of min-weight and min-fill.
 
-    Min-weight eliminates the variable whose factor (the variable and its neighbours) has the fewest numbers; min-fill
-    the one that makes the fewest new neighbours, which finds an order of a tree, or of a tree and one more variable, whose
-    factors have no more variables than the families. Both are textbook heuristics; a best order is NP-hard to find.
+    Min-weight eliminates the variable whose factor (the variable and its neighbours) has the fewest numbers, min-fill
+    the one that makes the fewest new neighbours. So the features of a tree given the class are eliminated from the
+    leaves, and no factor has more variables than a family. A best order of any graph is NP-hard to find.
 
     Parameters
     ----------
@@ -62,9 +65,7 @@ class _Graph:
     def __init__(self, graph: Mapping[int, set[int]], sizes: Mapping[int, int]) -> None:
         self.neighbours = {v: set(near) for v, near in graph.items()}
         self.bits = {v: math.log2(n) for v, n in sizes.items()}
-        self.weights = {
-            v: self.bits[v] + math.fsum(self.bits[u] for u in near) for v, near in graph.items()
-        }
+        self.weights = {v: self.bits[v] + math.fsum(self.bits[u] for u in near) for v, near in graph.items()}
 
     def fill(self, v: int) -> int:
         """Return twice the number of pairs of a variable's neighbours that are not neighbours of each other."""
@@ -83,7 +84,9 @@ class _Graph:
         return near
 
 
-def _greedy(graph: Mapping[int, set[int]], sizes: Mapping[int, int], last: Sequence[int], *, fill: bool) -> Order:
+def _greedy(
+    graph: Mapping[int, set[int]], sizes: Mapping[int, int], last: Sequence[int], *, fill: bool
+) -> Order:
     left = _Graph(graph, sizes)
 
     def rank(v: int) -> tuple[float, float, int]:
@@ -102,10 +105,11 @@ def _greedy(graph: Mapping[int, set[int]], sizes: Mapping[int, int], last: Seque
         v = entry[-1]
         if v not in waiting or entry != ranks[v]:
             continue  # an old rank
+        if left.weights[v] > _MOST_BITS:
+            return Order((*chosen, *waiting), math.inf, math.inf)
         waiting.remove(v)
         chosen.append(v)
-        # 1000 bits are far beyond every memory, and 2**1024 has no float64.
-        size = 2.0 ** left.weights[v] if left.weights[v] < 1000 else math.inf
+        size = 2.0 ** left.weights[v]
         found = replace(found, largest=max(found.largest, size), total=found.total + size)
         near = left.eliminate(v)
         # Fill-in can also change one step further away, where it only makes the order a little worse.

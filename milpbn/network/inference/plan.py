@@ -1,4 +1,4 @@
-"""Which variables and tables a question needs, in which order they are eliminated, and whether that fits into memory."""
+"""Which variables and tables a question needs, the order in which they are eliminated, and whether there is room."""
 
 from __future__ import annotations
 
@@ -64,7 +64,12 @@ class Planner:
         self._acyclic = topological_order(self._graph) is not None
 
     def plan(
-        self, codes: NDArray[np.intp], free: NDArray[np.bool_], kept: Sequence[int] = (), *, whole: bool = False
+        self,
+        codes: NDArray[np.intp],
+        free: NDArray[np.bool_],
+        kept: Sequence[int] = (),
+        *,
+        whole: bool = False,
     ) -> Plan:
         """Return the plan of eliminating the free variables, except for the kept ones.
 
@@ -85,7 +90,9 @@ class Planner:
             known = np.flatnonzero((codes != MISSING).any(axis=0))
             needed = _with_ancestors(self._graph, {*kept, *known.tolist()})
             relevant = [table for table in relevant if table.variable in needed]
-        n_states = {v: n for table in relevant for v, n in zip(table.axes, table.n_states, strict=True) if free[v]}
+        n_states = {
+            v: n for table in relevant for v, n in zip(table.axes, table.n_states, strict=True) if free[v]
+        }
         extended = extended_variables(codes, free)
         sizes = {v: n + int(extended[v]) for v, n in n_states.items()}
         scopes = [[v for v in table.axes if free[v]] for table in relevant]
@@ -106,12 +113,14 @@ def require_room(plan: Plan, names: Sequence[str]) -> None:
         return
     remedy = "give values of more variables, or use a structure with fewer parents (max_parents)"
     n = len(plan.order.variables)
-    hidden = f"{n} variable{'s' * (n != 1)} without a value" + (f", such as {names[plan.order.variables[0]]!r}" if n else "")
+    hidden = f"{n} variable{'s' * (n != 1)} without a value" + (
+        f", such as {names[plan.order.variables[0]]!r}" if n else ""
+    )
     if needed > MOST_NUMBERS:
-        size = format_bytes(needed * 8) if np.isfinite(needed) else "more than any machine"
+        size = f"of {format_bytes(needed * 8)}" if np.isfinite(needed) else "larger than any machine's memory"
         raise InputError(
-            f"Exact inference over {hidden} would need tables of {size} in this structure, whose limit is "
-            f"{format_bytes(MOST_NUMBERS * 8)}; {remedy}."
+            f"Exact inference over {hidden} would need tables {size} in this structure; the limit is "
+            f"{format_bytes(MOST_NUMBERS * 8)}. {remedy[0].upper()}{remedy[1:]}."
         )
     require_memory(int(needed * _BYTES), f"Exact inference over {hidden}", remedy)
 

@@ -1,9 +1,9 @@
 """Questions to a Bayesian network: posteriors, the most probable explanation, samples, log-likelihoods.
 
-Evidence gives variables, the class among them, values as in a table: labels of nominal variables, numbers of discretised
-ones (or the label of an interval). A missing value (None, NaN) gives nothing, unless missing values have a state of their
-own. A value that training never saw makes the variable's own factor 1 and gives its children uniform rows, as in
-predictions; so its "probability" is that of the other evidence.
+Evidence gives variables, the class among them, values as in a table: labels of nominal variables, numbers of
+discretised ones (or the label of an interval). A missing value (None, NaN) says nothing, unless missing values have a
+state of their own. A value that training never saw makes the variable's own factor 1 and gives its children uniform
+rows, as in predictions; a log-probability with such evidence is that of the remaining factors.
 """
 
 from __future__ import annotations
@@ -17,7 +17,16 @@ from numpy.typing import NDArray
 from milpbn.data.dataset import MISSING, UNKNOWN, Dataset, Variable
 from milpbn.errors import InputError, MilpbnWarning, warn
 from milpbn.network.cpt import Cpt
-from milpbn.network.inference.elimination import Reduction, Step, draw, eliminate, factors_of, marginals, total_log
+from milpbn.network.inference.elimination import (
+    Reduction,
+    Step,
+    draw,
+    draw_forward,
+    eliminate,
+    factors_of,
+    marginals,
+    total_log,
+)
 from milpbn.network.inference.plan import Planner, require_room
 from milpbn.network.inference.rows import log_joint_of_rows
 from milpbn.util.validation import whole_number
@@ -32,7 +41,7 @@ class Explanation(NamedTuple):
     Attributes
     ----------
     states : dict of str to str
-        Label of each variable's state, those of the evidence included; ``(unseen)`` for a value that training never saw.
+        Label of each variable's state, those of the evidence included; ``(unseen)`` if training never saw the value.
     log_joint : float
         log P(states) in nats.
     log_posterior : float
@@ -55,13 +64,17 @@ class Queries:
     """Questions to a joint distribution; a subclass that has one overrides `_network`.
 
     All answers are exact, by variable elimination. Its memory is forecast, and refused in a sentence beyond a limit.
+
+    Where other parameters than the generative ones were fitted (``parameters``), the tables are normalised to have the
+    fitted P(class | all features). All else is then a property of these tables, of which many have the same P(class |
+    features); so frequencies of features, and posteriors of the class with missing ones, need not be those of the data.
     """
 
     def _network(self) -> Network:
         """Return the network, or raise InputError with the reason why there is none."""
         raise InputError(
-            f"A {type(self).__name__} is not one directed acyclic graph with probability tables, so that it has no joint "
-            "distribution to ask; use the classifier of a Bayesian network."
+            f"A {type(self).__name__} is not one directed acyclic graph with probability tables, so that it has no "
+            "joint distribution to ask; use the classifier of a Bayesian network."
         )
 
     def posterior(self, variable: str, evidence: Evidence | None = None) -> dict[str, float]:
@@ -132,13 +145,17 @@ class Queries:
         steps, log_joint = _eliminated(network, codes, "max")
         best = draw(steps, codes, None)[0]
         states = {
-            v.name: v.states[k] if k >= 0 else "(unseen)" for v, k in zip(network.variables, best, strict=True)
+            v.name: v.states[k] if k >= 0 else "(unseen)"
+            for v, k in zip(network.variables, best, strict=True)
         }
         _, log_evidence = _eliminated(network, codes, "sum")
         return Explanation(states, log_joint, min(0.0, log_joint - log_evidence))
 
     def sample(
-        self, n_samples: int = 1, evidence: Evidence | None = None, random_state: int | np.random.Generator | None = None
+        self,
+        n_samples: int = 1,
+        evidence: Evidence | None = None,
+        random_state: int | np.random.Generator | None = None,
     ) -> Dataset:
         """Return independent samples of all variables from P(variables | evidence).
 
@@ -164,12 +181,16 @@ class Queries:
         network = self._network()
         n_samples = _positive(n_samples)
         codes = _codes(network, evidence)
-        steps, _ = _eliminated(network, codes, "sum")
         try:
             generator = np.random.default_rng(random_state)
         except (TypeError, ValueError):
-            raise InputError(f"random_state is a whole number from 0, a Generator or None, got {random_state!r}.") from None
+            raise InputError(
+                f"random_state is a whole number from 0, a Generator or None, got {random_state!r}."
+            ) from None
+        # The evidence says something about its ancestors only; the others follow from their parents.
+        steps, _ = _eliminated(network, codes, "sum", whole=False)
         rows = draw(steps, np.repeat(codes, n_samples, axis=0), generator)
+        draw_forward(network.cpts, rows, generator)
         return Dataset("sample", network.variables, rows.astype(np.int32), np.ones(n_samples))
 
     def log_likelihood(self, source: Any) -> NDArray[np.float64]:
@@ -211,7 +232,9 @@ def _names(network: Network) -> list[str]:
 def _index(network: Network, name: str) -> int:
     names = _names(network)
     if name not in names:
-        raise InputError(f"There is no variable {name!r} in the classifier; it has {', '.join(map(repr, names))}.")
+        raise InputError(
+            f"There is no variable {name!r} in the classifier; it has {', '.join(map(repr, names))}."
+        )
     return names.index(name)
 
 
@@ -238,14 +261,19 @@ def _codes(network: Network, evidence: Evidence | None) -> NDArray[np.intp]:
     return codes
 
 
-def _eliminated(network: Network, codes: NDArray[np.intp], reduction: Reduction) -> tuple[list[Step], float]:
-    """Eliminate all variables without evidence, and return the steps and the log of the sum or maximum."""
+def _eliminated(
+    network: Network, codes: NDArray[np.intp], reduction: Reduction, *, whole: bool = True
+) -> tuple[list[Step], float]:
+    """Eliminate the variables without evidence, and return the steps and the log of the sum or maximum.
+
+    Without `whole`, variables that have no descendant in the evidence are left out.
+    """
     free = codes[0] == MISSING
-    plan = Planner(network.cpts, len(network.variables)).plan(codes, free, whole=True)
+    plan = Planner(network.cpts, len(network.variables)).plan(codes, free, whole=whole)
     require_room(plan, _names(network))
     factors = factors_of(plan.tables, codes, free)
     steps, left = eliminate(factors, plan.order.variables, codes, plan.n_states, reduction=reduction)
-    log = float(total_log(left)[0])
+    log = float(total_log(left)[0]) if left else 0.0
     if log == -np.inf:
         raise InputError(_IMPOSSIBLE)
     return steps, log

@@ -80,9 +80,7 @@ def _of_block(codes: NDArray[np.intp], plan: Plan) -> NDArray[np.float64]:
     return total_log(left, (class_index,))
 
 
-def _plans(
-    codes: NDArray[np.intp], cpts: Sequence[Cpt]
-) -> Iterator[tuple[NDArray[np.intp], Plan]]:
+def _plans(codes: NDArray[np.intp], cpts: Sequence[Cpt]) -> Iterator[tuple[NDArray[np.intp], Plan]]:
     """Yield sets of rows and how to compute them: all rows at once, or those with the same missing features.
 
     At once, the features that are missing in any row are eliminated in every row. That is faster, unless the factors

@@ -1,0 +1,94 @@
+"""Missing values: every verb shows how many rows were dropped, and predictions marginalise."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from pathlib import Path
+
+import pytest
+from cli_common import QUICK, run, solve_with_highs, toy_rows, write_csv
+
+from milpbn.network import load_classifier
+
+DROPPED = "Rows dropped for missing values: 4 of 40."
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder with a table that has four missing values, its result and classifier, and a model."""
+    folder = tmp_path_factory.mktemp("holes")
+    rows = toy_rows()
+    for m, j in ((3, 0), (10, 1), (20, 2), (33, 0)):
+        rows[m][j] = ""
+    table = write_csv(folder / "holes.csv", rows)
+    output = ["--output", folder / "result.json", "--classifier", folder / "classifier.json"]
+    assert DROPPED in run("solve", table, *QUICK, *output, "-q").stdout
+    assert DROPPED in run("export", table, "--output", folder / "model.lp", "-q").stdout
+    solve_with_highs(folder / "model.lp", folder / "model.sol")
+    return folder
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("import", "model.sol"),
+        ("info", "holes.csv"),
+        ("info", "result.json"),
+        ("score", "result.json", "holes.csv"),
+        ("bound", "holes.csv"),
+        ("learn", "tan", "holes.csv", "-q"),
+        ("compare", "holes.csv", "--learners", "naive-bayes,tan", "-q"),
+    ],
+    ids=lambda arguments: "-".join(arguments[:2]),
+)
+def test_every_verb_that_trains_shows_the_dropped_rows(folder: Path, arguments: tuple[str, ...]) -> None:
+    files = {path.name: path for path in folder.iterdir()}
+    done = run(*(files.get(word, word) for word in arguments))
+    assert done.exit_code == 0, done.output
+    assert done.output.count(DROPPED) == 1
+
+
+def test_results_keep_the_number(folder: Path, tmp_path: Path) -> None:
+    assert DROPPED in json.loads((folder / "result.json").read_text())["notes"]
+    run("learn", "tan", folder / "holes.csv", "--output", tmp_path / "learnt.json", "-q")
+    assert DROPPED in json.loads((tmp_path / "learnt.json").read_text())["notes"]
+    assert DROPPED in run("info", tmp_path / "learnt.json").stdout
+
+
+def test_predictions_marginalise_missing_values_and_absent_columns(folder: Path, tmp_path: Path) -> None:
+    classifier = load_classifier(folder / "classifier.json")
+    table = write_csv(tmp_path / "new.csv", [["x", ""], ["", "1"], ["", ""]], header="a,c")
+    done = run("predict", folder / "classifier.json", table, "--proba")
+    assert "1 of 3 columns is absent ('b'), 4 values are missing (2 in 'a', 2 in 'c'): marginalised." in done.stderr
+    rows = list(csv.DictReader(io.StringIO(done.stdout)))
+    for row, evidence in zip(rows, ({"a": "x"}, {"c": "1"}, {}), strict=True):
+        posterior = classifier.posterior("class", evidence)
+        assert float(row["P(good)"]) == pytest.approx(posterior["good"], rel=1e-12)
+        assert row["class"] == max(posterior, key=posterior.__getitem__)
+
+
+def test_evaluation_counts_every_row(folder: Path) -> None:
+    done = run("evaluate", folder / "classifier.json", folder / "holes.csv")
+    assert "40 samples" in done.stdout
+    assert "missing      4 values, marginalised: 2 in a, 1 in b, 1 in c" in done.stdout
+    figures = json.loads(run("evaluate", folder / "classifier.json", folder / "holes.csv", "--json").stdout)
+    assert figures["missing_values"] == {"a": 2, "b": 1, "c": 1}
+    bits = run("precision", folder / "classifier.json", folder / "holes.csv", "--bits", "3")
+    assert "Rows left out because values are missing: 4 of 40." in bits.stderr
+    assert "36 samples" in bits.stdout
+
+
+def test_a_state_of_its_own_is_no_missing_value(folder: Path, tmp_path: Path) -> None:
+    run("learn", "tan", folder / "holes.csv", "--missing", "state", "--classifier", tmp_path / "c.json", "-q")
+    assert "missing" not in run("evaluate", tmp_path / "c.json", folder / "holes.csv").stdout
+    lacking = write_csv(tmp_path / "new.csv", [["u", "1"]], header="b,c")
+    assert "1 of 3 columns is absent ('a'): marginalised." in run("predict", tmp_path / "c.json", lacking).stderr
+
+
+def test_a_table_of_other_columns_is_refused(folder: Path, tmp_path: Path) -> None:
+    other = write_csv(tmp_path / "other.csv", [["1", "2"]], header="p,q")
+    done = run("predict", folder / "classifier.json", other)
+    assert done.exit_code == 2
+    assert "has none of the columns that the classifier knows, such as 'a'" in done.stderr
