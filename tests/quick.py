@@ -41,7 +41,7 @@ QUICK = (
     "network/test_fixed_point",
     "network/test_margins",
     "network/inference/test_elimination",
-    "network/inference/test_rows",
+    "network/inference/test_rows_missing",
     "network/parameters/test_conditional",
     "network/parameters/test_normalised",
     "network/parameters/test_record",

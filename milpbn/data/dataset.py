@@ -134,11 +134,9 @@ class Dataset:
     @property
     def labels(self) -> NDArray[np.object_]:
         """Labels of all values, shape (M, V); None for values without a state."""
-        columns = [
-            np.array([*v.states, None], dtype=object) for v in self.variables
-        ]  # None is for negative codes
+        by_code = [np.array([*v.states, None], dtype=object) for v in self.variables]
         return np.column_stack(
-            [labels[np.maximum(codes, -1)] for labels, codes in zip(columns, self.codes.T, strict=True)]
+            [labels[np.maximum(codes, -1)] for labels, codes in zip(by_code, self.codes.T, strict=True)]
         )
 
     @cached_property

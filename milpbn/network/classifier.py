@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from milpbn.data.dataset import Dataset, Variable
-from milpbn.data.encodings import encodings_of, unknown_values
+from milpbn.data.encodings import encodings_of, missing_values, unknown_values
 from milpbn.errors import InputError, MilpbnWarning
 from milpbn.network.checks import check_cpts, check_variables
 from milpbn.network.cpt import Cpt, fit_cpts
@@ -86,8 +86,9 @@ def encode(source: Source, *sets: tuple[Variable, ...]) -> Dataset:
         from milpbn.data import read_encodings  # imported here because only reading needs pandas
 
         data = read_encodings(source, sets)
+        missing = missing_values(data)
         for name, count in unknown_values(data).items():
-            if count == len(data.y) > 1:  # a single sample may well have a new value
+            if count == len(data.y) - missing.get(name, 0) > 1:  # a single sample may well have a new value
                 warnings.warn(
                     f"No value of the column {name!r} occurs in the training data, so that the column is ignored; "
                     "is it coded in another way?",

@@ -57,7 +57,7 @@ def _write_tables(folder: Path) -> None:
     (folder / "cut.csv.gz").write_bytes(gzip.compress(b"a,class\nx,good\n")[:-6])
     (folder / "broken.parquet").write_bytes(b"PAR1 and nothing more")
     write_csv(folder / "weights.csv", [[*row, "-1"] for row in rows], "a,b,c,class,w")
-    write_csv(folder / "part.csv", [row[1:] for row in rows], "b,c,class")
+    write_csv(folder / "part.csv", [row[3:] for row in rows], "class")
     write_csv(folder / "other.csv", toy_rows(seed=4))
     write_csv(folder / "strangers.csv", [[*row[:3], "ugly"] for row in rows])
     (folder / "catalog").mkdir()
@@ -288,7 +288,7 @@ CLASSIFIERS = {
     "table that does not sum to one": (["evaluate", "sums.json", "toy.csv"], "'class'"),
     "classifier without a table": (["evaluate", "tableless.json", "toy.csv"], "'a'"),
     "variable without states": (["info", "stateless.json"], "'a'"),
-    "data without a feature": (["predict", "classifier.json", "part.csv"], "'a'"),
+    "data without any feature": (["predict", "classifier.json", "part.csv"], "'a'"),
     "data without known classes": (["evaluate", "classifier.json", "strangers.csv"], "'strangers'"),
     "no split": (["evaluate", "classifier.json", "toy.csv", "--split", "test"], "--split test"),
     "no weights to evaluate with": (

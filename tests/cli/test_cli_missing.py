@@ -37,7 +37,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ("info", "holes.csv"),
         ("info", "result.json"),
         ("score", "result.json", "holes.csv"),
-        ("bound", "holes.csv"),
+        ("bound", "holes.csv", "-q"),
         ("learn", "tan", "holes.csv", "-q"),
         ("compare", "holes.csv", "--learners", "naive-bayes,tan", "-q"),
     ],
@@ -61,7 +61,10 @@ def test_predictions_marginalise_missing_values_and_absent_columns(folder: Path,
     classifier = load_classifier(folder / "classifier.json")
     table = write_csv(tmp_path / "new.csv", [["x", ""], ["", "1"], ["", ""]], header="a,c")
     done = run("predict", folder / "classifier.json", table, "--proba")
-    assert "1 of 3 columns is absent ('b'), 4 values are missing (2 in 'a', 2 in 'c'): marginalised." in done.stderr
+    assert (
+        "1 of 3 columns is absent ('b'), 4 values are missing (2 in 'a', 2 in 'c'): marginalised."
+        in done.stderr
+    )
     rows = list(csv.DictReader(io.StringIO(done.stdout)))
     for row, evidence in zip(rows, ({"a": "x"}, {"c": "1"}, {}), strict=True):
         posterior = classifier.posterior("class", evidence)
@@ -84,7 +87,9 @@ def test_a_state_of_its_own_is_no_missing_value(folder: Path, tmp_path: Path) ->
     run("learn", "tan", folder / "holes.csv", "--missing", "state", "--classifier", tmp_path / "c.json", "-q")
     assert "missing" not in run("evaluate", tmp_path / "c.json", folder / "holes.csv").stdout
     lacking = write_csv(tmp_path / "new.csv", [["u", "1"]], header="b,c")
-    assert "1 of 3 columns is absent ('a'): marginalised." in run("predict", tmp_path / "c.json", lacking).stderr
+    assert (
+        "1 of 3 columns is absent ('a'): marginalised." in run("predict", tmp_path / "c.json", lacking).stderr
+    )
 
 
 def test_a_table_of_other_columns_is_refused(folder: Path, tmp_path: Path) -> None:

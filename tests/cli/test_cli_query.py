@@ -36,7 +36,10 @@ def test_the_most_probable_explanation(classifier: Path, tmp_path: Path) -> None
     best = load_classifier(classifier).most_probable_explanation({"class": "bad"})
     found = json.loads(run("query", classifier, "--evidence", "class=bad", "--mpe", "--json").stdout)
     assert found == {"evidence": {"class": "bad"}, **best._asdict()}
-    assert run("query", classifier, "--evidence", "class=bad", "--mpe", "--output", tmp_path / "best").output == ""
+    assert (
+        run("query", classifier, "--evidence", "class=bad", "--mpe", "--output", tmp_path / "best").output
+        == ""
+    )
     text = (tmp_path / "best").read_text()
     assert "class  bad  (given)\n" in text
     assert f"a      {best.states['a']}\n" in text
@@ -84,11 +87,11 @@ def test_averages_have_posteriors_and_pseudo_tans_nothing(classifier: Path, tmp_
     assert run("query", tmp_path / "average.json", *asked).stdout == run("query", classifier, *asked).stdout
     refused = run("query", tmp_path / "average.json", "--sample", "2")
     assert refused.exit_code == 2
-    assert "An AveragedClassifier is not one directed acyclic graph" in refused.stderr
+    assert "(AveragedClassifier) is not one directed acyclic graph" in refused.stderr
     save_classifier(PseudoClassifier(known.variables, known.cpts), tmp_path / "pseudo.json")
     refused = run("query", tmp_path / "pseudo.json", "--of", "class")
     assert refused.exit_code == 2
-    assert "A PseudoClassifier is not one directed acyclic graph" in refused.stderr
+    assert "(PseudoClassifier) is not one directed acyclic graph" in refused.stderr
 
 
 def test_retrained_parameters_are_pointed_out(shop: Path, tmp_path: Path) -> None:

@@ -119,7 +119,7 @@ def test_unseen_and_missing_values_are_counted():
         "3 (1 in 'code', 1 in 'constant', 1 in 'colour').",
         "2 values are missing (1 in 'size', 1 in 'colour'): marginalised.",
     )
-    assert data.labels[1].tolist() == [None, "7", "same", "red", None]
+    assert data.labels[1].tolist() == [None, "2", "same", "red", None]
 
 
 def test_prediction_without_class_column_and_with_lacking_feature():
@@ -128,7 +128,9 @@ def test_prediction_without_class_column_and_with_lacking_feature():
     assert (data.y == UNKNOWN).all()
     assert "no column 'class'" in data.notes[0]
     # An absent column is missing everywhere.
-    lacking = read_samples(mixed().drop(columns=["colour", "size"]).assign(code=[None] * 2 + [2] * 58), variables)
+    lacking = read_samples(
+        mixed().drop(columns=["colour", "size"]).assign(code=[None] * 2 + [2] * 58), variables
+    )
     assert (lacking.codes[:, [0, 3]] == MISSING).all()
     assert lacking.notes == (
         "2 of 4 columns are absent ('size', 'colour'), 2 values are missing (2 in 'code'): marginalised.",

@@ -360,6 +360,8 @@ COMMANDS: Mapping[str, tuple[tuple[str, ...], ...]] = {
     "classifier.json": (
         ("predict", "HERE", "SHOP/toy.csv"),
         ("evaluate", "HERE", "SHOP/toy.csv"),
+        ("query", "HERE", "--mpe"),
+        ("query", "HERE", "--sample", "2", "--seed", "1"),
         ("info", "HERE"),
         ("plot", "HERE", "--output", "OUT.svg"),
         ("solve", "SHOP/toy.csv", *_SOLVE, "--start", "HERE"),
@@ -370,7 +372,6 @@ COMMANDS: Mapping[str, tuple[tuple[str, ...], ...]] = {
         ("info", "HERE"),
         ("precision", "HERE", "SHOP/toy.csv"),
         ("query", "HERE", "--evidence", "a=x"),
-        ("query", "HERE", "--mpe"),
         ("solve", "SHOP/toy.csv", *_SOLVE, "--start", "HERE"),
         ("score", "SHOP/arcs.txt", "SHOP/toy.csv", "--weights", "w", "--bound", "HERE"),
     ),

@@ -25,7 +25,7 @@ _BYTES = 4 * 8
 
 
 @dataclass(frozen=True, eq=False)
-class Plan:
+class EliminationPlan:
     """How to answer a question about rows of evidence.
 
     Attributes
@@ -70,7 +70,7 @@ class Planner:
         kept: Sequence[int] = (),
         *,
         whole: bool = False,
-    ) -> Plan:
+    ) -> EliminationPlan:
         """Return the plan of eliminating the free variables, except for the kept ones.
 
         Parameters
@@ -97,10 +97,10 @@ class Planner:
         sizes = {v: n + int(extended[v]) for v, n in n_states.items()}
         scopes = [[v for v in table.axes if free[v]] for table in relevant]
         order = elimination_order(scopes, sizes, [v for v in kept if v in sizes])
-        return Plan(tuple(relevant), free, order, n_states)
+        return EliminationPlan(tuple(relevant), free, order, n_states)
 
 
-def require_room(plan: Plan, names: Sequence[str]) -> None:
+def require_room(plan: EliminationPlan, names: Sequence[str]) -> None:
     """Check that the factors of a plan, for one row of evidence, fit into memory.
 
     Raises

@@ -8,7 +8,7 @@ rows, as in predictions; a log-probability with such evidence is that of the rem
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,6 +18,7 @@ from milpbn.data.dataset import MISSING, UNKNOWN, Dataset, Variable
 from milpbn.errors import InputError, MilpbnWarning, warn
 from milpbn.network.cpt import Cpt
 from milpbn.network.inference.elimination import (
+    Factor,
     Reduction,
     Step,
     draw,
@@ -27,7 +28,7 @@ from milpbn.network.inference.elimination import (
     marginals,
     total_log,
 )
-from milpbn.network.inference.plan import Planner, require_room
+from milpbn.network.inference.plan import EliminationPlan, Planner, require_room
 from milpbn.network.inference.rows import log_joint_of_rows
 from milpbn.util.validation import whole_number
 
@@ -73,8 +74,8 @@ class Queries:
     def _network(self) -> Network:
         """Return the network, or raise InputError with the reason why there is none."""
         raise InputError(
-            f"A {type(self).__name__} is not one directed acyclic graph with probability tables, so that it has no "
-            "joint distribution to ask; use the classifier of a Bayesian network."
+            f"This model ({type(self).__name__}) is not one directed acyclic graph with probability tables, so that it "
+            "has no joint distribution to ask; use the classifier of a Bayesian network."
         )
 
     def posterior(self, variable: str, evidence: Evidence | None = None) -> dict[str, float]:
@@ -102,12 +103,7 @@ class Queries:
         codes = _codes(network, evidence)
         if codes[0, i] != MISSING:
             raise InputError(f"The evidence already gives {variable!r} a value; ask for another variable.")
-        free = codes[0] == MISSING
-        plan = Planner(network.cpts, len(network.variables)).plan(codes, free, [i])
-        require_room(plan, _names(network))
-        factors = factors_of(plan.tables, codes, free)
-        _, left = eliminate(factors, plan.order.variables, codes, plan.n_states, keep=False)
-        log = total_log(left, (i,))[0]
+        log = total_log(_left(network, codes, [i]), (i,))[0]
         if log.max() == -np.inf:
             raise InputError(_IMPOSSIBLE)
         odds = np.exp(log - log.max())
@@ -127,12 +123,7 @@ class Queries:
     def log_probability(self, evidence: Evidence) -> float:
         """Return log P(evidence) in nats, ``-inf`` if it is impossible; see `posterior`."""
         network = self._network()
-        codes = _codes(network, evidence)
-        free = codes[0] == MISSING
-        plan = Planner(network.cpts, len(network.variables)).plan(codes, free)
-        require_room(plan, _names(network))
-        factors = factors_of(plan.tables, codes, free)
-        _, left = eliminate(factors, plan.order.variables, codes, plan.n_states, keep=False)
+        left = _left(network, _codes(network, evidence), [])
         return min(0.0, float(total_log(left)[0])) if left else 0.0
 
     def most_probable_explanation(self, evidence: Evidence | None = None) -> Explanation:
@@ -261,6 +252,13 @@ def _codes(network: Network, evidence: Evidence | None) -> NDArray[np.intp]:
     return codes
 
 
+def _left(network: Network, codes: NDArray[np.intp], kept: Sequence[int]) -> list[Factor]:
+    """Sum out the variables without evidence but the kept ones, and return the factors that are left."""
+    plan = _plan(network, codes, kept, whole=False)
+    factors = factors_of(plan.tables, codes, plan.free)
+    return eliminate(factors, plan.order.variables, codes, plan.n_states, keep=False)[1]
+
+
 def _eliminated(
     network: Network, codes: NDArray[np.intp], reduction: Reduction, *, whole: bool = True
 ) -> tuple[list[Step], float]:
@@ -268,15 +266,20 @@ def _eliminated(
 
     Without `whole`, variables that have no descendant in the evidence are left out.
     """
-    free = codes[0] == MISSING
-    plan = Planner(network.cpts, len(network.variables)).plan(codes, free, whole=whole)
-    require_room(plan, _names(network))
-    factors = factors_of(plan.tables, codes, free)
+    plan = _plan(network, codes, [], whole=whole)
+    factors = factors_of(plan.tables, codes, plan.free)
     steps, left = eliminate(factors, plan.order.variables, codes, plan.n_states, reduction=reduction)
     log = float(total_log(left)[0]) if left else 0.0
     if log == -np.inf:
         raise InputError(_IMPOSSIBLE)
     return steps, log
+
+
+def _plan(network: Network, codes: NDArray[np.intp], kept: Sequence[int], *, whole: bool) -> EliminationPlan:
+    planner = Planner(network.cpts, len(network.variables))
+    plan = planner.plan(codes, codes[0] == MISSING, kept, whole=whole)
+    require_room(plan, _names(network))
+    return plan
 
 
 def _by_label(variable: Variable, probabilities: NDArray[np.float64]) -> dict[str, float]:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from milpbn.data.dataset import MISSING
 from milpbn.network.cpt import Cpt, class_log_joint
 from milpbn.network.inference.elimination import eliminate, factors_of, total_log
-from milpbn.network.inference.plan import Plan, Planner, require_room
+from milpbn.network.inference.plan import EliminationPlan, Planner, require_room
 from milpbn.network.structure import Structure
 
 #: Numbers in the factors of the rows that are computed together; at most 128 MB of float64 exist at the same time.
@@ -30,7 +30,7 @@ def log_joint_of_rows(
 
     A row without missing values gets the number of `milpbn.network.cpt.class_log_joint`, to the last bit. For the
     others it is the logarithm of the sum of exp(that number) over all states of the missing features. If the tables
-    form no acyclic graph (a pseudo-TAN), the sum is the same.
+    form no acyclic graph (a pseudo-TAN), it is the same sum.
 
     Parameters
     ----------
@@ -73,14 +73,16 @@ def log_joint_of_rows(
     return found
 
 
-def _of_block(codes: NDArray[np.intp], plan: Plan) -> NDArray[np.float64]:
+def _of_block(codes: NDArray[np.intp], plan: EliminationPlan) -> NDArray[np.float64]:
     class_index = codes.shape[1] - 1
     factors = factors_of(plan.tables, codes, plan.free)
     _, left = eliminate(factors, plan.order.variables, codes, plan.n_states, keep=False)
     return total_log(left, (class_index,))
 
 
-def _plans(codes: NDArray[np.intp], cpts: Sequence[Cpt]) -> Iterator[tuple[NDArray[np.intp], Plan]]:
+def _plans(
+    codes: NDArray[np.intp], cpts: Sequence[Cpt]
+) -> Iterator[tuple[NDArray[np.intp], EliminationPlan]]:
     """Yield sets of rows and how to compute them: all rows at once, or those with the same missing features.
 
     At once, the features that are missing in any row are eliminated in every row. That is faster, unless the factors

@@ -185,7 +185,7 @@ def test_models_without_one_graph_are_refused(random_network) -> None:
             lambda m: m.most_probable_explanation(),
         ):
             with pytest.raises(
-                InputError, match=f"A {type(model).__name__} is not one directed acyclic graph"
+                InputError, match=rf"\({type(model).__name__}\) is not one directed acyclic graph"
             ):
                 question(model)
 
