@@ -154,7 +154,7 @@ class Store:
             return kept
         if cell.budget is None:
             return None
-        alike = []
+        alike: list[tuple[float, bool, float, int, Kept]] = []
         for other in sorted(path.parent.glob(f"{glob.escape(f'{cell.part}-{cell.method}')}-*.json")):
             found, kept = _read(other)
             if kept.failure is not None or not found.had_less_time(cell):
