@@ -43,7 +43,7 @@ class Step:
 
     @property
     def slow(self) -> bool:
-        return any(word in self.text for word in SLOW)
+        return "import " not in self.text and any(word in self.text for word in SLOW)
 
     @property
     def written(self) -> list[str]:
