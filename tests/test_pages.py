@@ -11,6 +11,8 @@ import ast
 import re
 import shlex
 import shutil
+import subprocess
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -144,3 +146,29 @@ def run(step: Step, page: str, names: dict[str, object], capsys: pytest.CaptureF
     assert code == 0, f"{step.text}\n{printed.err}"
     line = agrees(step.output, printed.out)
     assert line is None, f"{step.text}\ndid not print: {line}\n{printed.out}"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "notebook", sorted((ROOT / "docs" / "tutorials").glob("*.ipynb")), ids=lambda path: path.stem
+)
+def test_notebooks_run_from_top_to_bottom(notebook: Path, tmp_path: Path) -> None:
+    client = pytest.importorskip("nbclient")
+    nbformat = pytest.importorskip("nbformat")
+    pytest.importorskip("ipykernel")
+    client.NotebookClient(
+        nbformat.read(notebook, as_version=4),
+        timeout=900,
+        kernel_name="python3",
+        resources={"metadata": {"path": str(tmp_path)}},
+    ).execute()
+
+
+@pytest.mark.slow
+def test_the_site_is_built_without_a_warning(tmp_path: Path) -> None:
+    for name in ("sphinx", "furo", "myst_nb", "latex2mathml", "sphinx_copybutton"):
+        pytest.importorskip(name)
+    command = [sys.executable, "-m", "sphinx", "-q", "-W", "-c", str(ROOT / "docs"), str(ROOT), str(tmp_path)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "docs" / "index.html").exists()
