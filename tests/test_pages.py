@@ -21,6 +21,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
+import milpbn
+from milpbn.network import save_classifier
+
 ROOT = Path(__file__).resolve().parent.parent
 #: adding-a-score.md has a test of its own, which runs its classes.
 PAGES = sorted(
@@ -73,27 +76,37 @@ def steps(page: Path) -> Iterator[Step]:
             yield step
 
 
-@pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Return a folder with the files that the pages name, which is the working folder."""
+@pytest.fixture(scope="session")
+def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder with the files that the pages name: tables, a network, a result and its classifier."""
+    folder = tmp_path_factory.mktemp("pages")
     rng = np.random.default_rng(0)
     species = rng.choice(["dog", "fish", "hen"], 90)
     colour = np.where(rng.random(90) < 0.7, np.where(species == "fish", "grey", "brown"), "white")
     length = np.round(rng.normal(np.where(species == "dog", 80.0, 30.0), 9.0), 2)
     home = np.where((colour == "grey") ^ (rng.random(90) < 0.1), "water", "land")
     table = pd.DataFrame({"colour": colour, "length": length, "home": home, "species": species})
-    table[:60].to_csv(tmp_path / "train.csv", index=False)
-    table[60:].to_csv(tmp_path / "test.csv", index=False)
-    table[60:].drop(columns="species").to_csv(tmp_path / "new.csv", index=False)
-    (tmp_path / "expert-network.txt").write_text("species -> colour\nspecies -> home\ncolour -> home\n")
+    table[:60].to_csv(folder / "train.csv", index=False)
+    table[60:].to_csv(folder / "test.csv", index=False)
+    table[60:].drop(columns="species").to_csv(folder / "new.csv", index=False)
+    (folder / "expert-network.txt").write_text("species -> colour\nspecies -> home\ncolour -> home\n")
+    result = milpbn.solve(milpbn.read_table(folder / "train.csv", target="species"), verbose=False)
+    assert result.classifier is not None
+    result.save(folder / "result.json")
+    save_classifier(result.classifier, folder / "classifier.json")
+    return folder
+
+
+@pytest.fixture
+def folder(prepared: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return a fresh copy of these files, which is the working folder."""
+    shutil.copytree(prepared, tmp_path, dirs_exist_ok=True)
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
 
 def namespace(folder: Path) -> dict[str, object]:
     """Return the names that a page may use without defining them."""
-    import milpbn
-
     train, new = pd.read_csv(folder / "train.csv"), pd.read_csv(folder / "new.csv")
     X, y = train.drop(columns="species"), train["species"]
     return {"milpbn": milpbn, "X": X, "y": y, "X_new": new, "frame": new, "new_frame": new}
