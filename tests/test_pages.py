@@ -1,0 +1,187 @@
+"""The commands of the README and of docs/: each is run, and the output that a page shows is the output.
+
+A block of ```console has commands behind `$`, each with the output that it prints; `...` stands for any text. Blocks
+of ```python of one page run in one namespace. A folder with a small table, `train.csv` and so on, is where they run.
+Commands that take more than a few seconds run with --slow; commands of programs that are not installed are skipped.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import milpbn
+from milpbn.network import save_classifier
+
+ROOT = Path(__file__).resolve().parent.parent
+#: adding-a-score.md has a test of its own, which runs its classes.
+PAGES = sorted(
+    page.relative_to(ROOT).as_posix()
+    for page in [ROOT / "README.md", ROOT / "instances" / "README.md", *(ROOT / "docs").glob("*.md")]
+    if page.name != "adding-a-score.md"
+    and re.search(r"^```(console|python)$", page.read_text(encoding="utf-8"), re.M)
+)
+#: Words of commands and statements that take long on any table.
+SLOW = ("--recipe", "recipe=", "compare", "--bootstrap", "solve_selected", "protocol(", "stability")
+#: Programs whose commands are skipped where they are not installed, with the files that only they write.
+FOREIGN = ("cplex", "gurobi_cl", "scip", "pip", "docker", "podman")
+
+
+@dataclass
+class Step:
+    """A command line with the lines that it prints, or a statement of Python."""
+
+    language: str
+    text: str
+    output: list[str] = field(default_factory=list)
+
+    @property
+    def slow(self) -> bool:
+        return "import " not in self.text and any(word in self.text for word in SLOW)
+
+    @property
+    def written(self) -> list[str]:
+        """Files that a command writes."""
+        return re.findall(r"--(?:output|classifier|certificate) (\S+)", self.text)
+
+
+def steps(page: Path) -> Iterator[Step]:
+    """Yield the commands and blocks of a page in their order."""
+    for language, block in re.findall(
+        r"^```(console|python)\n(.*?)^```$", page.read_text(encoding="utf-8"), re.M | re.S
+    ):
+        if language == "python":
+            yield from (Step(language, ast.unparse(statement)) for statement in ast.parse(block).body)
+            continue
+        step: Step | None = None
+        for line in re.sub(r"\\\n\s*", "", block).splitlines():
+            if line.startswith("$ "):
+                if step is not None:
+                    yield step
+                step = Step(language, line[2:])
+            elif step is not None and line.strip():
+                step.output.append(line)
+        if step is not None:
+            yield step
+
+
+@pytest.fixture(scope="session")
+def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder with the files that the pages name: tables, a network, a result and its classifier."""
+    folder = tmp_path_factory.mktemp("pages")
+    rng = np.random.default_rng(0)
+    species = rng.choice(["dog", "fish", "hen"], 90)
+    colour = np.where(rng.random(90) < 0.7, np.where(species == "fish", "grey", "brown"), "white")
+    length = np.round(rng.normal(np.where(species == "dog", 80.0, 30.0), 9.0), 2)
+    home = np.where((colour == "grey") ^ (rng.random(90) < 0.1), "water", "land")
+    table = pd.DataFrame({"colour": colour, "length": length, "home": home, "species": species})
+    table[:60].to_csv(folder / "train.csv", index=False)
+    table[60:].to_csv(folder / "test.csv", index=False)
+    table[60:].drop(columns="species").to_csv(folder / "new.csv", index=False)
+    (folder / "expert-network.txt").write_text("species -> colour\nspecies -> home\ncolour -> home\n")
+    result = milpbn.solve(milpbn.read_table(folder / "train.csv", target="species"), verbose=False)
+    assert result.classifier is not None
+    result.save(folder / "result.json")
+    save_classifier(result.classifier, folder / "classifier.json")
+    return folder
+
+
+@pytest.fixture
+def folder(prepared: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return a fresh copy of these files, which is the working folder."""
+    shutil.copytree(prepared, tmp_path, dirs_exist_ok=True)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def namespace(folder: Path) -> dict[str, object]:
+    """Return the names that a page may use without defining them."""
+    train, new = pd.read_csv(folder / "train.csv"), pd.read_csv(folder / "new.csv")
+    X, y = train.drop(columns="species"), train["species"]
+    return {"milpbn": milpbn, "X": X, "y": y, "X_new": new, "frame": new, "new_frame": new}
+
+
+def agrees(shown: list[str], printed: str) -> str | None:
+    """Return the first line of a page that the command did not print, in order; None if there is none."""
+    lines = iter(" ".join(line.split()) for line in printed.splitlines())
+    for line in shown:
+        pattern = ".*".join(re.escape(part) for part in " ".join(line.split()).split("..."))
+        if pattern.strip(".*") and not any(re.fullmatch(pattern, other) for other in lines):
+            return line
+    return None
+
+
+@pytest.mark.parametrize(
+    ("page", "slow"),
+    [pytest.param(page, False, id=page) for page in PAGES]
+    + [pytest.param(page, True, id=f"{page}-slow", marks=pytest.mark.slow) for page in PAGES],
+)
+def test_commands_run_and_print_what_the_page_shows(
+    page: str, slow: bool, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    names = namespace(folder)
+    # Files that later commands cannot read.
+    skipped = [f"{program}.sol" for program in FOREIGN if shutil.which(program) is None]
+    for step in steps(ROOT / page):
+        words = shlex.split(step.text, comments=True) if step.language == "console" else []
+        program = words[0] if words else "milpbn"
+        if program in FOREIGN and shutil.which(program) is None:
+            continue
+        if (step.slow and not slow) or any(name in step.text for name in skipped):
+            skipped += [name for name in step.written if not (folder / name).exists()]
+        else:
+            run(step, page, names, capsys)
+
+
+def run(step: Step, page: str, names: dict[str, object], capsys: pytest.CaptureFixture[str]) -> None:
+    """Run a step; a command must print what the page shows."""
+    from milpbn.cli.app import app
+
+    if step.language == "python":
+        exec(compile(step.text, page, "exec"), names)
+        return
+    program, *words = shlex.split(step.text, comments=True)
+    assert program == "milpbn", f"{page} has a command of an unknown program: {step.text}"
+    capsys.readouterr()
+    code = app.run(words)
+    printed = capsys.readouterr()
+    assert code == 0, f"{step.text}\n{printed.err}"
+    line = agrees(step.output, printed.out)
+    assert line is None, f"{step.text}\ndid not print: {line}\n{printed.out}"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "notebook", sorted((ROOT / "docs" / "tutorials").glob("*.ipynb")), ids=lambda path: path.stem
+)
+def test_notebooks_run_from_top_to_bottom(notebook: Path, tmp_path: Path) -> None:
+    client = pytest.importorskip("nbclient")
+    nbformat = pytest.importorskip("nbformat")
+    pytest.importorskip("ipykernel")
+    client.NotebookClient(
+        nbformat.read(notebook, as_version=4),
+        timeout=900,
+        kernel_name="python3",
+        resources={"metadata": {"path": str(tmp_path)}},
+    ).execute()
+
+
+@pytest.mark.slow
+def test_the_site_is_built_without_a_warning(tmp_path: Path) -> None:
+    for name in ("sphinx", "furo", "myst_nb", "latex2mathml", "sphinx_copybutton"):
+        pytest.importorskip(name)
+    command = [sys.executable, "-m", "sphinx", "-q", "-W", "-c", str(ROOT / "docs"), str(ROOT), str(tmp_path)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "docs" / "index.html").exists()
