@@ -106,8 +106,7 @@ def stages(
 
 def error(learner: DifferentiableTan, train: Dataset, test: Dataset, seed: int) -> float:
     predictor = learner.fit(train, Control(random_state=seed)).predictor
-    truth = np.array(predictor.classes, dtype=object)[test.y]
-    return 100 * float(np.mean(predictor.predict(test) != truth))
+    return 100 * float(np.mean(predictor.predict_codes(test) != test.y))
 
 
 def options_of(learner: DifferentiableTan) -> dict[str, Any]:

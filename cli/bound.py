@@ -118,11 +118,12 @@ def bound(
 
 def describe(result: Result) -> str:
     """Return incumbent, bound, gap and proved arcs as lines of text."""
-    from milpbn.solving.progress import dropped_lines, number_lines, scope_lines
+    from milpbn.solving.progress import dropped_lines, left_out_lines, number_lines, scope_lines
 
     data = result.data
     lines = [
-        f"data       {data.name}: {data.samples} samples, {data.features} features, {data.classes} classes"
+        f"data       {data.name}: {data.samples} samples, {data.features} features, {data.classes} classes",
+        *left_out_lines(data.left_out),
     ]
     searched = result.searched
     lines += [

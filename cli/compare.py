@@ -1,4 +1,4 @@
-"""``milpbn compare``: exact structures and other learners on one split, side by side."""
+"""``milpbn compare``: exact structures and other learners side by side, on one split or over folds."""
 
 from __future__ import annotations
 
@@ -25,9 +25,17 @@ from milpbn.util.progress_line import LINE
         "--learners",
         type=NAMES,
         help="What to compare: scores, solved exactly, and learners (milpbn learn); by default "
-        "sm,sbm,differentiable-tan,tan,naive-bayes. Gaps are stated for the first score.",
+        "sm,sbm,differentiable-tan,tan,naive-bayes and logistic,boosting,random-forest,svm of scikit-learn. Gaps are "
+        "stated for the first score.",
     ),
-    option("--also", type=NAMES, help="More to compare, beside those of --learners, such as svm,tan-omi-mm."),
+    option("--also", type=NAMES, help="More to compare, beside those of --learners, such as cll,tan-omi-mm."),
+    option(
+        "--against",
+        metavar="NAME",
+        help="The one of them to which the others' differences are stated, with intervals; default the first.",
+    ),
+    option("--folds", type=COUNT, metavar="K", help="Compare over K stratified folds instead of one split."),
+    option("--repeats", type=COUNT, metavar="R", help="Number of cross-validations with --folds; default 1."),
     option(
         "--set",
         "settings",
@@ -50,6 +58,9 @@ from milpbn.util.progress_line import LINE
 def run_options(
     learners: tuple[str, ...] | None,
     also: tuple[str, ...] | None,
+    against: str | None,
+    folds: int | None,
+    repeats: int | None,
     settings: tuple[str, ...],
     test_share: float | None,
     time_limit: float | None,
@@ -60,7 +71,16 @@ def run_options(
     quiet: bool,
 ) -> dict[str, Any]:
     """Gather the options of the run."""
+    if repeats is not None and folds is None:
+        raise click.UsageError(
+            "--repeats is the number of cross-validations; add --folds, for example --folds 5."
+        )
+    if test_share is not None and folds is not None:
+        raise click.UsageError("--folds tests on every row in turn; leave out --test-share.")
     return {
+        "against": against,
+        "folds": folds,
+        "repeats": 1 if repeats is None else repeats,
         "learners": learners,
         "also": also or (),
         "settings": settings,
@@ -74,13 +94,17 @@ def run_options(
     }
 
 
-@verb(short_help="Run several learners on one split, side by side.")
+@verb(short_help="Run several learners side by side, on one split or over folds.")
 @click.argument("data")
 @run_options
 @table_options
 @score_options
 def compare(data: str, table: TableOptions, score: ScoreOptions, run: dict[str, Any]) -> None:
-    """Run exact searches and other learners on one split of DATA, and show accuracy, score, gap and time.
+    """Run exact searches and other learners on DATA, and show accuracy, log-loss, Brier score, parameters and time.
+
+    One split tests them on held-out rows; --folds K --repeats R on every row in turn, R times. Under the table stand
+    the differences to one of them (--against), with 95 % intervals; differences that the rows cannot tell from 0 are
+    said to be "not distinguishable". Times are those of learning, per fold.
 
     All structures are scored, and their gaps computed, by one score: the first of --learners whose search ends with
     a bound, with its gamma, smoothing, max_parents and class parents. Options of the score hold for all exact
@@ -89,7 +113,8 @@ def compare(data: str, table: TableOptions, score: ScoreOptions, run: dict[str, 
     \b
     Example:
       milpbn compare table.csv --target class --time-limit 60
-      milpbn compare table.csv --also svm,tan-mm
+      milpbn compare table.csv --learners sm,logistic,boosting --folds 5 --repeats 2
+      milpbn compare table.csv --also cll,tan-mm
       milpbn compare table.csv --learners sm,tan-omi-mm,svm --p 0.9
       milpbn compare table.csv --learners sm,tan --set tan.smoothing=0.1
     """
@@ -99,8 +124,15 @@ def compare(data: str, table: TableOptions, score: ScoreOptions, run: dict[str, 
         raise InputError("Leave --score out; --learners names the scores that are solved exactly.")
     from milpbn.cli.solve import show_notes, show_stages, telling
     from milpbn.learners.base import Control
-    from milpbn.learners.comparison import DEFAULT, check_names, exact_scores, training_and_test_rows
+    from milpbn.learners.comparison import (
+        DEFAULT,
+        check_against,
+        check_names,
+        exact_scores,
+        training_and_test_rows,
+    )
     from milpbn.learners.comparison import compare as compare_learners
+    from milpbn.learners.repeated import compare_over_folds
     from milpbn.problem.scores.registry import margin_scores
     from milpbn.solving.options import Options
     from milpbn.util import interrupts
@@ -108,6 +140,7 @@ def compare(data: str, table: TableOptions, score: ScoreOptions, run: dict[str, 
     names = tuple(dict.fromkeys((*(run["learners"] or DEFAULT), *run["also"])))
     options = _settings(run["settings"])
     check_names(names, options)
+    check_against(names, run["against"])
     if score.given and not set(names) & set(margin_scores()):
         raise InputError(
             f"Options of the score need an exact search, but --learners names none of {', '.join(margin_scores())}; "
@@ -122,16 +155,11 @@ def compare(data: str, table: TableOptions, score: ScoreOptions, run: dict[str, 
         parameters=run["parameters"] or "ml",
     )
     show_stages(None, quiet=run["quiet"])
-    train, test = training_and_test_rows(table.read(data), run["test_share"], run["seed"])
-    if not run["quiet"]:
-        show_notes(train)
-    found = compare_learners(
-        train,
-        test,
-        names,
-        score=score.given,
-        options=options,
-        control=Control(
+    source = table.read(data)
+    how: dict[str, Any] = {
+        "score": score.given,
+        "options": options,
+        "control": Control(
             random_state=limits.random_state,
             time_limit=limits.time_limit,
             n_jobs=limits.n_threads,
@@ -139,8 +167,18 @@ def compare(data: str, table: TableOptions, score: ScoreOptions, run: dict[str, 
             interrupted=interrupts.requested,
             parameters=run["parameters"],
         ),
-        output=run["output"],
-    )
+        "against": run["against"],
+        "output": run["output"],
+    }
+    if run["folds"] is None:
+        train, test = training_and_test_rows(source, run["test_share"], run["seed"])
+        if not run["quiet"]:
+            show_notes(train)
+        found = compare_learners(train, test, names, **how)
+    else:
+        if not run["quiet"]:
+            show_notes(source)
+        found = compare_over_folds(source, run["folds"], run["repeats"], names, **how)
     LINE.end()
     click.echo(str(found))
     if not found.classifiers:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import click
 
+from milpbn.cli.outputs import check_outputs
 from milpbn.cli.sections import Verb, verb
 from milpbn.errors import InputError
 
@@ -43,6 +45,7 @@ def row_options(command: Verb) -> Verb:
 @click.argument("data")
 @row_options
 @click.option("--json", "as_json", is_flag=True, help="Print the figures as one JSON object.")
+@click.option("--output", metavar="FILE", help="Write the figures as JSON, too.")
 @click.option("-q", "--quiet", is_flag=True, help="No notes on stderr.")
 def evaluate(
     classifier: str,
@@ -51,9 +54,14 @@ def evaluate(
     weights: str | None,
     data_dir: str | None,
     as_json: bool,
+    output: str | None,
     quiet: bool,
 ) -> None:
     """Measure the accuracy of a classifier on DATA, with a 95 % interval, and show which classes it confuses.
+
+    Beside the accuracy stands that of always answering with the most frequent class. Log-loss, Brier score (0 is best,
+    2 worst) and the reliability curve judge the probabilities: among the samples whose predicted class has about 80 %,
+    about 80 % should be right.
 
     Every row with a known class counts. Features that are missing, or whose column is absent, are marginalised. Values
     that training never saw contribute nothing to the class scores. The numbers of both are reported.
@@ -61,10 +69,14 @@ def evaluate(
     \b
     Example:
       milpbn evaluate classifier.json test.csv
+      milpbn evaluate classifier.json test.csv --output figures.json
     """
+    check_outputs({"--output": output}, [classifier, data])
     from milpbn.network import AveragedClassifier, load_any_classifier
     from milpbn.network import evaluate as count
     from milpbn.network.parameters.record import recorded
+    from milpbn.util.atomic import atomic_write_text
+    from milpbn.util.jsonable import dump_json
 
     loaded = load_any_classifier(classifier)
     samples, rows = read_rows(loaded, data, split, weights, data_dir)
@@ -74,9 +86,11 @@ def evaluate(
     figures = count(loaded, samples, _gamma(loaded))
     networks = len(loaded.members) if isinstance(loaded, AveragedClassifier) else 1
     record = recorded(getattr(loaded, "provenance", {}))
+    about = None if record is None else record.to_dict()
+    document = {"rows": rows, **figures.to_dict(), "networks": networks, "parameters": about}
+    if output is not None:
+        atomic_write_text(output, dump_json(document))
     if as_json:
-        about = None if record is None else record.to_dict()
-        document = {"rows": rows, **figures.to_dict(), "networks": networks, "parameters": about}
         click.echo(json.dumps(document, ensure_ascii=False, allow_nan=False))
     else:
         click.echo(describe(figures, rows, record, networks))
@@ -97,7 +111,7 @@ def read_rows(
         )
     rows = split or ("all" if train_rows is None else "test")
     frame = {"all": loaded.frame, "train": loaded.frame[:train_rows], "test": loaded.frame[train_rows:]}[rows]
-    return read_encodings(frame, classifier.variable_sets, weights=weights, name=loaded.name), rows
+    return read_encodings(replace(loaded, frame=frame), classifier.variable_sets, weights=weights), rows
 
 
 def _gamma(classifier: AnyClassifier) -> float | None:
@@ -115,14 +129,17 @@ def describe(figures: Evaluation, rows: str, record: ParameterFit | None = None,
     """
     from milpbn.solving.progress import parameter_lines
 
-    low, high = figures.interval
+    (low, high), base = figures.interval, figures.majority_interval
     weight = "" if figures.weight == figures.samples else f", total weight {figures.weight:g}"
     lines = [
         f"data         {figures.data}: {figures.samples} samples ({rows} rows{weight})",
         f"accuracy     {100 * figures.accuracy:.2f} %  (95 % interval {100 * low:.2f} to {100 * high:.2f} %; "
         f"+- {100 * figures.half_width:.2f})",
+        f"majority     {100 * figures.majority_share:.2f} %  (95 % interval {100 * base[0]:.2f} to {100 * base[1]:.2f} "
+        f"%), by always answering {figures.majority_class}",
         f"mean margin  {figures.mean_log_margin:.6f} nats",
         f"log-loss     {figures.log_loss:.6f} nats",
+        f"Brier score  {figures.brier:.6f}  (0 is best, 2 worst)",
     ]
     if figures.soft_margin is not None:
         lines.append(f"soft margin  {figures.soft_margin:.6f} nats  (gamma = {figures.gamma:.6g})")
@@ -136,8 +153,29 @@ def describe(figures: Evaluation, rows: str, record: ParameterFit | None = None,
     if figures.missing_values:
         counts = ", ".join(f"{count} in {name}" for name, count in figures.missing_values.items())
         lines.append(f"missing      {sum(figures.missing_values.values())} values, marginalised: {counts}")
+    lines += [
+        f"calibration  expected error {100 * figures.calibration_error:.2f} %; samples by the probability of their "
+        "predicted class",
+        *_reliability(figures),
+    ]
     lines += ["confusion    true class (rows) by predicted class (columns)", *_confusion(figures)]
     return "\n".join(lines)
+
+
+def _reliability(figures: Evaluation) -> list[str]:
+    """Return the reliability curve as a table."""
+    head = ("probability", "samples", "mean", "right")
+    table = [
+        (
+            f"{100 * part.low:.0f} to {100 * part.high:.0f} %",
+            f"{part.weight:g}",
+            f"{100 * part.confidence:.1f} %",
+            f"{100 * part.accuracy:.1f} %",
+        )
+        for part in figures.reliability
+    ]
+    widths = [max(len(row[k]) for row in (head, *table)) for k in range(len(head))]
+    return ["  " + "  ".join(c.rjust(w) for c, w in zip(row, widths, strict=True)) for row in (head, *table)]
 
 
 def _confusion(figures: Evaluation) -> list[str]:

@@ -71,9 +71,10 @@ def _describe_document(path: str) -> str:
 def _describe_learned(path: str, document: Mapping[str, Any]) -> str:
     """Describe what ``milpbn learn --output`` wrote."""
     from milpbn.errors import InputError
+    from milpbn.network.classifier import left_out_of
     from milpbn.network.formats.classifier_files import parents_mapping
     from milpbn.network.parameters.record import recorded
-    from milpbn.solving.progress import dropped_lines, parameter_lines
+    from milpbn.solving.progress import dropped_lines, left_out_lines, parameter_lines
     from milpbn.util.jsonable import finite_number, shorten
 
     learner = dict(document["learner"])
@@ -86,6 +87,7 @@ def _describe_learned(path: str, document: Mapping[str, Any]) -> str:
         f"learnt    {path}",
         f"learner   {name}{given}",
         f"data      {data.get('name', '(unknown)') if isinstance(data, dict) else '(unknown)'}",
+        *left_out_lines(left_out_of(document), 10),
     ]
     shares = document.get("accuracy")
     for rows, value in (shares if isinstance(shares, dict) else {}).items():
@@ -131,8 +133,9 @@ def _describe_classifier(path: str) -> str:
 
 def _describe_network(classifier: Classifier) -> list[str]:
     """Return what the file says of one network, and a line per variable."""
+    from milpbn.network.classifier import left_out_of
     from milpbn.network.parameters.record import recorded
-    from milpbn.solving.progress import parameter_lines
+    from milpbn.solving.progress import left_out_lines, parameter_lines
 
     source = classifier.provenance
     data: Any = source.get("data")
@@ -142,6 +145,7 @@ def _describe_network(classifier: Classifier) -> list[str]:
         f"learnt by   milpbn {source.get('milpbn', '(unknown version)')}, smoothing {classifier.smoothing:g}"
         + (f" towards {towards}" if towards != "uniform" else ""),
         f"data        {data.get('name', '(unknown)')}: {data.get('samples', 'unknown number of')} samples",
+        *left_out_lines(left_out_of(source), 12),
     ]
     lines += _describe_provenance(source)
     lines += parameter_lines(recorded(source), 12)

@@ -205,13 +205,14 @@ def _learn(
 
 def _closing_block(found: Appraisal, result: Result | None) -> list[str]:
     """Return the closing block, line by line."""
-    from milpbn.solving.progress import dropped_lines, parameter_lines
+    from milpbn.solving.progress import dropped_lines, left_out_lines, parameter_lines
 
     options = "".join(f", {key} {value}" for key, value in found.options.items())
     data = found.data
     lines = [
         f"data       {data.name}: {data.samples} samples, {data.features} features, {data.classes} classes",
         *dropped_lines(found.notes),
+        *left_out_lines(data.left_out),
         f"learner    {found.learner}{options}{'  (stopped by: user)' if found.interrupted else ''}",
     ]
     small = {k: v for k, v in found.learned.details.items() if isinstance(v, str | int | float | bool)}

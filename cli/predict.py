@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import click
 
 from milpbn.cli.outputs import check_outputs
 from milpbn.cli.sections import verb
+from milpbn.cli.types import NAMES
 from milpbn.errors import InputError
 
 if TYPE_CHECKING:
     from milpbn.data import Dataset
+    from milpbn.data.sources import Loaded
     from milpbn.network.formats.classifier_files import AnyClassifier
 
 
@@ -24,6 +26,12 @@ if TYPE_CHECKING:
 @click.option("--output", metavar="FILE", help="CSV file; by default the table goes to stdout.")
 @click.option("--proba", is_flag=True, help="Add P(class | sample) of every class.")
 @click.option("--joint", is_flag=True, help="Add log P(class, sample) of every class, in nats.")
+@click.option(
+    "--keep",
+    type=NAMES,
+    multiple=True,
+    help="Columns of DATA to write before the predictions; by default the identifiers that training left out.",
+)
 @click.option("--data-dir", metavar="DIR", help="Folder of the catalog; by default the variable MILPBN_DATA.")
 @click.option("-q", "--quiet", is_flag=True, help="No notes on stderr.")
 def predict(
@@ -32,6 +40,7 @@ def predict(
     output: str | None,
     proba: bool,
     joint: bool,
+    keep: tuple[tuple[str, ...], ...],
     data_dir: str | None,
     quiet: bool,
 ) -> None:
@@ -39,15 +48,18 @@ def predict(
 
     Columns are found by name; the class column may be absent. Features that are missing, or whose column is absent, are
     marginalised: their states are summed over, exactly. Values that training never saw contribute nothing to the class
-    scores. A note reports the numbers of both.
+    scores. A note reports the numbers of both. Columns that look like identifiers were left out of training; where DATA
+    has them, they are written before the predictions, or the columns of --keep instead.
 
     \b
-    Example:
+    Examples:
       milpbn predict classifier.json new.csv --proba --output predicted.csv
+      milpbn predict classifier.json new.csv --keep customer,date
     """
     check_outputs({"--output": output}, [classifier, data])
 
     from milpbn.data import read_encodings
+    from milpbn.data.sources import load_source
     from milpbn.network import AveragedClassifier, load_any_classifier
     from milpbn.util.atomic import atomic_write_text
 
@@ -57,20 +69,46 @@ def predict(
             f"The classifier {classifier!r} is an average of several networks, which has no joint probabilities; leave "
             "out --joint, or use --proba."
         )
-    samples = read_encodings(data, loaded.variable_sets, data_dir=data_dir)
+    table = load_source(data, data_dir)
+    kept = _kept_columns(loaded, table, [name for names in keep for name in names])
+    samples = read_encodings(table, loaded.variable_sets)
     if not quiet:
         for note in samples.notes:
             click.echo(note, err=True)
     text = io.StringIO(newline="")
-    csv.writer(text, lineterminator="\n").writerows(_rows(loaded, samples, proba, joint))
+    csv.writer(text, lineterminator="\n").writerows(_rows(loaded, samples, kept, proba, joint))
     if output is None:
         click.echo(text.getvalue(), nl=False, color=True)  # color=True keeps escape sequences inside labels
     else:
         atomic_write_text(output, text.getvalue())
 
 
-def _rows(classifier: AnyClassifier, samples: Dataset, proba: bool, joint: bool) -> Iterator[list[object]]:
-    """Yield the header and one row per sample: the predicted class, then a column per class and requested figure."""
+def _kept_columns(classifier: AnyClassifier, table: Loaded, asked: Sequence[str]) -> dict[str, list[str]]:
+    """Return the cells of the columns that are written before the predictions; missing ones are empty."""
+    from milpbn.data.column import label_of
+    from milpbn.network.classifier import left_out_of
+
+    frame = table.frame
+    for name in asked:
+        if name not in frame.columns:
+            columns = ", ".join(str(c) for c in frame.columns)
+            raise InputError(f"--keep names {name!r}, which is not a column of {table.where} ({columns}).")
+    first = getattr(classifier, "members", (classifier,))[0]
+    left_out = left_out_of(getattr(first, "provenance", {}))
+    identifiers = [name for name, why in left_out.items() if why == "identifier" and name in frame.columns]
+    return {
+        name: [
+            "" if empty else label_of(cell)
+            for cell, empty in zip(frame[name], frame[name].isna(), strict=True)
+        ]
+        for name in dict.fromkeys(asked or identifiers)
+    }
+
+
+def _rows(
+    classifier: AnyClassifier, samples: Dataset, kept: Mapping[str, Sequence[str]], proba: bool, joint: bool
+) -> Iterator[list[object]]:
+    """Yield the header and one row per sample: kept cells, the predicted class, a column per class and figure."""
     import numpy as np
 
     from milpbn.network import AveragedClassifier, log_posterior
@@ -80,7 +118,8 @@ def _rows(classifier: AnyClassifier, samples: Dataset, proba: bool, joint: bool)
         if isinstance(classifier, AveragedClassifier)
         else classifier.predict_log_joint(samples)
     )
-    blocks, header = [], [classifier.variables[-1].name]
+    target = classifier.variables[-1].name
+    blocks, header = [], [*kept, f"predicted {target}" if target in kept else target]
     if proba:
         blocks.append(np.exp(log_posterior(log_joint)))
         header += [f"P({label})" for label in classifier.classes]
@@ -89,5 +128,6 @@ def _rows(classifier: AnyClassifier, samples: Dataset, proba: bool, joint: bool)
         header += [f"log_joint({label})" for label in classifier.classes]
     yield list(header)
     numbers = np.hstack(blocks).tolist() if blocks else [[]] * samples.n_samples
-    for best, row in zip(log_joint.argmax(axis=1), numbers, strict=True):
-        yield [classifier.classes[best], *row]
+    cells = list(zip(*kept.values(), strict=True)) if kept else [()] * samples.n_samples
+    for before, best, row in zip(cells, log_joint.argmax(axis=1), numbers, strict=True):
+        yield [*before, classifier.classes[best], *row]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -21,7 +21,7 @@ from milpbn.util.progress_line import LINE
 
 if TYPE_CHECKING:
     from milpbn.claims.result import NotSavedError, Result
-    from milpbn.data import Dataset, Table
+    from milpbn.data import Dataset, Table, Variable
     from milpbn.problem.constraints import Constraints
     from milpbn.solving.options import Options
 
@@ -196,7 +196,7 @@ def solve(
     show_stages(started, quiet=files.quiet)
     source, dataset = read(table, data or f"instance:{DEFAULT}", started, options.time_limit)
     if not files.quiet:
-        show_notes(dataset, variables=files.verbose)
+        show_notes(dataset, variables=dataset.variables if files.verbose else ())
     if search.start is not None:
         options = replace(options, start=read_structure(search.start, dataset.names))
     unsaved: NotSavedError | None = None
@@ -290,13 +290,12 @@ def telling(started: float | None, *, quiet: bool) -> Callable[[str], None]:
     return tell
 
 
-def show_notes(dataset: Dataset, *, variables: bool = False) -> None:
-    """Print on stderr the decisions made while reading, and with `variables` the states of every variable."""
-    for note in dataset.notes:
+def show_notes(data: Dataset | Table, *, variables: Sequence[Variable] = ()) -> None:
+    """Print on stderr the decisions made while reading, and the states of some variables."""
+    for note in data.notes:
         LINE.keep(note)
-    if variables:
-        for variable in dataset.variables:
-            LINE.keep(f"{variable.name}: {', '.join(variable.states)}")
+    for variable in variables:
+        LINE.keep(f"{variable.name}: {', '.join(variable.states)}")
 
 
 def show_result(result: Result) -> int:

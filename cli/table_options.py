@@ -44,6 +44,16 @@ class TableOptions:
     "Table",
     "table",
     option("--target", metavar="NAME", help="Class column; by default the last one."),
+    option(
+        "--drop", type=NAMES, multiple=True, help="Columns that are not features, such as --drop id,name."
+    ),
+    option(
+        "--features",
+        type=NAMES,
+        multiple=True,
+        help="The features; other columns are left out. By default all columns, except those that look like "
+        "identifiers, dates or free text.",
+    ),
     option("--continuous", type=NAMES, multiple=True, help="Columns to discretise."),
     option(
         "--discretise",
@@ -79,6 +89,8 @@ class TableOptions:
 )
 def table_options(
     target: str | None,
+    drop: tuple[tuple[str, ...], ...],
+    features: tuple[tuple[str, ...], ...],
     continuous: tuple[tuple[str, ...], ...],
     discretise: str,
     nominal: tuple[tuple[str, ...], ...],
@@ -92,6 +104,8 @@ def table_options(
     """Gather the options of the table; options at their defaults are left out."""
     settings = {
         "target": target,
+        "drop": [name for names in drop for name in names],
+        "features": [name for names in features for name in names],
         "continuous": [name for names in continuous for name in names],
         "discretise": None if discretise == "mdl" else discretise,
         "nominal": [name for names in nominal for name in names],

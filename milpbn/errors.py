@@ -27,7 +27,7 @@ class MilpbnWarning(UserWarning):
 
 
 class DataWarning(MilpbnWarning):
-    """Rows with missing values were dropped; the text gives their number."""
+    """Rows with missing values were dropped, or columns left out; the text gives their number, or their names."""
 
 
 class BoundWarning(MilpbnWarning):

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 #: Picture formats that can be written.
 SUFFIXES = (".png", ".svg", ".pdf")
-_CLASS, _FEATURE, _ARC, _CLASS_ARC = "#d95f02", "#4575b4", "#333333", "#d9d9d9"
+_CLASS, _FEATURE, _UNUSED, _ARC, _CLASS_ARC = "#d95f02", "#4575b4", "#bdbdbd", "#333333", "#d9d9d9"
 
 
 def _pyplot() -> Any:
@@ -93,6 +93,8 @@ def _finished(axes: Axes) -> Axes:
 def plot_structure(structure: Structure, axes: Axes | None = None) -> Axes:
     """Draw a structure: arcs from the class in light grey, arcs between features in black.
 
+    Features outside the Markov blanket of the class, which change no prediction, are grey.
+
     Raises
     ------
     InputError
@@ -105,13 +107,14 @@ def plot_structure(structure: Structure, axes: Axes | None = None) -> Axes:
     graph = nx.DiGraph()
     graph.add_nodes_from(range(last + 1))
     graph.add_edges_from(structure.arcs)
-    place = layout(structure)
+    place, used = layout(structure), structure.markov_blanket
     with_class = [a for a in structure.arcs if last in a]
     rest = [a for a in structure.arcs if last not in a]
     options: dict[str, Any] = {"ax": axes, "node_size": 900, "arrowsize": 12}
     nx.draw_networkx_edges(graph, place, edgelist=with_class, edge_color=_CLASS_ARC, **options)
     nx.draw_networkx_edges(graph, place, edgelist=rest, edge_color=_ARC, width=1.6, **options)
     for i, name in enumerate(structure.names):
+        colour = _CLASS if i == last else _FEATURE if i in used else _UNUSED
         axes.text(
             *place[i],
             _printable(name).replace("-", "-\n") if len(name) > 14 else _printable(name),
@@ -120,7 +123,7 @@ def plot_structure(structure: Structure, axes: Axes | None = None) -> Axes:
             va="center",
             fontsize=7,
             color="white",
-            bbox={"boxstyle": "round,pad=0.35", "fc": _CLASS if i == last else _FEATURE, "ec": "none"},
+            bbox={"boxstyle": "round,pad=0.35", "fc": colour, "ec": "none"},
         )
     axes.margins(0.12)
     axes.set_axis_off()

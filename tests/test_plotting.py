@@ -10,7 +10,7 @@ from milpbn.claims.parts import ScreenedClaim, SubsetClaim
 from milpbn.claims.result import BackendInfo, DataSummary, Result
 from milpbn.errors import InputError
 from milpbn.network.structure import Structure
-from milpbn.plotting import layout, plot_trace, save_picture
+from milpbn.plotting import layout, plot_structure, plot_trace, save_picture
 from milpbn.problem.scores.spec import Score
 
 NAMES = ("a", "b", "c", "d", "class")
@@ -82,3 +82,15 @@ def test_another_suffix_is_refused(tmp_path):
 def test_a_result_without_structure_is_refused(tmp_path):
     with pytest.raises(InputError, match="no structure"):
         save_picture(replace(RESULT, structure=None, reason="no_solution"), tmp_path / "result.png")
+
+
+def test_features_that_change_no_prediction_are_grey():
+    plt = pytest.importorskip("matplotlib.pyplot")
+    pytest.importorskip("networkx")
+    # b has no arcs; c depends on the class through a only; d is another parent of a.
+    structure = Structure(NAMES, ((3, 4), (), (0,), (), ()))
+    assert structure.markov_blanket == {0, 3}
+    axes = plot_structure(structure)
+    colours = {text.get_text(): text.get_bbox_patch().get_facecolor() for text in axes.texts}
+    plt.close(axes.figure)
+    assert colours["b"] == colours["c"] != colours["a"] == colours["d"] != colours["class"]

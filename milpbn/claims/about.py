@@ -5,9 +5,11 @@ The functions that read them raise `InputError` if a value is missing or impossi
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
 
 from milpbn.data.dataset import Dataset
+from milpbn.data.left_out import WHYS
 from milpbn.util.jsonable import Fields
 
 
@@ -23,6 +25,9 @@ class DataSummary:
         Number of training rows, and number of distinct rows among them.
     features, classes : int
         N and the number of classes.
+    left_out : mapping from str to str
+        Columns of the source that are no features, each with the reason (`milpbn.data.left_out.WHYS`). Summaries that
+        differ in it only are equal.
     """
 
     name: str
@@ -31,12 +36,19 @@ class DataSummary:
     unique_samples: int
     features: int
     classes: int
+    left_out: Mapping[str, str] = field(default_factory=dict, compare=False)
 
     @classmethod
     def of(cls, data: Dataset) -> DataSummary:
         """Summarise a training set."""
         return cls(
-            data.name, data.sha256, data.n_samples, data.merged.n_samples, data.n_features, data.n_classes
+            data.name,
+            data.sha256,
+            data.n_samples,
+            data.merged.n_samples,
+            data.n_features,
+            data.n_classes,
+            dict(data.left_out),
         )
 
 
@@ -66,7 +78,7 @@ class Seconds:
 
 def read_data(f: Fields) -> DataSummary:
     """Read a summary that was written as a dictionary of its attributes."""
-    f.known([field.name for field in fields(DataSummary)])
+    f.known([a.name for a in fields(DataSummary)])
     samples = f.whole("samples", 1)
     return DataSummary(
         f.text("name"),
@@ -75,10 +87,16 @@ def read_data(f: Fields) -> DataSummary:
         f.whole("unique_samples", 1, samples),
         f.whole("features", 1),
         f.whole("classes", 1),
+        {} if f.missing("left_out") else read_left_out(f.fields("left_out")),
     )
+
+
+def read_left_out(f: Fields) -> dict[str, str]:
+    """Read the columns that are no features, each with the reason."""
+    return {name: f.text(name, WHYS) for name in f}
 
 
 def read_backend(f: Fields) -> BackendInfo:
     """Read a backend that was written as a dictionary of its attributes."""
-    f.known([field.name for field in fields(BackendInfo)])
+    f.known([a.name for a in fields(BackendInfo)])
     return BackendInfo(f.text("name"), f.text("version"), f.whole("threads", 1, optional=True))

@@ -31,16 +31,17 @@ from milpbn.claims.reasons import LIMITED, WITH_STRUCTURE, WITHOUT_STRUCTURE, Bo
 from milpbn.claims.selection import Selection
 from milpbn.errors import InputError, MilpbnError
 from milpbn.network.averaged import FORMAT as AVERAGED_FORMAT
+from milpbn.network.averaged import AveragedClassifier
+from milpbn.network.formats.classifier_files import load_any_classifier
 from milpbn.network.parameters.record import ParameterFit
 from milpbn.network.structure import Structure
 from milpbn.problem.constraints import Constraints
 from milpbn.problem.scores.spec import Score
 from milpbn.util.atomic import atomic_write_text
-from milpbn.util.jsonable import Fields, parse_object, read_text
+from milpbn.util.jsonable import Fields, parse_object, read_text, shorten
 from milpbn.version import __version__
 
 if TYPE_CHECKING:
-    from milpbn.network.averaged import AveragedClassifier
     from milpbn.network.classifier import Classifier
 
 
@@ -103,8 +104,9 @@ class Result:
         What the user should know about data and bound, one sentence each: for instance how many rows were dropped, or
         which bound an import took.
     classifier : Classifier, AveragedClassifier or None
-        The structure with its parameters, and with the arcs of ``parameters.added_arcs``; not part of the JSON. Under
-        `average` the mean of several.
+        The structure with its parameters, and with the arcs of ``parameters.added_arcs``. Under `average` the mean of
+        several. It is not part of the JSON: a result that was read from a file has one only if `load` was told its
+        file, and else raises an `InputError` that says so. None if no structure was found.
     """
 
     data: DataSummary
@@ -130,7 +132,25 @@ class Result:
     parameters: ParameterFit | None = None
     average: Average | None = None
     notes: tuple[str, ...] = ()
-    classifier: Classifier | AveragedClassifier | None = field(default=None, repr=False, compare=False)
+    classifier: Classifier | AveragedClassifier | None = field(
+        default_factory=lambda: None, repr=False, compare=False
+    )
+
+    def __repr__(self) -> str:
+        gap = self.gap.absolute
+        return (
+            f"<Result of {shorten(self.data.name)}: {self.score.summary}, {self.reason}, "
+            f"score {'unknown' if self.objective is None else format(self.objective, '.6f')}, "
+            f"gap {'unknown' if gap is None else format(gap, '.6f')} nats>"
+        )
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "classifier":  # `from_dict` removed it: the file has none
+            raise InputError(
+                "This result was read from result.json, which holds no classifier; read the file of --classifier, too, "
+                "with Result.load('result.json', classifier='classifier.json') or milpbn.network.load_classifier."
+            )
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def __post_init__(self) -> None:
         if self.reason not in tuple(Reason):
@@ -251,18 +271,39 @@ class Result:
             notes=() if f.missing("notes") else tuple(f.texts("notes")),
         )
         _check_claims(f, result)
+        if result.structure is not None:
+            object.__delattr__(result, "classifier")  # so that reading it raises, and does not return None
         return result
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> Result:
-        """Read a ``result.json``.
+    def load(cls, path: str | os.PathLike[str], classifier: str | os.PathLike[str] | None = None) -> Result:
+        """Read a ``result.json``, and the classifier of the same run.
+
+        Parameters
+        ----------
+        path : path-like
+            The file of ``--output`` or `save`.
+        classifier : path-like, optional
+            The file of ``--classifier`` or `milpbn.network.save_classifier`; without it the result has no `classifier`.
 
         Raises
         ------
         InputError
-            If the file cannot be read or is not a result.
+            If a file cannot be read or is none of its kind, or if the classifier is of other data than the result.
         """
-        return cls.from_dict(cls.read(path), _where(path))
+        result = cls.from_dict(cls.read(path), _where(path))
+        if classifier is None:
+            return result
+        found = load_any_classifier(classifier)
+        first = found.members[0] if isinstance(found, AveragedClassifier) else found
+        data = getattr(first, "provenance", {}).get("data")
+        if not isinstance(data, dict) or data.get("sha256") != result.data.sha256:
+            raise InputError(
+                f"The classifier {os.fspath(classifier)!r} is of other data than the result {os.fspath(path)!r}; "
+                "give the files of one run."
+            )
+        object.__setattr__(result, "classifier", found)
+        return result
 
     @staticmethod
     def read(path: str | os.PathLike[str]) -> dict[str, Any]:

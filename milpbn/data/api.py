@@ -17,7 +17,8 @@ from milpbn.data.dataset import DROPPED, Dataset, Variable
 from milpbn.data.discretisation import Discretisation
 from milpbn.data.encodings import Encodings
 from milpbn.data.kinds import Kind, decide_kinds, describe_kinds
-from milpbn.data.sources import Source, load_source
+from milpbn.data.left_out import chosen_features, describe_left_out, look_alikes
+from milpbn.data.sources import Loaded, Source, load_source
 from milpbn.data.table import MISSING_POLICIES, Missing, Table, encode_columns, factorise
 from milpbn.data.variables import States
 from milpbn.data.weights import class_factors, require_range, row_weights
@@ -27,8 +28,11 @@ from milpbn.util import stages
 
 def read_table(
     source: Source,
+    y: Any = None,
     *,
     target: str | None = None,
+    drop: Collection[str] = (),
+    features: Collection[str] = (),
     continuous: Collection[str] = (),
     nominal: Collection[str] = (),
     missing: Missing | None = None,
@@ -48,8 +52,16 @@ def read_table(
         a data frame, a two-dimensional array with the class as its last column, or a pair (X, y). A
         string is first tried as the name of a file, then as a catalog name, then as an instance. Columns
         of arrays are called ``x1``, ``x2``, ... and ``class``.
+    y : array-like, optional
+        Class labels, one per row, if `source` is an array or data frame of features; the same as the pair (X, y).
     target : str, optional
         The class column; by default the last column, or y of a pair.
+    drop : collection of str
+        Columns that are not features.
+    features : collection of str
+        The features; all other columns are left out. By default all columns are features, except those that look like
+        identifiers, dates or free text (`milpbn.data.left_out.looks_like`) and are neither declared continuous or
+        nominal nor in a table of the catalog.
     continuous, nominal : collections of str
         Columns declared as continuous and as nominal. The kinds of the others come from the catalog or
         are detected (see `milpbn.data.kinds.detect_kind`).
@@ -80,10 +92,12 @@ def read_table(
     Warns
     -----
     DataWarning
-        If rows with missing values were dropped; once, with their number. The table's notes and the notes of every
-        result say so, too.
+        If columns were left out because of what they look like; they are named. And if rows with missing values were
+        dropped; once, with their number. The table's notes and the notes of every result say so, too.
     """
     stages.enter("reading")
+    if y is not None:
+        source = _pair(source, y)
     if missing is not None and missing not in MISSING_POLICIES:
         raise InputError(
             f"The missing value policy must be one of {', '.join(MISSING_POLICIES)}; got {missing!r}."
@@ -102,15 +116,28 @@ def read_table(
         frame = frame.drop(columns=weights)
     frame = _target_last(frame, None if target is None else _column_name(target, "target"), where)
     class_name = str(frame.columns[-1])
-    features = [str(c) for c in frame.columns[:-1]]
     columns = factorise(frame, where)
+    asked = chosen_features(list(columns), class_name, where, drop=_names(drop), features=_names(features))
+    declared = (*_names(continuous), *_names(nominal))
+    _require_kept(asked, declared)
+    kept = [name for name in columns if name not in asked]
+    by_itself = [] if features or entry else [n for n in kept if n not in (*declared, class_name)]
+    left_out = {**asked, **look_alikes(columns, by_itself)}
+    about = describe_left_out(columns, left_out)
+    if len(left_out) == len(columns) - 1:
+        raise InputError(f"No column of {where} is left as a feature. {' '.join(about)}")
+    if set(left_out) > set(asked):
+        warn(about[-1], DataWarning)
+    frame = frame.drop(columns=list(left_out))
+    columns = {name: column for name, column in columns.items() if name not in left_out}
+    names = [str(c) for c in frame.columns[:-1]]
     known = _catalog_kinds(entry, loaded.frame) if entry else None
     kinds = decide_kinds(
         columns, class_name, where, continuous=_names(continuous), nominal=_names(nominal), known=known
     )
     keep, dropped = _rows_to_keep(columns, class_name, row_weight, policy, where)
-    notes = [*describe_kinds(columns, features, kinds), *dropped]
-    own_state = [name for name in features if policy == "state" and columns[name].missing[keep].any()]
+    notes = [*about, *describe_kinds(columns, names, kinds, declared if entry is None else names), *dropped]
+    own_state = [name for name in names if policy == "state" and columns[name].missing[keep].any()]
     if own_state:
         notes.append(f"Missing values have a state of their own in: {', '.join(own_state)}.")
     table = Table(
@@ -123,6 +150,8 @@ def read_table(
         states=states,
         discretisation=discretisation,
         notes=tuple(notes),
+        left_out=left_out,
+        label_type=columns[class_name].text_type if loaded.untyped else columns[class_name].label_type,
     )
     return table if class_weights is None else _weigh_classes(table, class_weights)
 
@@ -157,7 +186,7 @@ def read_samples(
 
 
 def read_encodings(
-    source: Source,
+    source: Source | Loaded,
     sets: Sequence[tuple[Variable, ...]],
     *,
     weights: str | None = None,
@@ -189,6 +218,29 @@ def read_encodings(
     return Encodings.of(
         [encode_columns(columns, variables, row_weight, name or loaded.name) for variables in sets]
     )
+
+
+def _pair(source: Source, y: Any) -> Source:
+    """Return features and labels that were given as two arguments as one source."""
+    if isinstance(y, str):
+        raise InputError(
+            f"The second argument holds class labels, one per row, but is the text {y!r}; name the class column with "
+            f"target={y!r}."
+        )
+    if isinstance(source, str | os.PathLike | tuple):
+        raise InputError(
+            "Class labels y go with an array or a data frame of features X; in a file the class is a column (target)."
+        )
+    return (source, y)
+
+
+def _require_kept(asked: Mapping[str, str], declared: Collection[str]) -> None:
+    """Refuse a declared kind of a column that the options leave out."""
+    for name in declared:
+        if name in asked:
+            raise InputError(
+                f"Column {name!r} is declared nominal or continuous, but 'drop' or 'features' leaves it out; keep one."
+            )
 
 
 def _column_name(name: object, option: str) -> str:

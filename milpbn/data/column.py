@@ -140,6 +140,29 @@ class Column:
         """Whether the column has values and all of them are numbers; infinities count as numbers."""
         return self.numbers.size > 0 and not bool(np.isnan(self.numbers).any())
 
+    @property
+    def label_type(self) -> str:
+        """The type that all values have, one of `milpbn.data.dataset.LABEL_TYPES`; ``text`` if they differ in it."""
+        kind = self.values.dtype.kind
+        if kind in "iuf" or not len(self.values):
+            return "text" if not len(self.values) else "real" if kind == "f" else "integer"
+        for name, types in (("boolean", bool | np.bool_), ("integer", Integral), ("real", Real | Decimal)):
+            boolean = name == "boolean"
+            if all(
+                isinstance(v, types) and (boolean or not isinstance(v, bool | np.bool_)) for v in self.values
+            ):
+                return name
+        return "text"
+
+    @property
+    def text_type(self) -> str:
+        """The type that pandas would read the labels as if they were cells of a CSV file; see `label_type`."""
+        if self.is_numeric:
+            whole = all(label.lstrip("+-").isdigit() for label in self.labels)
+            return "integer" if whole else "real"
+        booleans = bool(self.labels) and all(label.lower() in ("true", "false") for label in self.labels)
+        return "boolean" if booleans and len(set(self.labels)) == 2 else "text"
+
     def find_same_numbers(self) -> tuple[str, str] | None:
         """Return the first two labels that differ as text and are the same number; None if there are none."""
         first: dict[float, str] = {}
@@ -169,6 +192,13 @@ class Column:
             return None
         first = positions[0]
         return f"{label_of(self.values[self.codes[first]])!r} in row {self.rows[first] + 1}"
+
+    @property
+    def stray_text(self) -> str | None:
+        """Text like ``'abc' in row 7`` for the first value that is no number, if nearly all others are; else None."""
+        texts = np.isnan(self.numbers)
+        few = 0 < 10 * np.count_nonzero(texts) < np.count_nonzero(~texts)
+        return self.describe_first(texts) if few else None
 
     def check_numeric(self, where: str, remedy: str) -> None:
         """Check that all values are finite numbers.

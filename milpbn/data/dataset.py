@@ -8,21 +8,25 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from milpbn.data.sums import exact_parts, exact_sums, sums_of_others, sums_of_parts
+from milpbn.util.jsonable import shorten
 
+#: Types of labels: what a variable's states were in the source.
+LABEL_TYPES = ("text", "integer", "real", "boolean")
 #: Code of a value without a state, such as a category that the training rows lack.
 UNKNOWN = -1
 #: Code of a feature's value that is not known: an empty cell without a state of its own, or a column that is absent.
 MISSING = -2
-#: Beginnings of the notes on dropped rows, and on features that no structure can use.
-DROPPED, UNUSED = "Rows dropped for", "Features with one state only, not used"
+#: Beginnings of the notes on dropped rows, on columns that are no features, and on features that no structure can use.
+DROPPED, LEFT_OUT, UNUSED = "Rows dropped for", "Left out", "Features with one state only, not used"
 
 
 def dropped_notes(notes: Sequence[str]) -> tuple[str, ...]:
@@ -31,8 +35,8 @@ def dropped_notes(notes: Sequence[str]) -> tuple[str, ...]:
 
 
 def notes_of_results(notes: Sequence[str]) -> tuple[str, ...]:
-    """Return the notes that a result keeps: those on rows and features that the search did not use."""
-    return tuple(note for note in notes if note.startswith((DROPPED, UNUSED)))
+    """Return the notes that a result keeps: those on rows, columns and features that the search did not use."""
+    return tuple(note for note in notes if note.startswith((DROPPED, LEFT_OUT, UNUSED)))
 
 
 @dataclass(frozen=True)
@@ -52,6 +56,8 @@ class Variable:
         Whether a nominal variable's labels are numbers, compared by value ("1", 1 and 1.0 are one state).
     missing_state : bool
         Whether the last state stands for missing values (policy ``state``).
+    label_type : {'text', 'integer', 'real', 'boolean'}
+        Type of the labels in the source, which predictions have as well. Variables that differ in it only are equal.
     """
 
     name: str
@@ -59,11 +65,23 @@ class Variable:
     cuts: tuple[float, ...] | None = None
     numeric: bool = False
     missing_state: bool = False
+    label_type: str = field(default="text", compare=False)
 
     @property
     def n_states(self) -> int:
         """Number of states, sp(X) in the papers."""
         return len(self.states)
+
+    @property
+    def labels(self) -> NDArray[Any]:
+        """The states in the type of the source, shape (sp,): int64, float64, bool, or object for text."""
+        if self.label_type == "integer":
+            return np.array([int(state) for state in self.states])
+        if self.label_type == "real":
+            return np.array([float(state) for state in self.states])
+        if self.label_type == "boolean":
+            return np.array([state.lower() == "true" for state in self.states])
+        return np.array(self.states, dtype=object)
 
 
 @dataclass(frozen=True)
@@ -83,6 +101,8 @@ class Dataset:
         Sample weights, positive in training data; all 1 if the table has no weights.
     notes : tuple of str
         Sentences for the user about the decisions made when reading: types, dropped rows.
+    left_out : mapping from str to str
+        Columns of the source that are no features, each with the reason, one of `milpbn.data.left_out.WHYS`.
     """
 
     name: str
@@ -90,6 +110,13 @@ class Dataset:
     codes: NDArray[np.int32]
     weights: NDArray[np.float64]
     notes: tuple[str, ...] = field(default=(), compare=False)
+    left_out: Mapping[str, str] = field(default_factory=dict, compare=False)
+
+    def __repr__(self) -> str:
+        return (
+            f"<Dataset {shorten(self.name)}: {self.n_samples} samples, {self.n_features} features, "
+            f"{self.n_classes} classes of {shorten(self.variables[-1].name)}>"
+        )
 
     @property
     def n_samples(self) -> int:

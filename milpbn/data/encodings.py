@@ -12,7 +12,7 @@ from milpbn.data.dataset import MISSING, UNKNOWN, Dataset
 from milpbn.errors import InputError
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Encodings(Dataset):
     """The same rows in the codes of several sets of variables: those of the first set, and the others beside them.
 
@@ -42,7 +42,15 @@ class Encodings(Dataset):
         if not others:
             return first
         notes = dict.fromkeys(note for data in datasets for note in data.notes)
-        return cls(first.name, first.variables, first.codes, first.weights, tuple(notes), tuple(others))
+        return cls(
+            first.name,
+            first.variables,
+            first.codes,
+            first.weights,
+            tuple(notes),
+            first.left_out,
+            tuple(others),
+        )
 
     def take(self, rows: NDArray[np.integer] | Sequence[int]) -> Encodings:
         """Return the given rows in all encodings."""
@@ -59,7 +67,8 @@ def encodings_of(data: Dataset) -> tuple[Dataset, ...]:
     """Return the encodings of some rows one by one; of a plain dataset, the dataset itself."""
     if not isinstance(data, Encodings):
         return (data,)
-    return Dataset(data.name, data.variables, data.codes, data.weights, data.notes), *data.others
+    first = Dataset(data.name, data.variables, data.codes, data.weights, data.notes, data.left_out)
+    return first, *data.others
 
 
 def unknown_values(data: Dataset) -> dict[str, int]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -40,12 +41,57 @@ def stratified_folds(classes: ArrayLike, n_folds: int, random_state: int | None 
     from sklearn.model_selection import KFold, StratifiedKFold
 
     y = np.asarray(classes)
+    kind = StratifiedKFold if _can_be_stratified(y, n_folds) else KFold
+    return _splits(kind(n_folds, shuffle=True, random_state=random_state), y)
+
+
+def repeated_folds(
+    classes: ArrayLike, n_folds: int, n_repeats: int, random_state: int | None = None
+) -> list[Split]:
+    """Return the (training, test) rows of several stratified cross-validations, one after the other.
+
+    They are those of scikit-learn's `RepeatedStratifiedKFold`, with the exceptions of `stratified_folds`.
+
+    Parameters
+    ----------
+    classes : int array, shape (M,)
+        Class codes.
+    n_folds : int
+        Number of folds, from 2 to M.
+    n_repeats : int
+        Number of cross-validations, at least 1.
+    random_state : int, optional
+        Seed of the shuffling.
+
+    Returns
+    -------
+    list of (int64 array, int64 array)
+        Ascending row positions, ``n_repeats * n_folds`` pairs; every row is in one test fold of each repetition.
+
+    Raises
+    ------
+    InputError
+        If a number is out of range.
+    """
+    from sklearn.model_selection import RepeatedKFold, RepeatedStratifiedKFold
+
+    y = np.asarray(classes)
+    kind = RepeatedStratifiedKFold if _can_be_stratified(y, n_folds) else RepeatedKFold
+    if n_repeats < 1:
+        raise InputError(f"The number of repetitions must be at least 1, got {n_repeats}.")
+    return _splits(kind(n_splits=n_folds, n_repeats=n_repeats, random_state=random_state), y)
+
+
+def _can_be_stratified(y: NDArray, n_folds: int) -> bool:
+    """Return whether a class has a member for every fold; refuse an impossible number of folds."""
     if not 2 <= n_folds <= len(y):
         raise InputError(
             f"The number of folds must lie between 2 and the number of rows, {len(y)}; got {n_folds}."
         )
-    stratify = np.unique(y, return_counts=True)[1].max() >= n_folds
-    splitter = (StratifiedKFold if stratify else KFold)(n_folds, shuffle=True, random_state=random_state)
+    return bool(np.unique(y, return_counts=True)[1].max() >= n_folds)
+
+
+def _splits(splitter: Any, y: NDArray) -> list[Split]:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # about classes with fewer members than folds
         return [_sorted(split) for split in splitter.split(np.zeros((len(y), 1)), y)]

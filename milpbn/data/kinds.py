@@ -8,6 +8,7 @@ from typing import Literal, get_args
 import numpy as np
 
 from milpbn.data.column import Column
+from milpbn.data.left_out import all_integers, may_be_codes
 from milpbn.errors import InputError
 
 Kind = Literal["nominal", "continuous"]
@@ -15,8 +16,7 @@ KINDS: tuple[Kind, ...] = get_args(Kind)
 
 #: Columns of integers with at most this many distinct values are nominal.
 MAX_NOMINAL_INTEGERS = 10
-#: Nominal columns of more rows than this, all of different values, get a note. A target may have this many distinct
-#: values in any case.
+#: A target may have this many distinct values in any case.
 MANY = 20
 
 
@@ -29,7 +29,7 @@ def detect_kind(column: Column) -> Kind:
     """
     if column.declared is not None or not column.is_numeric:
         return "nominal"
-    integers = _all_integers(column)
+    integers = all_integers(column)
     few = np.unique(column.numbers).size <= MAX_NOMINAL_INTEGERS
     return "nominal" if integers and few else "continuous"
 
@@ -88,12 +88,16 @@ def decide_kinds(
 
 
 def describe_kinds(
-    columns: Mapping[str, Column], features: Sequence[str], kinds: Mapping[str, Kind]
+    columns: Mapping[str, Column],
+    features: Sequence[str],
+    kinds: Mapping[str, Kind],
+    declared: Collection[str] = (),
 ) -> list[str]:
     """Return sentences about the kinds of columns, for the user.
 
-    They list the continuous features and the numeric nominal ones. They point out nominal columns with mostly numeric
-    values, columns that look like identifiers, and different labels that are one number (01 and 1), and so one state.
+    They list the continuous features and the numeric nominal ones. They point out integers that may be codes, except in
+    the columns whose kind was `declared`; nominal columns with mostly numeric values; and different labels that are one
+    number (01 and 1), and so one state.
     """
     groups = {
         "Continuous, to be discretised": [f for f in features if kinds[f] == "continuous"],
@@ -104,21 +108,17 @@ def describe_kinds(
         if names:
             all_of_them = len(names) == len(features) > 1
             notes.append(f"{what}: {f'all {len(names)} features' if all_of_them else ', '.join(names)}.")
+    codes = [
+        f for f in features if kinds[f] == "continuous" and f not in declared and may_be_codes(columns[f])
+    ]
+    if codes:
+        notes.append(
+            f"Integers that may be codes, taken as numbers: {', '.join(codes)}. If their order means nothing, declare "
+            f"them nominal (--nominal {','.join(codes)})."
+        )
     for name in features:
-        texts = np.isnan(columns[name].numbers)
-        if (
-            kinds[name] == "nominal"
-            and texts.any()
-            and np.count_nonzero(~texts) > 10 * np.count_nonzero(texts)
-        ):
-            value = columns[name].describe_first(texts)
+        if kinds[name] == "nominal" and (value := columns[name].stray_text):
             notes.append(f"Column {name!r} is nominal because of {value}; nearly all its values are numbers.")
-        present = np.count_nonzero(~columns[name].missing)
-        if kinds[name] == "nominal" and len(set(columns[name].labels)) == present > MANY:
-            notes.append(
-                f"Column {name!r} has a different value in each of its {present} rows, which cannot help to classify "
-                "other rows; if it is an identifier, leave it out of the table."
-            )
     for name, column in columns.items():
         if kinds[name] == "nominal" and column.is_numeric and (same := column.find_same_numbers()):
             notes.append(
@@ -126,10 +126,6 @@ def describe_kinds(
                 "letter in front to keep them apart."
             )
     return notes
-
-
-def _all_integers(column: Column) -> bool:
-    return bool(np.all(np.isfinite(column.numbers) & (np.floor(column.numbers) == column.numbers)))
 
 
 def _check_class(column: Column, where: str) -> None:
@@ -144,7 +140,7 @@ def _check_class(column: Column, where: str) -> None:
     nearly_all = max(MANY, present // 2)
     if column.is_numeric:
         distinct = np.unique(column.numbers).size
-        most = nearly_all if _all_integers(column) else MAX_NOMINAL_INTEGERS
+        most = nearly_all if all_integers(column) else MAX_NOMINAL_INTEGERS
         what, looks, put = "numbers", "looks continuous", ", put its values into classes,"
     else:
         distinct, most = len(set(column.labels)), nearly_all

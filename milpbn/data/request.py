@@ -17,7 +17,7 @@ ROWS = ("train", "all")
 #: Options whose values are texts, and options whose values are lists of texts.
 TEXTS, NAMES = (
     ("target", "missing", "weights", "data_dir", "name", "states", "discretise"),
-    ("continuous", "nominal"),
+    ("drop", "features", "continuous", "nominal"),
 )
 
 

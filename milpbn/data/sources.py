@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -37,16 +37,21 @@ class Loaded:
         Name of the table in error messages.
     entry : CatalogEntry or None
         The table's catalog entry; None without one.
+    untyped : bool
+        Whether the cells are text because the file has no types (CSV and TSV).
     """
 
     frame: pd.DataFrame
     name: str
     where: str
     entry: CatalogEntry | None = None
+    untyped: bool = False
 
 
 def load_source(
-    source: Source, data_dir: str | os.PathLike[str] | None = None, names: Sequence[str] | None = None
+    source: Source | Loaded,
+    data_dir: str | os.PathLike[str] | None = None,
+    names: Sequence[str] | None = None,
 ) -> Loaded:
     """Load a table from any source.
 
@@ -55,8 +60,8 @@ def load_source(
 
     Parameters
     ----------
-    source : path, str, DataFrame, array or tuple
-        See `milpbn.data.read_table`.
+    source : path, str, DataFrame, array, tuple or Loaded
+        See `milpbn.data.read_table`; what is loaded already is returned.
     data_dir : path-like, optional
         The catalog's folder, by default the value of the environment variable ``MILPBN_DATA``.
     names : sequence of str, optional
@@ -68,6 +73,8 @@ def load_source(
     InputError
         If the source has an unknown type, cannot be found or read, or has unusable column names.
     """
+    if isinstance(source, Loaded):
+        return source
     if isinstance(source, pd.DataFrame):
         return _loaded(source, "table", "the data frame")
     if isinstance(source, np.ndarray):
@@ -84,7 +91,8 @@ def load_source(
     is_word = isinstance(source, str) and path.name == source and path_extension(path) is None
     if is_word and not os.path.isfile(path):
         return _load_name(str(source), data_dir)
-    return Loaded(read_frame(path), path_stem(path), repr(str(path)))
+    untyped = path_extension(path) in (".csv", ".tsv")
+    return Loaded(read_frame(path), path_stem(path), repr(str(path)), untyped=untyped)
 
 
 def _loaded(frame: pd.DataFrame, name: str, where: str) -> Loaded:
@@ -98,7 +106,7 @@ def _load_name(name: str, data_dir: str | os.PathLike[str] | None) -> Loaded:
     folder = find_data_dir(data_dir)
     entry = find_entry(name, folder) if folder else None
     if entry is not None:
-        return Loaded(read_frame(entry.path), name, repr(str(entry.path)), entry)
+        return Loaded(read_frame(entry.path), name, repr(str(entry.path)), entry, untyped=True)
     embedded = list(instances.names())
     if name in embedded:
         return _load_instance(name)
@@ -115,7 +123,7 @@ def _load_name(name: str, data_dir: str | os.PathLike[str] | None) -> Loaded:
 def _load_instance(name: str) -> Loaded:
     import milpbn.instances as instances  # type: ignore[import-not-found,unused-ignore]
 
-    return _loaded(instances.load(name), name, f"the instance {name!r}")
+    return replace(_loaded(instances.load(name), name, f"the instance {name!r}"), untyped=True)
 
 
 def _frame_of_array(array: NDArray[Any], names: Sequence[str] | None) -> pd.DataFrame:

@@ -7,7 +7,7 @@ cross-validation keeps test rows out of the discretisation.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Literal, get_args
 
@@ -19,9 +19,11 @@ from milpbn.data.column import Column
 from milpbn.data.dataset import MISSING, UNKNOWN, UNUSED, Dataset, Variable, dropped_notes
 from milpbn.data.discretisation import Discretisation
 from milpbn.data.kinds import Kind
+from milpbn.data.left_out import Why
 from milpbn.data.variables import States, encode_column, learn_continuous, learn_nominal
 from milpbn.errors import InputError
 from milpbn.util import stages
+from milpbn.util.jsonable import shorten
 
 Missing = Literal["drop", "state", "error"]
 MISSING_POLICIES: tuple[Missing, ...] = get_args(Missing)
@@ -54,6 +56,10 @@ class Table:
         How the cuts of continuous features are found.
     notes : tuple of str
         Sentences for the user about the decisions made when reading.
+    left_out : mapping from column name to str
+        Columns of the source that are not in `frame`, each with the reason, one of `milpbn.data.left_out.WHYS`.
+    label_type : str
+        Type of the class labels in predictions, one of `milpbn.data.dataset.LABEL_TYPES`.
     """
 
     name: str
@@ -65,6 +71,12 @@ class Table:
     states: States = "seen"
     discretisation: Discretisation = field(default_factory=Discretisation)
     notes: tuple[str, ...] = ()
+    left_out: Mapping[str, Why] = field(default_factory=dict)
+    label_type: str = "text"
+
+    def __repr__(self) -> str:
+        features = f"{len(self.features)} feature{'' if len(self.features) == 1 else 's'}"
+        return f"<Table {shorten(self.name)}: {self.n_rows} rows, {features}, class {shorten(self.target)}>"
 
     @property
     def target(self) -> str:
@@ -139,14 +151,14 @@ class Table:
             else:
                 learnt = learn_nominal(column, index, states=self.states, missing_state=own_state)
             variables.append(learnt)
-        variables.append(class_variable)
+        variables.append(replace(class_variable, label_type=self.label_type))
         codes = np.column_stack([encode_column(v, self.columns[v.name])[index] for v in variables])
         unused = [v.name for v in variables[:-1] if v.n_states == 1]
         notes = (
             *self.notes,
             *([f"{UNUSED}: {', '.join(unused)}."] if unused else []),
         )
-        return Dataset(self.name, tuple(variables), codes, self.weights[index], notes)
+        return Dataset(self.name, tuple(variables), codes, self.weights[index], notes, self.left_out)
 
     def encode(self, variables: Sequence[Variable], rows: str | ArrayLike = "all") -> Dataset:
         """Encode rows with given variables; see `encode_columns`.

@@ -20,6 +20,7 @@ from milpbn.estimators.inputs import (
     class_texts,
     declared_kinds,
     features_frame,
+    has_columns,
     in_pandas,
     labels,
     seed,
@@ -50,7 +51,9 @@ class BaseBNClassifier(ClassifierMixin, BaseEstimator):
 
     Notes
     -----
-    Fitted state beside the public attributes: the name of each class in `classifier_`, and its state there.
+    Fitted state beside the public attributes: the name of each class in `classifier_`, its state there, and the
+    positions of the features in X. Columns of a data frame that look like identifiers, dates or free text are no
+    features.
     """
 
     def __sklearn_tags__(self) -> Any:
@@ -88,6 +91,7 @@ class BaseBNClassifier(ClassifierMixin, BaseEstimator):
         table = read_table(
             frame.assign(**{target: pd.Series(texts, dtype=object).take(codes).to_numpy()}),
             target=target,
+            features=() if has_columns(X) else names,  # the columns of an array are all features
             continuous=[name.strip() for name in continuous],
             nominal=[*(name.strip() for name in nominal), target],
             missing=self.missing,
@@ -103,6 +107,7 @@ class BaseBNClassifier(ClassifierMixin, BaseEstimator):
         require_range(weights, "The products of sample weights and class weights")
         self.classes_, self._class_texts = classes[left], [texts[k] for k in left]
         self.n_dropped_ = len(frame) - table.n_rows
+        self._kept = [k for k, name in enumerate(names) if name not in table.left_out]
         return replace(table, weights=weights)
 
     def _fitted(
@@ -129,13 +134,21 @@ class BaseBNClassifier(ClassifierMixin, BaseEstimator):
             others = [name for name in X.columns if name not in self.feature_names_in_]
             X = X.assign(**dict.fromkeys(absent, 0))[[*self.feature_names_in_, *others]]
         frame = features_frame(self, X, reset=False, allow_missing=self.missing in ("state", "drop"))
-        names = [variable.name for variable in self.classifier_.variables[:-1]]
-        kept = [k for k, column in enumerate(frame.columns) if column not in absent]
-        frame = frame.iloc[:, kept].set_axis([names[k] for k in kept], axis=1)
+        variables = [variable.name for variable in self.classifier_.variables[:-1]]
+        places = [
+            place
+            for place in zip(self._kept, variables, strict=True)
+            if frame.columns[place[0]] not in absent
+        ]
+        absent = [str(frame.columns[k]) for k in self._kept if frame.columns[k] in absent]
+        frame = frame.iloc[:, [k for k, _ in places]].set_axis([name for _, name in places], axis=1)
         data = self.classifier_.encode(frame)
         if absent:
             is_, shown = "is" if len(absent) == 1 else "are", ", ".join(map(repr, absent))
-            warn(f"{len(absent)} of {len(names)} columns {is_} absent ({shown}): marginalised.", DataWarning)
+            warn(
+                f"{len(absent)} of {len(variables)} columns {is_} absent ({shown}): marginalised.",
+                DataWarning,
+            )
         return data
 
     def _absent(self, X: Any) -> list[str]:

@@ -16,6 +16,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, column_or_1d, validate_data
 
 from milpbn.data.column import Column, label_of
+from milpbn.data.left_out import looks_like
 from milpbn.data.variables import encode_column, learn_nominal
 from milpbn.errors import InputError
 
@@ -69,6 +70,11 @@ def features_frame(
 def in_pandas(X: Any) -> Any:
     """Return data frames of other libraries as pandas', and everything else unchanged."""
     return X.to_pandas() if hasattr(X, "to_pandas") and not isinstance(X, pd.DataFrame) else X
+
+
+def has_columns(X: Any) -> bool:
+    """Return whether X is a table whose columns may be of any type, not an array of numbers or objects."""
+    return hasattr(X, "columns")
 
 
 def _check_finite(estimator: Any, frame: pd.DataFrame, allow_missing: bool) -> None:
@@ -155,7 +161,8 @@ def declared_kinds(frame: pd.DataFrame, continuous: Columns, nominal: Columns) -
     """Return the names of the continuous and of the nominal features, without integers of no declared kind.
 
     The type of a column decides: floats are continuous; text, booleans, categoricals and all else but integers are
-    nominal. Integers are left to `milpbn.data.kinds.detect_kind`. What the user declares comes first.
+    nominal. Integers are left to `milpbn.data.kinds.detect_kind`. What the user declares comes first. Other columns
+    that look like identifiers, dates or free text are not declared, so that `milpbn.data.read_table` leaves them out.
     """
     given = {"continuous": _named(frame, continuous), "nominal": _named(frame, nominal)}
     declared = {*given["continuous"], *given["nominal"]}
@@ -163,7 +170,10 @@ def declared_kinds(frame: pd.DataFrame, continuous: Columns, nominal: Columns) -
         kind = column.dtype
         if name in declared or pd.api.types.is_integer_dtype(kind):
             continue
-        given["continuous" if pd.api.types.is_float_dtype(kind) else "nominal"].append(str(name))
+        if pd.api.types.is_float_dtype(kind):
+            given["continuous"].append(str(name))
+        elif looks_like(Column.of(column)) is None:
+            given["nominal"].append(str(name))
     return given["continuous"], given["nominal"]
 
 

@@ -5,23 +5,15 @@ The first is in Table 2 of Peharz & Pernkopf (2012, P12); the others are not.
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-from sklearn.calibration import CalibratedClassifierCV
-from sklearn.ensemble import HistGradientBoostingClassifier
-from sklearn.linear_model import LogisticRegressionCV
-from sklearn.svm import SVC
-
-from milpbn.data import stratified_folds
 from milpbn.experiments.base import Method, MethodInput
 from milpbn.experiments.figures import Figures
 from milpbn.experiments.protocol import FOLDS
+from milpbn.learners import peers
 from milpbn.learners.base import Control
-from milpbn.learners.svm import COSTS, SIGMAS, choose_pair, grid_from_the_middle, indicators
-from milpbn.solving.splits import validation_splits
+from milpbn.learners.svm import COSTS, SIGMAS, calibrated, choose_pair, grid_from_the_middle, indicators
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,15 +41,9 @@ class SupportVectors(Method):
         grid = grid_from_the_middle(train.n_features, self.sigmas, self.costs)
         control = Control(random_state=given.seed, n_jobs=given.threads)
         (sigma, cost), details = choose_pair(given.part.validation(given.seed), grid, control)
-        model = CalibratedClassifierCV(
-            SVC(C=cost, gamma=1.0 / (2.0 * sigma**2)),
-            method=self.calibration,
-            cv=stratified_folds(train.y, min(self.calibration_folds, train.n_samples), given.seed),
-            ensemble=False,
+        model = calibrated(
+            train, sigma, cost, given.seed, method=self.calibration, folds=self.calibration_folds
         )
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # about classes that are not in every fold
-            model.fit(indicators(train), train.y)
         machine = model.calibrated_classifiers_[0].estimator
         rows = indicators(test)
         figures = Figures.of(machine.predict(rows), model.predict_proba(rows), test.y)
@@ -87,20 +73,7 @@ class Logistic(Method):
 
     def run(self, given: MethodInput) -> dict[str, Any]:
         """Choose C and fit."""
-        train, test = given.part.train, given.part.test
-        model = LogisticRegressionCV(
-            Cs=self.costs,
-            cv=validation_splits(train.y, given.seed),
-            scoring=self.scoring,
-            max_iter=self.max_iter,
-            random_state=given.seed,
-        )
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # about future defaults, and about extreme C that do not converge
-            model.fit(indicators(train), train.y)
-        rows = indicators(test)
-        figures = Figures.of(model.predict(rows), model.predict_proba(rows), test.y)
-        return {"figures": figures.to_dict(), "choice": {"C": float(np.ravel(model.C_)[0])}}
+        return _figures(given, peers.LogisticLearner(**self.options))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -118,9 +91,14 @@ class Boosting(Method):
 
     def run(self, given: MethodInput) -> dict[str, Any]:
         """Fit."""
-        train, test = given.part.train, given.part.test
-        model = HistGradientBoostingClassifier(**self.options, random_state=given.seed)
-        model.fit(indicators(train).toarray(), train.y)
-        rows = indicators(test).toarray()
-        figures = Figures.of(model.predict(rows), model.predict_proba(rows), test.y)
-        return {"figures": figures.to_dict(), "choice": {"iterations": int(model.n_iter_)}}
+        return _figures(given, peers.BoostingLearner(**self.options))
+
+
+def _figures(given: MethodInput, peer: peers.Peer) -> dict[str, Any]:
+    """Return the figures of a peer on the test rows, and its details."""
+    learned = peer.fit(given.part.train, Control(random_state=given.seed, n_jobs=given.threads))
+    predictor, test = learned.predictor, given.part.test
+    assert isinstance(predictor, peers.PeerClassifier)
+    figures = Figures.of(predictor.predict_codes(test), predictor.predict_proba(test), test.y)
+    choice = {key: value for key, value in learned.details.items() if key not in ("rows", "stopped_early")}
+    return {"figures": figures.to_dict(), "choice": choice}

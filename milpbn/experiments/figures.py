@@ -9,9 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from milpbn.data.dataset import UNKNOWN
-
-#: Probabilities are raised to this value before their logarithm is taken, as scikit-learn's `log_loss` does.
-SMALLEST_PROBABILITY = float(np.finfo(np.float64).eps)
+from milpbn.network.calibration import log_losses, squared_errors
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,7 +21,7 @@ class Figures:
     correct : bool array, shape (M,)
         Whether each test row is classified correctly. A row whose class is not in the training rows is not.
     log_loss : float
-        Mean of -log P(c_m | z_m) in nats; see `SMALLEST_PROBABILITY`.
+        Mean of -log P(c_m | z_m) in nats; see `milpbn.network.calibration.log_losses`.
     brier : float
         Mean over the rows of the sum over the classes of (P(c | z_m) - [c = c_m])^2, between 0 and 2 (Brier 1950).
     unknown_class : int
@@ -56,14 +54,10 @@ class Figures:
             True class codes; `UNKNOWN` for a class that the training rows lack.
         """
         known = classes != UNKNOWN
-        true = np.zeros_like(probabilities)
-        true[known, classes[known]] = 1.0
-        own = np.where(known, (probabilities * true).sum(axis=1), 0.0)
-        # A class without a column has the probability 0, so that it adds (0 - 1)^2 to the Brier score.
-        squares = ((probabilities - true) ** 2).sum(axis=1) + ~known
+        squares = squared_errors(probabilities, classes)
         return cls(
             correct=(predicted == classes) & known,
-            log_loss=float(-np.log(np.clip(own, SMALLEST_PROBABILITY, 1.0)).mean()),
+            log_loss=float(log_losses(probabilities, classes).mean()),
             brier=float(squares.mean()),
             unknown_class=int(np.count_nonzero(~known)),
         )

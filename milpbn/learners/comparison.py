@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import fields, replace
 from typing import Any
@@ -16,10 +16,13 @@ from milpbn.data.table import Table
 from milpbn.errors import InputError, MilpbnError
 from milpbn.learners.appraisal import share_right, suboptimality
 from milpbn.learners.base import Control, Predictor, require_used
+from milpbn.learners.differences import Difference, Interval, mean_interval, paired_means, paired_shares
 from milpbn.learners.figures import Comparison, ComparisonRow
 from milpbn.learners.generative.closed_form import check_data
+from milpbn.learners.judged import Judged
 from milpbn.learners.parameters import learn_with_parameters, note_on_parameters
 from milpbn.learners.registry import LEARNERS, get_learner
+from milpbn.network.evaluation import wilson_interval
 from milpbn.network.prior import Prior
 from milpbn.problem.scores.registry import find_score, margin_scores
 from milpbn.problem.scores.spec import Score
@@ -27,12 +30,16 @@ from milpbn.solving.api import solve  # whose first incumbent is one of these le
 from milpbn.solving.warm_up import compile_all, count, tiny_data
 from milpbn.util import interrupts
 from milpbn.util.atomic import atomic_write_text
+from milpbn.util.clock import within
 from milpbn.util.jsonable import dump_json
 
 #: Share of the rows to test on, for data without test rows of their own.
 TEST_SHARE = 0.3
 #: The scores and learners that are compared by default.
-DEFAULT = ("sm", "sbm", "differentiable-tan", "tan", "naive-bayes")
+DEFAULT = (
+    *("sm", "sbm", "differentiable-tan", "tan", "naive-bayes"),
+    *("logistic", "boosting", "random-forest", "svm"),
+)
 #: Attributes of `Score` that set gamma; only some scores have it.
 OF_GAMMA = ("p", "gamma")
 
@@ -129,6 +136,43 @@ def exact_scores(names: Sequence[str], attributes: Mapping[str, Any]) -> dict[st
     }
 
 
+def in_order(names: Sequence[str]) -> list[str]:
+    """Return names in the order in which they run: exact searches first."""
+    return sorted(names, key=lambda name: name not in margin_scores())
+
+
+def check_against(names: Sequence[str], against: str | None) -> None:
+    """Refuse a learner that is not one of those to compare."""
+    if against is not None and against not in names:
+        raise InputError(
+            f"--against (against) names {against!r}, which is not compared; choose one of {', '.join(names)}."
+        )
+
+
+def with_differences(rows: Sequence[ComparisonRow], against: str | None) -> tuple[ComparisonRow, ...]:
+    """Return rows of one split with the differences to one of them, as far as it is there."""
+    other = next((row.judged for row in rows if row.name == against and row.judged is not None), None)
+    if other is None:
+        return tuple(rows)
+    return tuple(
+        row
+        if row.judged is None or row.name == against
+        else replace(row, differences=_differences(row.judged, other))
+        for row in rows
+    )
+
+
+def _differences(ours: Judged, theirs: Judged) -> dict[str, Difference]:
+    found = {"test": paired_shares(ours.correct, theirs.correct, ours.weights)}
+    for key, a, b in (
+        ("log_loss", ours.log_losses, theirs.log_losses),
+        ("brier", ours.squared_errors, theirs.squared_errors),
+    ):
+        if a is not None and b is not None:
+            found[key] = paired_means(a, b, ours.weights)
+    return found
+
+
 def compare(
     train: Dataset,
     test: Dataset | None,
@@ -137,14 +181,16 @@ def compare(
     score: Mapping[str, Any] | None = None,
     options: Mapping[str, Mapping[str, Any]] | None = None,
     control: Control = Control(),
+    against: str | None = None,
     output: str | os.PathLike[str] | None = None,
 ) -> Comparison:
-    """Run one learner after the other, and return all figures.
+    """Run one learner after the other on one split, and return all figures.
 
-    The parameters are those of `compare_each`, and `output`, a JSON file that is updated after every learner. An
-    interrupt ends the comparison, which is returned with the figures so far; if there are none yet, KeyboardInterrupt
-    is raised.
+    The parameters are those of `compare_each`; `against`, the learner to which the others' differences are stated, by
+    default the first; and `output`, a JSON file that is updated after every learner. An interrupt ends the comparison,
+    which is returned with the figures so far; if there are none yet, KeyboardInterrupt is raised.
     """
+    check_against(names, against)
     found = Comparison(
         data=DataSummary.of(train),
         test_samples=0 if test is None else test.n_samples,
@@ -153,11 +199,12 @@ def compare(
         random_state=control.random_state,
         parameters=control.parameters,
         notes=dropped_notes(train.notes),
+        against=None if test is None else against or in_order(names)[0],
     )
     try:
         with interrupts.deferred():
             for row in compare_each(train, test, names, score=score, options=options, control=control):
-                found = replace(found, rows=(*found.rows, row))
+                found = replace(found, rows=with_differences((*found.rows, row), found.against))
                 if output is not None:
                     atomic_write_text(output, dump_json(found.to_dict()))
     except KeyboardInterrupt:
@@ -174,6 +221,7 @@ def compare_each(
     score: Mapping[str, Any] | None = None,
     options: Mapping[str, Mapping[str, Any]] | None = None,
     control: Control = Control(),
+    rehearse: bool = True,
 ) -> Iterator[ComparisonRow]:
     """Run one learner after the other, and yield the figures of each as soon as they are known.
 
@@ -194,6 +242,8 @@ def compare_each(
         For each learner its options; those left out have their defaults.
     control : Control
         Seed, threads, parameters, reports, and the time limit that each learner has for itself.
+    rehearse : bool
+        Whether to compile all kernels first.
 
     Raises
     ------
@@ -206,8 +256,9 @@ def compare_each(
             check_data(train, Prior(own["smoothing"]))
     exact = exact_scores(names, score or {})
     reference: tuple[str, Result] | None = None
-    _compile(exact, names, options or {}, control)
-    for name in [*exact, *(name for name in names if name not in exact)]:
+    if rehearse:
+        _compile(exact, names, options or {}, control)
+    for name in in_order(names):
         if control.interrupted():
             return
         control.report(f"learning {name}")
@@ -246,16 +297,21 @@ def compare_each(
             found = suboptimality(train, structure, reference[1], f"of {reference[0]}")
             value, gap = found.score, found.gap or gap
             notes += [found.reason] if found.reason else []
-        shares = [None if of is None else share_right(predictor, of, stopping) for of in (test, train)]
-        if shares[1] is None:
+        judged = None if test is None else _judged(predictor, test, stopping)
+        training = share_right(predictor, train, stopping)
+        if training is None:
             notes.append("accuracy not counted: the time was over")
         about = note_on_parameters(details)
         notes += [about] if about else []
         yield ComparisonRow(
             name=name,
-            test=shares[0],
-            training=shares[1],
+            test=None if judged is None else judged.accuracy,
+            training=training,
+            log_loss=None if judged is None else judged.log_loss,
+            brier=None if judged is None else judged.brier,
+            intervals={} if judged is None else _intervals(judged),
             arcs=None if structure is None else len(structure.arcs),
+            parameters=getattr(predictor, "n_parameters", None),
             score=value,
             gap=gap.absolute,
             relative_gap=gap.relative_to_bound,
@@ -264,7 +320,21 @@ def compare_each(
             note="; ".join(notes),
             options=own,
             details=details,
+            judged=judged,
         )
+
+
+def _judged(predictor: Predictor, test: Dataset, stopping: Callable[[], bool]) -> Judged | None:
+    return within(lambda: Judged.of(predictor, test), stopping, name="milpbn-accuracy")
+
+
+def _intervals(judged: Judged) -> dict[str, Interval]:
+    """Return the 95 % intervals of the figures on one split."""
+    found = {"test": wilson_interval(judged.accuracy, float(judged.weights.sum()))}
+    for key, values in (("log_loss", judged.log_losses), ("brier", judged.squared_errors)):
+        if values is not None:
+            found[key] = mean_interval(values, judged.weights)
+    return found
 
 
 def _compile(

@@ -1,4 +1,4 @@
-"""The figures of a comparison of learners: one row per learner, the JSON document, and the printed table."""
+"""The figures of a comparison of learners: one row per learner, the JSON document, and the printed tables."""
 
 from __future__ import annotations
 
@@ -7,16 +7,18 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from milpbn.claims.result import DataSummary
+from milpbn.learners.differences import Difference, Interval
+from milpbn.learners.judged import Judged
 from milpbn.network.parameters.record import OWN_PARAMETERS
 from milpbn.problem.scores.registry import margin_scores
-from milpbn.solving.progress import show_gap
+from milpbn.solving.progress import left_out_lines, show_gap
 from milpbn.util.jsonable import json_safe
 from milpbn.version import __version__
 
 
 @dataclass(frozen=True, kw_only=True)
 class ComparisonRow:
-    """The figures of one learner.
+    """The figures of one learner: on one split, or the means over the parts of repeated folds.
 
     Attributes
     ----------
@@ -24,8 +26,17 @@ class ComparisonRow:
         Name of a learner, or of a score, whose exact search is compared.
     test, training : float or None
         Share of the weight of the test and training rows that is classified correctly.
-    arcs : int or None
+    log_loss, brier : float or None
+        Mean of -log P(c | z) in nats, and Brier score between 0 and 2, on the test rows; None without probabilities.
+    intervals : mapping from str to (float, float)
+        95 % intervals of `test` (on one split that of Wilson), `log_loss` and `brier`; over folds those of
+        `milpbn.learners.differences.corrected_interval`.
+    differences : mapping from str to Difference
+        For each of these three, the learner's figure minus that of `Comparison.against` on the same rows.
+    arcs : float or None
         Number of arcs of the structure; None for a model that is not an acyclic graph.
+    parameters : float or None
+        Number of free parameters of the model.
     score : float or None
         The structure's score in nats, by the score of the reference (`reference_row`), with Laplace-smoothed
         maximum-likelihood parameters.
@@ -41,12 +52,21 @@ class ComparisonRow:
         The learner's options that differ from its defaults.
     details : mapping
         Information about the run (`Learned.details`); for an exact search its score, bound and status.
+    parts : tuple of ComparisonRow
+        Over folds, the figures of every part.
+    judged : Judged or None
+        On one split, the test rows one by one.
     """
 
     name: str
     test: float | None = None
     training: float | None = None
-    arcs: int | None = None
+    log_loss: float | None = None
+    brier: float | None = None
+    intervals: Mapping[str, Interval] = field(default_factory=dict)
+    differences: Mapping[str, Difference] = field(default_factory=dict)
+    arcs: float | None = None
+    parameters: float | None = None
     score: float | None = None
     gap: float | None = None
     relative_gap: float | None = None
@@ -55,22 +75,27 @@ class ComparisonRow:
     note: str = ""
     options: Mapping[str, Any] = field(default_factory=dict)
     details: Mapping[str, Any] = field(default_factory=dict)
+    parts: tuple[ComparisonRow, ...] = ()
+    judged: Judged | None = field(default=None, repr=False, compare=False)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the figures as JSON values."""
-        return asdict(self)
+        values = {key: value for key, value in vars(self).items() if key != "judged"}
+        values["differences"] = {key: vars(found) for key, found in self.differences.items()}
+        values["parts"] = [part.to_dict() for part in self.parts]
+        return values
 
 
 @dataclass(frozen=True, kw_only=True)
 class Comparison:
-    """The figures of several learners on one split.
+    """The figures of several learners on one split, or over repeated folds.
 
     Attributes
     ----------
     data : DataSummary
-        Summary of the training rows.
+        Summary of the training rows; over folds, of all rows.
     test_samples : int
-        Number of test rows.
+        Number of test rows; over folds, the number of rows, each of which is tested once per repetition.
     score : mapping
         The given attributes of the scores of exact searches.
     time_limit : float or None
@@ -81,6 +106,12 @@ class Comparison:
         How all Bayesian networks got their parameters; None: as each learner fits them itself.
     notes : tuple of str
         Sentences on rows that were dropped, with their number.
+    folds, repeats : int or None
+        Number of folds, and of cross-validations; None for one split.
+    parts_done : int
+        Number of parts that all learners were tested on.
+    against : str or None
+        The learner to which the differences are; None without test rows.
     rows : tuple of ComparisonRow
         One row per learner, exact searches first.
     """
@@ -92,6 +123,10 @@ class Comparison:
     random_state: int
     parameters: str | None = None
     notes: tuple[str, ...] = ()
+    folds: int | None = None
+    repeats: int | None = None
+    parts_done: int = 1
+    against: str | None = None
     rows: tuple[ComparisonRow, ...] = ()
 
     @property
@@ -112,18 +147,29 @@ class Comparison:
             "seed": self.random_state,
             "parameters": self.parameters,
             "notes": list(self.notes),
+            "folds": self.folds,
+            "repeats": self.repeats,
+            "parts_done": self.parts_done,
+            "against": self.against,
             "rows": [row.to_dict() for row in self.rows],
         }
         return dict(json_safe(document))
 
     def __str__(self) -> str:
-        held = f"{self.test_samples} test rows" if self.test_samples else "no test rows"
-        head = f"data  {self.data.name}: {self.data.samples} training rows, {held}"
-        head = "\n".join([head, *(f"      {note}" for note in self.notes)])
-        end = ""
+        if self.folds is None:
+            held = f"{self.test_samples} test rows" if self.test_samples else "no test rows"
+            head = f"data  {self.data.name}: {self.data.samples} training rows, {held}"
+        else:
+            of, repeats = self.folds * (self.repeats or 1), self.repeats or 1
+            again = f", repeated {repeats} times" if repeats > 1 else ""
+            done = "" if self.parts_done == of else f"; {self.parts_done} of {of} parts"
+            head = f"data  {self.data.name}: {self.data.samples} rows, {self.folds} stratified folds{again}{done}"
+        notes = [f"      {note}" for note in self.notes]
+        lines = [head, *notes, *left_out_lines(self.data.left_out), show(self.rows)]
+        lines += show_differences(self.rows, self.against)
         if self.parameters not in (None, "ml"):
-            end = f"\nparameters {self.parameters}: they change the accuracies; {OWN_PARAMETERS}"
-        return f"{head}\n{show(self.rows)}{end}"
+            lines.append(f"parameters {self.parameters}: they change the accuracies; {OWN_PARAMETERS}")
+        return "\n".join(lines)
 
 
 def reference_row(rows: Sequence[ComparisonRow]) -> ComparisonRow | None:
@@ -135,15 +181,23 @@ def reference_row(rows: Sequence[ComparisonRow]) -> ComparisonRow | None:
 
 def show(rows: Sequence[ComparisonRow]) -> str:
     """Return the printed table; under it the score and bound that scores and gaps refer to, and the notes."""
-    head: tuple[str, ...] = ("", "test %", "training %", "arcs", "score", "gap", "of bound", "seconds")
+    head: tuple[str, ...] = (
+        *("", "test %", "95 % interval", "log-loss", "Brier", "training %"),
+        *("arcs", "parameters", "score", "gap", "of bound", "seconds"),
+    )
     lines = [head]
     for row in rows:
-        shares = ["-" if s is None else f"{100 * s:.2f}" for s in (row.test, row.training)]
+        low, high = row.intervals.get("test", (None, None))
         lines.append(
             (
                 row.name,
-                *shares,
-                "-" if row.arcs is None else str(row.arcs),
+                "-" if row.test is None else f"{100 * row.test:.2f}",
+                "-" if low is None or high is None else f"{100 * low:.1f} to {100 * high:.1f}",
+                "-" if row.log_loss is None else f"{row.log_loss:.4f}",
+                "-" if row.brier is None else f"{row.brier:.4f}",
+                "-" if row.training is None else f"{100 * row.training:.2f}",
+                "-" if row.arcs is None else f"{row.arcs:.10g}" if row.arcs % 1 == 0 else f"{row.arcs:.1f}",
+                "-" if row.parameters is None else f"{row.parameters:.0f}",
                 "-" if row.score is None else f"{row.score:.4f}",
                 "-" if row.gap is None else f"{row.gap:.4f}",
                 show_gap(row.relative_gap),
@@ -171,8 +225,31 @@ def show(rows: Sequence[ComparisonRow]) -> str:
         if score.get("smoothing_towards", "uniform") != "uniform":
             own.append(f"smoothing towards {score['smoothing_towards']}")
         own.append("class parents" if score["class_parents"] else "no class parents")
+        mean = "means; " if solved.parts else ""
         out.append(
-            f"score and gap in nats: {solved.name}, {', '.join(own)}; bound {solved.details['bound']:.4f}"
+            f"score and gap in nats: {mean}{solved.name}, {', '.join(own)}; bound {solved.details['bound']:.4f}"
         )
-    notes = [f"{row.name}: {row.note}" for row in rows if row.note]
-    return "\n".join([*out, *notes])
+    noted: dict[str, list[str]] = {}
+    for row in rows:
+        if row.note:
+            noted.setdefault(row.note, []).append(row.name)
+    return "\n".join([*out, *(f"{', '.join(names)}: {note}" for note, names in noted.items())])
+
+
+def show_differences(rows: Sequence[ComparisonRow], against: str | None) -> list[str]:
+    """Return the differences to one learner, with intervals and in words, as lines of text; none without any."""
+    lines = []
+    for key, what, factor, digits, larger in (
+        ("test", "test accuracy, in points", 100, 2, True),
+        ("log_loss", "log-loss, in nats", 1, 4, False),
+    ):
+        compared = [(row.name, row.differences[key]) for row in rows if key in row.differences]
+        if not compared:
+            continue
+        lines.append(f"difference to {against} in {what} (95 % interval)")
+        width = max(len(name) for name, _ in compared)
+        for name, found in compared:
+            value, low, high = (f"{factor * x:+.{digits}f}" for x in (found.value, found.low, found.high))
+            verdict = found.verdict(larger_is_better=larger)
+            lines.append(f"  {name:{width}}  {value:>8}  ({low} to {high})  {verdict}")
+    return lines

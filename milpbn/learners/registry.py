@@ -34,6 +34,9 @@ LEARNERS = {
     "differentiable-tan": "differentiable.learner:DifferentiableTan",
     "parameters": "differentiable.learner:Parameters",
     "svm": "svm:Svm",
+    "logistic": "peers:LogisticLearner",
+    "boosting": "peers:BoostingLearner",
+    "random-forest": "peers:RandomForestLearner",
 }
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import warnings
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any
@@ -10,15 +11,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
+from sklearn.calibration import CalibratedClassifierCV
 from sklearn.preprocessing import OneHotEncoder
 from sklearn.svm import SVC
 
 from milpbn.data.dataset import Dataset, Variable
+from milpbn.data.folds import stratified_folds
 from milpbn.errors import InputError
 from milpbn.learners.base import Control, Learned, Learner, setting
 from milpbn.learners.workers import results, workers
-from milpbn.network.classifier import Source, encode
-from milpbn.solving.splits import validation_splits
+from milpbn.network.classifier import Predictor, Source, encode
+from milpbn.solving.splits import FOLDS, validation_splits
 from milpbn.util.clock import SELECTION_SHARE
 
 #: Kernel widths and trade-off factors of P12, section 6, which tries all pairs.
@@ -35,7 +38,7 @@ LATE_ROWS = 300
 
 
 @dataclass(frozen=True, eq=False)
-class SvmClassifier:
+class SvmClassifier(Predictor):
     """A fitted support vector machine, whose `predict` accepts the same data as that of a `Classifier`.
 
     Attributes
@@ -44,20 +47,86 @@ class SvmClassifier:
         Features first, the class variable last.
     machine : sklearn.svm.SVC
         The machine on the indicators of the features' states. All indicators of a value without a state are 0.
+    calibrated : sklearn.calibration.CalibratedClassifierCV or None
+        A machine with probabilities; None if there was no time for it, or a class has too few rows. Accuracy is that of
+        `machine`.
     """
 
     variables: tuple[Variable, ...]
     machine: SVC
+    calibrated: CalibratedClassifierCV | None = None
 
     @property
-    def classes(self) -> tuple[str, ...]:
-        """Labels of all classes; a class without training rows is never predicted."""
-        return self.variables[-1].states
+    def n_parameters(self) -> int:
+        """Number of dual variables of support vectors, and of intercepts."""
+        return int(self.machine.dual_coef_.size + self.machine.intercept_.size)
 
-    def predict(self, source: Source) -> NDArray[np.object_]:
-        """Return the label of each sample's class, shape (M,)."""
-        found = self.machine.predict(indicators(encode(source, self.variables)))
-        return np.array(self.classes, dtype=object)[found]
+    @property
+    def predict_proba(self) -> Callable[[Source], NDArray[np.float64]] | None:
+        """The function that returns P(c | z_m), shape (M, C); None without a `calibrated` machine."""
+        return None if self.calibrated is None else self._probabilities
+
+    def _probabilities(self, source: Source) -> NDArray[np.float64]:
+        assert self.calibrated is not None
+        found = self.calibrated.predict_proba(indicators(encode(source, self.variables)))
+        return of_all_classes(found, self.calibrated.classes_, self.variables)
+
+    def predict_codes(self, source: Source) -> NDArray[np.intp]:
+        """Return the index of each sample's class, shape (M,); a class without training rows is never predicted."""
+        return self.machine.predict(indicators(encode(source, self.variables)))
+
+
+def calibrated(
+    data: Dataset,
+    sigma: float,
+    cost: float,
+    random_state: int,
+    *,
+    method: str = "sigmoid",
+    folds: int = FOLDS,
+) -> CalibratedClassifierCV:
+    """Return a machine with probabilities: sigmoids of each class's decision values against the others, normalised.
+
+    The decision values are those of a cross-validation on the training rows (`CalibratedClassifierCV` of scikit-learn,
+    ``ensemble=False``; Platt 1999).
+
+    Parameters
+    ----------
+    data, sigma, cost
+        As for `fit_machine`.
+    random_state : int
+        Seed of the folds.
+    method : {'sigmoid', 'isotonic'}
+        The curve from decision values to probabilities.
+    folds : int
+        Number of folds.
+    """
+    model = CalibratedClassifierCV(
+        SVC(C=cost, gamma=1.0 / (2.0 * sigma**2)),
+        method=method,
+        cv=stratified_folds(data.y, min(folds, data.n_samples), random_state),
+        ensemble=False,
+    )
+    weights = None if (data.weights == 1.0).all() else data.weights
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # about classes that are not in every fold
+        return model.fit(indicators(data), data.y, sample_weight=weights)
+
+
+def _calibrated_or_none(*arguments: Any) -> CalibratedClassifierCV | None:
+    try:
+        return calibrated(*arguments)
+    except ValueError:  # scikit-learn's: a training fold has one class only
+        return None
+
+
+def of_all_classes(
+    probabilities: NDArray[np.float64], classes: NDArray[np.integer], variables: tuple[Variable, ...]
+) -> NDArray[np.float64]:
+    """Return probabilities of some class codes as columns of all classes, shape (M, C), 0 for the others."""
+    full = np.zeros((len(probabilities), variables[-1].n_states))
+    full[:, classes] = probabilities
+    return full
 
 
 def indicators(data: Dataset) -> csr_array:
@@ -95,6 +164,8 @@ class Svm(Learner):
         C; None chooses from `COSTS`.
     sigma : float or None
         Width of the kernel; None chooses from `SIGMAS`.
+    probabilities : bool
+        Whether to fit probabilities, too (`calibrated`), if there is time.
     """
 
     name = "svm"
@@ -105,6 +176,7 @@ class Svm(Learner):
 
     cost: float | None = setting(None, "C, the cost of a unit of slack; by default chosen by validation.")
     sigma: float | None = setting(None, "Width of the kernel; by default chosen by validation.")
+    probabilities: bool = setting(True, "Also fit probabilities, for log-loss and Brier score.")
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -144,11 +216,17 @@ class Svm(Learner):
                 (predictor,) = results(pool, [(fit_machine, data, sigma, cost)], stopping) or (None,)
         fitted = data.n_samples
         if predictor is None:
-            kept = data if data.n_samples <= UNSTOPPABLE_ROWS else _sample_rows(data, control.random_state)
+            kept = data if data.n_samples <= UNSTOPPABLE_ROWS else sample_rows(data, control.random_state)
             fitted = kept.n_samples
             if fitted < data.n_samples:
                 control.report(f"the time is over; fitting on {fitted} of the rows instead")
             predictor = fit_machine(kept, sigma, cost)
+        if self.probabilities and fitted == data.n_samples and not stopping():
+            # Not of the merged samples: a row that has no like in the training folds looks harder than it is.
+            call = (_calibrated_or_none, data, sigma, cost, control.random_state)
+            with workers(1, killable=data.n_samples > UNSTOPPABLE_ROWS) as pool:
+                (model,) = results(pool, [call], stopping) or (None,)
+            predictor = replace(predictor, calibrated=model)
         stopped = fitted < data.n_samples or details.get("stopped_early", False)
         return Learned(
             predictor=predictor,
@@ -164,7 +242,7 @@ class Svm(Learner):
         )
 
 
-def _sample_rows(data: Dataset, random_state: int) -> Dataset:
+def sample_rows(data: Dataset, random_state: int) -> Dataset:
     """Return about `LATE_ROWS` random rows, in the proportions of the classes, with at least one row of each class."""
     if data.n_samples <= LATE_ROWS:
         return data

@@ -12,7 +12,7 @@ from scipy.special import logsumexp
 from milpbn.data.dataset import Dataset, Variable
 from milpbn.data.encodings import encodings_of
 from milpbn.errors import InputError
-from milpbn.network.classifier import Classifier, Source, encode
+from milpbn.network.classifier import Classifier, Predictor, Source, encode
 from milpbn.network.inference.queries import Evidence, Queries
 from milpbn.network.margins import log_posterior
 
@@ -21,7 +21,7 @@ FORMAT, VERSION = "milpbn-averaged-classifier", 1
 
 
 @dataclass(frozen=True, eq=False)
-class AveragedClassifier(Queries):
+class AveragedClassifier(Queries, Predictor):
     """Several networks with equal weights: P(c | z) is the arithmetic mean of their posteriors.
 
     The networks may have different cuts and states. The average is no Bayesian network, and has no joint distribution:
@@ -50,13 +50,11 @@ class AveragedClassifier(Queries):
             if member.classes != first.classes:
                 raise InputError(f"Network {number} of the average has other classes than the first.")
 
-    @property
-    def classes(self) -> tuple[str, ...]:
-        """Labels of the classes, in the order of the columns of the posteriors."""
-        return self.members[0].classes
+    def __repr__(self) -> str:
+        return f"<AveragedClassifier of {len(self.members)} networks, the first {self.members[0]!r}>"
 
     @property
-    def variables(self) -> tuple[Variable, ...]:
+    def variables(self) -> tuple[Variable, ...]:  # type: ignore[override]  # frozen, so it is only read
         """Variables of the first network: features first, the class variable last."""
         return self.members[0].variables
 
@@ -80,10 +78,14 @@ class AveragedClassifier(Queries):
         """Return the mean of the networks' P(c | z_m), shape (M, C)."""
         return np.exp(self.predict_log_posterior(source))
 
-    def predict(self, source: Source) -> NDArray[np.object_]:
-        """Return the label of each sample's most probable class, shape (M,); ties go to the first class."""
-        labels = np.array(self.classes, dtype=object)
-        return labels[self.predict_log_posterior(source).argmax(axis=1)]
+    @property
+    def n_parameters(self) -> int:
+        """Number of free parameters of all networks."""
+        return sum(member.n_parameters for member in self.members)
+
+    def predict_codes(self, source: Source) -> NDArray[np.intp]:
+        """Return the index of each sample's most probable class, shape (M,); ties go to the first class."""
+        return self.predict_log_posterior(source).argmax(axis=1)
 
     def posterior(self, variable: str, evidence: Evidence | None = None) -> dict[str, float]:
         """Return the mean of the networks' P(variable | evidence) by state label; see `Classifier.posterior`.

@@ -7,10 +7,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from milpbn.data.dataset import Variable
+from milpbn.data.dataset import LABEL_TYPES, Variable
 from milpbn.errors import InputError
 from milpbn.network.cpt import Cpt
 from milpbn.network.structure import Structure
+from milpbn.util.jsonable import shorten
 
 #: How far the sum of a table's row may be from 1.
 ROW_SUM_TOLERANCE = 1e-6
@@ -42,6 +43,14 @@ def _check_variable(variable: Variable) -> None:
     repeated = _first_repeated(variable.states)
     if repeated is not None:
         raise InputError(f"The state {repeated!r} of {variable.name!r} occurs twice.")
+    try:
+        known = variable.label_type in LABEL_TYPES and len(variable.labels) == variable.n_states
+    except ValueError:  # a state is no number
+        known = False
+    if not known:
+        raise InputError(
+            f"The states of {variable.name!r} are not labels of the type {shorten(variable.label_type)}."
+        )
     if variable.cuts is None:
         return
     if not all(math.isfinite(cut) for cut in variable.cuts):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from abc import ABC
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from milpbn.data.dataset import Dataset, Variable
 from milpbn.data.encodings import encodings_of, missing_values, unknown_values
+from milpbn.data.left_out import WHYS
 from milpbn.errors import InputError, MilpbnWarning
 from milpbn.network.checks import check_cpts, check_variables
 from milpbn.network.cpt import Cpt, fit_cpts
@@ -21,6 +22,7 @@ from milpbn.network.inference.rows import log_joint_of_rows
 from milpbn.network.margins import log_posterior
 from milpbn.network.prior import UNIFORM, check_towards
 from milpbn.network.structure import Structure
+from milpbn.util.jsonable import shorten
 from milpbn.version import __version__
 
 if TYPE_CHECKING:
@@ -30,20 +32,42 @@ if TYPE_CHECKING:
 Source: TypeAlias = "Dataset | RawSource"
 
 
-class Predictor(Protocol):
-    """The interface of every learner's model, whether or not it is a Bayesian network."""
+class Predictor(ABC):
+    """What every learner's model can do, whether or not it is a Bayesian network.
+
+    Attributes
+    ----------
+    variables : tuple of Variable, length V = N + 1
+        Features first, the class variable last.
+    """
+
+    variables: tuple[Variable, ...]
 
     @property
     def classes(self) -> tuple[str, ...]:
-        """Labels of the classes, in the order of the columns of the log-joint."""
-        ...
+        """Names of the classes as text, in the order of the columns of all probabilities."""
+        return self.variables[-1].states
 
-    def predict(self, source: Source) -> NDArray[np.object_]:
-        """Return the label of each sample's class, shape (M,)."""
-        ...
+    @property
+    def labels(self) -> NDArray[Any]:
+        """The classes in the type that they have in the training data, in the same order, shape (C,)."""
+        return self.variables[-1].labels
+
+    @abstractmethod
+    def predict_codes(self, source: Source) -> NDArray[np.intp]:
+        """Return the index of each sample's class among `classes`, shape (M,); ties go to the first class."""
+
+    def predict(self, source: Source) -> NDArray[Any]:
+        """Return the label of each sample's class, shape (M,); ties go to the first class.
+
+        Labels have the type that they had in the training data: int64 for integers, float64 for other numbers, bool
+        for truth values, else object (text). A CSV file has no types; there, labels that are all numbers are numbers,
+        and the two labels true and false are truth values, as pandas reads them.
+        """
+        return self.labels[self.predict_codes(source)]
 
 
-class JointPredictor(Predictor, Protocol):
+class JointPredictor(Protocol):
     """A predictor that compares classes by their log-probabilities."""
 
     @property
@@ -51,13 +75,36 @@ class JointPredictor(Predictor, Protocol):
         """Features first, the class variable last."""
         ...
 
+    @property
+    def classes(self) -> tuple[str, ...]:
+        """Names of the classes as text, in the order of the columns of the log-joint."""
+        ...
+
     def encode(self, source: Source) -> Dataset:
         """Return samples as state codes."""
+        ...
+
+    def predict(self, source: Source) -> NDArray[Any]:
+        """Return the label of each sample's class, shape (M,)."""
         ...
 
     def predict_log_joint(self, source: Source) -> NDArray[np.float64]:
         """Return log P(c, z_m) in nats, shape (M, C)."""
         ...
+
+
+def left_out_of(provenance: Mapping[str, Any]) -> dict[str, str]:
+    """Return the columns of the training table that are no features, each with the reason.
+
+    Parameters
+    ----------
+    provenance : mapping
+        `Classifier.provenance`, or another document with a summary of the data. A file may hold anything there, and
+        whatever is no such record counts as none.
+    """
+    data = provenance.get("data")
+    found = data.get("left_out") if isinstance(data, Mapping) else None
+    return {k: v for k, v in found.items() if v in WHYS} if isinstance(found, Mapping) else {}
 
 
 def encode(source: Source, *sets: tuple[Variable, ...]) -> Dataset:
@@ -104,7 +151,7 @@ def encode(source: Source, *sets: tuple[Variable, ...]) -> Dataset:
     return source
 
 
-class TableClassifier(Queries, ABC):
+class TableClassifier(Queries, Predictor):
     """Base of classifiers with one table per variable, which compare classes by sums of log-probabilities.
 
     Where a row lacks features (`MISSING`), the probabilities of all states that they may have are summed: missing
@@ -122,9 +169,9 @@ class TableClassifier(Queries, ABC):
     cpts: tuple[Cpt, ...]
 
     @property
-    def classes(self) -> tuple[str, ...]:
-        """Labels of the classes, in the order of the columns of the log-joint."""
-        return self.variables[-1].states
+    def n_parameters(self) -> int:
+        """Number of free parameters: in each row of a table one less than the variable has states."""
+        return sum(cpt.table.size - cpt.table.size // cpt.table.shape[-1] for cpt in self.cpts)
 
     @property
     def variable_sets(self) -> tuple[tuple[Variable, ...], ...]:
@@ -148,10 +195,20 @@ class TableClassifier(Queries, ABC):
         data = self.encode(source)
         return log_joint_of_rows(data.codes, data.names, self.cpts, len(self.classes))
 
-    def predict(self, source: Source) -> NDArray[np.object_]:
-        """Return the label of each sample's best class, shape (M,); ties go to the first class."""
-        labels = np.array(self.classes, dtype=object)
-        return labels[self.predict_log_joint(source).argmax(axis=1)]
+    def predict_codes(self, source: Source) -> NDArray[np.intp]:
+        """Return the index of each sample's class among `classes`, shape (M,); ties go to the first class."""
+        return self.predict_log_joint(source).argmax(axis=1)
+
+    def predict_log_posterior(self, source: Source) -> NDArray[np.float64]:
+        """Return log P(c | z_m) in nats, shape (M, C); uniform for samples whose probability is 0 for every class."""
+        return log_posterior(self.predict_log_joint(source))
+
+    def predict_proba(self, source: Source) -> NDArray[np.float64]:
+        """Return P(c | z_m), shape (M, C); uniform for samples whose probability is 0 for every class.
+
+        The columns are in the order of `classes` (and `labels`).
+        """
+        return np.exp(self.predict_log_posterior(source))
 
 
 @dataclass(frozen=True, eq=False)
@@ -187,6 +244,12 @@ class Classifier(TableClassifier):
     smoothing: float = 1.0
     provenance: dict[str, Any] = field(default_factory=dict)
     smoothing_towards: str = UNIFORM
+
+    def __repr__(self) -> str:
+        return (
+            f"<Classifier of {shorten(self.variables[-1].name)}: {len(self.classes)} classes, "
+            f"{len(self.variables) - 1} features, {len(self.structure.arcs)} arcs, {self.n_parameters} parameters>"
+        )
 
     def __post_init__(self) -> None:
         check_variables(self.variables)
@@ -225,7 +288,12 @@ class Classifier(TableClassifier):
         """
         recorded = {
             "milpbn": __version__,
-            "data": {"name": data.name, "sha256": data.sha256, "samples": data.n_samples},
+            "data": {
+                "name": data.name,
+                "sha256": data.sha256,
+                "samples": data.n_samples,
+                "left_out": dict(data.left_out),
+            },
         }
         cpts = tuple(fit_cpts(data, structure, smoothing, smoothing_towards))
         about = {**recorded, **(provenance or {})}
@@ -233,11 +301,3 @@ class Classifier(TableClassifier):
 
     def _network(self) -> Network:
         return Network(self.variables, self.cpts)
-
-    def predict_log_posterior(self, source: Source) -> NDArray[np.float64]:
-        """Return log P(c | z_m) in nats, shape (M, C); uniform for samples whose probability is 0 for every class."""
-        return log_posterior(self.predict_log_joint(source))
-
-    def predict_proba(self, source: Source) -> NDArray[np.float64]:
-        """Return P(c | z_m), shape (M, C); uniform for samples whose probability is 0 for every class."""
-        return np.exp(self.predict_log_posterior(source))

@@ -14,9 +14,10 @@ from milpbn.data.dataset import UNKNOWN, Dataset
 from milpbn.data.encodings import missing_values, unknown_values
 from milpbn.errors import InputError
 from milpbn.network.averaged import AveragedClassifier
+from milpbn.network.calibration import ReliabilityBin, calibration_error, reliability_curve, squared_errors
 from milpbn.network.classifier import JointPredictor, Predictor, Source
 from milpbn.network.margins import log_margins, log_posterior, soft_margin
-from milpbn.util.jsonable import json_safe
+from milpbn.util.jsonable import json_safe, shorten
 from milpbn.util.validation import real_number
 
 #: Two-sided 95 % quantile of the standard normal distribution, 1.96.
@@ -52,6 +53,18 @@ class Evaluation:
         Mean log-margin in nats.
     log_loss : float
         Mean of -log P(c_m | z_m) in nats.
+    brier : float
+        Brier score, between 0 and 2: mean of the sum over the classes of (P(c | z_m) - [c = c_m])^2.
+    calibration_error : float
+        Expected calibration error, between 0 and 1 (`milpbn.network.calibration.calibration_error`).
+    reliability : tuple of ReliabilityBin
+        The reliability curve: at most 10 bins of samples by the probability of their predicted class.
+    majority_class : str
+        The most frequent class of the evaluated rows.
+    majority_share : float
+        Its share of the weight: the accuracy of a classifier that always answers with it.
+    majority_interval : tuple of float
+        95 % Wilson score interval of this share.
     gamma : float or None
         Desired log-margin of the soft margin, in nats.
     soft_margin : float or None
@@ -77,19 +90,44 @@ class Evaluation:
     precision: NDArray[np.float64]
     mean_log_margin: float
     log_loss: float
+    brier: float
+    calibration_error: float
+    reliability: tuple[ReliabilityBin, ...]
+    majority_class: str
+    majority_share: float
+    majority_interval: tuple[float, float]
     gamma: float | None
     soft_margin: float | None
     unknown_class: int
     unknown_values: dict[str, int]
     missing_values: dict[str, int]
 
+    def __repr__(self) -> str:
+        return (
+            f"<Evaluation on {shorten(self.data)}: {self.samples} samples, accuracy {self.accuracy:.4f} (majority "
+            f"class {self.majority_share:.4f}), log-loss {self.log_loss:.4f}, Brier score {self.brier:.4f}>"
+        )
+
     def to_dict(self) -> dict[str, Any]:
         """Return all results as JSON values; undefined and infinite ones are None."""
-        return json_safe(vars(self))
+        return json_safe({**vars(self), "reliability": [vars(part) for part in self.reliability]})
 
 
 def accuracy(predictor: Predictor, data: Dataset) -> float:
     """Return the share of correctly classified weight among the rows whose class is in the training data.
+
+    Raises
+    ------
+    InputError
+        If there is no such row, or all of them have weight 0.
+    """
+    known = known_rows(data)
+    right = predictor.predict_codes(known) == known.y
+    return float(known.weights[right].sum() / known.weights.sum())
+
+
+def known_rows(data: Dataset) -> Dataset:
+    """Return the rows whose class is in the training data.
 
     Raises
     ------
@@ -102,8 +140,7 @@ def accuracy(predictor: Predictor, data: Dataset) -> float:
             f"No row of {data.name!r} has a class of the training data; there is nothing to count."
         )
     _require_weight(known)
-    right = predictor.predict(known) == np.array(known.variables[-1].states, dtype=object)[known.y]
-    return float(known.weights[right].sum() / known.weights.sum())
+    return known
 
 
 def _require_weight(data: Dataset) -> None:
@@ -142,7 +179,7 @@ def evaluate(
             raise InputError(f"gamma must be a positive number of nats, got {gamma:g}.")
     if not isinstance(classifier, AveragedClassifier) and not hasattr(classifier, "predict_log_joint"):
         raise InputError(
-            f"A {type(classifier).__name__} has no probabilities, so that margins and losses are not defined; "
+            f"A {type(classifier).__name__} has no log-probabilities of the classes, so that margins are not defined; "
             "`milpbn.network.evaluation.accuracy` counts its errors."
         )
     data = classifier.encode(source)
@@ -162,13 +199,17 @@ def evaluate(
         else classifier.predict_log_joint(labelled)
     )
     margins = log_margins(log_joint, y)
-    losses = -log_posterior(log_joint)[np.arange(len(y)), y]
+    log_probabilities = log_posterior(log_joint)
+    losses = -log_probabilities[np.arange(len(y)), y]
+    probabilities = np.exp(log_probabilities)
+    curve = reliability_curve(probabilities, y, weights)
 
     n_classes = len(classifier.classes)
     cells = y.astype(np.intp) * n_classes + log_joint.argmax(axis=1)
     counts = np.bincount(cells, weights=weights, minlength=n_classes**2).astype(np.float64)
     confusion = counts.reshape(n_classes, n_classes)
-    hits = np.diag(confusion)
+    hits, by_class = np.diag(confusion), confusion.sum(axis=1)
+    majority = float(by_class.max()) / total
     accuracy = min(1.0, float(hits.sum()) / total)  # rounding errors may bring the quotient above 1
     return Evaluation(
         data=data.name,
@@ -179,10 +220,16 @@ def evaluate(
         interval=wilson_interval(accuracy, total),
         half_width=normal_half_width(accuracy, total),
         confusion=confusion,
-        recall=_ratio(hits, confusion.sum(axis=1)),
+        recall=_ratio(hits, by_class),
         precision=_ratio(hits, confusion.sum(axis=0)),
         mean_log_margin=float(weights @ margins) / total,
         log_loss=float(weights @ losses) / total,
+        brier=float(weights @ squared_errors(probabilities, y)) / total,
+        calibration_error=calibration_error(curve),
+        reliability=curve,
+        majority_class=classifier.classes[int(by_class.argmax())],
+        majority_share=min(1.0, majority),
+        majority_interval=wilson_interval(min(1.0, majority), total),
         gamma=gamma,
         soft_margin=None if gamma is None else soft_margin(margins, gamma, weights),
         unknown_class=data.n_samples - len(y),

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from milpbn.data.dataset import MISSING, Dataset
+from milpbn.data.dataset import MISSING, Dataset, Variable
 from milpbn.errors import InputError
-from milpbn.network.classifier import Classifier, Source
+from milpbn.network.classifier import Classifier, Predictor, Source
 from milpbn.network.cpt import class_log_joint
 from milpbn.network.evaluation import accuracy
 from milpbn.network.inference.queries import Queries
@@ -21,7 +21,7 @@ _LOW_BITS = 32
 
 
 @dataclass(frozen=True, eq=False)
-class FixedPointClassifier(Queries):
+class FixedPointClassifier(Queries, Predictor):
     """A classifier whose parameters -log theta are unsigned fixed-point numbers, summed without rounding.
 
     Attributes
@@ -50,9 +50,9 @@ class FixedPointClassifier(Queries):
             )
 
     @property
-    def classes(self) -> tuple[str, ...]:
-        """Labels of the classes, in the order of the columns of `costs`."""
-        return self.classifier.classes
+    def variables(self) -> tuple[Variable, ...]:  # type: ignore[override]  # frozen, so it is only read
+        """Features first, the class variable last."""
+        return self.classifier.variables
 
     def stored(self, probabilities: NDArray[np.float64]) -> NDArray[np.uint64]:
         """Return floor(-log theta 2^fraction_bits), or the largest number if that is smaller; uint64, same shape."""
@@ -88,9 +88,9 @@ class FixedPointClassifier(Queries):
         )
         return high.astype(object) * 2**_LOW_BITS + low
 
-    def predict(self, source: Source) -> NDArray[np.object_]:
-        """Return the label of each sample's class, shape (M,); ties go to the first class."""
-        return np.array(self.classes, dtype=object)[self.costs(source).argmin(axis=1)]
+    def predict_codes(self, source: Source) -> NDArray[np.intp]:
+        """Return the index of each sample's class, shape (M,); ties go to the first class."""
+        return self.costs(source).argmin(axis=1)
 
 
 def enough_integer_bits(classifier: Classifier) -> int:

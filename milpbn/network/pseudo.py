@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from milpbn.data.dataset import Variable
+from milpbn.data.dataset import LABEL_TYPES, Variable
 from milpbn.errors import InputError
 from milpbn.network.checks import ROW_SUM_TOLERANCE, check_variables
 from milpbn.network.classifier import TableClassifier
@@ -92,6 +92,7 @@ class PseudoClassifier(TableClassifier):
                 None if item.missing("cuts") else tuple(item.numbers("cuts")),
                 item.flag("numeric"),
                 item.flag("missing_state"),
+                item.text("label_type", LABEL_TYPES) if "label_type" in item else "text",
             )
             for item in f.objects("variables")
         )

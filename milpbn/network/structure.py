@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from graphlib import CycleError, TopologicalSorter
 
 from milpbn.errors import InputError
+from milpbn.util.jsonable import shorten
 
 
 @dataclass(frozen=True)
@@ -45,6 +46,10 @@ class Structure:
                 + "."
             )
 
+    def __repr__(self) -> str:
+        features = f"{len(self.names) - 1} features and the class {shorten(self.names[-1])}"
+        return f"<Structure of {features}: {len(self.arcs)} arcs>"
+
     @classmethod
     def from_mapping(cls, names: Sequence[str], parents: Mapping[str, Iterable[str]]) -> Structure:
         """Return the structure of ``{variable: [parents...]}``; variables that are left out have no parents.
@@ -82,6 +87,18 @@ class Structure:
     def arcs(self) -> list[tuple[int, int]]:
         """All arcs as (parent, child) index pairs."""
         return [(j, i) for i, p in enumerate(self.parents) for j in p]
+
+    @property
+    def markov_blanket(self) -> frozenset[int]:
+        """The features that the class depends on given all others: its parents, its children and their other parents.
+
+        No other feature changes a prediction while these have known values.
+        """
+        last = len(self.names) - 1
+        children = [i for i, p in enumerate(self.parents) if last in p]
+        return frozenset(
+            {*self.parents[last], *children, *(j for i in children for j in self.parents[i])} - {last}
+        )
 
     def topological_order(self) -> list[int]:
         """Return the variables' indices, parents before children; equal structures have equal orders."""

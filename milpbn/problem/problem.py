@@ -84,6 +84,9 @@ class Problem:
     constraints: Constraints = field(default_factory=Constraints)
     screened: Screened | None = None
 
+    def __repr__(self) -> str:
+        return f"<Problem of {self.data!r}: {self.score.summary}, {self.candidates.n_sets} parent sets>"
+
     @property
     def score_error(self) -> float:
         """Bound on the rounding error of any structure's score by the coefficients, in nats."""

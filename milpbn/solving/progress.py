@@ -6,7 +6,7 @@ import json
 import os
 import sys
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from milpbn.claims.average import Average
 from milpbn.claims.result import Gap, Result, TracePoint
@@ -187,6 +187,20 @@ def parameter_lines(record: ParameterFit | None, width: int = 11) -> list[str]:
     return [f"{'' if k else 'parameters':{width}}{sentence}" for k, sentence in enumerate(sentences)]
 
 
+def left_out_lines(left_out: Mapping[str, str], width: int = 11) -> list[str]:
+    """Return a line that names the columns that are no features, each with the reason; no line without any.
+
+    Parameters
+    ----------
+    left_out : mapping from str to str
+        `Dataset.left_out`.
+    width : int
+        Number of characters of the label.
+    """
+    named = [f"{name} ({'as asked' if why == 'asked' else why})" for name, why in left_out.items()]
+    return [f"{'left out':{width}}{', '.join(named)}"] if named else []
+
+
 def average_lines(average: Average | None) -> list[str]:
     """Return lines about a classifier that averages several networks; else none."""
     sentences = [] if average is None else average.describe()
@@ -227,6 +241,7 @@ def closing_block(result: Result, *, read: bool = False) -> str:
         f"data       {result.data.name}: {result.data.samples} samples{unique}, "
         f"{result.data.features} features, {result.data.classes} classes",
         *dropped_lines(result.notes),
+        *left_out_lines(result.data.left_out),
         f"score      {described}",
         f"backend    {result.backend.version}{_threads(result.backend.threads)}",
         f"status     {status}",

@@ -6,6 +6,7 @@ import json
 import math
 from dataclasses import replace
 
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -16,10 +17,14 @@ from milpbn.claims.average import Average
 from milpbn.claims.result import BackendInfo, DataSummary, Gap, Result, Seconds, is_optimal
 from milpbn.claims.selection import Selection
 from milpbn.errors import InputError
+from milpbn.network import AveragedClassifier, Classifier, save_classifier
+from milpbn.network.classifier import left_out_of
 from milpbn.network.parameters.record import ParameterFit
 from milpbn.network.structure import Structure
 from milpbn.problem.constraints import Constraints
+from milpbn.problem.problem import build_problem
 from milpbn.problem.scores.spec import Score
+from milpbn.solving.progress import closing_block
 from milpbn.util.jsonable import Fields
 
 numbers = st.floats(-1e9, 1e9)
@@ -457,3 +462,66 @@ def test_impossible_averages_are_refused(change: dict[str, object], message: str
 def test_an_average_needs_a_selection() -> None:
     with pytest.raises(InputError, match="an average without a structure, or without a selection"):
         Result.from_dict(make_result(average=Average(asked=2, networks=2)).to_dict())
+
+
+def test_a_result_from_a_file_says_where_its_classifier_is(tmp_path) -> None:
+    data = random_data(1, n_samples=30)
+    result = milpbn.solve(data, Score(p=0.9), backend="highs", threads=1)
+    result.save(tmp_path / "r.json")
+    save_classifier(result.classifier, tmp_path / "c.json")
+    loaded = Result.load(tmp_path / "r.json")
+    with pytest.raises(InputError, match=r"holds no classifier; .* Result.load\('result.json', classifier="):
+        loaded.classifier.predict(data)
+    whole = Result.load(tmp_path / "r.json", classifier=tmp_path / "c.json")
+    assert whole == loaded
+    assert (whole.classifier.predict(data) == result.classifier.predict(data)).all()
+    other = milpbn.solve(random_data(2, n_samples=30), Score(p=0.9), backend="highs", threads=1)
+    save_classifier(other.classifier, tmp_path / "d.json")
+    with pytest.raises(InputError, match=r"'.*d.json' is of other data than the result '.*r.json'"):
+        Result.load(tmp_path / "r.json", classifier=tmp_path / "d.json")
+    with pytest.raises(AttributeError, match="'Result' object has no attribute 'nothing'"):
+        _ = loaded.nothing
+    found_nothing = make_result(structure=None, objective=None, reason="no_solution", limit="time", trace=())
+    assert Result.from_dict(found_nothing.to_dict()).classifier is None
+
+
+def test_objects_show_themselves_in_a_few_words() -> None:
+    frame = pd.DataFrame({f"feature {i}": [str((i * k) % 3) for k in range(300)] for i in range(40)})
+    table = milpbn.read_table(frame.assign(k=["p", "q"] * 150))
+    data = table.dataset()
+    structure = Structure.naive_bayes(data.names)
+    classifier = Classifier.fit(data, structure)
+    problem = build_problem(data, Score(max_parents=1))
+    shown = [
+        table,
+        data,
+        data.merged,
+        structure,
+        classifier,
+        AveragedClassifier((classifier,) * 3),
+        problem,
+        make_result(),
+    ]
+    for value in shown:
+        assert len(repr(value)) < 300, value
+        assert type(value).__name__ in repr(value)
+    assert "300 samples, 40 features, 2 classes of 'k'" in repr(data)
+    assert len(repr(replace(data, name="x" * 5000))) < 300
+
+
+def test_columns_that_were_left_out_survive_the_file(tmp_path) -> None:
+    frame = pd.DataFrame({"id": range(40), "a": [0, 1] * 20, "b": [0, 0, 1, 1] * 10, "k": [0, 1, 1, 1] * 10})
+    with pytest.warns(milpbn.DataWarning, match="'id' looks like an identifier"):
+        table = milpbn.read_table(frame, drop=["b"])
+    result = milpbn.solve(table, Score(p=0.9), backend="highs", threads=1, output=tmp_path / "r.json")
+    assert result.data.left_out == {"b": "asked", "id": "identifier"}
+    assert any("'id' looks like an identifier" in note for note in result.notes)
+    assert Result.load(tmp_path / "r.json").data.left_out == result.data.left_out
+    assert "left out   b (as asked), id (identifier)" in closing_block(result)
+    assert left_out_of(result.classifier.provenance) == result.data.left_out
+    values = result.to_dict()
+    del values["data"]["left_out"]  # a file of an older version
+    assert Result.from_dict(values).data.left_out == {}
+    values["data"]["left_out"] = {"id": "boring"}
+    with pytest.raises(InputError, match="one of identifier, date"):
+        Result.from_dict(values)

@@ -169,9 +169,9 @@ def test_constraints_that_are_no_object_are_refused() -> None:
 def test_models_without_tables_are_evaluated_or_refused(frame: pd.DataFrame, data: Dataset) -> None:
     multinet = get_learner("multinet")().fit(data).predictor
     found = milpbn.evaluate(multinet, frame, gamma=1.0)
-    assert found.accuracy == pytest.approx(np.mean(multinet.predict(frame) == frame["k"].astype(str)))
+    assert found.accuracy == pytest.approx(np.mean(multinet.predict(frame) == frame["k"]))
     machine = get_learner("svm")(cost=1.0, sigma=1.0).fit(data).predictor
-    with pytest.raises(InputError, match="no probabilities"):
+    with pytest.raises(InputError, match="no log-probabilities"):
         milpbn.evaluate(machine, frame)
     for gamma in ("1", float("nan"), -1.0):
         with pytest.raises(InputError, match="gamma must be"):

@@ -149,3 +149,18 @@ def test_arff_file_with_declared_states(tmp_path):
     path.write_text("@relation r\n@attribute x {u,v,w}\n@attribute y {p,q}\n@data\nw,q\nu,p\n")
     assert read_table(path, states="declared").dataset().codes.tolist() == [[2, 1], [0, 0]]
     assert read_table(path).dataset().codes.tolist() == [[1, 1], [0, 0]]
+
+
+def test_features_and_labels_may_be_two_arguments():
+    X = pd.DataFrame({"a": [0, 1, 0, 1], "b": ["u", "v", "v", "u"]})
+    y = pd.Series(["p", "q", "p", "q"], name="kind")
+    table = read_table(X, y)
+    assert (table.features, table.target) == (("a", "b"), "kind")
+    assert read_table(X.to_numpy(), y.to_numpy()).target == "class"
+    assert table.frame.equals(read_table((X, y)).frame)
+    with pytest.raises(
+        InputError, match="one per row, but is the text 'b'; name the class column with target='b'"
+    ):
+        read_table(X, "b")
+    with pytest.raises(InputError, match="Class labels y go with an array or a data frame"):
+        read_table("t.csv", y)

@@ -2,8 +2,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sklearn.model_selection import RepeatedStratifiedKFold
 
 from milpbn.data import stratified_folds, validation_split
+from milpbn.data.folds import repeated_folds
 from milpbn.errors import InputError
 
 labels = st.lists(st.integers(0, 3), min_size=4, max_size=40)
@@ -58,3 +60,17 @@ def test_bad_arguments_are_refused():
             validation_split([0, 1, 0, 1], fraction, 0)
     with pytest.raises(InputError, match="at least two rows"):
         validation_split([0], 0.5, 0)
+
+
+def test_repeated_folds_are_those_of_scikit_learn():
+    y = np.array([0, 1, 1] * 8)
+    found = repeated_folds(y, 3, 2, 5)
+    expected = RepeatedStratifiedKFold(n_splits=3, n_repeats=2, random_state=5).split(y[:, None], y)
+    for (fit, held), (their_fit, their_held) in zip(found, expected, strict=True):
+        assert fit.tolist() == sorted(their_fit)
+        assert held.tolist() == sorted(their_held)
+    for k in (0, 3):
+        assert sorted(np.concatenate([held for _, held in found[k : k + 3]])) == list(range(24))
+    assert len(repeated_folds(np.arange(6), 3, 2, 0)) == 6  # not stratified
+    with pytest.raises(InputError, match="repetitions must be at least 1, got 0"):
+        repeated_folds(y, 3, 0)

@@ -54,7 +54,7 @@ def test_numbers_and_labels_are_normalised():
 
 FRAME = pd.DataFrame(
     {
-        "age": [str(i) for i in range(30)],
+        "age": [str(20 + 7 * i % 31) for i in range(30)],
         "few": ["1", "2"] * 15,
         "text": ["a", "b", "c"] * 10,
         "class": ["yes", "no"] * 15,
@@ -73,7 +73,7 @@ def test_choice_is_noted_and_overridden():
 
 
 def test_almost_numeric_column_is_noted():
-    frame = FRAME.assign(age=[*FRAME["age"][:-1], "abc"])
+    frame = FRAME.assign(age=[*(str(i % 15) for i in range(29)), "abc"])
     assert any("'age' is nominal because of 'abc' in row 30" in note for note in read_table(frame).notes)
 
 
@@ -131,12 +131,27 @@ def test_codes_that_differ_in_their_zeros_only_are_remarked_on():
     assert not any("one number" in note for note in read_table(frame.assign(zip="z" + frame["zip"])).notes)
 
 
-def test_identifiers_are_remarked_on():
-    frame = pd.DataFrame({"id": [f"r{i}" for i in range(30)], "a": ["x", "y"] * 15, "k": ["p", "q"] * 15})
-    frame.loc[3, "id"] = None
-    notes = [note for note in read_table(frame).notes if "identifier" in note]
-    assert len(notes) == 1
-    assert notes[0].startswith("Column 'id' has a different value in each of its 29 rows")
-    assert not any("identifier" in note for note in read_table(frame.head(20)).notes)
-    frame.loc[4, "id"] = "r5"
-    assert not any("identifier" in note for note in read_table(frame).notes)
+def codes_noted(**columns):
+    frame = pd.DataFrame({**columns, "k": ["p", "q"] * (len(next(iter(columns.values()))) // 2)})
+    found = [note for note in read_table(frame).notes if note.startswith("Integers that may be codes")]
+    return found[0] if found else None
+
+
+def test_integers_that_may_be_codes_are_remarked_on():
+    rng = np.random.default_rng(0)
+    department = rng.integers(1, 15, 400)
+    diagnosis = rng.choice([250, 401, 427, 486, 560, 711, 786, 820, 997, 1402, 2011, 3999], 400)
+    age, year, pay = (
+        rng.integers(17, 90, 400),
+        1990 + rng.integers(0, 30, 400),
+        1000 * rng.integers(5, 40, 400),
+    )
+    note = codes_noted(age=age, department=department, year=year, diagnosis=diagnosis, pay=pay)
+    assert note.startswith("Integers that may be codes, taken as numbers: department, diagnosis.")
+    assert "--nominal department,diagnosis" in note
+    assert "zip" in codes_noted(zip=rng.integers(10**4, 10**5, 400))
+    assert "area" in codes_noted(area=[f"{n:05d}" for n in rng.integers(1, 10**5, 400)])
+    assert codes_noted(age=age, pay=pay) is None
+    frame = pd.DataFrame({"department": department, "k": ["p", "q"] * 200})
+    declared = read_table(frame, continuous=["department"])
+    assert not any(note.startswith("Integers that may") for note in declared.notes)

@@ -285,3 +285,27 @@ def test_class_weights_are_weights() -> None:
         ValueError, match=re.escape("Class weights must be positive numbers, got {0: 0, 1: 1}.")
     ):
         NaiveBayesClassifier(class_weight={0: 0, 1: 1}).fit(X, y)
+
+
+def test_columns_of_data_frames_without_use_are_left_out() -> None:
+    X, y = mixed()
+    X = X.assign(customer_id=np.arange(len(X)), name=[f"n{i}" for i in range(len(X))])
+    with pytest.warns(
+        milpbn.DataWarning, match="'customer_id' looks like an identifier .*'name' looks like an"
+    ):
+        model = NaiveBayesClassifier().fit(X, y)
+    assert model.n_features_in_ == X.shape[1]
+    assert not {"customer_id", "name"} & set(model.structure_)
+    plain = NaiveBayesClassifier().fit(X.drop(columns=["customer_id", "name"]), y)
+    assert (model.predict_proba(X) == plain.predict_proba(X.drop(columns=["customer_id", "name"]))).all()
+    first = X[["customer_id", *[c for c in X.columns if c != "customer_id"]]]
+    with pytest.warns(milpbn.DataWarning):
+        assert (NaiveBayesClassifier().fit(first, y).predict(first) == model.predict(X)).all()
+    kept = NaiveBayesClassifier(nominal=["name"], continuous=["customer_id"]).fit(X, y)
+    assert {"customer_id", "name"} <= set(kept.structure_)
+
+
+def test_columns_of_arrays_are_all_features() -> None:
+    y = np.arange(60) % 2
+    model = NaiveBayesClassifier().fit(np.column_stack([np.arange(60), y]), y)
+    assert set(model.structure_) == {"x0", "x1", "class"}

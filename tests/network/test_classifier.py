@@ -52,7 +52,12 @@ def test_provenance_records_version_and_data_and_takes_more(data, make_structure
     structure = make_structure(data.names)
     plain = Classifier.fit(data, structure)
     assert plain.provenance["milpbn"] == __version__
-    assert plain.provenance["data"] == {"name": "random", "sha256": data.sha256, "samples": 80}
+    assert plain.provenance["data"] == {
+        "name": "random",
+        "sha256": data.sha256,
+        "samples": 80,
+        "left_out": {},
+    }
     more = Classifier.fit(data, structure, provenance={"objective": 1.5, "milpbn": "other"})
     assert more.provenance["objective"] == 1.5
     assert more.provenance["milpbn"] == "other"

@@ -9,6 +9,7 @@ from sklearn.metrics import accuracy_score, confusion_matrix, log_loss, precisio
 from milpbn.data.dataset import UNKNOWN
 from milpbn.errors import InputError
 from milpbn.network import Classifier, Structure, evaluate
+from milpbn.network.calibration import calibration_error, reliability_curve
 from milpbn.network.evaluation import normal_half_width, wilson_interval
 
 
@@ -112,3 +113,21 @@ def test_perfect_accuracy_with_weights_that_round(make_data):
     assert result.accuracy == pytest.approx(1)
     assert result.accuracy <= 1
     assert result.half_width == pytest.approx(0, abs=1e-7)
+
+
+def test_the_majority_baseline_and_calibration_stand_beside_the_accuracy(data, classifier):
+    weighted = replace(data, weights=np.linspace(1, 2, data.n_samples))
+    found = evaluate(classifier, weighted)
+    share = np.bincount(data.y, weights=weighted.weights) / weighted.weights.sum()
+    assert found.majority_share == pytest.approx(share.max())
+    assert found.majority_class == classifier.classes[share.argmax()]
+    assert found.majority_interval == pytest.approx(wilson_interval(share.max(), weighted.weights.sum()))
+    probabilities = classifier.predict_proba(weighted)
+    errors = ((probabilities - np.eye(data.n_classes)[data.y]) ** 2).sum(axis=1)
+    assert found.brier == pytest.approx(np.average(errors, weights=weighted.weights))
+    assert found.reliability == reliability_curve(probabilities, data.y, weighted.weights)
+    assert found.calibration_error == calibration_error(found.reliability)
+    document = found.to_dict()
+    assert [part["weight"] for part in document["reliability"]] == [part.weight for part in found.reliability]
+    json.dumps(document, allow_nan=False)
+    assert len(repr(found)) < 200

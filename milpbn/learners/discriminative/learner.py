@@ -226,7 +226,7 @@ class MarginLearner(DiscriminativeLearner):
             if stopping():
                 return None
             learned = replace(self, gamma=gamma)._learn(data, families, trial, trial.watch())
-            right = learned.predictor.predict(test) == np.array(learned.predictor.classes)[test.y]
+            right = learned.predictor.predict_codes(test) == test.y
             weights.append(float(test.weights[right].sum()))
             stopped = learned.details["stopped_early"]
             cut_short = cut_short or stopped

@@ -12,7 +12,7 @@ from milpbn.errors import InputError
 from milpbn.learners.base import Control, Learned, Learner, setting
 from milpbn.learners.generative.closed_form import check_data
 from milpbn.learners.generative.forests import ForestOptions
-from milpbn.network.classifier import Classifier, Source
+from milpbn.network.classifier import Classifier, Predictor, Source
 from milpbn.network.cpt import fit_cpts
 from milpbn.network.inference.rows import log_joint_of_rows
 from milpbn.network.margins import log_posterior
@@ -21,7 +21,7 @@ from milpbn.network.structure import Structure
 
 
 @dataclass(frozen=True, eq=False)
-class Multinet:
+class Multinet(Predictor):
     """One network of the features per class, and the probabilities of the classes.
 
     Attributes
@@ -37,7 +37,7 @@ class Multinet:
     log_prior: NDArray[np.float64]
 
     @property
-    def variables(self) -> tuple[Variable, ...]:
+    def variables(self) -> tuple[Variable, ...]:  # type: ignore[override]  # frozen, so it is only read
         """Features first, the class variable last."""
         return self.networks[0].variables
 
@@ -46,9 +46,10 @@ class Multinet:
         return self.networks[0].encode(source)
 
     @property
-    def classes(self) -> tuple[str, ...]:
-        """Labels of the classes, in the order of the columns of the log-joint."""
-        return self.networks[0].classes
+    def n_parameters(self) -> int:
+        """Number of free parameters: those of every class's features, and C - 1 of the classes."""
+        classes = len(self.classes)
+        return sum(n.n_parameters - (classes - 1) for n in self.networks) + classes - 1
 
     def predict_log_joint(self, source: Source) -> NDArray[np.float64]:
         """Return log P(c) + log P(x_m | c) in nats, shape (M, C); see `Classifier.encode` for the sources.
@@ -63,9 +64,9 @@ class Multinet:
         """Return P(c | x_m), shape (M, C); uniform for a sample to which every class gives probability 0."""
         return np.exp(log_posterior(self.predict_log_joint(source)))
 
-    def predict(self, source: Source) -> NDArray[np.object_]:
-        """Return the label of each sample's most probable class, shape (M,); ties go to the first class."""
-        return np.array(self.classes, dtype=object)[self.predict_log_joint(source).argmax(axis=1)]
+    def predict_codes(self, source: Source) -> NDArray[np.intp]:
+        """Return the index of each sample's most probable class, shape (M,); ties go to the first class."""
+        return self.predict_log_joint(source).argmax(axis=1)
 
 
 @dataclass(frozen=True, kw_only=True)

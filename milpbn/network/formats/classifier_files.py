@@ -106,6 +106,7 @@ def classifier_to_dict(classifier: Classifier) -> dict[str, Any]:
                 "cuts": None if v.cuts is None else [float(cut) for cut in v.cuts],
                 "numeric": bool(v.numeric),
                 "missing_state": bool(v.missing_state),
+                "label_type": v.label_type,
             }
             for v in classifier.variables
         ],
@@ -221,7 +222,8 @@ def _variable(item: Any) -> Variable:
         cuts = tuple(float(cut) for cut in cuts)
     numeric = _get(item, "numeric", bool, where)
     missing_state = _get(item, "missing_state", bool, where)
-    return Variable(name, tuple(states), cuts, numeric, missing_state)
+    # Files of versions before this key have labels of text.
+    return Variable(name, tuple(states), cuts, numeric, missing_state, item.get("label_type", "text"))
 
 
 def _table(value: list[Any], where: str) -> NDArray[np.float64]:

@@ -140,10 +140,16 @@ def write_arcs(structure: Structure, path: str | os.PathLike[str]) -> None:
 
 
 def to_dot(structure: Structure) -> str:
-    """Return a structure as a Graphviz digraph in which the class variable is a box."""
-    names = [_dot_quote(name) for name in structure.names]
+    """Return a structure as a Graphviz digraph in which the class variable is a box.
+
+    Features outside the Markov blanket of the class, which change no prediction, are grey.
+    """
+    names, used = [_dot_quote(name) for name in structure.names], structure.markov_blanket
     lines = [f"  {names[-1]} [shape=box];"]
-    lines += [f"  {name};" for name in names[:-1]]
+    lines += [
+        f"  {name};" if i in used else f"  {name} [color=gray, fontcolor=gray];"
+        for i, name in enumerate(names[:-1])
+    ]
     lines += [f"  {names[parent]} -> {names[child]};" for parent, child in structure.arcs]
     return "digraph structure {\n" + "\n".join(lines) + "\n}\n"
 

@@ -1,0 +1,215 @@
+"""Which columns of a table are features: those the user asks for, without identifiers, dates and free text.
+
+A column whose states hardly repeat cannot help to classify other rows, but its tables fill the classifier. The
+thresholds lie far from what real features have: over the 19 UCI tables of Peharz & Pernkopf (2012), read without
+declared kinds, no nominal feature has more than 41 states, or more than .016 states per row, and no column of integers
+has a different value in every row.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping, Sequence
+from datetime import date, datetime
+from typing import Literal, get_args
+
+import numpy as np
+
+from milpbn.data.column import Column
+from milpbn.data.dataset import LEFT_OUT
+from milpbn.errors import InputError
+
+#: Why a column is left out: what it looks like, or because the options say so.
+Why = Literal["identifier", "date", "free text", "asked"]
+WHYS: tuple[Why, ...] = get_args(Why)
+
+#: A nominal column with at most this many states is kept, whatever its name and its share of states.
+FEW_STATES = 20
+#: A nominal column with more states is kept if it has at most this many states per row, thus three rows per state.
+MOST_STATES_PER_ROW = 1 / 3
+#: Dates are kept as states if there are at most this many.
+FEW_DATES = 10
+#: An identifier that its name gives away needs this many rows.
+LEAST_ROWS = 5
+#: Distinct integers, and rows per integer, of a column that may hold codes.
+MOST_CODES, ROWS_PER_CODE = 30, 5
+#: Free text has at least so many words in half of its values; identifiers have fewer.
+WORDS = 3
+
+_CODE_WORDS = {"code", "zip", "zipcode", "postcode", "postal", "plz", "icd", "category", "type"}
+_ID_WORDS = {"id", "ids", "uid", "uuid", "guid", "identifier", "identif", "rowid", "rownum", "nr", "no"}
+_ISO_DATE = re.compile(r"\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}.*)?")
+_OTHER_DATE = re.compile(
+    r"(?:\d{4}([./-])\d{1,2}\1\d{1,2}|(\d{1,2})([./-])(\d{1,2})\3\d{2}(?:\d{2})?)(?:[ ,T]+\d{1,2}:\d{2}.*)?"
+)
+
+
+def chosen_features(
+    names: Sequence[str], target: str, where: str, *, drop: Collection[str], features: Collection[str]
+) -> dict[str, Why]:
+    """Return the columns that the options leave out, by name: those of `drop`, and those not in `features`.
+
+    Parameters
+    ----------
+    names : sequence of str
+        All columns but that of the weights.
+    target : str
+        The class column.
+    where : str
+        Name of the table in error messages.
+    drop : collection of str
+        Columns to leave out.
+    features : collection of str
+        The features; if empty, all columns but the target.
+
+    Raises
+    ------
+    InputError
+        If an option names a column that does not exist, or the target, or if both name the same column.
+    """
+    for option, given in (("drop", drop), ("features", features)):
+        for name in given:
+            if name not in names:
+                raise InputError(
+                    f"The option {option!r} names {name!r}, which is not a column of {where} ({', '.join(names)})."
+                )
+            if name == target:
+                raise InputError(
+                    f"The option {option!r} names {name!r}, which is the target; leave it out of the option, or name "
+                    "another target."
+                )
+    both = [name for name in features if name in drop]
+    if both:
+        raise InputError(f"Column {both[0]!r} is in both 'drop' and 'features'; leave it out of one of them.")
+    asked: Why = "asked"
+    return {n: asked for n in names if n != target and (n in drop or (features and n not in features))}
+
+
+def look_alikes(columns: Mapping[str, Column], candidates: Sequence[str]) -> dict[str, Why]:
+    """Return the columns among some that look like identifiers, dates or free text; see `looks_like`."""
+    found = {name: looks_like(columns[name]) for name in candidates}
+    return {name: why for name, why in found.items() if why is not None}
+
+
+def looks_like(column: Column) -> Why | None:
+    """Return what a column looks like that is of no use as a feature; None for any other.
+
+    - **date**: dates or times (types of pandas and Python, or texts such as 2024-05-31 and 31.5.2024), more than
+      `FEW_DATES` different ones, or a different one in every row.
+    - **free text**: more than `FEW_STATES` labels that are not numbers, and more than `MOST_STATES_PER_ROW` per row,
+      half of them of `WORDS` words or more.
+    - **identifier**: the same with fewer words; or integers that differ in every one of more than `FEW_STATES` rows,
+      and rise or fall from row to row or fill a range without a hole; or any labels or integers that differ in every
+      row, under a name such as ``id``, ``customer_id`` or ``PassengerId``.
+    """
+    present = int(np.count_nonzero(~column.missing))
+    distinct = len(set(column.labels))
+    unique = distinct == present
+    if present == 0:
+        return None
+    if column.is_numeric:
+        return "identifier" if unique and _numbers_are_identifiers(column) else None
+    if _holds_dates(column):
+        return "date" if distinct > FEW_DATES or (unique and present >= LEAST_ROWS) else None
+    if unique and present >= LEAST_ROWS and is_named(column.name, _ID_WORDS):
+        return "identifier"
+    if distinct <= max(FEW_STATES, MOST_STATES_PER_ROW * present):
+        return None
+    words = np.median([len(label.split()) for label in column.labels])
+    return "free text" if words >= WORDS else "identifier"
+
+
+def _numbers_are_identifiers(column: Column) -> bool:
+    """Return whether numbers that are all different are integers that number the rows."""
+    if not all_integers(column):
+        return False
+    numbers = column.numbers[column.codes[~column.missing]]
+    if len(numbers) >= LEAST_ROWS and is_named(column.name, _ID_WORDS):
+        return True
+    steps = np.diff(numbers)
+    no_hole = numbers.max() - numbers.min() == len(numbers) - 1
+    return len(numbers) > FEW_STATES and bool((steps > 0).all() or (steps < 0).all() or no_hole)
+
+
+def _holds_dates(column: Column) -> bool:
+    """Return whether all values are dates or times."""
+    return len(column.values) > 0 and all(_is_date(value) for value in column.values)
+
+
+def _is_date(value: object) -> bool:
+    if not isinstance(value, str):
+        return isinstance(value, date | np.datetime64)  # a datetime and a pandas Timestamp are dates, too
+    text = value.strip()
+    if _ISO_DATE.fullmatch(text):
+        try:
+            datetime.fromisoformat(text)
+        except ValueError:
+            return False
+        return True
+    other = _OTHER_DATE.fullmatch(text)
+    if other is None:
+        return False
+    day_and_month = [int(n) for n in (other[2], other[4]) if n is not None]
+    return not day_and_month or (
+        min(day_and_month) <= 12 and max(day_and_month) <= 31 and min(day_and_month) > 0
+    )
+
+
+def is_named(name: str, words: Collection[str]) -> bool:
+    """Return whether a name ends in one of some words, such as ``id`` of ``customer_id`` and ``CustomerID``.
+
+    A name may also begin with ``id``, if that is one of the words; and ``index`` is a name by itself.
+    """
+    spaced = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", name)
+    parts = [part for part in re.split(r"[^a-z]+", spaced.lower()) if part]
+    return bool(parts) and (parts[-1] in words or (parts[0] == "id" and "id" in words) or parts == ["index"])
+
+
+def all_integers(column: Column) -> bool:
+    """Return whether all values are finite integers; 1.0 is one."""
+    return bool(np.all(np.isfinite(column.numbers) & (np.floor(column.numbers) == column.numbers)))
+
+
+def may_be_codes(column: Column) -> bool:
+    """Return whether integers that are taken as numbers may be codes, such as those of departments or postal areas.
+
+    They may be if their name says so (``zip``, ``icd_code``, or an identifier that repeats), if a text has leading
+    zeros, or if there are at most `MOST_CODES` of them, each in `ROWS_PER_CODE` rows on average, that begin with 0 or 1
+    and leave out no number, or leave out most numbers of their range (after division by their common divisor).
+    """
+    if not column.is_numeric or not all_integers(column):
+        return False
+    if is_named(column.name, _CODE_WORDS | _ID_WORDS):
+        return True
+    if any(label.startswith("0") and label.isdigit() and len(label) > 1 for label in column.labels):
+        return True
+    numbers = np.unique(column.numbers)
+    if not 2 <= len(numbers) <= MOST_CODES or np.count_nonzero(~column.missing) < ROWS_PER_CODE * len(
+        numbers
+    ):
+        return False
+    steps = np.diff(numbers).astype(np.int64)
+    span = int(steps.sum()) // int(np.gcd.reduce(steps))
+    dense = span == len(numbers) - 1 and numbers[0] in (0, 1)
+    return dense or span > 10 * len(numbers)
+
+
+def describe_left_out(columns: Mapping[str, Column], left_out: Mapping[str, Why]) -> list[str]:
+    """Return sentences that name the columns that are left out, and say how to keep them."""
+    asked = [name for name, why in left_out.items() if why == "asked"]
+    alike = {name: why for name, why in left_out.items() if why != "asked"}
+    notes = [f"{LEFT_OUT}, as asked: {', '.join(asked)}."] if asked else []
+    if alike:
+        parts = []
+        for name, why in alike.items():
+            column = columns[name]
+            what = "free text" if why == "free text" else f"{'an' if why == 'identifier' else 'a'} {why}"
+            counts = f"{len(set(column.labels))} different values in {np.count_nonzero(~column.missing)} rows"
+            stray = f", nearly all of them numbers, but {column.stray_text}" if column.stray_text else ""
+            parts.append(f"{name!r} looks like {what} ({counts}{stray})")
+        first = next(iter(alike))
+        notes.append(
+            f"{LEFT_OUT}: {'; '.join(parts)}. To keep a column, name it in nominal or continuous (--nominal {first}) "
+            "or list all features (--features)."
+        )
+    return notes

@@ -1,0 +1,125 @@
+"""How far predicted probabilities are from what happens: Brier score, reliability curve, calibration error."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from milpbn.data.dataset import UNKNOWN
+
+#: Number of equally wide bins of the reliability curve.
+BINS = 10
+#: Probabilities are raised to this value before their logarithm is taken, as scikit-learn's `log_loss` does.
+SMALLEST_PROBABILITY = float(np.finfo(np.float64).eps)
+
+
+@dataclass(frozen=True)
+class ReliabilityBin:
+    """The samples whose predicted class has a probability in one interval.
+
+    Attributes
+    ----------
+    low, high : float
+        The interval; the upper end belongs to it, the lower one does not.
+    weight : float
+        Total weight of the samples.
+    confidence : float
+        Weighted mean of the probabilities of the predicted classes.
+    accuracy : float
+        Share of the weight that is classified correctly; near `confidence` if the classifier is calibrated.
+    """
+
+    low: float
+    high: float
+    weight: float
+    confidence: float
+    accuracy: float
+
+
+def log_losses(probabilities: NDArray[np.float64], classes: NDArray[np.integer]) -> NDArray[np.float64]:
+    """Return -log P(c_m | z_m) in nats, shape (M,), at most that of `SMALLEST_PROBABILITY`, which is 36.
+
+    Parameters
+    ----------
+    probabilities : float64 array, shape (M, C)
+        P(c | z_m).
+    classes : int array, shape (M,)
+        True class codes; a class without a column (`UNKNOWN`) has the probability 0.
+    """
+    own = np.where(classes == UNKNOWN, 0.0, probabilities[np.arange(len(classes)), classes])
+    losses: NDArray[np.float64] = -np.log(np.clip(own, SMALLEST_PROBABILITY, 1.0))
+    return losses
+
+
+def squared_errors(probabilities: NDArray[np.float64], classes: NDArray[np.integer]) -> NDArray[np.float64]:
+    """Return each sample's part of the Brier score, sum over the classes of (P(c | z_m) - [c = c_m])^2 (Brier 1950).
+
+    It lies between 0 and 2, for two classes too; scikit-learn's `brier_score_loss` halves it there.
+
+    Parameters
+    ----------
+    probabilities : float64 array, shape (M, C)
+        P(c | z_m).
+    classes : int array, shape (M,)
+        True class codes; a class without a column (`UNKNOWN`) has the probability 0, which adds 1.
+
+    Returns
+    -------
+    float64 array, shape (M,)
+    """
+    known = classes != UNKNOWN
+    true = np.zeros_like(probabilities)
+    true[known, classes[known]] = 1.0
+    errors: NDArray[np.float64] = ((probabilities - true) ** 2).sum(axis=1) + ~known
+    return errors
+
+
+def reliability_curve(
+    probabilities: NDArray[np.float64],
+    classes: NDArray[np.integer],
+    weights: NDArray[np.float64],
+    bins: int = BINS,
+) -> tuple[ReliabilityBin, ...]:
+    """Return the reliability curve of the predicted classes: the bins that have samples, in ascending order.
+
+    Parameters
+    ----------
+    probabilities : float64 array, shape (M, C)
+        P(c | z_m).
+    classes : int array, shape (M,)
+        True class codes.
+    weights : float64 array, shape (M,)
+        Sample weights.
+    bins : int
+        Number of equally wide bins between 0 and 1.
+
+    References
+    ----------
+    Guo, Pleiss, Sun & Weinberger (2017), On calibration of modern neural networks, section 2.
+    """
+    confidence = probabilities.max(axis=1)
+    right = probabilities.argmax(axis=1) == classes
+    place = np.clip(np.ceil(confidence * bins).astype(np.int64) - 1, 0, bins - 1)
+    curve = []
+    for k in np.unique(place[weights > 0]):
+        inside = place == k
+        weight = float(weights[inside].sum())
+        curve.append(
+            ReliabilityBin(
+                low=int(k) / bins,
+                high=int(k + 1) / bins,
+                weight=weight,
+                confidence=float(weights[inside] @ confidence[inside]) / weight,
+                accuracy=float(weights[inside] @ right[inside]) / weight,
+            )
+        )
+    return tuple(curve)
+
+
+def calibration_error(curve: Sequence[ReliabilityBin]) -> float:
+    """Return the expected calibration error, the weighted mean of abs(accuracy - confidence) (Guo et al. 2017, (3))."""
+    total = sum(part.weight for part in curve)
+    return sum(part.weight * abs(part.accuracy - part.confidence) for part in curve) / total

@@ -1,0 +1,137 @@
+"""Tables as they come: an identifier, a date and free text among the columns; and evaluation beside a baseline."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from cli_common import run
+
+ROWS = 120
+
+
+@pytest.fixture(scope="module")
+def ward(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder with a table, and the classifier and result of a search."""
+    folder = tmp_path_factory.mktemp("ward")
+    rng = np.random.default_rng(6)
+    y = rng.integers(0, 2, ROWS)
+    frame = pd.DataFrame(
+        {
+            "case": [f"C{i:05d}" for i in range(ROWS)],
+            "admitted": pd.date_range("2024-01-01", periods=ROWS).astype(str),
+            "remark": [f"came at {i} minutes past noon" for i in range(ROWS)],
+            "fever": np.where(rng.random(ROWS) < 0.8, y, 1 - y),
+            "sex": rng.choice(["m", "f"], ROWS),
+            "outcome": y,
+        }
+    )
+    frame.to_csv(folder / "t.csv", index=False)
+    done = run(
+        "solve", folder / "t.csv", "--backend", "highs", "--threads", "1",
+        "--classifier", folder / "c.json", "--output", folder / "r.json",
+    )  # fmt: skip
+    (folder / "solve.txt").write_text(done.output)
+    assert done.exit_code == 0, done.output
+    return folder
+
+
+LEFT_OUT = "case (identifier), admitted (date), remark (free text)"
+
+
+def test_useless_columns_are_left_out_and_named_everywhere(ward: Path) -> None:
+    assert (
+        "Left out: 'case' looks like an identifier (120 different values in 120 rows)"
+        in (ward / "solve.txt").read_text()
+    )
+    assert f"left out   {LEFT_OUT}" in (ward / "solve.txt").read_text()
+    assert set(json.loads((ward / "r.json").read_text())["structure"]) == {"fever", "sex", "outcome"}
+    assert (ward / "c.json").stat().st_size < 10_000
+    assert f"left out    {LEFT_OUT}" in run("info", ward / "c.json").output
+    assert f"left out   {LEFT_OUT}" in run("info", ward / "r.json").output
+    assert "'remark' looks like free text" in run("info", ward / "t.csv").output
+    assert f"left out   {LEFT_OUT}" in run("learn", "tan", ward / "t.csv").output
+    assert LEFT_OUT in run("bound", ward / "t.csv", "--max-parents", "1").output
+
+
+def test_options_choose_the_features(ward: Path) -> None:
+    kept = run("info", ward / "t.csv", "--nominal", "case")
+    assert "case: 120 states" in kept.output
+    dropped = run("info", ward / "t.csv", "--drop", "case,admitted,remark,sex")
+    assert "Left out, as asked: case, admitted, remark, sex." in dropped.output
+    assert "1 features" in dropped.output
+    assert "2 features" in run("info", ward / "t.csv", "--features", "sex,fever").output
+    wrong = run("info", ward / "t.csv", "--drop", "age")
+    assert wrong.exit_code == 2
+    assert "'drop' names 'age', which is not a column of" in wrong.output
+
+
+def table(text: str) -> list[dict[str, str]]:
+    return list(csv.DictReader(text.splitlines()))
+
+
+def test_predictions_keep_identifiers(ward: Path, tmp_path: Path) -> None:
+    rows = table(run("predict", ward / "c.json", ward / "t.csv", "-q").output)
+    assert list(rows[0]) == ["case", "outcome"]
+    assert [row["case"] for row in rows[:2]] == ["C00000", "C00001"]
+    rows = table(
+        run("predict", ward / "c.json", ward / "t.csv", "-q", "--keep", "outcome,admitted", "--proba").output
+    )
+    assert list(rows[0]) == ["outcome", "admitted", "predicted outcome", "P(0)", "P(1)"]
+    right = np.mean([row["outcome"] == row["predicted outcome"] for row in rows])
+    figures = json.loads(run("evaluate", ward / "c.json", ward / "t.csv", "-q", "--json").output)
+    assert right == pytest.approx(figures["accuracy"])
+    frame = pd.read_csv(ward / "t.csv").drop(columns=["case", "admitted", "remark", "outcome"])
+    frame.to_csv(tmp_path / "new.csv", index=False)
+    rows = table(run("predict", ward / "c.json", tmp_path / "new.csv", "-q").output)
+    assert list(rows[0]) == ["outcome"]
+    wrong = run("predict", ward / "c.json", ward / "t.csv", "--keep", "age")
+    assert wrong.exit_code == 2
+    assert "--keep names 'age', which is not a column of" in wrong.output
+
+
+def test_evaluate_shows_baseline_and_calibration(ward: Path, tmp_path: Path) -> None:
+    done = run("evaluate", ward / "c.json", ward / "t.csv", "--output", tmp_path / "f.json")
+    figures = json.loads((tmp_path / "f.json").read_text())
+    assert f"majority     {100 * figures['majority_share']:.2f} %  (95 % interval" in done.output
+    assert f"Brier score  {figures['brier']:.6f}" in done.output
+    assert f"expected error {100 * figures['calibration_error']:.2f} %" in done.output
+    assert sum(part["weight"] for part in figures["reliability"]) == ROWS
+    lines = done.output.splitlines()
+    start = next(k for k, line in enumerate(lines) if line.startswith("calibration"))
+    assert lines[start + 1].split() == ["probability", "samples", "mean", "right"]
+    counts = [
+        int(line.split("%")[1].split()[0])
+        for line in lines[start + 2 : start + 2 + len(figures["reliability"])]
+    ]
+    assert sum(counts) == ROWS
+    refused = run("evaluate", ward / "c.json", ward / "t.csv", "--output", ward / "c.json")
+    assert refused.exit_code == 2
+    assert "would overwrite" in refused.output
+
+
+def test_compare_over_folds(ward: Path, tmp_path: Path) -> None:
+    done = run(
+        "compare", ward / "t.csv", "--learners", "tan,naive-bayes,random-forest", "--folds", "2", "--repeats", "2",
+        "--against", "naive-bayes", "--set", "random-forest.n-estimators=3", "--output", tmp_path / "f.json",
+    )  # fmt: skip
+    assert done.exit_code == 0, done.output
+    assert "120 rows, 2 stratified folds, repeated 2 times" in done.output
+    assert f"left out   {LEFT_OUT}" in done.output
+    assert "difference to naive-bayes in test accuracy" in done.output
+    assert "part 4 of 4: learning tan" in done.output
+    figures = json.loads((tmp_path / "f.json").read_text())
+    assert [len(row["parts"]) for row in figures["rows"]] == [4, 4, 4]
+    for options, sentence in (
+        (["--repeats", "2"], "add --folds"),
+        (["--folds", "2", "--test-share", "0.3"], "leave out --test-share"),
+        (["--folds", "1"], "number of folds must lie between 2"),
+        (["--against", "sm"], "'sm', which is not compared"),
+    ):
+        refused = run("compare", ward / "t.csv", "--learners", "tan", *options)
+        assert refused.exit_code == 2
+        assert sentence in refused.output

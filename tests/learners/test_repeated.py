@@ -1,0 +1,131 @@
+"""Learners over repeated folds."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from milpbn.data import read_table
+from milpbn.data.folds import repeated_folds
+from milpbn.errors import InputError
+from milpbn.learners import comparison, repeated
+from milpbn.learners.base import Control
+from milpbn.learners.comparison import compare, compare_each
+from milpbn.learners.differences import corrected_interval
+from milpbn.learners.figures import ComparisonRow
+from milpbn.learners.repeated import compare_over_folds, pooled
+
+
+@pytest.fixture(scope="module")
+def table():
+    rng = np.random.default_rng(3)
+    y = rng.integers(0, 2, 90)
+    frame = pd.DataFrame(
+        {"a": np.where(rng.random(90) < 0.8, y, 1 - y), "b": rng.normal(size=90) + y, "k": y}
+    )
+    return read_table(frame.assign(c=rng.integers(0, 3, 90)), target="k")
+
+
+def test_means_intervals_and_differences_are_those_of_the_parts(table, tmp_path):
+    path, lines = tmp_path / "f.json", []
+    names = ("tan", "naive-bayes", "random-forest")
+    options = {"random-forest": {"n_estimators": 5}}
+    control = Control(random_state=2, report=lines.append)
+    found = compare_over_folds(table, 3, 2, names, options=options, control=control, output=path)
+    assert json.loads(path.read_text()) == json.loads(json.dumps(found.to_dict()))
+    assert (found.folds, found.repeats, found.parts_done, found.against) == (3, 2, 6, "tan")
+    assert "part 6 of 6: learning naive-bayes" in lines
+    splits = repeated_folds(table.dataset("all").y, 3, 2, 2)
+    alone = []
+    for fit, held in splits:
+        train = table.dataset(fit)  # its own cuts
+        alone.append(list(compare_each(train, table.encode(train.variables, held), ("tan", "naive-bayes"))))
+    tan, bayes = ([rows[k] for rows in alone] for k in (0, 1))
+    rows = {row.name: row for row in found.rows}
+    for name, parts in (("tan", tan), ("naive-bayes", bayes)):
+        assert [part.test for part in rows[name].parts] == [part.test for part in parts]
+        for key in ("test", "log_loss", "brier", "parameters", "arcs"):
+            assert getattr(rows[name], key) == pytest.approx(np.mean([getattr(part, key) for part in parts]))
+    low, high = corrected_interval([part.log_loss for part in tan], 1 / 2)
+    assert rows["tan"].intervals["log_loss"] == pytest.approx((max(0, low), high))
+    assert not rows["tan"].differences
+    gained = [a.test - b.test for a, b in zip(bayes, tan, strict=True)]
+    difference = rows["naive-bayes"].differences["test"]
+    assert difference.value == pytest.approx(np.mean(gained))
+    assert (difference.low, difference.high) == pytest.approx(corrected_interval(gained, 1 / 2))
+    assert difference.rows == 90
+    text = str(found)
+    assert text.startswith("data  table: 90 rows, 3 stratified folds, repeated 2 times\n")
+    assert "difference to tan in test accuracy, in points (95 % interval)" in text
+    assert "at n = 90" in text
+
+
+def test_scores_and_gaps_are_means_too(table):
+    found = compare_over_folds(table, 2, 1, ("tan", "sm"), score={"p": 0.9})
+    sm, tan = found.rows
+    assert (sm.name, found.against) == ("sm", "sm")
+    assert tan.score == pytest.approx(np.mean([part.score for part in tan.parts]))
+    assert tan.gap > sm.gap >= 0
+    assert "score and gap in nats: means; sm, gamma 2.19722" in str(found)
+
+
+def test_failures_on_some_parts_are_noted():
+    ours = [
+        ComparisonRow(name="a", test=0.5),
+        ComparisonRow(name="a", note="refused"),
+        ComparisonRow(name="a", test=0.7),
+    ]
+    theirs = [ComparisonRow(name="b", test=x) for x in (0.4, 0.9, 0.4)]
+    a, b = pooled([ours, theirs], "b", 0.5, 30)
+    assert a.test == pytest.approx(0.6)
+    assert a.differences["test"].value == pytest.approx(0.2)
+    assert a.note == "refused (in 1 of 3 parts)"
+    assert b.test == pytest.approx(0.5667, abs=1e-3)
+
+
+def test_an_interrupt_keeps_the_complete_parts(table, monkeypatch):
+    real, calls = repeated.compare_each, []
+
+    def each(*arguments, **options):
+        calls.append(1)
+        rows = list(real(*arguments, **options))
+        yield from rows if len(calls) < 3 else rows[:1]
+
+    monkeypatch.setattr(repeated, "compare_each", each)
+    found = compare_over_folds(table, 4, 1, ("tan", "naive-bayes"))
+    assert found.parts_done == 2
+    assert [len(row.parts) for row in found.rows] == [2, 2]
+    assert "; 2 of 4 parts" in str(found)
+    calls[:] = [1, 1]
+    with pytest.raises(KeyboardInterrupt):
+        compare_over_folds(table, 4, 1, ("tan", "naive-bayes"))
+
+
+def test_what_cannot_be_compared_is_refused(table):
+    from dataclasses import replace
+
+    with pytest.raises(InputError, match=r"45 test rows of their own, so --folds"):
+        compare_over_folds(replace(table, train_rows=45), 3)
+    with pytest.raises(InputError, match="'sm', which is not compared"):
+        compare_over_folds(table, 3, 1, ("tan",), against="sm")
+    with pytest.raises(InputError, match="number of folds must lie between 2 and"):
+        compare_over_folds(table, 1, 1, ("tan",))
+    with pytest.raises(InputError, match="repetitions must be at least 1"):
+        compare_over_folds(table, 3, 0, ("tan",))
+
+
+def test_one_split_has_paired_differences(table):
+    train, test = comparison.training_and_test_rows(table, 0.4)
+    found = compare(train, test, ("tan", "naive-bayes"), against="naive-bayes")
+    tan, bayes = found.rows
+    assert set(tan.differences) == {"test", "log_loss", "brier"}
+    assert tan.differences["test"].value == pytest.approx(tan.test - bayes.test)
+    assert tan.differences["log_loss"].value == pytest.approx(tan.log_loss - bayes.log_loss)
+    assert tan.differences["brier"].value == pytest.approx(tan.brier - bayes.brier)
+    assert not bayes.differences
+    assert all(low <= getattr(tan, key) <= high for key, (low, high) in tan.intervals.items())
+    assert "difference to naive-bayes in log-loss" in str(found)
+    assert not compare(train, None, ("tan", "naive-bayes")).rows[1].differences
