@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from milpbn.network.formats.classifier_files import AnyClassifier
-from milpbn.network.formats.one_network import one_network
+from milpbn.network.formats.plain_network import one_network
 from milpbn.network.structure import Structure
 
 

@@ -13,12 +13,16 @@ from pathlib import Path
 from typing import TypeAlias
 
 from milpbn.errors import InputError
+from milpbn.network.classifier import Classifier
+from milpbn.network.formats.bif import from_bif, to_bif
 from milpbn.network.formats.classifier_files import (
     AnyClassifier,
     any_classifier_from_dict,
     any_classifier_to_dict,
 )
 from milpbn.network.formats.dot import classifier_to_dot
+from milpbn.network.formats.plain_network import as_classifier, plain_nodes
+from milpbn.network.formats.xmlbif import from_xmlbif, to_xmlbif
 from milpbn.util.atomic import atomic_path
 from milpbn.util.jsonable import dump_json, parse_object, read_text
 
@@ -28,19 +32,30 @@ Writer: TypeAlias = Callable[[AnyClassifier], str | bytes]
 
 def _read_json(text: str, target: str | None) -> AnyClassifier:
     classifier = any_classifier_from_dict(parse_object(text))
-    name = classifier.variables[-1].name
-    if target not in (None, name):
-        raise InputError(f"Its class variable is {name!r}, and cannot be {target!r}; leave the target out.")
-    return classifier
+    if target in (None, classifier.variables[-1].name):
+        return classifier
+    if not isinstance(classifier, Classifier):
+        raise InputError(
+            "It holds no single network, so its class variable cannot be changed; leave the target out."
+        )
+    return as_classifier(plain_nodes(classifier), target, "a classifier of another variable")
 
 
 #: Readers by the ending of the file's name.
 READERS: dict[str, Reader] = {
     ".json": _read_json,
+    ".bif": from_bif,
+    ".xmlbif": from_xmlbif,
+    ".bifxml": from_xmlbif,
+    ".xml": from_xmlbif,
 }
 #: Writers by the ending of the file's name.
 WRITERS: dict[str, Writer] = {
     ".json": lambda classifier: dump_json(any_classifier_to_dict(classifier)),
+    ".bif": to_bif,
+    ".xmlbif": to_xmlbif,
+    ".bifxml": to_xmlbif,
+    ".xml": to_xmlbif,
     ".dot": classifier_to_dot,
     ".gv": classifier_to_dot,
 }
