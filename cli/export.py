@@ -33,6 +33,7 @@ class ModelOptions:
     threads: int | None
     random_state: int
     quiet: bool
+    scripts: tuple[str, ...]
 
 
 @option_group(
@@ -56,6 +57,13 @@ class ModelOptions:
         default=0,
         help="Seed of the subset, and of the search for the start.",
     ),
+    option(
+        "--script",
+        "scripts",
+        multiple=True,
+        metavar="PACKAGE",
+        help="Also write a Python script for highspy, pyscipopt, gurobipy or cplex; may be repeated.",
+    ),
     option("-q", "--quiet", is_flag=True, help="No notes on stderr."),
 )
 def model_options(
@@ -67,6 +75,7 @@ def model_options(
     time_limit: float | None,
     threads: int | None,
     random_state: int,
+    scripts: tuple[str, ...],
     quiet: bool,
 ) -> ModelOptions:
     """Gather the options of the model."""
@@ -76,7 +85,7 @@ def model_options(
     Subset.of(subset)  # this line and the next refuse impossible numbers before the table is read
     Options(time_limit=time_limit, threads=threads, random_state=random_state)
     return ModelOptions(
-        output, start, not no_merge, reduced, subset, time_limit, threads, random_state, quiet
+        output, start, not no_merge, reduced, subset, time_limit, threads, random_state, quiet, scripts
     )
 
 
@@ -100,7 +109,7 @@ def export(
 
     \b
     Example:
-      milpbn export table.csv --target class --output model.lp
+      milpbn export table.csv --target class --output model.lp --script highspy
       scip ...                       (as printed)
       milpbn import model.scip.sol --classifier classifier.json
     """
@@ -111,6 +120,7 @@ def export(
 
     from milpbn.cli.solve import show_notes, show_stages
     from milpbn.instances import DEFAULT
+    from milpbn.milp.files.commands import solvers_on_path
     from milpbn.network import read_structure
     from milpbn.solving.exporting import export_model
     from milpbn.solving.progress import dropped_lines
@@ -133,6 +143,7 @@ def export(
         threads=model.threads,
         random_state=model.random_state,
         request=table.request(source),
+        scripts=model.scripts,
     )
     click.echo(
         f"model    {written.model}: {written.rows} rows, {written.columns} columns, "
@@ -143,6 +154,14 @@ def export(
     click.echo(f"sidecar  {written.sidecar}")
     click.echo(f"starts   {', '.join(sorted({str(path) for path in written.starts.values()}))}")
     click.echo(f"         with the score {written.start_objective:.6f}")
-    click.echo("\nSolve it with one of these, then: milpbn import SOLUTION")
-    for solver, command in written.commands.items():
-        click.echo(f"\n# {solver}\n{command}")
+    if written.root_bound is not None:
+        click.echo(f"bound    {written.root_bound:.6f}  (certified; milpbn import keeps it)")
+    for package, script in written.scripts.items():
+        click.echo(f"script   {script}  (python, with {package}; prints the bound for the import)")
+    here = solvers_on_path()
+    click.echo(
+        "\nSolve it with one of these, then: milpbn import SOLUTION --bound BOUND, the solver's best bound."
+    )
+    for solver in sorted(written.commands, key=lambda name: name not in here):
+        place = "on the path" if solver in here else "not on the path of this machine"
+        click.echo(f"\n# {solver} ({place})\n{written.commands[solver]}")
