@@ -17,7 +17,9 @@ from milpbn.cli.types import COUNT, NUMBER
 from milpbn.errors import InputError
 
 if TYPE_CHECKING:
+    from milpbn.data import Dataset
     from milpbn.problem.constraints import Constraints
+    from milpbn.problem.scores.spec import Score
 
 
 @dataclass(frozen=True)
@@ -39,7 +41,12 @@ class ModelOptions:
 @option_group(
     "Model",
     "model",
-    option("--output", required=True, metavar="FILE", help="Model: .lp or .mps, also with .gz."),
+    option(
+        "--output",
+        required=True,
+        metavar="FILE",
+        help="Model: .lp or .mps, also with .gz; local scores: .jkl.",
+    ),
     option("--start", metavar="FILE", help="Structure to start from: arc list, result or classifier file."),
     option("--no-merge", is_flag=True, help="Do not merge identical samples."),
     option(
@@ -105,7 +112,8 @@ def export(
     """Write the MILP for another solver, and print the command lines that solve it.
 
     Two kinds of files are written beside the model: a sidecar (.json), which says what its columns mean, and start
-    files for CPLEX, Gurobi, SCIP, HiGHS and CBC. DATA is as for milpbn solve.
+    files for CPLEX, Gurobi, SCIP, HiGHS and CBC. DATA is as for milpbn solve. A FILE that ends in .jkl gets the local
+    scores of all parent sets instead (ll, mdl, aic, bdeu), for GOBNILP and BLIP.
 
     \b
     Example:
@@ -130,6 +138,9 @@ def export(
     dataset = table.read(source).dataset("train")
     if not model.quiet:
         show_notes(dataset)
+    if model.output.lower().endswith(".jkl"):
+        _export_scores(dataset, checked_score, constraints, model)
+        return
     written = export_model(
         dataset,
         checked_score,
@@ -165,3 +176,25 @@ def export(
     for solver in sorted(written.commands, key=lambda name: name not in here):
         place = "on the path" if solver in here else "not on the path of this machine"
         click.echo(f"\n# {solver} ({place})\n{written.commands[solver]}")
+
+
+def _export_scores(dataset: Dataset, score: Score, constraints: Constraints, model: ModelOptions) -> None:
+    """Write local scores, and refuse the options of a model."""
+    from milpbn.solving.local_scores import export_local_scores
+
+    given = {
+        "--start": model.start,
+        "--no-merge": not model.merge,
+        "--reduced": model.reduced,
+        "--subset": model.subset,
+        "--script": model.scripts,
+    }
+    for name, value in given.items():
+        if value:
+            raise InputError(
+                f"{name} concerns a model, not local scores; drop it, or write an .lp or .mps file."
+            )
+    local = export_local_scores(dataset, score, path=model.output, constraints=constraints)
+    click.echo(
+        f"scores   {model.output}: {local.candidates.n_sets} parent sets of {local.candidates.n_variables} variables"
+    )
