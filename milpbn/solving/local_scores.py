@@ -75,8 +75,8 @@ def export_local_scores(
     spec = Score(name=score) if isinstance(score, str) else score
     if spec.is_margin or spec.kind.curve is not None:
         raise InputError(
-            f"The score {spec.name} is not a sum of local scores, as a .jkl file needs it; choose ll, mdl, aic or bdeu, "
-            "or write the model as .lp or .mps."
+            f"The score {spec.name} is not a sum of local scores, as a .jkl file needs it; choose ll, mdl, aic or "
+            "bdeu, or write the model as .lp or .mps."
         )
     problem = build_problem(training_data(data), spec, constraints)
     if problem.rules.max_children:

@@ -1,8 +1,8 @@
 """Local scores of parent sets in the text format of GOBNILP and BLIP (``.jkl``).
 
 The first line has the number of variables. Every variable has a line with its name and the number of its parent sets,
-and then one line for each of them: score, number of parents, parents. Words are separated by white space. Lines that begin
-with ``#`` are comments. A variable's parent sets are all that it may have: sets that are not listed are excluded.
+and then one line for each of them: score, number of parents, parents. Words are separated by white space. Lines that
+begin with ``#`` are comments. A variable's parent sets are all that it may have: sets that are not listed are excluded.
 """
 
 from __future__ import annotations
