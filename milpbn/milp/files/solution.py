@@ -96,7 +96,7 @@ class Solution:
         if self.objective is None or not self.says_optimal:
             return None
         share = gap / (1.0 - gap) if self.format == "cbc" else gap
-        distance = max(share * abs(self.objective), ABSOLUTE_GAP)
+        distance = share * abs(self.objective) + ABSOLUTE_GAP
         return self.objective + distance if maximised else self.objective - distance
 
     @property

@@ -264,7 +264,7 @@ class _Parser:
                     f"Line {token.line} has {token.text[:40]!r} where a variable has type or property."
                 )
             kind, _ = self.words("{")
-            numbers = [t.text for t in kind if not t.quoted and t.text.isdecimal()]
+            numbers = [t.text for t in kind if not t.quoted and t.text.isdecimal() and len(t.text) < 10]
             if not kind or kind[0].text.lower() != "discrete" or len(numbers) != 1:
                 raise InputError(
                     f"Line {token.line} does not declare a discrete variable with a number of states."
