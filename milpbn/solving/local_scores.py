@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from milpbn.data.dataset import Dataset, Variable
-from milpbn.engine.events import Record
+from milpbn.engine.events import EventLog
 from milpbn.errors import InputError, NoIncumbentError
 from milpbn.milp.files.jkl_file import LocalScores, read_jkl, write_jkl
 from milpbn.network.structure import Structure
@@ -126,7 +126,7 @@ def solve_local_scores(
         raise InputError(f"There is no MILP solver {backend!r}; choose one of {', '.join(solver_names())}.")
     solver.version()  # refuses one that is not installed
     deadline = None if time_limit is None else time.monotonic() + time_limit
-    record = Record(lambda: deadline is not None and time.monotonic() > deadline)
+    record = EventLog(lambda: deadline is not None and time.monotonic() > deadline)
     settings = Settings(deadline=deadline, threads=threads, acyclicity=acyclicity)
     problem = _problem(local)
     empty = Structure.empty(local.candidates.names)
