@@ -43,7 +43,7 @@ def format_arff(table: Table) -> str:
             variable = learn_nominal(column, rows, states="declared")
             kind = f"{{{', '.join(_quote(state) for state in variable.states)}}}"
             labels = [_quote(state) for state in variable.states]
-            codes = encode_column(variable, column)
+            codes = encode_column(variable, column).astype(np.int64)
         header.append(f"@attribute {_quote(name)} {kind}")
         columns.append(np.array([*labels, "?"], dtype=object)[codes])  # the last one is for code -1
     lines = [",".join(row) for row in zip(*columns, strict=True)]

@@ -39,6 +39,14 @@ def test_cuts_survive_so_that_raw_numbers_are_predicted(tmp_path: Path) -> None:
     assert (back.predict_log_joint(new) == result.classifier.predict_log_joint(new)).all()
 
 
+def test_info_says_where_a_network_comes_from(shop: Path, tmp_path: Path) -> None:
+    for source, output in ((shop / "classifier.json", "n.bif"), (tmp_path / "n.bif", "n.json")):
+        assert run("convert", source, tmp_path / output).exit_code == 0
+    shown = run("info", tmp_path / "n.json").stdout
+    assert "read from   BIF" in shown
+    assert "learnt by" not in shown
+
+
 def test_a_picture_of_the_structure_is_written(shop: Path, tmp_path: Path) -> None:
     assert run("convert", shop / "classifier.json", tmp_path / "n.dot").exit_code == 0
     assert (tmp_path / "n.dot").read_text().startswith("digraph")

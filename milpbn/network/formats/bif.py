@@ -232,7 +232,7 @@ class _Parser:
 
     def words(self, *ends: str) -> tuple[list[_Token], _Token]:
         """Return the tokens up to one of the end marks, and that mark."""
-        found = []
+        found: list[_Token] = []
         while True:
             token = self.next()
             if not token.quoted and token.text in ends:
@@ -249,6 +249,7 @@ class _Parser:
         return _items(tokens), end
 
     def variable(self) -> _Block:
+        """Read a variable block, after its keyword."""
         name, _ = self.items("{")
         properties: dict[str, str] = {}
         states: list[str] | None = None
@@ -285,18 +286,20 @@ class _Parser:
 
     def property(self) -> dict[str, str]:
         """Return a property as {key: value}; one that is not of the form key = value is left out."""
-        tokens, _ = self.until_semicolon()
-        text = "".join(t.text for t in tokens) if len(tokens) > 1 else tokens[0].text if tokens else ""
+        tokens = self.until_semicolon()
+        text = "".join(token.text for token in tokens)
         key, equals, value = text.partition("=")
         return {key.strip(): value.strip()} if equals else {}
 
-    def until_semicolon(self) -> tuple[list[_Token], _Token]:
-        found = []
+    def until_semicolon(self) -> list[_Token]:
+        """Return the tokens up to a semicolon."""
+        found: list[_Token] = []
         while not (token := self.next()).is_mark(";"):
             found.append(token)
-        return found, token
+        return found
 
     def probability(self, blocks: dict[str, _Block], line: int) -> _Block:
+        """Read a probability block, after its keyword, into the block of its variable."""
         self.expect("(")
         head, end = self.items("|", ")")
         if end.text == "|":
@@ -333,7 +336,8 @@ class _Parser:
         return block
 
     def numbers(self, line: int) -> list[float]:
-        tokens, _ = self.until_semicolon()
+        """Return a list of probabilities up to a semicolon."""
+        tokens = self.until_semicolon()
         numbers = [number_of(t.text) for t in tokens if not t.is_mark(",")]
         if any(x != x for x in numbers):
             raise InputError(f"Line {line} begins a list of probabilities with a value that is not a number.")

@@ -49,7 +49,8 @@ def to_networkx(network: AnyClassifier | Structure) -> nx.DiGraph:
         graph.add_nodes_from(network.names)
         graph.add_edges_from((network.names[a], network.names[b]) for a, b in network.arcs)
         return graph
-    for node in plain_nodes(one_network(network, "A graph of networkx")):
+    classifier = one_network(network, "A graph of networkx")
+    for node in plain_nodes(classifier):
         graph.add_node(
             node.name,
             states=list(node.states),
@@ -60,7 +61,7 @@ def to_networkx(network: AnyClassifier | Structure) -> nx.DiGraph:
         graph.add_edges_from((parent, node.name) for parent in node.parents)
     # Arcs may name a parent before its own turn; the nodes are to have the order of the variables.
     ordered = nx.DiGraph()
-    ordered.add_nodes_from((name, graph.nodes[name]) for name in network.structure.names)
+    ordered.add_nodes_from((name, graph.nodes[name]) for name in classifier.structure.names)
     ordered.add_edges_from(graph.edges)
     return ordered
 
