@@ -173,9 +173,12 @@ def export(
     click.echo(
         "\nSolve it with one of these, then: milpbn import SOLUTION --bound BOUND, the solver's best bound."
     )
-    for solver in sorted(written.commands, key=lambda name: name not in here):
-        place = "on the path" if solver in here else "not on the path of this machine"
-        click.echo(f"\n# {solver} ({place})\n{written.commands[solver]}")
+    for heading, found in (("On the path of this machine", True), ("Not on the path of this machine", False)):
+        commands = {name: line for name, line in written.commands.items() if (name in here) == found}
+        if commands:
+            click.echo(f"\n{heading}:")
+        for solver, command in commands.items():
+            click.echo(f"\n# {solver}\n{command}")
 
 
 def _export_scores(dataset: Dataset, score: Score, constraints: Constraints, model: ModelOptions) -> None:

@@ -97,8 +97,14 @@ def test_export_lists_solvers_on_the_path_first(shop: Path, tmp_path: Path, monk
     program.chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path / "bin"))
     done = run("export", shop / "toy.csv", "--output", tmp_path / "m.lp", "--script", "gurobipy", "-q")
-    lines = [line for line in done.stdout.splitlines() if line.startswith("# ")]
-    assert lines[:2] == ["# highs (on the path)", "# cplex (not on the path of this machine)"]
+    first, others = done.stdout.split("Not on the path of this machine:")
+    assert "On the path of this machine:\n\n# highs\n" in first
+    assert [line for line in others.splitlines() if line[:1] == "#"] == [
+        "# cplex",
+        "# gurobi",
+        "# scip",
+        "# cbc",
+    ]
     assert f"script   {tmp_path / 'm_gurobipy.py'}" in done.stdout
     assert "certified; milpbn import keeps it" in done.stdout
     refused = run("export", shop / "toy.csv", "--output", tmp_path / "n.lp", "--script", "matlab", "-q")

@@ -172,9 +172,8 @@ def as_classifier(nodes: Sequence[PlainNode], target: str | None, origin: str) -
             else f"It has no variable {target!r}"
         )
         raise InputError(f"{said}; name it with --target (in Python: target), one of {listed}.")
-    ordered = [node for node in nodes if node.name != chosen[0]]
-    last = next(node for node in nodes if node.name == chosen[0])
-    ordered.append(last)
+    last = nodes[names.index(chosen[0])]
+    ordered = [*(node for node in nodes if node is not last), last]
     # The class is compared by its labels, so it has no cuts.
     variables = tuple([_variable(n) for n in ordered[:-1]] + [replace(_variable(last), cuts=None)])
     index = {node.name: i for i, node in enumerate(ordered)}
@@ -199,7 +198,7 @@ def _without_unused_states(nodes: Sequence[PlainNode]) -> list[PlainNode]:
     trimmed = []
     for node in nodes:
         table = node.table
-        for axis, name in enumerate((*node.parents, node.name)):
+        for axis, name in enumerate((*node.parents, node.name)[: table.ndim]):
             table = table.take([0], axis) if name in padded else table
         states = node.states[:1] if node.name in padded else node.states
         trimmed.append(replace(node, states=states, table=table))
@@ -207,6 +206,7 @@ def _without_unused_states(nodes: Sequence[PlainNode]) -> list[PlainNode]:
 
 
 def _with_original_texts(nodes: Sequence[PlainNode]) -> list[PlainNode]:
+    """Return the network with the names and labels that the properties `NAME` and `STATES` have."""
     names = {n.name: decode_words(n.properties[NAME])[0] if NAME in n.properties else n.name for n in nodes}
     restored = []
     for node in nodes:
