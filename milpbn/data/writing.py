@@ -45,7 +45,7 @@ def format_arff(table: Table) -> str:
             labels = [_quote(state) for state in variable.states]
             codes = encode_column(variable, column).astype(np.int64)
         header.append(f"@attribute {_quote(name)} {kind}")
-        columns.append(np.array([*labels, "?"], dtype=object)[codes])  # the last one is for code -1
+        columns.append(np.array([*labels, "?"], dtype=object)[np.where(codes < 0, len(labels), codes)])
     lines = [",".join(row) for row in zip(*columns, strict=True)]
     return "\n".join([*header, "", "@data", *lines]) + "\n"
 
