@@ -1,7 +1,7 @@
-"""The Bayesian interchange format (BIF, version 0.15), as pgmpy, pyAgrum and bnlearn read and write it.
+"""The Bayesian interchange format (BIF, version 0.15), as pgmpy and pyAgrum read and write it.
 
 These programs accept different labels: pyAgrum only words of ASCII letters and integers, pgmpy no commas, and names
-that differ in more than the case of letters. So every name and label is written as a word that all of them read. Where
+that differ in more than the case of letters. So every name and label is written as a word that both of them read. Where
 this word differs from the original, the original is in the properties ``milpbn_name`` and ``milpbn_states``,
 percent-encoded. Reading is more generous: quoted labels, labels with spaces, lists without commas, comments and
 properties are understood.
