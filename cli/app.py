@@ -12,6 +12,7 @@ from milpbn.cli.backends import backends
 from milpbn.cli.bound import bound
 from milpbn.cli.compare import compare
 from milpbn.cli.compile import compile_
+from milpbn.cli.convert import convert
 from milpbn.cli.evaluate import evaluate
 from milpbn.cli.export import export
 from milpbn.cli.import_ import import_
@@ -102,6 +103,7 @@ for _verb in (
     verify,
     export,
     import_,
+    convert,
     predict,
     evaluate,
     query,

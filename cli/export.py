@@ -17,7 +17,9 @@ from milpbn.cli.types import COUNT, NUMBER
 from milpbn.errors import InputError
 
 if TYPE_CHECKING:
+    from milpbn.data import Dataset
     from milpbn.problem.constraints import Constraints
+    from milpbn.problem.scores.spec import Score
 
 
 @dataclass(frozen=True)
@@ -33,12 +35,18 @@ class ModelOptions:
     threads: int | None
     random_state: int
     quiet: bool
+    scripts: tuple[str, ...]
 
 
 @option_group(
     "Model",
     "model",
-    option("--output", required=True, metavar="FILE", help="Model: .lp or .mps, also with .gz."),
+    option(
+        "--output",
+        required=True,
+        metavar="FILE",
+        help="Model: .lp or .mps, also with .gz; local scores: .jkl.",
+    ),
     option("--start", metavar="FILE", help="Structure to start from: arc list, result or classifier file."),
     option("--no-merge", is_flag=True, help="Do not merge identical samples."),
     option(
@@ -56,6 +64,13 @@ class ModelOptions:
         default=0,
         help="Seed of the subset, and of the search for the start.",
     ),
+    option(
+        "--script",
+        "scripts",
+        multiple=True,
+        metavar="PACKAGE",
+        help="Also write a Python script for highspy, pyscipopt, gurobipy or cplex; may be repeated.",
+    ),
     option("-q", "--quiet", is_flag=True, help="No notes on stderr."),
 )
 def model_options(
@@ -67,6 +82,7 @@ def model_options(
     time_limit: float | None,
     threads: int | None,
     random_state: int,
+    scripts: tuple[str, ...],
     quiet: bool,
 ) -> ModelOptions:
     """Gather the options of the model."""
@@ -76,7 +92,7 @@ def model_options(
     Subset.of(subset)  # this line and the next refuse impossible numbers before the table is read
     Options(time_limit=time_limit, threads=threads, random_state=random_state)
     return ModelOptions(
-        output, start, not no_merge, reduced, subset, time_limit, threads, random_state, quiet
+        output, start, not no_merge, reduced, subset, time_limit, threads, random_state, quiet, scripts
     )
 
 
@@ -96,11 +112,12 @@ def export(
     """Write the MILP for another solver, and print the command lines that solve it.
 
     Two kinds of files are written beside the model: a sidecar (.json), which says what its columns mean, and start
-    files for CPLEX, Gurobi, SCIP, HiGHS and CBC. DATA is as for milpbn solve.
+    files for CPLEX, Gurobi, SCIP, HiGHS and CBC. DATA is as for milpbn solve. A FILE that ends in .jkl gets the local
+    scores of all parent sets instead (ll, mdl, aic, bdeu), for GOBNILP and BLIP.
 
     \b
     Example:
-      milpbn export table.csv --target class --output model.lp
+      milpbn export table.csv --target class --output model.lp --script highspy
       scip ...                       (as printed)
       milpbn import model.scip.sol --classifier classifier.json
     """
@@ -111,6 +128,7 @@ def export(
 
     from milpbn.cli.solve import show_notes, show_stages
     from milpbn.instances import DEFAULT
+    from milpbn.milp.files.commands import solvers_on_path
     from milpbn.network import read_structure
     from milpbn.solving.exporting import export_model
     from milpbn.solving.progress import dropped_lines
@@ -120,6 +138,9 @@ def export(
     dataset = table.read(source).dataset("train")
     if not model.quiet:
         show_notes(dataset)
+    if model.output.lower().endswith(".jkl"):
+        _export_scores(dataset, checked_score, constraints, model)
+        return
     written = export_model(
         dataset,
         checked_score,
@@ -133,6 +154,7 @@ def export(
         threads=model.threads,
         random_state=model.random_state,
         request=table.request(source),
+        scripts=model.scripts,
     )
     click.echo(
         f"model    {written.model}: {written.rows} rows, {written.columns} columns, "
@@ -143,6 +165,39 @@ def export(
     click.echo(f"sidecar  {written.sidecar}")
     click.echo(f"starts   {', '.join(sorted({str(path) for path in written.starts.values()}))}")
     click.echo(f"         with the score {written.start_objective:.6f}")
-    click.echo("\nSolve it with one of these, then: milpbn import SOLUTION")
-    for solver, command in written.commands.items():
-        click.echo(f"\n# {solver}\n{command}")
+    if written.root_bound is not None:
+        click.echo(f"bound    {written.root_bound:.6f}  (certified; milpbn import keeps it)")
+    for package, script in written.scripts.items():
+        click.echo(f"script   {script}  (python, with {package}; prints the bound for the import)")
+    here = solvers_on_path()
+    click.echo(
+        "\nSolve it with one of these, then: milpbn import SOLUTION --bound BOUND, the solver's best bound."
+    )
+    for heading, found in (("On the path of this machine", True), ("Not on the path of this machine", False)):
+        commands = {name: line for name, line in written.commands.items() if (name in here) == found}
+        if commands:
+            click.echo(f"\n{heading}:")
+        for solver, command in commands.items():
+            click.echo(f"\n# {solver}\n{command}")
+
+
+def _export_scores(dataset: Dataset, score: Score, constraints: Constraints, model: ModelOptions) -> None:
+    """Write local scores, and refuse the options of a model."""
+    from milpbn.solving.local_scores import export_local_scores
+
+    given = {
+        "--start": model.start,
+        "--no-merge": not model.merge,
+        "--reduced": model.reduced,
+        "--subset": model.subset,
+        "--script": model.scripts,
+    }
+    for name, value in given.items():
+        if value:
+            raise InputError(
+                f"{name} concerns a model, not local scores; drop it, or write an .lp or .mps file."
+            )
+    local = export_local_scores(dataset, score, path=model.output, constraints=constraints)
+    click.echo(
+        f"scores   {model.output}: {local.candidates.n_sets} parent sets of {local.candidates.n_variables} variables"
+    )

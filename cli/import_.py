@@ -18,6 +18,11 @@ from milpbn.cli.types import NUMBER
 @click.option(
     "--bound", type=NUMBER, help="The bound that the solver printed, if the solution file has none."
 )
+@click.option(
+    "--gap-rel",
+    type=NUMBER,
+    help="The relative gap at which the solver was told to stop, if the file says optimal and has no bound.",
+)
 @click.option("--output", metavar="FILE", help="The result as JSON (result.json).")
 @click.option("--classifier", metavar="FILE", help="The classifier as JSON.")
 def import_(
@@ -25,6 +30,7 @@ def import_(
     model: str | None,
     data: str | None,
     bound: float | None,
+    gap_rel: float | None,
     output: str | None,
     classifier: str | None,
 ) -> int:
@@ -33,9 +39,14 @@ def import_(
     The structure is rebuilt, checked, and scored from the data. A solution that belongs to other data or options
     is refused.
 
+    Without a bound of the solver the result has the root bound of the export. Give the bound as the solver prints it:
+    after "best bound" (CPLEX, Gurobi), "Dual bound" (HiGHS, SCIP), "Upper bound" or "Lower bound" (CBC) at the end of
+    its log; for an .mps file it is that of the minimisation.
+
     \b
     Example:
       milpbn import model.gurobi.sol --bound 5341.6 --output result.json --classifier classifier.json
+      milpbn import model.highs.sol --gap-rel 1e-4
     """
     from milpbn.cli.solve import show_result
     from milpbn.data.dataset import dropped_notes
@@ -45,7 +56,7 @@ def import_(
     read = [solution, model, data, *map(str, model_files(solution, model))]
     check_outputs({"--output": output, "--classifier": classifier}, read)
 
-    result = import_solution(solution, model=model, data=data, bound=bound)
+    result = import_solution(solution, model=model, data=data, bound=bound, gap_rel=gap_rel)
     if output is not None:
         result.save(output)
     if classifier is not None and result.classifier is not None:

@@ -141,6 +141,9 @@ def _describe_network(classifier: Classifier) -> list[str]:
     data: Any = source.get("data")
     data = data if isinstance(data, dict) else {}
     towards = classifier.smoothing_towards
+    if isinstance(source.get("read_from"), str):
+        lines = [f"read from   {source['read_from']}", "variables"]
+        return [*lines, *_describe_variables(classifier)]
     lines = [
         f"learnt by   milpbn {source.get('milpbn', '(unknown version)')}, smoothing {classifier.smoothing:g}"
         + (f" towards {towards}" if towards != "uniform" else ""),

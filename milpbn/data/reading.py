@@ -1,4 +1,4 @@
-"""Reading files into raw data frames: CSV, TSV, ARFF and Parquet, each also compressed with gzip.
+"""Reading files into raw data frames: CSV, TSV, ARFF, GOBNILP's .dat and Parquet, each also compressed with gzip.
 
 Cells of text files stay text here, so that no library guesses types, dates or missing values before
 `milpbn.data.kinds` decides on them.
@@ -17,6 +17,7 @@ import numpy as np
 import pandas as pd
 
 from milpbn.data.arff import parse_arff
+from milpbn.data.dat import parse_dat
 from milpbn.errors import InputError
 from milpbn.util.memory import format_bytes
 from milpbn.util.raw_files import most_unpacked, read_bytes, shown_name, unpack_gzip
@@ -39,7 +40,8 @@ def read_frame(path: str | os.PathLike[str]) -> pd.DataFrame:
     -------
     DataFrame
         Raw cells with the index 0 .. M - 1. Columns of CSV and TSV files are text. Nominal attributes of ARFF
-        files are categoricals with the declared values, and others are text. Parquet keeps its types.
+        files are categoricals with the declared values, and others are text. Columns of .dat files are categoricals.
+        Parquet keeps its types.
 
     Raises
     ------
@@ -203,5 +205,6 @@ READERS: dict[str, Callable[[bytes, str], pd.DataFrame]] = {
     ".csv": lambda data, where: _parse_delimited(_decode(data, where), None, where),
     ".tsv": lambda data, where: _parse_delimited(_decode(data, where), "\t", where),
     ".arff": lambda data, where: parse_arff(_decode(data, where), where),
+    ".dat": lambda data, where: parse_dat(_decode(data, where), where),
     ".parquet": _parse_parquet,
 }

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import os
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -20,6 +22,7 @@ from milpbn.heuristics.starts import first_incumbent
 from milpbn.milp.files.commands import solver_commands
 from milpbn.milp.files.lp_file import write_lp
 from milpbn.milp.files.mps_file import MPS_OBJECTIVE_SIGN, write_mps
+from milpbn.milp.files.scripts import check_packages, script_path, solver_script
 from milpbn.milp.files.sidecar import Sidecar, fingerprint, model_stem, sidecar_path
 from milpbn.milp.files.start_files import write_starts
 from milpbn.milp.formulation import formulate
@@ -34,6 +37,7 @@ from milpbn.problem.subset import Subset
 from milpbn.solving.api import training_data
 from milpbn.solving.options import Options
 from milpbn.solving.warm_up import warm_up
+from milpbn.util.atomic import atomic_write_text
 
 #: Time limit in seconds of the search for the start structure.
 START_SECONDS = 20.0
@@ -55,6 +59,10 @@ class Export:
         Size of the model.
     start_objective : float
         Score of the start.
+    scripts : dict of str to Path
+        Script of each Python package that was asked for.
+    root_bound : float or None
+        The project's own bound on the score of every structure; None if there is none under this score.
     """
 
     model: Path
@@ -65,6 +73,8 @@ class Export:
     rows: int
     nonzeros: int
     start_objective: float
+    scripts: dict[str, Path]
+    root_bound: float | None
 
 
 def export_model(
@@ -81,6 +91,7 @@ def export_model(
     threads: int | None = None,
     random_state: int = 0,
     request: DataRequest | None = None,
+    scripts: Sequence[str] = (),
 ) -> Export:
     """Write problem (19) of Peharz & Pernkopf (2012) for another solver: model, sidecar, start files, command lines.
 
@@ -110,6 +121,8 @@ def export_model(
         Seed of the choice of a subset, and of the search for the start.
     request : DataRequest, optional
         How to read the data again; stored in the sidecar. Without it, `import_solution` needs the data as an argument.
+    scripts : sequence of str
+        Python packages of solvers (`milpbn.milp.files.scripts.PACKAGES`) for which a script is written as well.
 
     Returns
     -------
@@ -121,6 +134,7 @@ def export_model(
         If the path has another suffix, cannot be written, or the data or options are unusable.
     """
     checked = Options(merge=merge, time_limit=time_limit, threads=threads, random_state=random_state)
+    check_packages(tuple(scripts))
     target = Path(path)
     stem = model_stem(target)
     if isinstance(data, str) and request is None:
@@ -146,9 +160,7 @@ def export_model(
         problem, start, random_state=checked.random_state, stopping=lambda: time.monotonic() > end
     )
     assert best is not None  # constraints without a feasible structure were refused
-    kept = None
-    if reduced:
-        problem, best, kept = _reduced(problem, best)
+    problem, best, kept, bound = _bounded(problem, best, reduced)
     formulation = formulate(problem, reduce=reduced)
     mark = fingerprint(dataset.sha256, spec, rules, formulation.acyclicity, checked.merge, kept, samples)
     milp = _with_mark(formulation.milp, mark)
@@ -176,9 +188,15 @@ def export_model(
         sign=1.0 if is_lp else float(MPS_OBJECTIVE_SIGN),
         constant=milp.constant,
         subset=samples,
+        root_bound=bound,
     )
     sidecar.save(beside)
     starts = write_starts(milp, x, target)
+    names = {solver: path.name for solver, path in starts.items()}
+    written = {package: script_path(package, stem) for package in scripts}
+    for package, script in written.items():
+        text = solver_script(package, target.name, names, stem.name, checked.time_limit, checked.threads)
+        atomic_write_text(script, text)
     return Export(
         model=target,
         sidecar=beside,
@@ -188,23 +206,45 @@ def export_model(
         rows=milp.n_rows,
         nonzeros=int(milp.A.nnz),
         start_objective=problem.rescore(best),
+        scripts=written,
+        root_bound=bound,
     )
 
 
-def _reduced(problem: Problem, best: Structure) -> tuple[Problem, Structure, list[int] | None]:
-    """Return the problem over the parent sets that the root bound leaves, the best structure, and their indices."""
-    if not problem.score.kind.sums_samples:
+def _bounded(
+    problem: Problem, best: Structure, reduced: bool
+) -> tuple[Problem, Structure, list[int] | None, float | None]:
+    """Bound the score by the root bound, for at most `START_SECONDS`.
+
+    Returns
+    -------
+    problem : Problem
+        The problem; if it is reduced, over the parent sets that the root bound leaves.
+    best : Structure
+        The best structure that is known.
+    kept : list of int or None
+        Indices of the parent sets of a reduced problem.
+    bound : float or None
+        The root bound in nats; None under scores without one.
+    """
+    if reduced and not problem.score.kind.sums_samples:
         those = " and ".join(n for n in sums_of_samples() if find_score(n).shape is not Shape.CONCAVE)
         raise InputError(
             f"Parent sets can be left out under {those}, not under {problem.score.name}; drop --reduced."
         )
+    if problem.curve is not None or (problem.margins is not None and problem.margins.smallest):
+        return problem, best, None, None
     warm_up(problem, bounds=True)
     end = time.monotonic() + START_SECONDS
     record = EventLog(lambda: time.monotonic() > end)
-    smaller, root = root_bound(problem, best, record)
-    assert root is not None
+    smaller, root = root_bound(problem, best, record, reduce=reduced)
     best = max([best, *record.structures], key=problem.rescore)
-    return smaller, best, np.flatnonzero(root.allowed).tolist()
+    bound = min(record.bounds, default=math.inf)
+    kept = None
+    if reduced:
+        assert root is not None
+        kept = np.flatnonzero(root.allowed).tolist()
+    return smaller, best, kept, bound if math.isfinite(bound) else None
 
 
 def _refuse_strange_sidecar(path: Path, target: Path) -> None:

@@ -22,7 +22,7 @@ from milpbn.network.parameters.record import ParameterFit
 from milpbn.problem.problem import Problem, build_problem
 from milpbn.problem.trivial_bound import trivial_bound
 from milpbn.solving.api import training_data
-from milpbn.solving.imported_bound import check_objective, imported_bound, refuse_better
+from milpbn.solving.imported_bound import check_objective, imported_bound, own_bound, refuse_better
 from milpbn.solving.report import fit_classifier, of_whole_problem
 from milpbn.util.raw_files import shown_name
 
@@ -33,6 +33,7 @@ def import_solution(
     model: str | os.PathLike[str] | None = None,
     data: Any = None,
     bound: float | None = None,
+    gap_rel: float | None = None,
 ) -> Result:
     """Read a solver's solution of an exported model, check it against the data, and return its result.
 
@@ -46,12 +47,16 @@ def import_solution(
         The training data; by default they are read again as at the export.
     bound : float, optional
         The bound that the solver printed, in the solver's sign, if the file has none.
+    gap_rel : float, optional
+        The relative gap at which the solver was told to stop, or at which it stops by itself. If the file calls its
+        solution optimal, the bound is the objective plus this share of it.
 
     Returns
     -------
     Result
-        Its bound is the solver's, if there is one (the table in `milpbn.milp.files.solution` says when), else the
-        trivial bound. For a subset, score and bound are in `Result.subset`.
+        Its bound is the solver's, if there is one (the table in `milpbn.milp.files.solution` says when), or the
+        project's own (the root bound of the export, else the trivial bound) if that is smaller or the only one. For a
+        subset, score and bound are in `Result.subset`.
 
     Raises
     ------
@@ -62,8 +67,8 @@ def import_solution(
     Warns
     -----
     BoundWarning
-        If the file has no bound and none is given. The warning says which bound is used; it is in the result's notes
-        as well.
+        If the file has no bound and none is given, or a bound rests on the file's status. The warning says which
+        bound is used; it is in the result's notes as well.
     """
     started = time.monotonic()
     path = Path(solution)
@@ -78,7 +83,8 @@ def import_solution(
         raise InputError(f"{where} does not fit this model: {objection or 'its structure has no score'}.")
     objective, error = problem.rescored(structure)
     check_objective(parsed, sidecar, objective, where)
-    best, source, note = imported_bound(parsed, sidecar, bound, objective, trivial_bound(problem), where)
+    own = own_bound(sidecar, trivial_bound(problem), objective, where)
+    best, source, note = imported_bound(parsed, sidecar, bound, gap_rel, objective, own, where)
     if source is BoundSource.SOLVER:
         refuse_better(problem, structure, best, where)
     if note is not None:

@@ -173,6 +173,24 @@ def _classifier(path: Path, shop: Path) -> None:
     save_classifier(classifier, path.with_name("again.json"))
 
 
+def _network(path: Path, shop: Path) -> None:
+    from milpbn.network import read_network, write_network
+
+    classifier = read_network(path)
+    write_network(classifier, path.with_name("again.json"))
+    again = path.with_name(f"again{path.suffix}")
+    write_network(classifier, again)
+    back = read_network(again)
+    if back.variables != classifier.variables or back.structure != classifier.structure:
+        raise Unsound("a network is not what its own file says")
+
+
+def _local_scores(path: Path, shop: Path) -> None:
+    from milpbn.milp.files.jkl_file import read_jkl, write_jkl
+
+    write_jkl(read_jkl(path), path.with_name("again.jkl"))
+
+
 def _result(path: Path, shop: Path) -> None:
     from milpbn.claims.result import Result
     from milpbn.solving.progress import closing_block
@@ -432,6 +450,10 @@ READERS: tuple[Reader, ...] = (
     Reader(
         "Parquet", "input.parquet", "bytes", tuple(f"{name}.parquet" for name in _PARQUETS), _table, share=2
     ),
+    Reader("GOBNILP data", "input.dat", "text", ("toy.dat",), _table),
+    Reader("BIF", "input.bif", "text", ("toy.bif",), _network),
+    Reader("XMLBIF", "input.xml", "text", ("toy.xml",), _network),
+    Reader("local scores", "input.jkl", "text", ("toy.jkl",), _local_scores),
     Reader("gzip", "input.csv.gz", "gzip", ("toy.csv.gz",), _table),
     Reader("catalog", "catalog.json", "json", ("catalog.json",), _catalog),
     Reader("structure", "input.txt", "text", ("arcs.txt",), _structure, share=3),

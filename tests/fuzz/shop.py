@@ -56,6 +56,10 @@ def make_shop(folder: Path) -> Path:
     _good(
         *GRADIENTS, table, "--checkpoint", folder / "checkpoint.npz", "--classifier", folder / "pseudo.json"
     )
+    for name in ("toy.bif", "toy.xml"):
+        _good("convert", classifier, folder / name)
+    _good("convert", table, folder / "toy.dat")
+    _good("export", table, "--score", "bdeu", "--weights", "w", "--output", folder / "toy.jkl")
     _write_structures(folder)
     _write_catalog(folder)
     _write_solutions(folder)

@@ -76,3 +76,36 @@ def test_the_last_suffix_is_the_format(tmp_path, name: str, is_lp: bool) -> None
     text = (tmp_path / name).read_text()
     assert ("Maximize" in text) == is_lp
     assert ("ROWS" in text) == (not is_lp)
+
+
+def test_scripts_solve_the_model_and_name_the_import(tmp_path):
+    import shlex
+    import subprocess
+    import sys
+
+    from milpbn.solving.importing import import_solution
+
+    folder = tmp_path / "it's here"
+    folder.mkdir()
+    export = export_model("corral", SCORE, path=folder / "m.mps", scripts=["highspy", "cplex"], threads=1)
+    assert sorted(export.scripts) == ["cplex", "highspy"]
+    assert export.scripts["highspy"].name == "m_highspy.py"
+    command = [sys.executable, str(export.scripts["highspy"])]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=120)
+    line = done.stdout.splitlines()[-1]
+    program, verb, solution, bound = shlex.split(line)
+    assert (program, verb, bound.partition("=")[0]) == ("milpbn", "import", "--bound")
+    result = import_solution(solution, bound=float(bound.partition("=")[2]))
+    assert result.reason == "optimal"
+    assert result.objective == pytest.approx(OPTIMUM)
+
+
+def test_a_script_for_an_unknown_package_is_refused_before_anything_is_written(tmp_path):
+    with pytest.raises(InputError, match="no script for 'scipy'; choose from highspy"):
+        export_model("corral", SCORE, path=tmp_path / "m.lp", scripts=["scipy"])
+    assert not list(tmp_path.iterdir())
+
+
+def test_scores_without_a_root_bound_are_exported_without_one(tmp_path):
+    assert export_model("corral", "hard-margin", path=tmp_path / "m.lp").root_bound is None
+    assert export_model("corral", "mdl", path=tmp_path / "n.lp").root_bound is not None

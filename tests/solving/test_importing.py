@@ -204,6 +204,75 @@ def test_the_bound_of_a_gurobi_file_comes_from_the_option(exported, tmp_path):
     assert result.objective <= result.bound
 
 
+#: The solver's usual name, and what precedes the bound in its log.
+NAMES = {
+    "cplex": ("CPLEX", "'Current MIP best bound'"),
+    "gurobi": ("Gurobi", "'best bound'"),
+    "highs": ("HiGHS", "'Dual bound'"),
+    "scip": ("SCIP", "'Dual Bound'"),
+    "cbc": ("CBC", "'Upper bound' or 'Lower bound'"),
+}
+
+
+@pytest.mark.parametrize(
+    ("solver", "status", "share"),
+    [
+        ("cplex", "integer optimal, tolerance", 0.01),
+        ("highs", "Optimal", 0.01),
+        ("scip", "optimal solution found", 0.01),
+        ("cbc", "Optimal (within gap tolerance)", 0.01 / 0.99),
+    ],
+)
+def test_optimal_within_a_gap_that_the_user_states_gives_a_bound(tmp_path, solver, status, share):
+    start = import_start(tmp_path)
+    path = tmp_path / f"m.{solver}.sol"
+    path.write_text(solution_text(solver, status, columns(start), start.start_objective))
+    with pytest.warns(
+        milpbn.BoundWarning, match="the relative gap 0.01 that you gave is added to its objective"
+    ):
+        result = import_solution(path, gap_rel=0.01)
+    assert result.bound == pytest.approx(OPTIMUM * (1 + share), abs=2e-6)
+    assert (result.bound_source, result.reason) == ("solver", "feasible")
+    with pytest.warns(milpbn.BoundWarning):
+        assert import_solution(path, gap_rel=0.5).bound == pytest.approx(start.root_bound)
+    with pytest.warns(milpbn.BoundWarning):
+        assert import_solution(path, gap_rel=0.0).reason == "optimal"
+    with pytest.raises(InputError, match="give one of them"):
+        import_solution(path, gap_rel=0.01, bound=300.0)
+    with pytest.raises(InputError, match="at least 0 and below 1"):
+        import_solution(path, gap_rel=1.0)
+
+
+@pytest.mark.parametrize(("solver", "status"), [("gurobi", ""), ("highs", "Time limit reached")])
+def test_a_gap_proves_nothing_without_an_optimal_status(tmp_path, solver, status):
+    start = import_start(tmp_path)
+    path = tmp_path / f"m.{solver}.sol"
+    path.write_text(solution_text(solver, status, columns(start), start.start_objective))
+    with pytest.raises(InputError, match="no bound follows from a gap; give the bound that"):
+        import_solution(path, gap_rel=1e-4)
+
+
+def test_a_solvers_bound_above_the_root_bound_is_not_taken(exported, tmp_path):
+    path = tmp_path / "m.gurobi.sol"
+    path.write_text(gurobi_text(columns(exported), exported.start_objective))
+    result = import_solution(path, bound=exported.root_bound + 5)
+    assert (result.bound, result.bound_source) == (exported.root_bound, "certified")
+    assert exported.root_bound < 280.4  # the trivial bound is 281.24
+
+
+def test_a_changed_root_bound_is_refused(exported, tmp_path):
+    path = tmp_path / "m.gurobi.sol"
+    path.write_text(gurobi_text(columns(exported), exported.start_objective))
+    sidecar = json.loads(exported.sidecar.read_text())
+    exported.sidecar.write_text(json.dumps({**sidecar, "root_bound": 200.0}))
+    with pytest.raises(InputError, match="has the root bound 200, which lies below the score 261"):
+        import_solution(path)
+    del sidecar["root_bound"]  # as in the sidecars of earlier versions
+    exported.sidecar.write_text(json.dumps(sidecar))
+    with pytest.warns(milpbn.BoundWarning, match="the trivial bound, 281.24"):
+        import_solution(path)
+
+
 @pytest.mark.parametrize(
     ("solver", "status", "exact"),
     [
@@ -248,7 +317,10 @@ def test_what_each_format_says_of_optimality(tmp_path, solver, status, exact, gi
     else:
         assert (result.reason, result.bound_source) == ("feasible", "certified")
         assert result.bound > z + 1
-        assert f"trivial bound, {result.bound:.6f}" in said
+        assert f"root bound of the export, {result.bound:.6f}" in said
+        assert result.bound == pytest.approx(start.root_bound)
+        assert f"Give the bound that {NAMES[solver][0]} printed with --bound" in said
+        assert NAMES[solver][1] in said
     assert ("possibly only within a gap" in said) == (not exact and "ptimal" in status)
 
 

@@ -4,11 +4,20 @@ from __future__ import annotations
 
 import os
 import shlex
+import shutil
 from collections.abc import Mapping
 
 from milpbn.errors import InputError
 
 PathLike = str | os.PathLike[str]
+
+#: Name of each solver's executable.
+EXECUTABLES = {"cplex": "cplex", "gurobi": "gurobi_cl", "scip": "scip", "highs": "highs", "cbc": "cbc"}
+
+
+def solvers_on_path() -> list[str]:
+    """Return the solvers whose executables are on the path of this machine."""
+    return [solver for solver, executable in EXECUTABLES.items() if shutil.which(executable)]
 
 
 def solver_commands(

@@ -73,6 +73,8 @@ class Sidecar:
         The score is sign * (objective of the file) + constant.
     subset : mapping of int to float, or None
         If the model is over representative samples: the weight of each, by its row among the (merged) samples.
+    root_bound : float or None
+        The project's own bound on the score of every structure, in nats, if the export computed one.
     """
 
     model: str
@@ -87,6 +89,7 @@ class Sidecar:
     sign: float
     constant: float
     subset: Mapping[int, float] | None = None
+    root_bound: float | None = None
 
     def structure(self, values: Mapping[str, float], where: str) -> Structure:
         """Return the structure of column values.
@@ -145,6 +148,7 @@ class Sidecar:
             "subset": None if self.subset is None else [list(pair) for pair in self.subset.items()],
             "sign": self.sign,
             "constant": self.constant,
+            "root_bound": self.root_bound,
         }
         atomic_write_text(path, json.dumps(document, indent=1, allow_nan=False) + "\n")
 
@@ -205,6 +209,7 @@ class Sidecar:
             sign=f.number("sign"),
             constant=f.number("constant"),
             subset=subset,
+            root_bound=None if f.missing("root_bound") else f.number("root_bound"),
         )
 
 

@@ -16,7 +16,11 @@ CBC     ``Optimal``                         none                the objective: a
         ``Optimal (within gap tolerance)``                      none: the file does not state the allowed gap
 ======  ==================================  ==================  =====================================================
 
-Where no bound follows, the result has the trivial bound, and the user is told so.
+Where no bound follows, the result has the project's own bound, and the user is told so, with the place of the solver's
+bound in its log (`Solution.where_bound`).
+
+If the user says at which relative gap the solver was told to stop, a status that means "optimal" gives a bound, too
+(`Solution.bound_within`). The solvers' own gaps are 1e-4 (CPLEX, Gurobi, HiGHS) and 0 (SCIP, CBC).
 """
 
 from __future__ import annotations
@@ -68,6 +72,34 @@ class Solution:
         return self.bound
 
     @property
+    def where_bound(self) -> str:
+        """Where the solver's log has its bound, as part of a sentence."""
+        return _LOGS[self.format]
+
+    def bound_within(self, gap: float, maximised: bool) -> float | None:
+        """Return the bound that follows from an optimal status within a relative gap; None without such a status.
+
+        Parameters
+        ----------
+        gap : float
+            The relative gap at which the solver was told to stop, at least 0 and below 1.
+        maximised : bool
+            Whether the file's program is a maximisation.
+
+        Returns
+        -------
+        float or None
+            In the sign of the file. CPLEX, Gurobi, HiGHS and SCIP divide the gap by the objective or by something
+            smaller; CBC divides it by the larger one of objective and bound. They also stop within an absolute gap of
+            1e-6 or less.
+        """
+        if self.objective is None or not self.says_optimal:
+            return None
+        share = gap / (1.0 - gap) if self.format == "cbc" else gap
+        distance = share * abs(self.objective) + ABSOLUTE_GAP
+        return self.objective + distance if maximised else self.objective - distance
+
+    @property
     def limit(self) -> str | None:
         """The limit that stopped the solver (time, node, memory, gap or user), None if the status names none."""
         for limit, words in _LIMITS.items():
@@ -77,6 +109,15 @@ class Solution:
 
 
 _NAMES = {"cplex": "CPLEX", "gurobi": "Gurobi", "scip": "SCIP", "highs": "HiGHS", "cbc": "CBC"}
+#: The largest of the absolute gaps within which the solvers stop by default (those of CPLEX and HiGHS).
+ABSOLUTE_GAP = 1e-6
+_LOGS = {
+    "cplex": "the number after 'Current MIP best bound' at the end of its log, else the last one under 'Best Bound'",
+    "gurobi": "the number after 'best bound' in the line that begins with 'Best objective', at the end of its log",
+    "highs": "the number after 'Dual bound' in the report at the end of its log",
+    "scip": "the number after 'Dual Bound' at the end of its log",
+    "cbc": "the number after 'Upper bound' or 'Lower bound' at the end of its log",
+}
 #: The status in lower case that a solver writes only after a proof with a gap of 0; see the table above.
 _EXACT = {"cplex": "integer optimal solution", "scip": "optimal solution found", "cbc": "optimal"}
 

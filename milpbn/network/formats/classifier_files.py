@@ -48,14 +48,7 @@ def save_classifier(classifier: AnyClassifier, path: str | os.PathLike[str]) -> 
     InputError
         If the file cannot be written, or a value of the provenance cannot be written as JSON.
     """
-    if isinstance(classifier, PseudoClassifier):
-        document = classifier.to_dict()
-    elif isinstance(classifier, AveragedClassifier):
-        members = [classifier_to_dict(member) for member in classifier.members]
-        document = {"format": AVERAGED_FORMAT, "version": AVERAGED_VERSION, "members": members}
-    else:
-        document = classifier_to_dict(classifier)
-    atomic_write_text(path, dump_json(document))
+    atomic_write_text(path, dump_json(any_classifier_to_dict(classifier)))
 
 
 def load_classifier(path: str | os.PathLike[str]) -> Classifier:
@@ -71,15 +64,7 @@ def load_classifier(path: str | os.PathLike[str]) -> Classifier:
 
 def load_any_classifier(path: str | os.PathLike[str]) -> AnyClassifier:
     """Read any file that `save_classifier` wrote, with the errors of `load_classifier`."""
-
-    def read(document: Mapping[str, Any]) -> AnyClassifier:
-        if document.get("format") == PSEUDO_FORMAT:
-            return PseudoClassifier.from_dict(document)
-        if document.get("format") == AVERAGED_FORMAT:
-            return _averaged_from_dict(document)
-        return classifier_from_dict(document)
-
-    return _load(path, read)
+    return _load(path, any_classifier_from_dict)
 
 
 def _load(path: str | os.PathLike[str], read: Callable[[Mapping[str, Any]], T]) -> T:
@@ -91,6 +76,25 @@ def _load(path: str | os.PathLike[str], read: Callable[[Mapping[str, Any]], T]) 
         raise InputError(
             f"The classifier file {str(path)!r} is unusable: {reason[0].lower()}{reason[1:]}"
         ) from None
+
+
+def any_classifier_to_dict(classifier: AnyClassifier) -> dict[str, Any]:
+    """Return any classifier as JSON values; see `classifier_to_dict`."""
+    if isinstance(classifier, PseudoClassifier):
+        return classifier.to_dict()
+    if isinstance(classifier, AveragedClassifier):
+        members = [classifier_to_dict(member) for member in classifier.members]
+        return {"format": AVERAGED_FORMAT, "version": AVERAGED_VERSION, "members": members}
+    return classifier_to_dict(classifier)
+
+
+def any_classifier_from_dict(document: Mapping[str, Any]) -> AnyClassifier:
+    """Return the classifier that `any_classifier_to_dict` described, with the errors of `classifier_from_dict`."""
+    if document.get("format") == PSEUDO_FORMAT:
+        return PseudoClassifier.from_dict(document)
+    if document.get("format") == AVERAGED_FORMAT:
+        return _averaged_from_dict(document)
+    return classifier_from_dict(document)
 
 
 def classifier_to_dict(classifier: Classifier) -> dict[str, Any]:

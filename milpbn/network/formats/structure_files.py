@@ -1,4 +1,4 @@
-"""Files of structures: classifier files, results and arc lists are read; arc lists and DOT are written.
+"""Files of structures: classifier files, results and arc lists are read; arc lists are written.
 
 An arc list is text with one arc per line: ``parent -> child``, ``parent,child``, or a tab between the names. ``#``
 starts a comment at the beginning of a line or after white space. Names that contain a separator, a quote or ``#`` are
@@ -139,21 +139,6 @@ def write_arcs(structure: Structure, path: str | os.PathLike[str]) -> None:
     atomic_write_text(path, format_arcs(structure))
 
 
-def to_dot(structure: Structure) -> str:
-    """Return a structure as a Graphviz digraph in which the class variable is a box.
-
-    Features outside the Markov blanket of the class, which change no prediction, are grey.
-    """
-    names, used = [_dot_quote(name) for name in structure.names], structure.markov_blanket
-    lines = [f"  {names[-1]} [shape=box];"]
-    lines += [
-        f"  {name};" if i in used else f"  {name} [color=gray, fontcolor=gray];"
-        for i, name in enumerate(names[:-1])
-    ]
-    lines += [f"  {names[parent]} -> {names[child]};" for parent, child in structure.arcs]
-    return "digraph structure {\n" + "\n".join(lines) + "\n}\n"
-
-
 def _unusable(path: str | os.PathLike[str], reason: str) -> InputError:
     return InputError(f"The structure file {str(path)!r} is unusable: {reason[0].lower()}{reason[1:]}")
 
@@ -173,8 +158,3 @@ def _unquote(name: str, line: int) -> str:
 
 def _quote(name: str) -> str:
     return name if _PLAIN.fullmatch(name) else json.dumps(name)
-
-
-def _dot_quote(name: str) -> str:
-    escaped = name.replace("\\", "\\\\").replace('"', '\\"').replace("\r", "\\r").replace("\n", "\\n")
-    return f'"{escaped}"'

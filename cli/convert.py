@@ -1,0 +1,57 @@
+"""``milpbn convert``: a classifier or a table in another format."""
+
+from __future__ import annotations
+
+import click
+
+from milpbn.cli.outputs import check_outputs
+from milpbn.cli.sections import verb
+
+
+@verb(short_help="Write a classifier or a table in another format.")
+@click.argument("source", metavar="INPUT")
+@click.argument("output")
+@click.option("--target", metavar="NAME", help="The class variable, if INPUT does not name it.")
+def convert(source: str, output: str, target: str | None) -> None:
+    """Read INPUT, a classifier or a table, and write it to OUTPUT in the format of OUTPUT's ending.
+
+    Classifiers: .json (milpbn's own), .bif, .xmlbif, .bifxml and .xml are read and written; .dot and .gv are
+    written. A network of another program becomes a classifier; --target names its class variable.
+
+    Tables: .csv, .arff and .dat (GOBNILP; discretised, the class last) are written, whatever milpbn solve reads is
+    read.
+
+    \b
+    Examples:
+      milpbn convert classifier.json classifier.bif
+      milpbn convert alarm.bif classifier.json --target HYPOVOLEMIA
+      milpbn convert table.csv table.dat --target species
+    """
+    check_outputs({"OUTPUT": output}, [source])
+
+    from milpbn.data.writing import table_ending
+
+    if table_ending(output) is not None:
+        _convert_table(source, output, target)
+    else:
+        _convert_network(source, output, target)
+    click.echo(output)
+
+
+def _convert_network(source: str, output: str, target: str | None) -> None:
+    from milpbn.network.formats.registry import check_network_ending, read_network, write_network
+
+    check_network_ending(output)
+    write_network(read_network(source, target), output)
+
+
+def _convert_table(source: str, output: str, target: str | None) -> None:
+    from milpbn.data import read_table
+    from milpbn.data.writing import write_table
+
+    # GOBNILP has no missing values; other formats keep their rows.
+    discrete = output.lower().endswith(".dat")
+    table = read_table(source, target=target, missing="drop" if discrete else "state")
+    for note in table.notes:
+        click.echo(note, err=True)
+    write_table(table, output)

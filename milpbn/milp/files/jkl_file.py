@@ -1,0 +1,154 @@
+"""Local scores of parent sets in the text format of GOBNILP and BLIP (``.jkl``).
+
+The first line has the number of variables. Every variable has a line with its name and the number of its parent sets,
+and then one line for each of them: score, number of parents, parents. Words are separated by white space. Lines that
+begin with ``#`` are comments. A variable's parent sets are all that it may have: sets that are not listed are excluded.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from milpbn.data.column import number_of
+from milpbn.errors import InputError
+from milpbn.problem.candidates import Candidates
+from milpbn.util.atomic import atomic_write_text
+from milpbn.util.jsonable import read_text
+
+
+@dataclass(frozen=True, eq=False)
+class LocalScores:
+    """A score for every candidate parent set of every variable; a structure's score is their sum.
+
+    Attributes
+    ----------
+    candidates : Candidates
+        The variables and their parent sets.
+    scores : float64 array, shape (P,)
+        Local scores in the order of the parent sets; larger is better.
+    """
+
+    candidates: Candidates
+    scores: NDArray[np.float64]
+
+
+def write_jkl(local: LocalScores, path: str | os.PathLike[str]) -> None:
+    """Write local scores atomically, with all digits.
+
+    White space in names becomes ``_``, because names are words in this format.
+
+    Raises
+    ------
+    InputError
+        If a name is empty or begins with ``#``, two names become the same word, or the file cannot be written.
+    """
+    candidates = local.candidates
+    words = [re.sub(r"\s", "_", name) for name in candidates.names]
+    for name, word in zip(candidates.names, words, strict=True):
+        if not word or word.startswith("#"):
+            raise InputError(f"A .jkl file cannot hold the name {name!r}; rename the column.")
+        if words.count(word) > 1:
+            raise InputError(
+                f"Two columns would be called {word!r} in a .jkl file, which has no white space in names; rename one."
+            )
+    lines = [str(len(words))]
+    for i, (word, sets) in enumerate(zip(words, candidates.sets, strict=True)):
+        lines.append(f"{word} {len(sets)}")
+        scores = local.scores[candidates.offsets[i] : candidates.offsets[i + 1]].tolist()
+        lines += [
+            " ".join([repr(score), str(len(members)), *(words[j] for j in members)])
+            for score, members in zip(scores, sets, strict=True)
+        ]
+    atomic_write_text(path, "\n".join(lines) + "\n")
+
+
+def read_jkl(path: str | os.PathLike[str]) -> LocalScores:
+    """Read local scores.
+
+    Parents may be names, or the numbers of variables from 0 if the names are these numbers.
+
+    Raises
+    ------
+    InputError
+        If the file cannot be read, or is not of this format; the message names the line.
+    """
+    text = read_text(path, "file of local scores")
+    try:
+        return _parse(text)
+    except InputError as error:
+        reason = str(error)
+        raise InputError(
+            f"The file of local scores {str(path)!r} is unusable: {reason[0].lower()}{reason[1:]}"
+        ) from None
+
+
+def _parse(text: str) -> LocalScores:
+    lines = _content(text)
+    number, words = _next(lines)
+    if len(words) != 1 or not words[0].isdecimal() or len(words[0]) > 6 or int(words[0]) == 0:
+        raise InputError(f"Line {number} does not have the number of variables.")
+    names: list[str] = []
+    listed: list[list[tuple[int, float, list[str]]]] = []
+    for _ in range(int(words[0])):
+        number, words = _next(lines)
+        if len(words) != 2 or not words[1].isdecimal() or len(words[1]) > 12:
+            raise InputError(f"Line {number} does not have a variable and the number of its parent sets.")
+        if words[0] in names:
+            raise InputError(f"Line {number} has the variable {words[0]!r} a second time.")
+        names.append(words[0])
+        listed.append([_row(*_next(lines)) for _ in range(int(words[1]))])
+        if not listed[-1]:
+            raise InputError(
+                f"Line {number} gives {words[0]!r} no parent set, so that no structure has a score."
+            )
+    extra = next(lines, None)
+    if extra is not None:
+        raise InputError(f"Line {extra[0]} comes after the last parent set.")
+    index = {name: i for i, name in enumerate(names)}
+    sets: list[tuple[tuple[int, ...], ...]] = []
+    scores: list[float] = []
+    for name, rows in zip(names, listed, strict=True):
+        found: dict[tuple[int, ...], float] = {}
+        for number, score, parents in rows:
+            unknown = [parent for parent in parents if parent not in index or parent == name]
+            members = tuple(sorted({index[parent] for parent in parents if parent in index}))
+            if unknown or len(members) < len(parents):
+                raise InputError(
+                    f"Line {number} names a parent of {name!r} that is not another variable, or one twice."
+                )
+            if members in found:
+                raise InputError(f"Line {number} has a parent set of {name!r} a second time.")
+            found[members] = score
+        sets.append(tuple(found))
+        scores += found.values()
+    return LocalScores(Candidates(tuple(names), tuple(sets)), np.array(scores))
+
+
+def _content(text: str) -> Iterator[tuple[int, list[str]]]:
+    """Yield the number and the words of every line that is neither blank nor a comment."""
+    for number, line in enumerate(text.split("\n"), start=1):
+        words = line.split()
+        if words and not words[0].startswith("#"):
+            yield number, words
+
+
+def _next(lines: Iterator[tuple[int, list[str]]]) -> tuple[int, list[str]]:
+    found = next(lines, None)
+    if found is None:
+        raise InputError("It ends before the last parent set; it seems cut off.")
+    return found
+
+
+def _row(number: int, words: list[str]) -> tuple[int, float, list[str]]:
+    score = number_of(words[0])
+    if not abs(score) <= 1e100:
+        raise InputError(f"Line {number} begins with {words[0][:40]!r}, which is not a finite score.")
+    if len(words) < 2 or words[1] != str(len(words) - 2):
+        raise InputError(f"Line {number} does not have a score, the number of parents, and these parents.")
+    return number, score, words[2:]

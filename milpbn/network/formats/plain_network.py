@@ -1,0 +1,313 @@
+"""A Bayesian network as files and other libraries hold it: nodes with states, parents and a table, and no more.
+
+The formats of networks convert between this form and a `Classifier`. What a classifier has besides (which variable is
+the class, exact cuts, what kind of labels a variable has) is kept in properties of the nodes, whose names begin with
+``milpbn_``. Without them, a network still becomes a classifier: the caller names the class, and labels that are
+intervals from -inf to inf become cuts.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from importlib import import_module
+from typing import Any
+from urllib.parse import quote, unquote
+
+import numpy as np
+from numpy.typing import NDArray
+
+from milpbn.data.column import MAX_EXACT, number_label, number_of
+from milpbn.data.dataset import Variable
+from milpbn.data.variables import MISSING_LABEL
+from milpbn.errors import InputError
+from milpbn.network.averaged import AveragedClassifier
+from milpbn.network.classifier import Classifier
+from milpbn.network.cpt import Cpt, require_table
+from milpbn.network.formats.classifier_files import AnyClassifier
+from milpbn.network.prior import TOWARDS, UNIFORM
+from milpbn.network.structure import Structure
+from milpbn.version import __version__
+
+#: Names of the properties that milpbn writes.
+CLASS, CUTS, NUMERIC, MISSING_STATE = "milpbn_class", "milpbn_cuts", "milpbn_numeric", "milpbn_missing_state"
+SMOOTHING, TOWARDS_NAME = "milpbn_smoothing", "milpbn_smoothing_towards"
+#: Property of a variable with one state that has got a second one, with the probability 0, because a program refuses
+#: variables with one state.
+UNUSED = "milpbn_unused_state"
+#: Properties with the original name and labels of a variable, where a format cannot hold them (`encode_words`).
+NAME, STATES = "milpbn_name", "milpbn_states"
+#: How far a row of a table may be from the sum 1; many published networks have few digits. It is then normalised,
+#: unless it is as close as rounded float64 values are.
+LARGEST_DEFICIT, ROUNDING = 0.02, 1e-12
+
+#: Value of the property `CUTS` of a nominal variable whose labels look like intervals.
+NOMINAL = "nominal"
+_YES_NO = {True: "yes", False: "no"}
+
+_BOUND = r"[+-]?(?:inf|(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?)"
+_INTERVAL = re.compile(rf"\(\s*({_BOUND})(?:\s*[,;]\s*|-)({_BOUND})\s*([\])])", re.IGNORECASE)
+
+
+@dataclass(frozen=True, eq=False)
+class PlainNode:
+    """A discrete variable with its parents and its table.
+
+    Attributes
+    ----------
+    name : str
+        Its name.
+    states : tuple of str
+        Its labels.
+    parents : tuple of str
+        Names of its parents, in any order.
+    table : float64 array, shape (states of each parent..., states of the variable)
+        P(variable | parents), with the parents in the order of ``parents``.
+    properties : mapping of str to str
+        Properties such as ``milpbn_cuts``; the values have no white space, equals sign or semicolon.
+    """
+
+    name: str
+    states: tuple[str, ...]
+    parents: tuple[str, ...]
+    table: NDArray[np.float64]
+    properties: Mapping[str, str] = field(default_factory=dict)
+
+
+def one_network(classifier: AnyClassifier, what: str) -> Classifier:
+    """Return a classifier that is a single Bayesian network.
+
+    Parameters
+    ----------
+    classifier : AnyClassifier
+        Any classifier.
+    what : str
+        What is to hold it, which begins the sentence of an error, such as "A BIF file".
+
+    Raises
+    ------
+    InputError
+        If it is an average or a pseudo-TAN.
+    """
+    if isinstance(classifier, AveragedClassifier):
+        raise InputError(
+            f"{what} holds one Bayesian network, but the classifier is an average of {len(classifier.members)}; "
+            "solve without --average for a single network."
+        )
+    if not isinstance(classifier, Classifier):
+        raise InputError(
+            f"{what} holds a Bayesian network, but the classifier is a pseudo-TAN, which is none."
+        )
+    return classifier
+
+
+def plain_nodes(classifier: Classifier) -> tuple[PlainNode, ...]:
+    """Return the nodes of a classifier: features first, the class last."""
+    names = classifier.structure.names
+    return tuple(
+        PlainNode(
+            v.name,
+            v.states,
+            tuple(names[j] for j in cpt.parents),
+            cpt.table,
+            _properties(classifier, cpt.variable),
+        )
+        for v, cpt in zip(classifier.variables, classifier.cpts, strict=True)
+    )
+
+
+def _properties(classifier: Classifier, index: int) -> dict[str, str]:
+    """Return the properties of a variable that its labels do not show, and those of the class."""
+    variable = classifier.variables[index]
+    shown = _variable(PlainNode(variable.name, variable.states, (), np.empty(0)))
+    properties = {}
+    if variable.cuts is None and shown.cuts is not None:
+        properties[CUTS] = NOMINAL
+    elif variable.cuts is not None and variable.cuts != shown.cuts:
+        properties[CUTS] = ",".join(repr(float(cut)) for cut in variable.cuts) or "none"
+    if variable.numeric != shown.numeric:
+        properties[NUMERIC] = _YES_NO[variable.numeric]
+    if variable.missing_state != shown.missing_state:
+        properties[MISSING_STATE] = _YES_NO[variable.missing_state]
+    if index == len(classifier.variables) - 1:
+        properties[CLASS] = "yes"
+        properties[SMOOTHING] = repr(float(classifier.smoothing))
+        properties[TOWARDS_NAME] = classifier.smoothing_towards
+    return properties
+
+
+def as_classifier(nodes: Sequence[PlainNode], target: str | None, origin: str) -> Classifier:
+    """Return the classifier that predicts one variable of a network.
+
+    Parameters
+    ----------
+    nodes : sequence of PlainNode
+        The network, in any order. Names and labels are those of the properties `NAME` and `STATES` where it has them.
+        Rows of the tables are normalised if they are within `LARGEST_DEFICIT` of 1.
+    target : str or None
+        Name of the class variable; None takes the one that has the property ``milpbn_class``.
+    origin : str
+        Where the network comes from, for the classifier's provenance, such as "BIF".
+
+    Raises
+    ------
+    InputError
+        If there is no such variable, or the nodes do not make up a network: names or states that occur twice,
+        unknown parents, cycles, tables of another shape or without probabilities.
+    """
+    nodes = _with_original_texts(_without_unused_states(nodes))
+    names = [node.name for node in nodes]
+    if len(set(names)) < len(names):
+        raise InputError(f"It has the variable {next(n for n in names if names.count(n) > 1)!r} twice.")
+    chosen = (
+        [node.name for node in nodes if node.properties.get(CLASS) == "yes"] if target is None else [target]
+    )
+    if len(chosen) != 1 or chosen[0] not in names:
+        listed = ", ".join(repr(name) for name in names[:20]) + (", ..." if len(names) > 20 else "")
+        said = (
+            "It does not say which variable is the class"
+            if target is None
+            else f"It has no variable {target!r}"
+        )
+        raise InputError(f"{said}; name it with --target (in Python: target), one of {listed}.")
+    last = nodes[names.index(chosen[0])]
+    ordered = [*(node for node in nodes if node is not last), last]
+    # The class is compared by its labels, so it has no cuts.
+    variables = tuple([_variable(n) for n in ordered[:-1]] + [replace(_variable(last), cuts=None)])
+    index = {node.name: i for i, node in enumerate(ordered)}
+    structure = Structure.from_mapping(list(index), {node.name: node.parents for node in ordered})
+    cpts = tuple(_cpt(node, variables, structure.parents[i], index) for i, node in enumerate(ordered))
+    provenance = {"milpbn": __version__, "read_from": origin}
+    towards = last.properties.get(TOWARDS_NAME, UNIFORM)
+    smoothing = number_of(last.properties.get(SMOOTHING, "0"))
+    return Classifier(
+        variables,
+        structure,
+        cpts,
+        smoothing if 0 <= smoothing < math.inf else 0.0,
+        provenance,
+        towards if towards in TOWARDS else UNIFORM,
+    )
+
+
+def _without_unused_states(nodes: Sequence[PlainNode]) -> list[PlainNode]:
+    """Return the network without states that have the property `UNUSED`."""
+    padded = {node.name for node in nodes if UNUSED in node.properties and len(node.states) == 2}
+    trimmed = []
+    for node in nodes:
+        table = node.table
+        for axis, name in enumerate((*node.parents, node.name)[: table.ndim]):
+            table = table.take([0], axis) if name in padded else table
+        states = node.states[:1] if node.name in padded else node.states
+        trimmed.append(replace(node, states=states, table=table))
+    return trimmed
+
+
+def _with_original_texts(nodes: Sequence[PlainNode]) -> list[PlainNode]:
+    """Return the network with the names and labels that the properties `NAME` and `STATES` have."""
+    names = {n.name: decode_words(n.properties[NAME])[0] if NAME in n.properties else n.name for n in nodes}
+    restored = []
+    for node in nodes:
+        states = decode_words(node.properties[STATES]) if STATES in node.properties else node.states
+        if len(states) != len(node.states):
+            raise InputError(
+                f"The property {STATES} of {node.name!r} does not have {len(node.states)} labels."
+            )
+        parents = tuple(names.get(parent, parent) for parent in node.parents)
+        restored.append(replace(node, name=names[node.name], states=states, parents=parents))
+    return restored
+
+
+def _variable(node: PlainNode) -> Variable:
+    """Return a variable, by its properties where it has them, else by its labels."""
+    states, said = node.states, node.properties
+    # No value of a table can be the marker of missing values, so this label is the state of those.
+    missing = len(states) > 1 and states[-1] == MISSING_LABEL
+    missing = said[MISSING_STATE] == "yes" if MISSING_STATE in said else missing
+    present = states[:-1] if missing else states
+    cuts = cuts_of_labels(present)
+    if CUTS in said:
+        texts = said[CUTS].split(",") if said[CUTS] not in (NOMINAL, "none") else []
+        cuts = None if said[CUTS] == NOMINAL else tuple(number_of(text) for text in texts)
+    numeric = cuts is None and bool(present) and all(map(_is_number_label, present))
+    numeric = said[NUMERIC] == "yes" if NUMERIC in said else numeric
+    return Variable(node.name, states, cuts, numeric, missing)
+
+
+def _is_number_label(label: str) -> bool:
+    number = number_of(label)
+    return abs(number) <= MAX_EXACT and number_label(number) == label
+
+
+def cuts_of_labels(labels: Sequence[str]) -> tuple[float, ...] | None:
+    """Return the cuts between intervals, if the labels are adjacent intervals from -inf to inf, closed on the right.
+
+    ``("(-inf, 48.5]", "(48.5, inf)")`` has the cut 48.5; Weka's spelling ``(-inf-48.5]`` is understood as well.
+    None if a label is anything else.
+    """
+    matches = [_INTERVAL.fullmatch(label.strip()) for label in labels]
+    edges = [-math.inf]
+    for match in matches:
+        if match is None or float(match[1]) != edges[-1] or float(match[2]) <= edges[-1]:
+            return None
+        edges.append(float(match[2]))
+        if (match[3] == "]") != math.isfinite(edges[-1]):
+            return None
+    return tuple(edges[1:-1]) if edges[-1] == math.inf else None
+
+
+def _cpt(
+    node: PlainNode, variables: Sequence[Variable], parents: tuple[int, ...], index: Mapping[str, int]
+) -> Cpt:
+    """Return the node's table with its parents in ascending order."""
+    i = index[node.name]
+    given = [index[name] for name in node.parents]
+    if len(set(given)) < len(given):
+        raise InputError(f"The variable {node.name!r} has a parent twice.")
+    shape = require_table(variables, i, given)
+    if node.table.shape != shape:
+        raise InputError(f"The table of {node.name!r} has the shape {node.table.shape}, but needs {shape}.")
+    table = node.table.transpose([*(given.index(j) for j in parents), len(given)])
+    if not np.isfinite(table).all() or (table < 0).any():
+        raise InputError(f"The table of {node.name!r} holds a value that is no probability.")
+    totals = table.sum(axis=-1, keepdims=True)
+    if (abs(totals - 1) > LARGEST_DEFICIT).any():
+        raise InputError(
+            f"The table of {node.name!r} has a row with the sum {totals[abs(totals - 1) > LARGEST_DEFICIT][0]:.6g}; "
+            "probabilities sum to 1."
+        )
+    return Cpt(i, parents, np.where(abs(totals - 1) > ROUNDING, table / totals, table))
+
+
+def milpbn_properties(attributes: Mapping[str, object]) -> dict[str, str]:
+    """Return those of a node's attributes that are milpbn's properties."""
+    return {str(k): str(v) for k, v in attributes.items() if str(k).startswith("milpbn_")}
+
+
+def import_library(name: str) -> Any:
+    """Import an optional library, or a module of it.
+
+    Raises
+    ------
+    InputError
+        If it is not installed; the sentence names the extra.
+    """
+    try:
+        return import_module(name)
+    except ImportError as error:
+        raise InputError(
+            f"This conversion needs the package {name.partition('.')[0]} ({error}); install it with: "
+            "pip install 'milpbn[formats]'."
+        ) from None
+
+
+def encode_words(texts: Iterable[str]) -> str:
+    """Return texts as one word that every format can hold: percent-encoded, separated by commas."""
+    return ",".join(quote(text, safe="") for text in texts)
+
+
+def decode_words(word: str) -> tuple[str, ...]:
+    """Return the texts of which `encode_words` made a word."""
+    return tuple(unquote(part) for part in word.split(","))

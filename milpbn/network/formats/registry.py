@@ -1,0 +1,127 @@
+"""Formats of networks by the ending of a file's name, and conversion between them.
+
+A reader takes the text of a file and the name of the class variable, or None, and returns a classifier. A writer takes
+a classifier and returns the whole content of a file: text, or bytes. To add a format, write a file beside this one and
+register its functions here; `milpbn convert` has it at once.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import TypeAlias
+
+from milpbn.errors import InputError
+from milpbn.network.classifier import Classifier
+from milpbn.network.formats.bif import from_bif, to_bif
+from milpbn.network.formats.classifier_files import (
+    AnyClassifier,
+    any_classifier_from_dict,
+    any_classifier_to_dict,
+)
+from milpbn.network.formats.dot import classifier_to_dot
+from milpbn.network.formats.plain_network import as_classifier, plain_nodes
+from milpbn.network.formats.xmlbif import from_xmlbif, to_xmlbif
+from milpbn.util.atomic import atomic_path
+from milpbn.util.jsonable import dump_json, parse_object, read_text
+
+Reader: TypeAlias = Callable[[str, str | None], AnyClassifier]
+Writer: TypeAlias = Callable[[AnyClassifier], str | bytes]
+
+
+def _read_json(text: str, target: str | None) -> AnyClassifier:
+    classifier = any_classifier_from_dict(parse_object(text))
+    if target in (None, classifier.variables[-1].name):
+        return classifier
+    if not isinstance(classifier, Classifier):
+        raise InputError(
+            "It holds no single network, so its class variable cannot be changed; leave the target out."
+        )
+    return as_classifier(plain_nodes(classifier), target, "a classifier of another variable")
+
+
+#: Readers by the ending of the file's name.
+READERS: dict[str, Reader] = {
+    ".json": _read_json,
+    ".bif": from_bif,
+    ".xmlbif": from_xmlbif,
+    ".bifxml": from_xmlbif,
+    ".xml": from_xmlbif,
+}
+#: Writers by the ending of the file's name.
+WRITERS: dict[str, Writer] = {
+    ".json": lambda classifier: dump_json(any_classifier_to_dict(classifier)),
+    ".bif": to_bif,
+    ".xmlbif": to_xmlbif,
+    ".bifxml": to_xmlbif,
+    ".xml": to_xmlbif,
+    ".dot": classifier_to_dot,
+    ".gv": classifier_to_dot,
+}
+
+
+def network_ending(path: str | os.PathLike[str], endings: Iterable[str]) -> str | None:
+    """Return the one of the given endings that a file's name has, in any case of letters; None for another ending."""
+    name = Path(path).name.lower()
+    return next((ending for ending in endings if name.endswith(ending)), None)
+
+
+def read_network(path: str | os.PathLike[str], target: str | None = None) -> AnyClassifier:
+    """Read a classifier from a file of any format in `READERS`.
+
+    Parameters
+    ----------
+    path : str or path-like
+        The file; the ending of its name determines the format.
+    target : str, optional
+        Name of the class variable. Files of milpbn name it themselves.
+
+    Raises
+    ------
+    InputError
+        If the ending is unknown, or the file cannot be read or holds no network; the message names the file.
+    """
+    ending = network_ending(path, READERS)
+    if ending is None:
+        raise InputError(
+            f"The ending of {str(path)!r} is not one of a network; rename the file to one of {', '.join(READERS)}."
+        )
+    text = read_text(path, "network file")
+    try:
+        return READERS[ending](text, target)
+    except InputError as error:
+        reason = str(error)
+        raise InputError(
+            f"The network file {str(path)!r} is unusable: {reason[0].lower()}{reason[1:]}"
+        ) from None
+
+
+def write_network(classifier: AnyClassifier, path: str | os.PathLike[str]) -> None:
+    """Write a classifier atomically to a file of any format in `WRITERS`; the ending of its name determines the format.
+
+    Raises
+    ------
+    InputError
+        If the ending is unknown, the format cannot hold this kind of classifier, or the file cannot be written.
+    """
+    check_network_ending(path)
+    ending = network_ending(path, WRITERS)
+    assert ending is not None
+    content = WRITERS[ending](classifier)
+    with atomic_path(path) as temporary:
+        temporary.write_bytes(content if isinstance(content, bytes) else content.encode())
+
+
+def check_network_ending(path: str | os.PathLike[str]) -> None:
+    """Check that `write_network` knows a file's ending.
+
+    Raises
+    ------
+    InputError
+        If it does not; the message lists the known ones.
+    """
+    if network_ending(path, WRITERS) is None:
+        raise InputError(
+            f"The ending of {str(path)!r} is not one of a network; choose one of {', '.join(WRITERS)}."
+        )

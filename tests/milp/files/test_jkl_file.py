@@ -1,0 +1,69 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from milpbn.errors import InputError
+from milpbn.milp.files.jkl_file import LocalScores, read_jkl, write_jkl
+from milpbn.problem.candidates import Candidates
+
+TEXT = """# three variables
+3
+0 3
+-195.5 2 1 2
+-1.9e2 1 1
+
+-193.25 0
+1 1
+-517 0
+2 2
+-600 0
+-580.5 2 0 1
+"""
+
+
+def test_a_file_is_read(tmp_path):
+    (tmp_path / "s.jkl").write_text(TEXT)
+    local = read_jkl(tmp_path / "s.jkl")
+    assert local.candidates.names == ("0", "1", "2")
+    assert local.candidates.sets == (((1, 2), (1,), ()), ((),), ((), (0, 1)))
+    assert local.scores.tolist() == [-195.5, -190.0, -193.25, -517.0, -600.0, -580.5]
+
+
+def test_what_is_written_is_read_back_to_the_last_bit(tmp_path):
+    sets = (((), (1,), (1, 2)), ((),), ((), (0,)))
+    scores = np.random.default_rng(0).normal(0, 1e3, 6)
+    write_jkl(LocalScores(Candidates(("a b", "é", "c"), sets), scores), tmp_path / "s.jkl")
+    back = read_jkl(tmp_path / "s.jkl")
+    assert back.candidates == Candidates(("a_b", "é", "c"), sets)
+    assert np.array_equal(back.scores, scores)
+
+
+@pytest.mark.parametrize("names", [("a b", "a_b"), ("", "x"), ("#1", "x")])
+def test_names_that_are_no_words_are_refused(tmp_path, names):
+    with pytest.raises(InputError, match="rename"):
+        write_jkl(LocalScores(Candidates(names, (((),), ((),))), np.zeros(2)), tmp_path / "s.jkl")
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (("3\n0", "x\n0"), "line 2 does not have the number of variables"),
+        (("0 3", "0"), "line 3 does not have a variable"),
+        (("2 2\n", "2 1\n"), "line 12 comes after the last"),
+        (("2 2\n", "2 3\n"), "cut off"),
+        (("-195.5", "nan"), "line 4 begins with 'nan'"),
+        (("-195.5 2", "-195.5 1"), "line 4 does not have a score"),
+        (("2 0 1", "2 0 7"), "line 12 names a parent of '2'"),
+        (("2 0 1", "2 0 2"), "line 12 names a parent of '2'"),
+        (("2 0 1", "2 0 0"), "line 12 names a parent of '2'"),
+        (("-1.9e2 1 1", "-1.9e2 2 2 1"), "line 5 has a parent set of '0' a second time"),
+        (("1 1\n-517 0", "1 0"), "no parent set"),
+        (("1 1\n-517", "0 1\n-517"), "a second time"),
+    ],
+)
+def test_errors_name_file_and_line(tmp_path, change, said):
+    (tmp_path / "s.jkl").write_text(TEXT.replace(*change))
+    with pytest.raises(InputError, match=f"s.jkl' is unusable: .*{said}"):
+        read_jkl(tmp_path / "s.jkl")

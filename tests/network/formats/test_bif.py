@@ -1,0 +1,97 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from format_cases import assert_same, queries, random_classifier, written
+
+from milpbn.errors import InputError
+from milpbn.network.formats.bif import from_bif, to_bif
+
+FOREIGN = """
+// another program's network
+network "old style" { property "author = nobody"; }
+variable Rain { /* a comment */
+  type discrete[2] { "yes" "no" };
+  property "position = (1, 2)";
+}
+variable "Wet grass" { type discrete [ 3 ] { dry, a bit wet, "very, wet" }; }
+variable Sprinkler { type discrete [ 2 ] { on, off }; }
+probability ( Rain ) { table 0.2 0.8; }
+probability ( Sprinkler | Rain ) { default 0.4, 0.6; (yes) 0.01, 0.99; }
+probability ( "Wet grass" | Rain, Sprinkler ) {
+  table .1 .2 .3 .4  .5 .4 .3 .2  .4 .4 .4 .4;
+}
+"""
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_what_is_written_is_read_back_to_the_last_bit(seed):
+    classifier = random_classifier(seed)
+    assert_same(from_bif(to_bif(classifier)), classifier)
+
+
+def test_another_programs_spelling_is_read():
+    found = from_bif(FOREIGN, "Sprinkler")
+    assert [v.name for v in found.variables] == ["Rain", "Wet grass", "Sprinkler"]
+    assert found.variables[1].states == ("dry", "a bit wet", "very, wet")
+    assert found.cpts[2].table.tolist() == [[0.01, 0.99], [0.4, 0.6]]
+    # A table lists the variable's own states slowest.
+    assert found.cpts[1].table[0].tolist() == [[0.1, 0.5, 0.4], [0.2, 0.4, 0.4]]
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_pyagrum_reads_it_in_single_precision(seed, tmp_path):
+    gum = pytest.importorskip("pyagrum")
+    classifier = random_classifier(seed)
+    network = gum.loadBN(written(to_bif(classifier), tmp_path / "n.bif"))
+    engine = gum.LazyPropagation(network)
+    for states, probability in queries(classifier, 85):
+        engine.setEvidence(states)  # nodes and states by position: names and labels are mapped to words
+        assert engine.evidenceProbability() == pytest.approx(probability, rel=1e-5, abs=1e-7)
+
+
+@pytest.mark.parametrize("seed", [1, 3])
+def test_pgmpy_reads_it_and_its_own_file_comes_back(seed, tmp_path):
+    readwrite = pytest.importorskip("pgmpy.readwrite")
+    from milpbn.network.formats.pgmpy_models import from_pgmpy
+
+    classifier = random_classifier(seed)
+    path = written(to_bif(classifier), tmp_path / "n.bif")
+    model = readwrite.BIFReader(path, include_properties=True).get_model()
+    assert_same(from_pgmpy(model), classifier)
+    readwrite.BIFWriter(model).write(tmp_path / "again.bif")
+    again = from_bif((tmp_path / "again.bif").read_text(encoding="utf-8"))
+    assert {v.name: v for v in again.variables} == {v.name: v for v in classifier.variables}
+    tables = {v.name: cpt.table for v, cpt in zip(again.variables, again.cpts, strict=True)}
+    for v, cpt in zip(classifier.variables, classifier.cpts, strict=True):
+        assert np.sort(tables[v.name].ravel()) == pytest.approx(np.sort(cpt.table.ravel()), rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "declares no variable"),
+        ("hello", "Line 1 begins with 'hello'"),
+        ("network x {\n", "cut off"),
+        ("variable a { type discrete [2] { x, y }; }", "no probability block of the variable 'a'"),
+        ("variable a {\n type continuous [2] { x, y }; }", "Line 2 does not declare a discrete"),
+        ("variable a { type discrete [2] { (-inf, 1], (1, inf) }; }", "Line 1 has '\\('"),
+        ("variable a { type discrete [2] { x, y, z }; }", "declares 2 states and lists 3"),
+        ('variable a { type discrete [2] { "x, y }; }', "quote or a comment without an end"),
+        ("variable a { type discrete [2] { x, y }; }\nprobability ( b ) { table 1; }", "Line 2 names 'b'"),
+        (
+            "variable a { type discrete [2] { x, y }; } probability ( a ) { table 1; }",
+            "has 1 values, but needs 2",
+        ),
+        ("variable a { type discrete [2] { x, y }; } probability ( a ) { table 1 none; }", "not a number"),
+        ("variable a { type discrete [2] { x, y }; } probability ( a ) { }", "lacks a row"),
+        (
+            "variable a { type discrete [2] { x, y }; } probability ( a ) { (x) 1 0; }",
+            "not states of its parents",
+        ),
+        ("variable a { type discrete [1] { x }; } variable a { type discrete [1] { x }; }", "a second time"),
+    ],
+)
+def test_errors_name_the_line(text, said):
+    with pytest.raises(InputError, match=said):
+        from_bif(text, "a")

@@ -1,0 +1,103 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from milpbn.errors import InputError
+from milpbn.network.formats.plain_network import (
+    PlainNode,
+    as_classifier,
+    cuts_of_labels,
+    decode_words,
+    encode_words,
+)
+
+
+def nodes(**changes) -> list[PlainNode]:
+    given = {
+        "a": (("x", "y"), ("c",), np.array([[0.3, 0.7], [1.0, 0.0]])),
+        "c": (("n", "p"), (), np.array([0.4, 0.6])),
+    }
+    given.update(changes)
+    return [PlainNode(name, *value) for name, value in given.items()]
+
+
+@pytest.mark.parametrize(
+    ("labels", "cuts"),
+    [
+        (("(-inf, 48.5]", "(48.5, inf)"), (48.5,)),
+        (("(-inf-2.45]", "(2.45-4.75]", "(4.75-inf)"), (2.45, 4.75)),
+        (("(-inf--1e-05]", "(-1e-05-inf)"), (-1e-05,)),
+        (("(-inf, inf)",), ()),
+        (("(-inf, 1]", "(2, inf)"), None),  # a hole
+        (("(-inf, 1)", "[1, inf)"), None),  # closed on the left
+        (("(-inf, 1]", "(1, inf]"), None),
+        (("(0, 1]", "(1, inf)"), None),
+        (("(-inf, 1]",), None),
+        (("(-inf, 2]", "(2, 1]", "(1, inf)"), None),
+        (("low", "high"), None),
+        ((), None),
+    ],
+)
+def test_intervals_become_cuts(labels, cuts):
+    assert cuts_of_labels(labels) == cuts
+
+
+def test_a_foreign_network_over_intervals_predicts_on_raw_numbers():
+    import pandas as pd
+
+    table = np.array([[0.9, 0.1], [0.2, 0.8]])
+    found = as_classifier(nodes(a=(("(-inf, 48.5]", "(48.5, inf)"), ("c",), table)), "c", "a test")
+    frame = pd.DataFrame({"a": [48.5, 48.6, -1e9]})
+    assert list(found.predict(frame)) == ["n", "p", "n"]
+    assert found.predict_proba(frame)[0] == pytest.approx([0.36 / 0.48, 0.12 / 0.48])
+
+
+def test_the_class_becomes_the_last_variable_and_axes_follow():
+    table = np.random.default_rng(0).dirichlet([1, 1], size=(3, 2))
+    given = [
+        PlainNode("c", ("n", "p"), (), np.array([0.5, 0.5])),
+        PlainNode("b", ("1", "2"), ("a", "c"), table),
+        PlainNode("a", ("x", "y", "z"), (), np.array([0.2, 0.3, 0.5])),
+    ]
+    found = as_classifier(given, "c", "a test")
+    assert [v.name for v in found.variables] == ["b", "a", "c"]
+    assert found.structure.parents == ((1, 2), (), ())
+    assert np.array_equal(found.cpts[0].table, table)
+    assert found.variables[0].numeric
+    other = as_classifier(given, "a", "a test")
+    assert np.array_equal(other.cpts[1].table, table.transpose(1, 0, 2))
+
+
+def test_rows_with_few_digits_are_normalised_and_full_ones_kept():
+    rough, full = np.array([[0.333, 0.333, 0.333]] * 2), np.array([0.1, 0.2, 0.7])
+    found = as_classifier(nodes(a=(("x", "y", "z"), ("c",), rough)), "c", "a test")
+    assert found.cpts[0].table.sum(axis=-1) == pytest.approx(1, abs=1e-15)
+    assert np.array_equal(
+        as_classifier(nodes(a=(("x", "y", "z"), (), full)), "c", "a test").cpts[0].table, full
+    )
+
+
+@pytest.mark.parametrize(
+    ("changes", "target", "said"),
+    [
+        ({}, None, "does not say which variable is the class; name it with --target .*'a', 'c'"),
+        ({}, "d", "has no variable 'd'"),
+        ({"a": (("x", "y"), ("d",), np.array([[1, 0], [1, 0]]))}, "c", "'d'"),
+        ({"a": (("x", "y"), ("c", "c"), np.ones((2, 2, 2)) / 2)}, "c", "parent twice"),
+        ({"a": (("x", "y"), ("c",), np.array([1.0, 0.0]))}, "c", "shape"),
+        ({"a": (("x", "y"), (), np.array([1.5, -0.5]))}, "c", "no probability"),
+        ({"a": (("x", "y"), (), np.array([0.5, 0.4]))}, "c", "the sum 0.9"),
+        ({"c": (("n", "p"), ("a",), np.ones((2, 2)) / 2)}, "c", "cycle"),
+        ({"a": (("x", "x"), (), np.array([0.5, 0.5]))}, "c", "'x' of 'a' occurs twice"),
+    ],
+)
+def test_what_is_no_network_is_refused(changes, target, said):
+    with pytest.raises(InputError, match=said):
+        as_classifier(nodes(**changes), target, "a test")
+
+
+def test_words_hold_any_text():
+    texts = ("a,b", "", "é = %;", "\n")
+    assert decode_words(encode_words(texts)) == texts
+    assert not set(encode_words(texts)) & set(' =;\n"{}()/')

@@ -1,0 +1,88 @@
+from __future__ import annotations
+
+import pytest
+from format_cases import assert_same, queries, random_classifier, written
+
+from milpbn.data.dataset import Variable
+from milpbn.errors import InputError
+from milpbn.network.classifier import Classifier
+from milpbn.network.formats.xmlbif import from_xmlbif, to_xmlbif
+
+FOREIGN = """<?xml version="1.0"?>
+<!DOCTYPE BIF [ <!ELEMENT BIF ( NETWORK )*> ]>
+<BIF VERSION="0.3"><NETWORK><NAME>x</NAME>
+<VARIABLE TYPE="nature"><NAME>light-on</NAME><OUTCOME>true</OUTCOME><OUTCOME>false</OUTCOME></VARIABLE>
+<VARIABLE TYPE="nature"><NAME>out</NAME><OUTCOME>(-inf-2.5]</OUTCOME><OUTCOME>(2.5-inf)</OUTCOME></VARIABLE>
+<DEFINITION><FOR>light-on</FOR><GIVEN>out</GIVEN><TABLE>0.6 0.4 <!-- a row --> 0.05 0.95</TABLE></DEFINITION>
+<DEFINITION><FOR>out</FOR><TABLE>0.15 0.85</TABLE></DEFINITION>
+</NETWORK></BIF>"""
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_what_is_written_is_read_back_to_the_last_bit(seed):
+    classifier = random_classifier(seed)
+    assert_same(from_xmlbif(to_xmlbif(classifier)), classifier)
+
+
+def test_labels_that_xml_would_change_come_back():
+    plain = random_classifier(0, 1)
+    states = (" x", "a  b", "", "\x01", "\n")
+    variables = (Variable("f", states[: plain.variables[0].n_states]), plain.variables[1])
+    structure = plain.structure.from_mapping(("f", plain.variables[1].name), {"f": [plain.variables[1].name]})
+    classifier = Classifier.fit(_data(variables), structure)
+    assert from_xmlbif(to_xmlbif(classifier)).variables == variables
+
+
+def _data(variables):
+    import numpy as np
+
+    from milpbn.data.dataset import Dataset
+
+    codes = np.zeros((2, len(variables)), dtype=np.int32)
+    return Dataset("d", variables, codes, np.ones(2))
+
+
+def test_wekas_spelling_is_read():
+    found = from_xmlbif(FOREIGN, "light-on")
+    assert found.variables[0].cuts == (2.5,)
+    assert found.cpts[1].table.tolist() == [[0.6, 0.4], [0.05, 0.95]]
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_pyagrum_reads_the_same_probabilities(seed, tmp_path):
+    gum = pytest.importorskip("pyagrum")
+    classifier = random_classifier(seed)
+    network = gum.loadBN(written(to_xmlbif(classifier), tmp_path / "n.bifxml"))
+    engine = gum.LazyPropagation(network)
+    for states, probability in queries(classifier, 85):
+        named = {classifier.variables[i].name: classifier.variables[i].states[k] for i, k in states.items()}
+        engine.setEvidence(named)
+        assert engine.evidenceProbability() == pytest.approx(probability, rel=1e-12, abs=1e-15)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_pgmpy_reads_it(seed, tmp_path):
+    readwrite = pytest.importorskip("pgmpy.readwrite")
+    from milpbn.network.formats.pgmpy_models import from_pgmpy
+
+    classifier = random_classifier(seed)
+    path = written(to_xmlbif(classifier), tmp_path / "n.xml")
+    assert_same(from_pgmpy(readwrite.XMLBIFReader(path).get_model()), classifier)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (("<BIF", "<BIF <"), "not XML"),
+        (("NETWORK", "NET"), "without an element NETWORK"),
+        (("<!ELEMENT BIF ( NETWORK )*>", '<!ENTITY a "b">'), "entities"),
+        (("<FOR>out</FOR>", "<FOR>in</FOR>"), "names 'in'"),
+        (("0.15 0.85", "0.15"), "has 1 values, but needs 2"),
+        (("0.15 0.85", "0.15 x"), "holds a value that is no probability"),
+        (("<FOR>out</FOR>", ""), "lacks its FOR"),
+        (('TYPE="nature"><NAME>out', 'TYPE="decision"><NAME>out'), "decision node"),
+    ],
+)
+def test_what_is_no_network_is_refused(change, said):
+    with pytest.raises(InputError, match=said):
+        from_xmlbif(FOREIGN.replace(*change), "light-on")

@@ -1,0 +1,65 @@
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+
+import milpbn
+from milpbn.errors import InputError
+from milpbn.milp.files.jkl_file import LocalScores, read_jkl
+from milpbn.network.structure import topological_order
+from milpbn.problem.candidates import Candidates
+from milpbn.solving.local_scores import export_local_scores, solve_local_scores
+
+
+def best_by_enumeration(local: LocalScores) -> float:
+    sets, offsets = local.candidates.sets, local.candidates.offsets
+    best = -math.inf
+    for choice in itertools.product(*(range(len(s)) for s in sets)):
+        if topological_order([s[k] for s, k in zip(sets, choice, strict=True)]) is not None:
+            best = max(best, math.fsum(local.scores[offsets[i] + k] for i, k in enumerate(choice)))
+    return best
+
+
+@pytest.mark.parametrize(("seed", "acyclicity"), [(0, "order"), (1, "cluster"), (2, "cluster"), (3, "order")])
+def test_the_optimum_of_random_scores_is_that_of_enumeration(seed, acyclicity):
+    rng = np.random.default_rng(seed)
+    sets = []
+    for i in range(5):
+        others = [j for j in range(5) if j != i]
+        every = [s for size in range(3) for s in itertools.combinations(others, size)]
+        sets.append(((), *(every[k] for k in sorted(rng.choice(np.arange(1, len(every)), 5, replace=False)))))
+    local = LocalScores(Candidates(tuple("abcde"), tuple(sets)), rng.normal(-100, 20, 30))
+    found = solve_local_scores(local, acyclicity=acyclicity)
+    assert found.finished
+    assert found.objective == pytest.approx(best_by_enumeration(local), abs=1e-9)
+    assert found.bound == pytest.approx(found.objective, abs=1e-5)
+
+
+@pytest.mark.parametrize("score", ["bdeu", "mdl"])
+def test_exported_scores_have_the_optimum_of_the_data(tmp_path, score):
+    export_local_scores("corral", score, path=tmp_path / "s.jkl")
+    found = solve_local_scores(tmp_path / "s.jkl")
+    solved = milpbn.solve("corral", score, backend="highs", threads=1)
+    assert found.objective == pytest.approx(solved.objective, rel=1e-12)
+    assert read_jkl(tmp_path / "s.jkl").candidates.names == solved.structure.names
+
+
+def test_what_is_no_sum_of_local_scores_is_refused(tmp_path):
+    for score in ("sm", "aicc", "cll"):
+        with pytest.raises(InputError, match=f"The score {score} is not a sum of local scores"):
+            export_local_scores("corral", score, path=tmp_path / "s.jkl")
+    rules = milpbn.Constraints(max_children={"*": 1})
+    with pytest.raises(InputError, match="children"):
+        export_local_scores("corral", "mdl", path=tmp_path / "s.jkl", constraints=rules)
+    assert not list(tmp_path.iterdir())
+
+
+def test_cyclic_scores_and_unknown_solvers_are_refused():
+    local = LocalScores(Candidates(("a", "b"), (((1,),), ((0,),))), np.zeros(2))
+    with pytest.raises(InputError, match="has a cycle"):
+        solve_local_scores(local)
+    with pytest.raises(InputError, match="no MILP solver 'native'"):
+        solve_local_scores(local, backend="native")
