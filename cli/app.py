@@ -14,6 +14,7 @@ from milpbn.cli.compare import compare
 from milpbn.cli.compile import compile_
 from milpbn.cli.convert import convert
 from milpbn.cli.evaluate import evaluate
+from milpbn.cli.explain import explain
 from milpbn.cli.export import export
 from milpbn.cli.import_ import import_
 from milpbn.cli.info import info
@@ -107,6 +108,7 @@ for _verb in (
     predict,
     evaluate,
     query,
+    explain,
     precision,
     plot,
     info,

@@ -74,6 +74,7 @@ def evaluate(
     check_outputs({"--output": output}, [classifier, data])
     from milpbn.network import AveragedClassifier, load_any_classifier
     from milpbn.network import evaluate as count
+    from milpbn.network.explanation.overall import recorded_gamma
     from milpbn.network.parameters.record import recorded
     from milpbn.util.atomic import atomic_write_text
     from milpbn.util.jsonable import dump_json
@@ -83,7 +84,7 @@ def evaluate(
     if not quiet:
         for note in samples.notes:
             click.echo(note, err=True)
-    figures = count(loaded, samples, _gamma(loaded))
+    figures = count(loaded, samples, recorded_gamma(getattr(loaded, "provenance", {})))
     networks = len(loaded.members) if isinstance(loaded, AveragedClassifier) else 1
     record = recorded(getattr(loaded, "provenance", {}))
     about = None if record is None else record.to_dict()
@@ -97,9 +98,17 @@ def evaluate(
 
 
 def read_rows(
-    classifier: AnyClassifier, data: str, split: str | None, weights: str | None, data_dir: str | None
+    classifier: AnyClassifier,
+    data: str,
+    split: str | None,
+    weights: str | None,
+    data_dir: str | None,
+    default: str = "test",
 ) -> tuple[Dataset, str]:
-    """Return the chosen rows, encoded, and their name: ``all``, ``train`` or ``test``."""
+    """Return the chosen rows, encoded, and their name: ``all``, ``train`` or ``test``.
+
+    Without a choice they are the `default` ones where the data have a split, and all elsewhere.
+    """
     from milpbn.data import read_encodings
     from milpbn.data.sources import load_source
 
@@ -109,16 +118,9 @@ def read_rows(
         raise InputError(
             f"The data {data!r} have no split into training and test rows; leave out --split {split}."
         )
-    rows = split or ("all" if train_rows is None else "test")
+    rows = split or ("all" if train_rows is None else default)
     frame = {"all": loaded.frame, "train": loaded.frame[:train_rows], "test": loaded.frame[train_rows:]}[rows]
     return read_encodings(replace(loaded, frame=frame), classifier.variable_sets, weights=weights), rows
-
-
-def _gamma(classifier: AnyClassifier) -> float | None:
-    """Return the gamma that the classifier was learnt with, or None if its file does not say."""
-    score = getattr(classifier, "provenance", {}).get("score")
-    gamma = score.get("gamma") if isinstance(score, dict) else None
-    return float(gamma) if isinstance(gamma, int | float) and gamma > 0 else None
 
 
 def describe(figures: Evaluation, rows: str, record: ParameterFit | None = None, networks: int = 1) -> str:

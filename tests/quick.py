@@ -42,6 +42,7 @@ QUICK = (
     "network/test_margins",
     "network/inference/test_elimination",
     "network/inference/test_rows_missing",
+    "network/explanation/test_local",
     "network/parameters/test_conditional",
     "network/parameters/test_normalised",
     "network/parameters/test_record",

@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from milpbn.data import Table, read_table
 from milpbn.data.weights import require_range
 from milpbn.errors import DataWarning, InputError, warn
+from milpbn.estimators.explained import ExplainedEstimator
 from milpbn.estimators.inputs import (
     class_texts,
     declared_kinds,
@@ -46,7 +47,7 @@ def _has_joint(estimator: Any) -> bool:
     return hasattr(getattr(estimator, "classifier_", Classifier), "predict_log_joint")
 
 
-class BaseBNClassifier(ClassifierMixin, BaseEstimator):
+class BaseBNClassifier(ExplainedEstimator, ClassifierMixin, BaseEstimator):
     """Base of the classifiers. A subclass has the parameters that `_table` reads, and a `fit`.
 
     Notes

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +13,8 @@ from milpbn.data.dataset import Dataset, Variable
 from milpbn.data.encodings import encodings_of
 from milpbn.errors import InputError
 from milpbn.network.classifier import Classifier, Predictor, Source, encode
+from milpbn.network.explanation.local import check_classes, pair
+from milpbn.network.explanation.several import SeveralGlobalExplanations, SeveralLocalExplanations
 from milpbn.network.inference.queries import Evidence, Queries
 from milpbn.network.margins import log_posterior
 
@@ -20,7 +22,7 @@ from milpbn.network.margins import log_posterior
 FORMAT, VERSION = "milpbn-averaged-classifier", 1
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class AveragedClassifier(Queries, Predictor):
     """Several networks with equal weights: P(c | z) is the arithmetic mean of their posteriors.
 
@@ -66,6 +68,60 @@ class AveragedClassifier(Queries, Predictor):
     def encode(self, source: Source) -> Dataset:
         """Return samples as codes of the states of all networks; see `milpbn.network.classifier.encode`."""
         return encode(source, *self.variable_sets)
+
+    def explain_local(
+        self, source: Source, *, label: str | None = None, against: str | None = None
+    ) -> tuple[SeveralLocalExplanations, ...]:
+        """Explain the prediction of every sample, by one exact sum per network; see `Classifier.explain_local`.
+
+        The log-odds of the average itself are no sum over families. All networks compare the same two classes, by
+        default the most probable ones of the average.
+        """
+        check_classes(self.classes, label, against)
+        data = self.encode(source)
+        posterior = self.predict_log_posterior(data)
+        chosen = [None if name is None else self.classes.index(name) for name in (label, against)]
+        parts = {part.variables: part for part in encodings_of(data)}
+        explained = []
+        for m, logs in enumerate(posterior):
+            own, other = (self.classes[c] for c in pair(logs, *chosen))
+            members = tuple(
+                member.explain_local(parts[member.variables].take([m]), label=own, against=other)[0]
+                for member in self.members
+            )
+            explained.append(
+                SeveralLocalExplanations(
+                    sample=m,
+                    target=self.variables[-1].name,
+                    classes=self.classes,
+                    actual=members[0].actual,
+                    predicted=self.classes[logs.argmax()],
+                    label=own,
+                    against=other,
+                    probabilities=tuple(np.exp(logs).tolist()),
+                    members=tuple(replace(member, sample=m) for member in members),
+                )
+            )
+        return tuple(explained)
+
+    def explain_global(
+        self, source: Source | None = None, *, gamma: float | None = None
+    ) -> SeveralGlobalExplanations:
+        """Explain every network of the average; see `Classifier.explain_global`."""
+        if source is None:
+            return SeveralGlobalExplanations(tuple(member.explain_global() for member in self.members))
+        parts = {part.variables: part for part in encodings_of(self.encode(source))}
+        return SeveralGlobalExplanations(
+            tuple(member.explain_global(parts[member.variables], gamma=gamma) for member in self.members)
+        )
+
+    def __str__(self) -> str:
+        """Return the tables of the networks as text, shortened where there are many features."""
+        return str(self.explain_global())
+
+    def __repr__(self) -> str:
+        """Return kind and size on one line."""
+        return f"<{type(self).__name__} of {self.variables[-1].name!r}: {len(self.members)} networks>"
 
     def predict_log_posterior(self, source: Source) -> NDArray[np.float64]:
         """Return the logarithm of the mean of the networks' P(c | z_m), in nats, shape (M, C)."""

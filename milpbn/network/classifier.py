@@ -17,6 +17,7 @@ from milpbn.data.left_out import WHYS
 from milpbn.errors import InputError, MilpbnWarning
 from milpbn.network.checks import check_cpts, check_variables
 from milpbn.network.cpt import Cpt, fit_cpts
+from milpbn.network.explanation.explainable import Explainable
 from milpbn.network.inference.queries import Network, Queries
 from milpbn.network.inference.rows import log_joint_of_rows
 from milpbn.network.margins import log_posterior
@@ -151,7 +152,7 @@ def encode(source: Source, *sets: tuple[Variable, ...]) -> Dataset:
     return source
 
 
-class TableClassifier(Queries, Predictor):
+class TableClassifier(Queries, Explainable, Predictor):
     """Base of classifiers with one table per variable, which compare classes by sums of log-probabilities.
 
     Where a row lacks features (`MISSING`), the probabilities of all states that they may have are summed: missing
@@ -211,7 +212,7 @@ class TableClassifier(Queries, Predictor):
         return np.exp(self.predict_log_posterior(source))
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Classifier(TableClassifier):
     """A Bayesian network over N features and the class variable.
 

@@ -23,7 +23,7 @@ from milpbn.util.jsonable import Fields
 FORMAT, VERSION = "milpbn-pseudo-classifier", 1
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class PseudoClassifier(TableClassifier):
     """One table per variable; classes are compared by the sum of the tables' log-probabilities.
 

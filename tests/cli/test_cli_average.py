@@ -82,7 +82,10 @@ def test_verify_checks_the_first(shop) -> None:
     ("words", "sentence"),
     [
         (("predict", "AVERAGE", "TABLE", "--joint"), "has no joint probabilities; leave out --joint"),
-        (("precision", "AVERAGE", "TABLE"), "only the commands evaluate, predict, query and info accept it"),
+        (
+            ("precision", "AVERAGE", "TABLE"),
+            "only the commands evaluate, predict, query, explain and info accept it",
+        ),
         (("score", "AVERAGE", "TABLE"), "give the result of the run (--output)"),
         (("score", "RESULT", "TABLE", "--bound", "AVERAGE"), "give the file that --output wrote"),
         (("solve", "TABLE", "--start", "AVERAGE", "-q"), "give the result of the run (--output)"),

@@ -86,7 +86,7 @@ def test_defects(saved, kind):
 def test_those_that_need_one_network_refuse_it(data, saved):
     where = f"{str(saved)!r}"
     with pytest.raises(
-        InputError, match="only the commands evaluate, predict, query and info accept it"
+        InputError, match="only the commands evaluate, predict, query, explain and info accept it"
     ) as caught:
         load_classifier(saved)
     assert where in str(caught.value)

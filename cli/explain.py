@@ -1,0 +1,166 @@
+"""``milpbn explain``: what a classifier has learnt, and why it predicts a class."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from milpbn.cli.evaluate import read_rows, row_options
+from milpbn.cli.outputs import check_outputs
+from milpbn.cli.sections import verb
+from milpbn.cli.types import COUNT, NUMBER
+from milpbn.errors import InputError
+
+if TYPE_CHECKING:
+    from milpbn.data import Dataset
+    from milpbn.network.explanation import LocalExplanation, SeveralLocalExplanations
+    from milpbn.network.formats.classifier_files import AnyClassifier
+    from milpbn.solving.explaining import StructureExplanation
+
+
+@verb(short_help="Explain a classifier, or its predictions.")
+@click.argument("classifier")
+@click.argument("data", required=False)
+@click.option(
+    "--row", "rows", type=COUNT, multiple=True, help="Explain the prediction of this row, counted from 1."
+)
+@click.option("--label", metavar="CLASS", help="Class to explain; by default the most probable one.")
+@click.option(
+    "--against", metavar="CLASS", help="Class to compare with; by default the second most probable one."
+)
+@click.option(
+    "--gamma", type=NUMBER, help="List the rows with a smaller log-margin; by default the classifier's."
+)
+@click.option(
+    "--result",
+    "result_file",
+    metavar="RESULT",
+    help="Also explain the structure of this result.json of DATA.",
+)
+@click.option(
+    "--seconds",
+    type=NUMBER,
+    default=0.0,
+    help="With --result: search this long for the best structures without each feature.",
+)
+@row_options
+@click.option(
+    "--shown", type=COUNT, default=20, show_default=True, help="Most lines of each part of the text."
+)
+@click.option("--output", metavar="FILE", help="JSON file with all numbers.")
+@click.option("-q", "--quiet", is_flag=True, help="No notes on stderr.")
+def explain(
+    classifier: str,
+    data: str | None,
+    rows: tuple[int, ...],
+    label: str | None,
+    against: str | None,
+    gamma: float | None,
+    result_file: str | None,
+    seconds: float,
+    split: str | None,
+    weights: str | None,
+    data_dir: str | None,
+    shown: int,
+    output: str | None,
+    quiet: bool,
+) -> None:
+    """Explain CLASSIFIER by its tables of log-ratios, whose sums are the log-odds of every prediction.
+
+    With DATA, the importance of the features, the histogram of the margins and the rows below gamma are added. With
+    --row, the prediction of that row is written as a sum. With --result, DATA are the training rows of the result, and
+    its structure is explained: arcs in every optimum or in none, what each feature is worth to the score, and the best
+    structures that differ by one change.
+
+    \b
+    Examples:
+      milpbn explain classifier.json
+      milpbn explain classifier.json test.csv --row 3
+      milpbn explain classifier.json train.csv --result result.json --seconds 10
+    """
+    if data is None and (rows or result_file is not None or gamma is not None):
+        raise InputError(
+            "--row, --result and --gamma are about rows of data; add DATA behind the classifier."
+        )
+    if rows and (result_file is not None or gamma is not None):
+        raise InputError("--row explains single predictions; leave out --result and --gamma, or --row.")
+    if not rows and (label is not None or against is not None):
+        raise InputError("--label and --against are for the prediction of a row; add --row K.")
+    if seconds and result_file is None:
+        raise InputError("--seconds is for the searches of --result; add --result RESULT.")
+    if shown < 1:
+        raise InputError(f"--shown must be at least 1, got {shown}.")
+    check_outputs({"--output": output}, [classifier, data, result_file])
+
+    from milpbn.network import load_any_classifier
+    from milpbn.util.atomic import atomic_write_text
+    from milpbn.util.jsonable import dump_json
+
+    loaded = load_any_classifier(classifier)
+    samples = None
+    if data is not None:
+        # A result is of training rows.
+        default = "test" if result_file is None else "train"
+        samples, _ = read_rows(loaded, data, split, weights, data_dir, default)
+        if not quiet:
+            for note in samples.notes:
+                click.echo(note, err=True)
+    document: dict[str, Any]
+    if rows:
+        assert samples is not None
+        texts, document = _predictions(loaded, samples, rows, label, against, shown)
+    else:
+        found = loaded.explain_global(samples, gamma=gamma)
+        texts, document = [found.to_text(shown)], {"classifier": found.to_dict()}
+    if result_file is not None:
+        assert samples is not None
+        structure = _structure(result_file, samples, seconds)
+        texts.append(structure.to_text(shown))
+        document["structure"] = structure.to_dict()
+    click.echo("\n".join(texts))
+    if output is not None:
+        atomic_write_text(output, dump_json(document))
+
+
+def _predictions(
+    classifier: AnyClassifier,
+    samples: Dataset,
+    rows: tuple[int, ...],
+    label: str | None,
+    against: str | None,
+    shown: int,
+) -> tuple[list[str], dict[str, Any]]:
+    """Return the explanations of some rows as texts, and as JSON values."""
+    from dataclasses import replace
+
+    import numpy as np
+
+    for row in rows:
+        if not 1 <= row <= samples.n_samples:
+            raise InputError(
+                f"--row {row}: the data {samples.name!r} have the rows 1 to {samples.n_samples}."
+            )
+    explained: Sequence[LocalExplanation | SeveralLocalExplanations] = classifier.explain_local(
+        samples.take(np.array(rows) - 1), label=label, against=against
+    )
+    found = [replace(one, sample=row - 1) for one, row in zip(explained, rows, strict=True)]
+    return [one.to_text(shown) for one in found], {"predictions": [one.to_dict() for one in found]}
+
+
+def _structure(path: str, samples: Dataset, seconds: float) -> StructureExplanation:
+    """Explain the structure of a result; rows that the search dropped are dropped here, too."""
+    import numpy as np
+
+    from milpbn.claims.result import Result
+    from milpbn.solving.explaining import explain_result
+    from milpbn.util import interrupts
+
+    result = Result.load(path)
+    complete = samples.take(np.flatnonzero((samples.codes >= 0).all(axis=1)))
+    try:
+        with interrupts.deferred():
+            return explain_result(result, complete, seconds=seconds, interrupted=interrupts.requested)
+    except InputError as error:
+        raise InputError(f"--result {path!r}: {error}") from None

@@ -1,0 +1,32 @@
+"""What a classifier has learnt, and why it predicts a class, as exact sums of logarithms.
+
+log P(c, z) is a sum with one term per family. So the log-odds of two classes are an exact sum of log-ratios: nothing is
+sampled, and no other model stands in for the classifier. `local` explains predictions, `overall` the whole classifier,
+and `rules` writes its tables as text.
+"""
+
+from milpbn.network.explanation.local import Contribution, LocalExplanation, explain_rows
+from milpbn.network.explanation.overall import (
+    FamilyImportance,
+    GlobalExplanation,
+    LowMargin,
+    Margins,
+    explain_tables,
+)
+from milpbn.network.explanation.several import SeveralGlobalExplanations, SeveralLocalExplanations
+from milpbn.network.explanation.tables import FamilyTable, family_tables
+
+__all__ = [
+    "Contribution",
+    "FamilyImportance",
+    "FamilyTable",
+    "GlobalExplanation",
+    "LocalExplanation",
+    "LowMargin",
+    "Margins",
+    "SeveralGlobalExplanations",
+    "SeveralLocalExplanations",
+    "explain_rows",
+    "explain_tables",
+    "family_tables",
+]

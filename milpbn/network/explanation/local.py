@@ -1,0 +1,268 @@
+"""Why a sample gets its class: the log-odds of two classes as an exact sum over families."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from milpbn.data.dataset import MISSING, UNKNOWN, Dataset, Variable
+from milpbn.errors import InputError
+from milpbn.network.cpt import Cpt
+from milpbn.network.explanation.terms import Terms, log_ratio, terms
+from milpbn.network.explanation.wording import bar, factor, joined, nats
+from milpbn.network.margins import log_posterior
+from milpbn.util.jsonable import json_safe
+
+#: What stands for a value that no training row has, and for a missing value.
+NEW_VALUE, NOT_OBSERVED = "(not in the training data)", "(not observed)"
+#: Width of the bars of the text, in characters.
+_BAR = 20
+
+
+@dataclass(frozen=True)
+class Contribution:
+    """What one family adds to the log-odds of a prediction, or several families that missing values join.
+
+    Attributes
+    ----------
+    variables : tuple of str
+        The family's variable. If a missing value is summed over, the families that it is in make one term.
+    values : tuple of str
+        Their states; `NEW_VALUE` if the training data lack the value, `NOT_OBSERVED` for a missing one. Empty for the
+        class variable.
+    given : tuple of (str, str)
+        The parents without the class, with their states.
+    log_probabilities : tuple of float, length C
+        log P(variable | parents) for every class, in nats.
+    log_odds : float
+        The difference of the explained class and the other one, in nats. 0 where the class is not in the family.
+    """
+
+    variables: tuple[str, ...]
+    values: tuple[str, ...]
+    given: tuple[tuple[str, str], ...]
+    log_probabilities: tuple[float, ...]
+    log_odds: float
+
+    @property
+    def condition(self) -> str:
+        """The values in words, such as ``a = x, given b = u``, or the name of the class variable."""
+        pairs = list(zip(self.variables, self.values, strict=True))
+        missing = " and ".join(name for name, value in pairs if value == NOT_OBSERVED)
+        known = [pair for pair in pairs if pair[1] != NOT_OBSERVED]
+        if not known:
+            return f"{missing} {NOT_OBSERVED}"
+        words = joined(known) + (f", given {joined(self.given)}" if self.given else "")
+        return f"{words}, summed over {missing}" if missing else words
+
+
+@dataclass(frozen=True)
+class LocalExplanation:
+    """The log-odds of two classes for one sample, as an exact sum.
+
+    Attributes
+    ----------
+    sample : int
+        Position of the sample in the data, from 0.
+    target : str
+        Name of the class variable.
+    classes : tuple of str, length C
+        Class labels.
+    actual : str or None
+        The sample's own class, if it is known.
+    predicted : str
+        The most probable class.
+    label, against : str
+        The two classes whose log-odds are explained; by default the most probable ones.
+    log_joint : tuple of float, length C
+        log P(c, z) in nats: for every class the sum of the contributions' ``log_probabilities``.
+    probabilities : tuple of float, length C
+        P(c | z).
+    log_odds : float
+        log P(label | z) - log P(against | z) in nats: the sum of the contributions' ``log_odds``. The equation holds
+        where both classes are possible; unsmoothed tables can make a class impossible, with infinite terms.
+    contributions : tuple of Contribution
+        One per family in the order of the variables, the class last; families that missing values join are one.
+    """
+
+    sample: int
+    target: str
+    classes: tuple[str, ...]
+    actual: str | None
+    predicted: str
+    label: str
+    against: str
+    log_joint: tuple[float, ...]
+    probabilities: tuple[float, ...]
+    log_odds: float
+    contributions: tuple[Contribution, ...]
+
+    @property
+    def ranked(self) -> tuple[Contribution, ...]:
+        """The contributions that are not 0, the largest first."""
+        used = [c for c in self.contributions if c.log_odds != 0]
+        return tuple(sorted(used, key=lambda c: -abs(c.log_odds)))
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return JSON values; infinite numbers are None."""
+        return json_safe({**vars(self), "contributions": [vars(c) for c in self.contributions]})
+
+    def to_text(self, shown: int = 30) -> str:
+        """Return the sum as lines of text, the largest contributions first.
+
+        Parameters
+        ----------
+        shown : int
+            Number of contributions; the rest is summed in one line.
+        """
+        ranked = self.ranked
+        head = f"sample {self.sample + 1}: {self.target} = {self.predicted}"
+        if self.actual is not None:
+            head += ", as it is" if self.actual == self.predicted else f"; it is {self.actual}"
+        odds = nats(self.log_odds)
+        lines = [
+            head,
+            f"log-odds of {self.label} against {self.against}: {odds} nats, odds {factor(self.log_odds)} to 1; "
+            f"P({self.label}) = {self.probabilities[self.classes.index(self.label)]:.4g}",
+        ]
+        rows = [(nats(c.log_odds), c.log_odds, c.condition) for c in ranked[:shown]]
+        if len(ranked) > shown:
+            rest = sum(c.log_odds for c in ranked[shown:])
+            rows.append((nats(rest), rest, f"{len(ranked) - shown} smaller contributions"))
+        largest = max((abs(value) for _, value, _ in rows if np.isfinite(value)), default=0.0)
+        lines += [f"  {text:>9}  {bar(value, largest, _BAR)}  {words}" for text, value, words in rows]
+        return "\n".join([*lines, f"  {odds:>9}  sum"])
+
+    def __str__(self) -> str:
+        return self.to_text()
+
+
+def explain_rows(
+    variables: tuple[Variable, ...],
+    cpts: Sequence[Cpt],
+    data: Dataset,
+    label: str | None = None,
+    against: str | None = None,
+) -> tuple[LocalExplanation, ...]:
+    """Explain the prediction of every sample.
+
+    Parameters
+    ----------
+    variables : tuple of Variable, length V
+        Features first, the class variable last.
+    cpts : sequence of Cpt, length V
+        One table per variable.
+    data : Dataset
+        Samples, encoded with these variables.
+    label : str, optional
+        The class to explain; by default the most probable class of the sample that is not `against`.
+    against : str, optional
+        The class to compare with; by default the most probable one of the others.
+
+    Returns
+    -------
+    tuple of LocalExplanation, length M
+        In the order of the samples.
+
+    Raises
+    ------
+    InputError
+        If a class is not one of the classifier's, or both are the same.
+    """
+    classes = variables[-1].states
+    check_classes(classes, label, against)
+    found: dict[int, LocalExplanation] = {}
+    for part in terms(data.codes, data.names, cpts, len(classes)):
+        found.update(_explain(part, variables, cpts, data, label, against))
+    return tuple(found[m] for m in range(data.n_samples))
+
+
+def check_classes(classes: Sequence[str], label: str | None, against: str | None) -> None:
+    """Check that the classes to compare are two of the classifier's.
+
+    Raises
+    ------
+    InputError
+        If they are not; the message lists the classes.
+    """
+    for name in (label, against):
+        if name is not None and name not in classes:
+            raise InputError(
+                f"{name!r} is not a class of the classifier; its classes are {', '.join(map(repr, classes))}."
+            )
+    if label is not None and label == against:
+        raise InputError(f"The class {label!r} cannot be compared with itself; name two classes.")
+
+
+def pair(log_joint: NDArray[np.float64], label: int | None, against: int | None) -> tuple[int, int]:
+    """Return the classes to compare: the given ones, and the most probable one of the others where one is not given."""
+    order = np.argsort(-log_joint, kind="stable").tolist()
+    own = label if label is not None else next(c for c in order if c != against)
+    return own, against if against is not None else next(c for c in order if c != own)
+
+
+def _explain(
+    part: Terms,
+    variables: tuple[Variable, ...],
+    cpts: Sequence[Cpt],
+    data: Dataset,
+    label: str | None,
+    against: str | None,
+) -> Iterator[tuple[int, LocalExplanation]]:
+    classes = variables[-1].states
+    log_joint = part.log_probabilities.sum(axis=1)
+    probabilities = np.exp(log_posterior(log_joint))
+    chosen = [None if name is None else classes.index(name) for name in (label, against)]
+    for k, m in enumerate(part.rows.tolist()):
+        own, other = pair(log_joint[k], *chosen)
+        codes, by_group = data.codes[m], part.log_probabilities[k]
+        ratios = log_ratio(by_group[:, own], by_group[:, other])
+        contributions = tuple(
+            Contribution(
+                *_named(group, variables, cpts, codes),
+                tuple(by_group[g].tolist()),
+                float(ratios[g]),
+            )
+            for g, group in enumerate(part.groups)
+        )
+        yield (
+            m,
+            LocalExplanation(
+                sample=m,
+                target=variables[-1].name,
+                classes=classes,
+                actual=None if codes[-1] == UNKNOWN else classes[codes[-1]],
+                predicted=classes[log_joint[k].argmax()],
+                label=classes[own],
+                against=classes[other],
+                log_joint=tuple(log_joint[k].tolist()),
+                probabilities=tuple(probabilities[k].tolist()),
+                log_odds=float(log_ratio(log_joint[k, own], log_joint[k, other])),
+                contributions=contributions,
+            ),
+        )
+
+
+def _named(
+    group: Sequence[int],
+    variables: tuple[Variable, ...],
+    cpts: Sequence[Cpt],
+    codes: NDArray[np.int32],
+) -> tuple[tuple[str, ...], tuple[str, ...], tuple[tuple[str, str], ...]]:
+    """Return names, states, and the parents with their states of the families of a term."""
+    last = len(variables) - 1
+    above = sorted({j for i in group for j in cpts[i].parents} - {last, *group})
+    return (
+        tuple(variables[i].name for i in group),
+        tuple("" if i == last else state_of(variables[i], codes[i]) for i in group),
+        tuple((variables[j].name, state_of(variables[j], codes[j])) for j in above),
+    )
+
+
+def state_of(variable: Variable, code: int) -> str:
+    """Return the label of a state, or what stands for a value without one."""
+    return {UNKNOWN: NEW_VALUE, MISSING: NOT_OBSERVED}.get(int(code)) or variable.states[code]

@@ -1,0 +1,320 @@
+"""What a whole classifier has learnt: the tables of its families, and on data, importances and margins."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from milpbn.data.dataset import MISSING, UNKNOWN, Dataset, Variable
+from milpbn.errors import InputError
+from milpbn.network.cpt import Cpt
+from milpbn.network.explanation.rules import rules
+from milpbn.network.explanation.tables import FamilyTable, family_tables
+from milpbn.network.explanation.terms import Terms, log_ratio, terms
+from milpbn.network.explanation.wording import more, nats
+from milpbn.network.margins import log_margins, soft_margin
+from milpbn.util.jsonable import json_safe
+from milpbn.util.validation import real_number
+
+#: Number of bars of the histogram of margins.
+BINS = 20
+
+
+@dataclass(frozen=True)
+class FamilyImportance:
+    """How much a family moves the predictions on some data.
+
+    What families contribute together, since a missing value is summed over, counts in equal parts for those whose
+    variable is known.
+
+    Attributes
+    ----------
+    variable : str
+        The family's variable; the class variable for the classes' own probabilities.
+    mean_absolute : float
+        Mean over the samples of the absolute contribution to the log-odds of the two most probable classes, in nats.
+    mean_margin : float or None
+        Mean contribution to the log-margin of the sample's own class against the best other one, in nats; the means of
+        all families add up to the mean log-margin. None if no sample has a known class.
+    """
+
+    variable: str
+    mean_absolute: float
+    mean_margin: float | None
+
+
+@dataclass(frozen=True)
+class LowMargin:
+    """A sample whose log-margin is below gamma.
+
+    Attributes
+    ----------
+    sample : int
+        Position in the data, from 0.
+    actual, predicted : str
+        Its own and the most probable class.
+    log_margin : float
+        In nats; negative for a wrong prediction.
+    """
+
+    sample: int
+    actual: str
+    predicted: str
+    log_margin: float
+
+
+@dataclass(frozen=True, eq=False)
+class Margins:
+    """The log-margins of the samples whose class is known, (8) of Peharz and Pernkopf (2012, P12), in logarithms.
+
+    Attributes
+    ----------
+    samples : int64 array, shape (K,)
+        Positions of these samples in the data, from 0.
+    log_margins : float64 array, shape (K,)
+        In nats.
+    weights : float64 array, shape (K,)
+        Sample weights.
+    gamma : float or None
+        The desired log-margin of the soft margin, in nats.
+    below_gamma : tuple of LowMargin
+        The samples below gamma, or with a wrong or tied class if gamma is None; the lowest log-margin first.
+    """
+
+    samples: NDArray[np.int64]
+    log_margins: NDArray[np.float64]
+    weights: NDArray[np.float64]
+    gamma: float | None
+    below_gamma: tuple[LowMargin, ...]
+
+    def histogram(self, bins: int = BINS) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Return the total weight by interval of log-margins, shape (bins,), and the edges, shape (bins + 1,).
+
+        Infinite log-margins count in the first and the last interval.
+        """
+        finite = self.log_margins[np.isfinite(self.log_margins)]
+        edges = np.histogram_bin_edges(finite if finite.size else np.zeros(1), bins)
+        return np.histogram(self.log_margins.clip(edges[0], edges[-1]), edges, weights=self.weights)
+
+    @property
+    def soft_margin(self) -> float | None:
+        """The weighted sum of min(log-margin, gamma) in nats, P12 (9); None without gamma."""
+        return None if self.gamma is None else soft_margin(self.log_margins, self.gamma, self.weights)
+
+
+@dataclass(frozen=True, eq=False)
+class GlobalExplanation:
+    """What a classifier has learnt.
+
+    Attributes
+    ----------
+    target : str
+        Name of the class variable.
+    classes : tuple of str, length C
+        Class labels.
+    tables : tuple of FamilyTable
+        All families with the class: the class variable's own first, then the features in order.
+    unused : tuple of str
+        Features that are in no family with the class: predictions of complete samples do not depend on them.
+    importances : tuple of FamilyImportance or None
+        Of the families in `tables`, the most important first; None without data.
+    margins : Margins or None
+        None if no sample has a known class.
+    """
+
+    target: str
+    classes: tuple[str, ...]
+    tables: tuple[FamilyTable, ...]
+    unused: tuple[str, ...]
+    importances: tuple[FamilyImportance, ...] | None = None
+    margins: Margins | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return JSON values; infinite numbers are None."""
+        margins = None
+        if self.margins is not None:
+            weights, edges = self.margins.histogram()
+            margins = {
+                "gamma": self.margins.gamma,
+                "soft_margin": self.margins.soft_margin,
+                "histogram": {"edges": edges, "weights": weights},
+                "below_gamma": [vars(low) for low in self.margins.below_gamma],
+            }
+        importances = None if self.importances is None else [vars(i) for i in self.importances]
+        return json_safe(
+            {
+                **vars(self),
+                "tables": [table.to_dict() for table in self.tables],
+                "importances": importances,
+                "margins": margins,
+            }
+        )
+
+    def to_text(self, shown: int = 20) -> str:
+        """Return the explanation as lines of text, with at most this many families, samples or rows of a table."""
+        lines = [rules(self.target, self.classes, self.tables, self.unused, shown)]
+        if self.importances is not None:
+            lines += _importance_lines(self.importances, self.target, shown)
+        if self.margins is not None:
+            lines += _margin_lines(self.margins, shown)
+        return "\n".join(lines)
+
+    def __str__(self) -> str:
+        return self.to_text()
+
+
+def recorded_gamma(provenance: Mapping[str, Any]) -> float | None:
+    """Return the gamma that a classifier was learnt with, or None if its provenance does not say."""
+    score = provenance.get("score")
+    gamma = score.get("gamma") if isinstance(score, dict) else None
+    return float(gamma) if isinstance(gamma, int | float) and 0 < gamma < np.inf else None
+
+
+def explain_tables(
+    variables: tuple[Variable, ...],
+    cpts: Sequence[Cpt],
+    data: Dataset | None = None,
+    gamma: float | None = None,
+) -> GlobalExplanation:
+    """Explain a classifier, on data if there are any.
+
+    Parameters
+    ----------
+    variables : tuple of Variable, length V
+        Features first, the class variable last.
+    cpts : sequence of Cpt, length V
+        One table per variable.
+    data : Dataset, optional
+        Samples, encoded with these variables, for importances and margins.
+    gamma : float, optional
+        Desired log-margin in nats.
+
+    Raises
+    ------
+    InputError
+        If gamma is not a positive number, or the data have no row with a positive weight.
+    """
+    if gamma is not None and not (gamma := real_number("gamma", gamma)) > 0:
+        raise InputError(f"gamma must be a positive number of nats, got {gamma:g}.")
+    last = len(variables) - 1
+    tables = family_tables(variables, cpts)
+    used = {name for table in tables for name in (table.variable, *table.parents)}
+    unused = tuple(v.name for v in variables[:-1] if v.name not in used)
+    target, classes = variables[-1].name, variables[-1].states
+    if data is None:
+        return GlobalExplanation(target, classes, tables, unused)
+    if not data.weights.sum() > 0:
+        raise InputError(
+            f"The data {data.name!r} have no row with a positive weight; there is nothing to explain."
+        )
+    absolute, margin = np.zeros(len(variables)), np.zeros(len(variables))
+    joint = np.empty((data.n_samples, len(classes)))
+    for part in terms(data.codes, data.names, cpts, len(classes)):
+        joint[part.rows] = part.log_probabilities.sum(axis=1)
+        _add_contributions(part, joint[part.rows], data, absolute, margin)
+    with_class = [i for i, cpt in enumerate(cpts) if last in (i, *cpt.parents)]
+    importances = _importances(absolute, margin, variables, data, with_class)
+    return GlobalExplanation(
+        target, classes, tables, unused, importances, _margins(joint, classes, data, gamma)
+    )
+
+
+def _add_contributions(
+    part: Terms,
+    joint: NDArray[np.float64],
+    data: Dataset,
+    absolute: NDArray[np.float64],
+    margin: NDArray[np.float64],
+) -> None:
+    """Add the weighted contributions of some samples to the sums by family: see `FamilyImportance`."""
+    weights, y = data.weights[part.rows], data.y[part.rows]
+    best, second = np.argsort(-joint, axis=1, kind="stable")[:, :2].T
+    predicted = _sums_of_terms(np.abs(_ratios(part, best, second)), weights)
+    known = y != UNKNOWN
+    true = _sums_of_terms(_ratios(part, y, np.where(best == y, second, best))[known], weights[known])
+    for g, group in enumerate(part.groups):
+        seen = [i for i in group if data.codes[part.rows[0], i] != MISSING]
+        absolute[seen] += predicted[g] / max(1, len(seen))
+        margin[seen] += true[g] / max(1, len(seen))
+
+
+def _importances(
+    absolute: NDArray[np.float64],
+    margin: NDArray[np.float64],
+    variables: tuple[Variable, ...],
+    data: Dataset,
+    with_class: Sequence[int],
+) -> tuple[FamilyImportance, ...]:
+    total, labelled = data.weights.sum(), data.weights[data.y != UNKNOWN].sum()
+    found = (
+        FamilyImportance(
+            variables[i].name,
+            float(absolute[i] / total),
+            float(margin[i] / labelled) if labelled > 0 else None,
+        )
+        for i in with_class
+    )
+    return tuple(sorted(found, key=lambda importance: -importance.mean_absolute))
+
+
+def _sums_of_terms(ratios: NDArray[np.float64], weights: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the weighted sums of the columns; NaN where infinite terms of both signs meet."""
+    counted = weights > 0  # 0 times infinity would be NaN
+    with np.errstate(invalid="ignore"):
+        return np.asarray((ratios[counted] * weights[counted, None]).sum(axis=0))
+
+
+def _ratios(part: Terms, own: NDArray[np.integer], other: NDArray[np.integer]) -> NDArray[np.float64]:
+    """Return the terms' log-ratios of two classes per row, shape (R, G)."""
+    logs = part.log_probabilities
+    first, second = (np.take_along_axis(logs, c[:, None, None], axis=2)[:, :, 0] for c in (own, other))
+    return log_ratio(first, second)
+
+
+def _margins(
+    joint: NDArray[np.float64], labels: tuple[str, ...], data: Dataset, gamma: float | None
+) -> Margins | None:
+    known = np.flatnonzero(data.y != UNKNOWN)
+    if not data.weights[known].sum() > 0:
+        return None
+    y = data.y[known]
+    margins = log_margins(joint[known], y)
+    order = np.argsort(margins, kind="stable")
+    order = order[margins[order] < gamma] if gamma is not None else order[margins[order] <= 0]
+    low = tuple(
+        LowMargin(int(known[k]), labels[y[k]], labels[joint[known[k]].argmax()], float(margins[k]))
+        for k in order
+    )
+    return Margins(known, margins, data.weights[known], gamma, low)
+
+
+def _importance_lines(importances: Sequence[FamilyImportance], target: str, shown: int) -> list[str]:
+    lines = [
+        "importance: mean absolute contribution to the log-odds, and mean contribution to the margin, in nats"
+    ]
+    for importance in importances[:shown]:
+        margin = "" if importance.mean_margin is None else f"  {nats(importance.mean_margin):>9}"
+        name = f"{target} (prior)" if importance.variable == target else importance.variable
+        lines.append(f"  {importance.mean_absolute:>9.3f}{margin}  {name}")
+    return lines + [f"  {line}" for line in more(len(importances) - shown, "feature")]
+
+
+def _margin_lines(margins: Margins, shown: int) -> list[str]:
+    weights, edges = margins.histogram()
+    largest = weights.max()
+    lines = ["log-margins in nats: from, to, weight"]
+    lines += [
+        f"  {nats(a):>9}  {nats(b):>9}  {'#' * int(np.ceil(40 * w / largest)) if largest > 0 else ''} {w:g}"
+        for a, b, w in zip(edges[:-1], edges[1:], weights, strict=True)
+    ]
+    below = f"below gamma = {margins.gamma:.6g}" if margins.gamma is not None else "not classified correctly"
+    total = len(margins.log_margins)
+    lines.append(f"samples {below}: {len(margins.below_gamma)} of {total}")
+    for low in margins.below_gamma[:shown]:
+        verdict = "right" if low.actual == low.predicted else f"predicted {low.predicted}"
+        lines.append(f"  {nats(low.log_margin):>9}  sample {low.sample + 1}: {low.actual}, {verdict}")
+    return lines + [f"  {line}" for line in more(len(margins.below_gamma) - shown, "sample")]

@@ -1,0 +1,118 @@
+"""The terms of log P(c, z): one per family, or per group of families that missing values join."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
+
+from milpbn.data.dataset import MISSING, UNKNOWN
+from milpbn.network.cpt import Cpt, class_log_joint
+from milpbn.network.inference.rows import log_joint_of_rows
+from milpbn.network.structure import Structure, topological_order
+
+#: Numbers of the terms of the samples that are computed together, 32 MB of float64.
+_NUMBERS = 1 << 22
+
+
+@dataclass(frozen=True, eq=False)
+class Terms:
+    """The terms of some samples.
+
+    Attributes
+    ----------
+    rows : int64 array, shape (R,)
+        Positions of the samples in the data.
+    groups : tuple of tuples of int, length G
+        The variables whose families make each term, each variable once.
+    log_probabilities : float64 array, shape (R, G, C)
+        The terms in nats. Their sum over the groups is log P(c, z_m).
+    """
+
+    rows: NDArray[np.int64]
+    groups: tuple[tuple[int, ...], ...]
+    log_probabilities: NDArray[np.float64]
+
+
+def terms(
+    codes: NDArray[np.int32], names: Sequence[str], cpts: Sequence[Cpt], n_classes: int
+) -> Iterator[Terms]:
+    """Yield the terms of all samples: the logarithms of the factors of (1) of Peharz and Pernkopf (2012).
+
+    The sum over the states of a missing feature joins its family and those of its children in one term. A missing
+    feature without known descendants has a term of its own, which is 0.
+
+    Parameters
+    ----------
+    codes : int32 array, shape (M, V)
+        State codes; `UNKNOWN` and `MISSING` have the effect that `log_joint_of_rows` describes.
+    names : sequence of str, length V
+        Names of the variables, the class last.
+    cpts : sequence of Cpt, length V
+        One table per variable, in order. The graph of their parents may have cycles.
+    n_classes : int
+        Number of classes C.
+    """
+    step = max(1, _NUMBERS // (len(cpts) * n_classes))
+    for start in range(0, len(codes), step):
+        for part in _of_block(codes[start : start + step], names, cpts, n_classes):
+            yield replace(part, rows=part.rows + start)
+
+
+def _of_block(
+    codes: NDArray[np.int32], names: Sequence[str], cpts: Sequence[Cpt], n_classes: int
+) -> Iterator[Terms]:
+    """Yield the terms of some samples, those with the same missing values together."""
+    hidden = codes == MISSING
+    hidden[:, -1] = False
+    known = np.where(hidden, UNKNOWN, codes)
+    structure = Structure.empty(tuple(names))  # of which `class_log_joint` reads the names only
+    by_family = np.stack([class_log_joint(known, structure, [cpt], n_classes) for cpt in cpts], axis=1)
+    patterns, of_row = np.unique(hidden, axis=0, return_inverse=True)
+    for k, pattern in enumerate(patterns):
+        rows = np.flatnonzero(of_row.ravel() == k)
+        absent = set(np.flatnonzero(pattern).tolist())
+        unused = _without_known_descendants(cpts, absent)
+        groups = _joined([cpt for cpt in cpts if cpt.variable not in unused], absent, len(cpts))
+        logs = np.empty((len(rows), len(groups), n_classes))
+        for g, group in enumerate(groups):
+            if group[0] in unused:
+                logs[:, g] = 0.0
+            elif absent.isdisjoint(group):
+                logs[:, g] = by_family[rows, group[0]]
+            else:
+                logs[:, g] = log_joint_of_rows(codes[rows], names, [cpts[i] for i in group], n_classes)
+        yield Terms(rows, groups, logs)
+
+
+def _without_known_descendants(cpts: Sequence[Cpt], hidden: set[int]) -> set[int]:
+    """Return the hidden variables all of whose descendants are hidden: their tables sum to 1, if there is no cycle."""
+    if topological_order([cpt.parents for cpt in cpts]) is None:
+        return set()
+    unused = set(hidden)
+    while True:
+        needed = {j for cpt in cpts if cpt.variable not in unused for j in cpt.parents} & unused
+        if not needed:
+            return unused
+        unused -= needed
+
+
+def _joined(cpts: Sequence[Cpt], hidden: set[int], n_variables: int) -> tuple[tuple[int, ...], ...]:
+    """Return all variables in groups: together if their families share hidden variables, directly or through others."""
+    shared = [(cpt.variable, j) for cpt in cpts for j in (cpt.variable, *cpt.parents) if j in hidden]
+    one, other = np.array(shared, dtype=np.int64).reshape(-1, 2).T
+    graph = coo_array((np.ones(len(one)), (one, other)), shape=(n_variables, n_variables))
+    _, label = connected_components(graph, directed=False)
+    groups: dict[int, list[int]] = {}
+    for variable, number in enumerate(label.tolist()):
+        groups.setdefault(number, []).append(variable)
+    return tuple(map(tuple, groups.values()))
+
+
+def log_ratio(own: NDArray[np.float64], other: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return own - other in nats, and 0 where both are equal, even where both are the logarithm of 0."""
+    return np.subtract(own, other, out=np.zeros(np.shape(own)), where=own != other)

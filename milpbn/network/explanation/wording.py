@@ -1,0 +1,38 @@
+"""Numbers and conditions in words."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+
+
+def nats(value: float) -> str:
+    """Return a signed number of nats with three decimals: ``0``, ``+1.234``, ``-inf``."""
+    if value == 0:
+        return "0"
+    return f"{value:+.3f}" if abs(value) < 1e6 else f"{value:+.3g}"
+
+
+def factor(log_ratio: float) -> str:
+    """Return exp(log_ratio), the factor of the odds, in three digits."""
+    if abs(log_ratio) == math.inf:
+        return "infinite" if log_ratio > 0 else "0"
+    if abs(log_ratio) > 700:
+        return f"1e{log_ratio / math.log(10):+.0f}"
+    return f"{math.exp(log_ratio):.3g}"
+
+
+def joined(conditions: Iterable[tuple[str, str]]) -> str:
+    """Return names and values as ``a = x and b = u``; of an empty value only the name."""
+    return " and ".join(f"{name} = {value}" if value else name for name, value in conditions)
+
+
+def more(left: int, what: str) -> list[str]:
+    """Return a line that says how many things are not shown, if there are any."""
+    return [f"... {left} more {what}{'s' * (left != 1)}"] if left > 0 else []
+
+
+def bar(value: float, largest: float, width: int) -> str:
+    """Return a bar that is as long as a value is large: ``+`` or ``-`` signs, at most `width` of them, padded."""
+    share = 1.0 if not math.isfinite(value) else abs(value) / largest if largest else 0.0
+    return (("+" if value > 0 else "-") * round(width * share)).ljust(width)

@@ -1,0 +1,231 @@
+"""ONNX: a classifier as a graph from raw columns to the predicted class and class probabilities.
+
+The graph holds everything: the states of text and numbers, the cuts of continuous columns, the tables, and the sums
+over missing values. It needs the extra ``[formats]``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from milpbn.data.column import MISSING_MARKERS
+from milpbn.data.dataset import MISSING, UNKNOWN, Variable
+from milpbn.errors import InputError
+from milpbn.network.formats.classifier_files import AnyClassifier
+from milpbn.network.formats.scoring_plan import ScoringPlan, plans_of
+from milpbn.version import __version__
+
+#: Versions of the operators, and of the file: those of onnxruntime 1.14 (2023) and later.
+OPSET, OPSET_ML, IR_VERSION = 17, 3, 8
+#: Stands for the logarithm of 0, and what a sum with such a term is raised to.
+IMPOSSIBLE, FLOOR = -1e100, -1e99
+
+
+def classifier_to_onnx(classifier: AnyClassifier) -> bytes:
+    """Return an ONNX model that predicts rows.
+
+    Its inputs have the names of the features and the shape (M, 1): ``tensor(double)`` for columns of numbers, with NaN
+    as the missing value, and ``tensor(string)`` for all others, without blanks around the text, where the empty text,
+    ``?``, ``NA`` and ``NaN`` are missing values. Booleans are the texts True and False. The outputs are ``label``,
+    shape (M,), and ``probabilities``, shape (M, C), in double precision.
+
+    Parameters
+    ----------
+    classifier : Classifier, PseudoClassifier or AveragedClassifier
+        The classifier. Of an average, the model returns the mean of the networks' probabilities.
+
+    Raises
+    ------
+    InputError
+        If the package onnx is missing, the networks of an average read a column in different ways, or a sum would be
+        too large.
+    """
+    try:
+        import onnx
+    except ImportError:
+        raise InputError("ONNX files need onnx; install it with: pip install milpbn[formats].") from None
+    plans = plans_of(classifier)
+    graph = _OnnxGraph(onnx)
+    inputs = [_input(onnx, column) for column in zip(*(s.variables[:-1] for s in plans), strict=True)]
+    # One zero per row gives results of constant tables the right shape, too.
+    first = graph.node("Shape", [inputs[0].name])
+    rows = graph.node("Gather", [first, graph.constant(np.array([0]))], axis=0)
+    shape = graph.node("Concat", [rows, graph.constant(np.array([1]))], axis=0)
+    zeros = graph.node("Expand", [graph.constant(np.zeros((1, 1))), shape])
+    posteriors = [_posterior(graph, plan, zeros) for plan in plans]
+    total = graph.sum(posteriors)
+    graph.node("Div", [total, graph.constant(np.array(float(len(plans))))], output="probabilities")
+    best = graph.node("ArgMax", ["probabilities"], axis=1, keepdims=0)
+    graph.node(
+        "LabelEncoder",
+        [best],
+        output="label",
+        domain="ai.onnx.ml",
+        keys_int64s=list(range(len(classifier.classes))),
+        values_strings=list(classifier.classes),
+    )
+    outputs = [
+        onnx.helper.make_tensor_value_info("label", onnx.TensorProto.STRING, ["rows"]),
+        onnx.helper.make_tensor_value_info(
+            "probabilities", onnx.TensorProto.DOUBLE, ["rows", len(classifier.classes)]
+        ),
+    ]
+    made = onnx.helper.make_graph(graph.nodes, "classifier", inputs, outputs, graph.constants)
+    opsets = [onnx.helper.make_opsetid("", OPSET), onnx.helper.make_opsetid("ai.onnx.ml", OPSET_ML)]
+    model = onnx.helper.make_model(
+        made,
+        opset_imports=opsets,
+        ir_version=IR_VERSION,
+        producer_name="milpbn",
+        producer_version=__version__,
+    )
+    onnx.checker.check_model(model)
+    return bytes(model.SerializeToString())
+
+
+class _OnnxGraph:
+    """Nodes and constants of a graph, with names that are given in order."""
+
+    def __init__(self, onnx: Any) -> None:
+        self._onnx = onnx
+        self.int64 = onnx.TensorProto.INT64
+        self.nodes: list[Any] = []
+        self.constants: list[Any] = []
+
+    def node(
+        self,
+        operator: str,
+        inputs: Sequence[str],
+        *,
+        output: str | None = None,
+        domain: str = "",
+        **options: Any,
+    ) -> str:
+        """Add a node and return the name of its output."""
+        name = f"milpbn.{len(self.nodes)}" if output is None else output
+        self.nodes.append(self._onnx.helper.make_node(operator, inputs, [name], domain=domain, **options))
+        return name
+
+    def constant(self, value: NDArray[Any]) -> str:
+        """Add a constant and return its name."""
+        name = f"milpbn.constant.{len(self.constants)}"
+        self.constants.append(self._onnx.numpy_helper.from_array(np.asarray(value), name))
+        return name
+
+    def sum(self, terms: Sequence[str]) -> str:
+        """Add the sum of tensors, whose shapes broadcast, and return its name."""
+        total = terms[0]
+        for term in terms[1:]:
+            total = self.node("Add", [total, term])
+        return total
+
+
+def _input(onnx: Any, column: Sequence[Variable]) -> Any:
+    kinds = {_is_number(variable) for variable in column}
+    if len(kinds) > 1:
+        raise InputError(
+            f"The networks of the average read {column[0].name!r} as numbers and as text; an ONNX model has one type "
+            "of input per column."
+        )
+    kind = onnx.TensorProto.DOUBLE if kinds == {True} else onnx.TensorProto.STRING
+    return onnx.helper.make_tensor_value_info(column[0].name, kind, ["rows", 1])
+
+
+def _is_number(variable: Variable) -> bool:
+    return variable.cuts is not None or variable.numeric
+
+
+def _posterior(graph: _OnnxGraph, plan: ScoringPlan, zeros: str) -> str:
+    """Add the computation of one network, and return the name of its probabilities, shape (M, C)."""
+    evidence = {i: _evidence(graph, plan.variables[i]) for i in plan.features}
+    # A name, or the array of a table that is still to be added in the shape of its step.
+    known: list[tuple[tuple[int, ...], str | NDArray[np.float64]]] = [
+        (factor.features, np.maximum(factor.table, IMPOSSIBLE)) for factor in plan.factors
+    ]
+    for step in plan.steps:
+        scope = tuple(sorted((*step.left, step.feature)))
+        terms = [_aligned(graph, *known[f], scope) for f in step.factors]
+        terms.append(
+            _aligned_message(graph, evidence[step.feature], (step.feature,), scope, class_axis=False)
+        )
+        axis = 1 + scope.index(step.feature)
+        result = graph.node("ReduceLogSumExp", [graph.sum(terms)], axes=[axis], keepdims=0)
+        known.append((step.left, result))
+    joint = graph.sum([zeros, *(_aligned(graph, *known[f], ()) for f in plan.last)])
+    raised = graph.node("Max", [joint, graph.constant(np.array(FLOOR))])
+    return graph.node("Softmax", [raised], axis=1)
+
+
+def _aligned(
+    graph: _OnnxGraph, features: tuple[int, ...], value: str | NDArray[np.float64], scope: tuple[int, ...]
+) -> str:
+    """Return a factor with the axes (row, one per feature of a scope, class)."""
+    if isinstance(value, str):
+        return _aligned_message(graph, value, features, scope, class_axis=True)
+    # The axes of a table are in the order of its family, those of a scope ascend.
+    order = np.argsort(features, kind="stable").tolist()
+    table = np.transpose(value, [*order, len(features)])
+    sizes = dict(zip(sorted(features), table.shape, strict=False))
+    return graph.constant(table.reshape([1, *(sizes.get(i, 1) for i in scope), table.shape[-1]]))
+
+
+def _aligned_message(
+    graph: _OnnxGraph, name: str, features: tuple[int, ...], scope: tuple[int, ...], *, class_axis: bool
+) -> str:
+    """Return a tensor with an axis per row and feature, and possibly the class, with all axes of a scope."""
+    absent = [1 + k for k, i in enumerate(scope) if i not in features]
+    absent += [] if class_axis else [1 + len(scope)]
+    return graph.node("Unsqueeze", [name, graph.constant(np.array(absent))]) if absent else name
+
+
+def _evidence(graph: _OnnxGraph, variable: Variable) -> str:
+    """Return logarithms that are 0 for the states that a value allows, shape (M, states + 1).
+
+    The last position is that of a value without a state.
+    """
+    code = _code(graph, variable)
+    positions = np.append(np.arange(variable.n_states), UNKNOWN)[None]
+    allowed = graph.node("Equal", [code, graph.constant(positions)])
+    if not variable.missing_state:
+        missing = graph.node("Equal", [code, graph.constant(np.array(MISSING))])
+        any_state = graph.node("And", [missing, graph.constant(positions != UNKNOWN)])
+        allowed = graph.node("Or", [allowed, any_state])
+    return graph.node("Where", [allowed, graph.constant(np.array(0.0)), graph.constant(np.array(IMPOSSIBLE))])
+
+
+def _code(graph: _OnnxGraph, variable: Variable) -> str:
+    """Return the state codes of a column, shape (M, 1); see `milpbn.data.variables.encode_column`."""
+    missing = variable.n_states - 1 if variable.missing_state else MISSING
+    states = variable.states[:-1] if variable.missing_state else variable.states
+    if not _is_number(variable):
+        codes = dict.fromkeys(sorted(MISSING_MARKERS), missing)
+        codes.update({label: k for k, label in enumerate(states)})
+        return graph.node(
+            "LabelEncoder",
+            [variable.name],
+            domain="ai.onnx.ml",
+            keys_strings=list(codes),
+            values_int64s=list(codes.values()),
+            default_int64=UNKNOWN,
+        )
+    if variable.cuts is not None:
+        # The number of cuts below the value.
+        above = graph.node(
+            "Greater", [variable.name, graph.constant(np.array([variable.cuts]).reshape(1, -1))]
+        )
+        places: str = graph.node("Cast", [above], to=graph.int64)
+    else:
+        # The position of the equal number; the sum over positions counted from 1, less 1, is UNKNOWN without one.
+        numbers = np.array([[float(label) for label in states]])
+        equal = graph.node("Equal", [variable.name, graph.constant(numbers)])
+        one = graph.node("Cast", [equal], to=graph.int64)
+        places = graph.node("Mul", [one, graph.constant(np.arange(1, len(states) + 1)[None])])
+    code = graph.node("ReduceSum", [places, graph.constant(np.array([1]))], keepdims=1)
+    if variable.cuts is None:
+        code = graph.node("Sub", [code, graph.constant(np.array(1))])
+    absent = graph.node("IsNaN", [variable.name])
+    return graph.node("Where", [absent, graph.constant(np.array(missing)), code])

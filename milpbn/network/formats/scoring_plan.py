@@ -1,0 +1,136 @@
+"""A classifier's log-joint as a sequence of sums over factors, for formats that compute it elsewhere.
+
+A missing value is summed over. A format does not know which values will be missing; so it sums over every feature, one
+after the other (variable elimination): the sum over a feature that is known has one term. Each step multiplies the
+factors that contain the feature, and sums the product over its states.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from milpbn.data.dataset import Variable
+from milpbn.errors import InputError
+from milpbn.network.averaged import AveragedClassifier
+from milpbn.network.classifier import TableClassifier
+from milpbn.network.cpt import padded_table
+
+#: Most entries of a factor, of a table or between two steps, for one row and class.
+MOST_ENTRIES = 10**6
+
+
+@dataclass(frozen=True, eq=False)
+class TableFactor:
+    """Logarithms of a function of features, and possibly the class.
+
+    Attributes
+    ----------
+    features : tuple of int
+        Indices of the features, one axis each. The last position of an axis is that of a value without a state.
+    table : float64 array, shape (states + 1 of each feature..., C or 1)
+        In nats. The last axis has length 1 if the class is not in the function.
+    """
+
+    features: tuple[int, ...]
+    table: NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class SumStep:
+    """One step: the product of factors, summed over the states of a feature.
+
+    Attributes
+    ----------
+    feature : int
+        The feature.
+    factors : tuple of int
+        Positions of the factors: those of the tables come first, then the results of the steps in order.
+    left : tuple of int
+        The features of the result.
+    """
+
+    feature: int
+    factors: tuple[int, ...]
+    left: tuple[int, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class ScoringPlan:
+    """The computation of the log-joint of one network.
+
+    Attributes
+    ----------
+    variables : tuple of Variable
+        Features first, the class last.
+    factors : tuple of TableFactor
+        The tables that the posteriors depend on.
+    steps : tuple of SumStep
+        In order.
+    last : tuple of int
+        Positions of the factors without features whose sum is the log-joint; see `SumStep.factors`.
+    """
+
+    variables: tuple[Variable, ...]
+    factors: tuple[TableFactor, ...]
+    steps: tuple[SumStep, ...]
+    last: tuple[int, ...]
+
+    @property
+    def features(self) -> tuple[int, ...]:
+        """The features that the posteriors depend on, in order."""
+        return tuple(sorted({i for factor in self.factors for i in factor.features}))
+
+
+def plans_of(classifier: TableClassifier | AveragedClassifier) -> tuple[ScoringPlan, ...]:
+    """Return the computation of each network of a classifier, one if it is no average.
+
+    Raises
+    ------
+    InputError
+        If a sum would need more than `MOST_ENTRIES` entries.
+    """
+    members = classifier.members if isinstance(classifier, AveragedClassifier) else (classifier,)
+    return tuple(_plan(member) for member in members)
+
+
+def _plan(classifier: TableClassifier) -> ScoringPlan:
+    last = len(classifier.variables) - 1
+    tables = [padded_table(cpt, last) for cpt in classifier.cpts]
+    factors = _relevant([TableFactor(tuple(features), table) for features, table in tables])
+    sizes = {i: n for factor in factors for i, n in zip(factor.features, factor.table.shape, strict=False)}
+    scopes: list[frozenset[int]] = [frozenset(factor.features) for factor in factors]
+    open_ = set(range(len(scopes)))
+    steps = []
+    for _ in range(len(sizes)):
+        costs = {}
+        for i in {i for k in open_ for i in scopes[k]}:
+            scope = frozenset().union(*(scopes[k] for k in open_ if i in scopes[k]))
+            costs[i] = (int(np.prod([float(sizes[j]) for j in scope])), i, scope)
+        entries, feature, scope = min(costs.values(), key=lambda cost: cost[:2])
+        if entries > MOST_ENTRIES:
+            name = classifier.variables[feature].name
+            raise InputError(
+                f"The sum over the missing values of {name!r} would need {entries} entries, more than {MOST_ENTRIES}; "
+                "learn a network with fewer parents (--max-parents) or fewer states."
+            )
+        used = tuple(sorted(k for k in open_ if feature in scopes[k]))
+        steps.append(SumStep(feature, used, tuple(sorted(scope - {feature}))))
+        open_ -= set(used)
+        open_.add(len(scopes))
+        scopes.append(scope - {feature})
+    return ScoringPlan(classifier.variables, tuple(factors), tuple(steps), tuple(sorted(open_)))
+
+
+def _relevant(factors: Sequence[TableFactor]) -> list[TableFactor]:
+    """Return the factors with the class, and those that share features with them, directly or through others."""
+    chosen = {k for k, factor in enumerate(factors) if factor.table.shape[-1] > 1}
+    while True:
+        seen = {i for k in chosen for i in factors[k].features}
+        more = {k for k, factor in enumerate(factors) if not seen.isdisjoint(factor.features)} - chosen
+        if not more:
+            return [factors[k] for k in sorted(chosen)]
+        chosen |= more

@@ -1,0 +1,255 @@
+"""SQL: a classifier as one standard SQL query, which returns class probabilities and the predicted class of every row.
+
+The query names its steps: rows with numbers, their state codes, a table of log-probabilities per family, one step per
+feature that multiplies tables and sums over the states of a missing value, and the posteriors. It needs window
+functions, EXP and LN, which SQLite (3.35, with its mathematical functions), PostgreSQL and DuckDB have.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from milpbn.data.column import MISSING_MARKERS
+from milpbn.data.dataset import UNKNOWN, Variable
+from milpbn.errors import InputError
+from milpbn.network.formats.classifier_files import AnyClassifier
+from milpbn.network.formats.scoring_plan import ScoringPlan, TableFactor, plans_of
+
+#: Stands for the logarithm of 0, which SQL has not; and what a sum with such a term is raised to.
+IMPOSSIBLE, FLOOR = "-1E100", "-1E99"
+#: Most parts of one UNION; SQLite allows 500.
+_MOST_PARTS = 100
+
+
+class _Relation(NamedTuple):
+    """A step of the query: a function of features and possibly the class, for every row (``per_row``) or for all."""
+
+    name: str
+    features: tuple[int, ...]
+    with_class: bool
+    per_row: bool
+
+    @property
+    def columns(self) -> list[str]:
+        """The columns of its arguments."""
+        return [*(f"v{i}" for i in self.features), *(["class"] if self.with_class else [])]
+
+
+def classifier_to_sql(classifier: AnyClassifier, table: str = "data") -> str:
+    """Return the query that predicts the rows of a table.
+
+    The query returns ``milpbn_row`` (1, 2, ...), the table's columns, ``predicted NAME`` with the predicted label, and
+    ``P(LABEL)`` of every class. Values are matched as in `milpbn.network.classifier.encode`: numbers by value, text
+    without blanks around it, and booleans as booleans. NULL is a missing value; in columns of text the empty text,
+    ``?``, ``NA`` and ``NaN`` are, too.
+
+    Parameters
+    ----------
+    classifier : Classifier, PseudoClassifier or AveragedClassifier
+        The classifier. Of an average, the query returns the mean of the networks' probabilities.
+    table : str
+        Name of the table or view. Its columns have the names of the features.
+
+    Raises
+    ------
+    InputError
+        If a name or a label holds the character NUL, which SQL cannot hold, or a sum would be too large.
+    """
+    plans = plans_of(classifier)
+    steps = [
+        (
+            "milpbn_samples",
+            f"SELECT ROW_NUMBER() OVER () AS milpbn_row, source.*\nFROM {_name(table)} AS source",
+        )
+    ]
+    for number, plan in enumerate(plans, start=1):
+        steps += _network(plan, f"milpbn_{number}_")
+    parts = [f"SELECT milpbn_row, class, p FROM milpbn_{k}_posterior" for k in range(1, len(plans) + 1)]
+    steps.append(
+        (
+            "milpbn_posterior",
+            f"SELECT milpbn_row, class, AVG(p) AS p\nFROM {_united(parts)}\nGROUP BY milpbn_row, class",
+        )
+    )
+    target, classes = classifier.variables[-1].name, range(len(classifier.classes))
+    wide = ", ".join(f"MAX(CASE WHEN class = {c} THEN p END) AS p{c}" for c in classes)
+    steps.append(("milpbn_wide", f"SELECT milpbn_row, {wide}\nFROM milpbn_posterior\nGROUP BY milpbn_row"))
+    best = "\n".join(
+        f"    WHEN {' AND '.join(f'p{c} >= p{d}' for d in classes if d != c)} THEN {_text(classifier.classes[c])}"
+        for c in classes
+    )
+    shown = ",\n".join(f"  p{c} AS {_name(f'P({classifier.classes[c]})')}" for c in classes)
+    with_ = ",\n".join(f"{name} AS (\n{query}\n)" for name, query in steps)
+    return (
+        f"WITH {with_}\n"
+        f"SELECT milpbn_samples.*,\n  CASE\n{best}\n  END AS {_name(f'predicted {target}')},\n{shown}\n"
+        "FROM milpbn_samples JOIN milpbn_wide ON milpbn_wide.milpbn_row = milpbn_samples.milpbn_row\n"
+        "ORDER BY milpbn_samples.milpbn_row;\n"
+    )
+
+
+def _network(plan: ScoringPlan, prefix: str) -> Iterator[tuple[str, str]]:
+    """Yield the steps of one network, the last of them its posteriors, as names and queries."""
+    codes = "".join(f",\n  {_code(plan.variables[i])} AS v{i}" for i in plan.features)
+    yield f"{prefix}coded", f"SELECT milpbn_row{codes}\nFROM milpbn_samples"
+    known = []
+    for k, factor in enumerate(plan.factors):
+        known.append(_Relation(f"{prefix}t{k}", factor.features, factor.table.shape[-1] > 1, False))
+        yield f"{known[-1].name} ({', '.join([*known[-1].columns, 'p'])})", _values(factor)
+    for k, step in enumerate(plan.steps):
+        parts = [known[f] for f in step.factors]
+        name = f"{prefix}m{k}"
+        # Messages over the same features are added first, since the number of tables in a join is limited.
+        alike: dict[tuple[str, ...], list[_Relation]] = {}
+        for part in parts:
+            alike.setdefault(tuple(part.columns) if part.per_row else (part.name,), []).append(part)
+        merged = []
+        for number, group in enumerate(alike.values()):
+            one = group[0]
+            if len(group) > 1:
+                one = one._replace(name=f"{name}_{number}")
+                yield one.name, _sum_of([_rows(part, prefix) for part in group], one.columns)
+            merged.append(one)
+        with_class = any(part.with_class for part in parts)
+        known.append(_Relation(name, step.left, with_class, True))
+        yield name, _summed_out(merged, step.feature, known[-1], prefix)
+    # What has no class is the same for all classes.
+    ends = [_rows(known[f], prefix) for f in plan.last if known[f].with_class]
+    yield f"{prefix}joint", _sum_of(ends, ["class"])
+    floor = f"CASE WHEN p < {FLOOR} THEN {FLOOR} ELSE p END"
+    below = f"{floor} - MAX({floor}) OVER (PARTITION BY milpbn_row)"
+    differences = f"(\n  SELECT milpbn_row, class, {below} AS p FROM {prefix}joint\n) AS differences"
+    yield f"{prefix}odds", f"SELECT milpbn_row, class, {_exp('p')} AS p\nFROM {differences}"
+    yield (
+        f"{prefix}posterior",
+        f"SELECT milpbn_row, class, p / SUM(p) OVER (PARTITION BY milpbn_row) AS p\nFROM {prefix}odds",
+    )
+
+
+def _values(factor: TableFactor) -> str:
+    """Return a table with a row per entry; the code of a value without a state is `UNKNOWN`."""
+    classes = factor.table.shape[-1]
+    rows = []
+    for index in np.ndindex(factor.table.shape):
+        codes = [
+            UNKNOWN if k == size - 1 else k
+            for k, size in zip(index[:-1], factor.table.shape[:-1], strict=True)
+        ]
+        value = float(factor.table[index])
+        number = _number(value) if np.isfinite(value) else IMPOSSIBLE
+        rows.append(f"({', '.join([*map(str, codes), *([str(index[-1])] if classes > 1 else []), number])})")
+    return "VALUES " + ", ".join(rows)
+
+
+def _rows(relation: _Relation, prefix: str) -> str:
+    """Return a query of a relation's rows for every sample."""
+    columns = ", ".join(["milpbn_row", *relation.columns, "p"])
+    source = relation.name if relation.per_row else f"{prefix}coded CROSS JOIN {relation.name}"
+    return f"SELECT {columns} FROM {source}"
+
+
+def _summed_out(parts: Sequence[_Relation], feature: int, result: _Relation, prefix: str) -> str:
+    """Return the query of the sum over a feature of a product, as a logarithm."""
+    coded = f"{prefix}coded"
+    home: dict[str, str] = {}  # where a column is first
+    joins = []
+    for part in parts:
+        conditions = [f"{part.name}.milpbn_row = {coded}.milpbn_row"] if part.per_row else []
+        for column in part.columns:
+            if column in home:
+                conditions.append(f"{part.name}.{column} = {home[column]}")
+            else:
+                home[column] = f"{part.name}.{column}"
+                if column != "class" and not part.per_row:
+                    conditions.append(_agrees(f"{part.name}.{column}", f"{coded}.{column}"))
+        joins.append(f"  JOIN {part.name} ON {' AND '.join(conditions) or '1 = 1'}")
+    product = " + ".join(f"{part.name}.p" for part in parts)
+    keys = [f"{coded}.milpbn_row", *(home[column] for column in result.columns)]
+    names = ["milpbn_row", *result.columns]
+    inner = ", ".join(f"{key} AS {name}" for key, name in zip(keys, names, strict=True))
+    largest = f"MAX({product}) OVER (PARTITION BY {', '.join(keys)})"
+    below = _exp("p - largest")
+    return (
+        f"SELECT {', '.join(names)}, MAX(largest) + LN(SUM({below})) AS p\nFROM (\n"
+        f"  SELECT {inner}, {product} AS p, {largest} AS largest\n  FROM {coded}\n"
+        + "\n".join(joins)
+        + f"\n) AS products\nGROUP BY {', '.join(names)}"
+    )
+
+
+def _agrees(column: str, code: str) -> str:
+    """Return the condition that a state is the sample's; a missing value, NULL, allows all but `UNKNOWN`."""
+    return f"({column} = {code} OR ({code} IS NULL AND {column} >= 0))"
+
+
+def _sum_of(queries: Sequence[str], columns: Sequence[str]) -> str:
+    """Return the query that adds the values of several ones with the same columns."""
+    keys = ", ".join(["milpbn_row", *columns])
+    return f"SELECT {keys}, SUM(p) AS p\nFROM {_united(queries)}\nGROUP BY {keys}"
+
+
+def _united(queries: Sequence[str]) -> str:
+    """Return all rows of several queries as a derived table."""
+    if len(queries) > _MOST_PARTS:
+        parts = [queries[k : k + _MOST_PARTS] for k in range(0, len(queries), _MOST_PARTS)]
+        queries = [f"SELECT * FROM {_united(part)}" for part in parts]
+    return "(\n  " + "\n  UNION ALL ".join(queries) + "\n) AS parts"
+
+
+def _code(variable: Variable) -> str:
+    """Return the expression of a value's state code; see `milpbn.data.variables.encode_column`."""
+    column = f"milpbn_samples.{_name(variable.name)}"
+    missing = variable.n_states - 1 if variable.missing_state else "NULL"
+    states = variable.states[:-1] if variable.missing_state else variable.states
+    cases: list[tuple[str, int | str]]
+    if variable.cuts is not None:
+        cases = [(f"{column} <= {_number(cut)}", k) for k, cut in enumerate(variable.cuts)]
+        other = len(variable.cuts)
+    else:
+        other = UNKNOWN
+        if variable.numeric:
+            cases = [(f"{column} = {label}", k) for k, label in enumerate(states)]
+        elif set(states) <= {"False", "True"}:
+            written = {"False": "('FALSE', 'F', '0')", "True": "('TRUE', 'T', '1')"}
+            upper = f"UPPER(TRIM(CAST({column} AS VARCHAR)))"
+            cases = [(f"{upper} IN {written[label]}", k) for k, label in enumerate(states)]
+        else:
+            text = f"TRIM(CAST({column} AS VARCHAR))"
+            markers = ", ".join(map(_text, sorted(MISSING_MARKERS)))
+            cases = [(f"{text} IN ({markers})", missing)]
+            cases += [(f"{text} = {_text(label)}", k) for k, label in enumerate(states)]
+    whens = "".join(f" WHEN {condition} THEN {code}" for condition, code in cases)
+    return f"CASE WHEN {column} IS NULL THEN {missing}{whens} ELSE {other} END"
+
+
+def _exp(difference: str) -> str:
+    """Return the exponential of a number of at most 0; PostgreSQL refuses EXP where it underflows."""
+    return f"CASE WHEN {difference} < -700 THEN 0E0 ELSE EXP({difference}) END"
+
+
+def _number(value: float) -> str:
+    """Return a number with all digits, in the form of an approximate numeric literal."""
+    mantissa, _, exponent = repr(float(value)).partition("e")
+    return f"{mantissa}E{int(exponent or 0)}"
+
+
+def _name(name: str) -> str:
+    """Return a name as a delimited identifier."""
+    _refuse_nul(name)
+    return '"' + name.replace('"', '""') + '"'
+
+
+def _text(label: str) -> str:
+    """Return text as a literal."""
+    _refuse_nul(label)
+    return "'" + label.replace("'", "''") + "'"
+
+
+def _refuse_nul(text: str) -> None:
+    if "\0" in text:
+        raise InputError(
+            f"The name or label {text!r} holds the character NUL, which SQL cannot hold; rename it."
+        )

@@ -1,0 +1,164 @@
+"""Near-optimal alternatives to a structure: its neighbours that differ by one change, with their scores."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from milpbn.data.dataset import Dataset
+from milpbn.heuristics.local_search import LocalSearch
+from milpbn.network.structure import Structure, topological_order
+from milpbn.problem.candidates import Candidates, ParentSet
+from milpbn.problem.constraints import Constraints, atoms, combine
+from milpbn.problem.gate import objection
+from milpbn.problem.problem import build_problem
+from milpbn.problem.rescore import rescore
+from milpbn.problem.scores.spec import Score
+
+#: An arc by the names of parent and child.
+Arc = tuple[str, str]
+
+
+@dataclass(frozen=True)
+class Neighbour:
+    """A structure that differs from another one by one change.
+
+    Attributes
+    ----------
+    added, removed : tuple of (parent, child)
+        The arcs that only this structure has, and those that only the other one has.
+    objective : float
+        Its score in nats, computed from the data.
+    loss : float
+        The other structure's score minus this one, in nats; negative if this one is better.
+    structure : Structure
+        The whole structure.
+    """
+
+    added: tuple[Arc, ...]
+    removed: tuple[Arc, ...]
+    objective: float
+    loss: float
+    structure: Structure
+
+    @property
+    def change(self) -> str:
+        """The change in words, such as ``with a -> b, without c -> b``."""
+        parts = (("with", self.added), ("without", self.removed))
+        return ", ".join(
+            f"{word} {' and '.join(f'{a} -> {b}' for a, b in arcs)}" for word, arcs in parts if arcs
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return JSON values; the structure follows from the arcs."""
+        return {
+            "added": [list(arc) for arc in self.added],
+            "removed": [list(arc) for arc in self.removed],
+            "objective": self.objective,
+            "loss": self.loss,
+        }
+
+
+def near_optimal(
+    data: Dataset, structure: Structure, score: Score, constraints: Constraints | None = None, most: int = 10
+) -> tuple[Neighbour, ...]:
+    """Return the best structures that differ by one change: one parent set, or the direction of one arc.
+
+    A parent set changes by one parent that is added, removed or replaced, or by removing all of them. All neighbours
+    that obey the constraints and the score's limits are compared by their coefficients; the best are scored anew from
+    the data.
+
+    Parameters
+    ----------
+    data : Dataset
+        Training data.
+    structure : Structure
+        The structure to change, usually an optimum; it obeys the constraints.
+    score : Score
+        The score.
+    constraints : Constraints, optional
+        What structures have to obey.
+    most : int
+        Number of alternatives.
+
+    Returns
+    -------
+    tuple of Neighbour
+        The smallest loss first. Scores may tie: an optimum need not be the only one.
+
+    Raises
+    ------
+    InputError
+        As for `build_problem` and `rescore`.
+    """
+    data = data.merged
+    asked = Constraints() if constraints is None else constraints
+    rules = combine(atoms(asked, data.names))
+    sets: list[tuple[ParentSet, ...]] = []
+    for i, parents in enumerate(structure.parents):
+        near = _neighbours(i, parents, data.n_variables)
+        sets.append((parents, *(s for s in near if _changed(structure, {i: s}, score, asked))))
+    candidates = Candidates(data.names, tuple(sets))
+    problem = build_problem(data, score, asked, merge=False, for_milp=False, listed=(rules, candidates))
+    search = LocalSearch(problem, structure)
+    scored: list[tuple[float, Structure]] = []
+    for i, others in enumerate(sets):
+        for value, parents in list(zip(search.scores(i).tolist(), others, strict=True))[1:]:
+            scored.append((value, _with(structure, {i: parents})))
+    for change in _reversals(structure):
+        turned = _changed(structure, change, score, asked)
+        if turned is not None:
+            scored.append((rescore(data, turned, score, rules), turned))
+    scored.sort(key=lambda pair: -pair[0])
+    own = rescore(data, structure, score, rules)
+    found = [
+        _alternative(structure, other, own, rescore(data, other, score, rules)) for _, other in scored[:most]
+    ]
+    return tuple(sorted(found, key=lambda alternative: alternative.loss))
+
+
+def _alternative(structure: Structure, other: Structure, own: float, value: float) -> Neighbour:
+    before, after = ([(s.names[j], s.names[i]) for j, i in s.arcs] for s in (structure, other))
+    added, removed = (
+        tuple(a for a in one if a not in two) for one, two in ((after, before), (before, after))
+    )
+    return Neighbour(added, removed, value, own - value, other)
+
+
+def _neighbours(i: int, parents: ParentSet, n_variables: int) -> Iterator[ParentSet]:
+    """Yield the other parent sets of a variable that differ by one parent, by one for another, or by all of them."""
+    inside, outside = set(parents), set(range(n_variables)) - {i, *parents}
+    sets = {tuple(sorted(inside - {j})) for j in inside} | {()}
+    sets |= {tuple(sorted(inside | {k})) for k in outside}
+    sets |= {tuple(sorted((inside - {j}) | {k})) for j in inside for k in outside}
+    last = n_variables - 1
+    if not inside and i != last:  # a feature without the class gets it together with a feature
+        sets |= {tuple(sorted((k, last))) for k in outside - {last}}
+    yield from sorted(sets - {parents}, key=lambda s: (len(s), s))
+
+
+def _reversals(structure: Structure) -> Iterator[dict[int, ParentSet]]:
+    """Yield for every arc the parent sets of its two ends once it is reversed."""
+    for parent, child in structure.arcs:
+        own, above = structure.parents[child], structure.parents[parent]
+        yield {
+            child: tuple(j for j in own if j != parent),
+            parent: tuple(sorted((*above, child))),
+        }
+
+
+def _changed(
+    structure: Structure, change: dict[int, ParentSet], score: Score, constraints: Constraints
+) -> Structure | None:
+    """Return the structure with other parent sets, or None if it has a cycle or disobeys constraints or limits."""
+    if topological_order([change.get(i, parents) for i, parents in enumerate(structure.parents)]) is None:
+        return None
+    other = _with(structure, change)
+    return other if objection(other, score, constraints) is None else None
+
+
+def _with(structure: Structure, change: dict[int, ParentSet]) -> Structure:
+    return Structure(
+        structure.names, tuple(change.get(i, parents) for i, parents in enumerate(structure.parents))
+    )

@@ -1,0 +1,137 @@
+"""Explains a structure that a search found: what is proved of its arcs, what features are worth, and alternatives."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from milpbn.claims.parts import ProvedArcs
+from milpbn.claims.result import Result
+from milpbn.data.dataset import Dataset
+from milpbn.errors import InputError
+from milpbn.problem.rescore import rescore
+from milpbn.solving.alternatives import Neighbour, near_optimal
+from milpbn.solving.gains import FeatureGain, feature_gains
+
+
+@dataclass(frozen=True)
+class StructureExplanation:
+    """What is known of the structure of a result.
+
+    Attributes
+    ----------
+    objective : float
+        Its score in nats, computed from the data.
+    bound : float or None
+        Upper bound on the score of every structure, in nats, as the result says.
+    arcs : tuple of (parent, child)
+        The structure's arcs.
+    proved : ProvedArcs or None
+        Arcs that every optimum has, and arcs that none has, as the result says; None if its search proved none.
+    gains : tuple of FeatureGain
+        What the features are worth to the score, the most valuable first.
+    alternatives : tuple of Neighbour
+        The best structures that differ by one change, the best first.
+    """
+
+    objective: float
+    bound: float | None
+    arcs: tuple[tuple[str, str], ...]
+    proved: ProvedArcs | None
+    gains: tuple[FeatureGain, ...]
+    alternatives: tuple[Neighbour, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return JSON values."""
+        return {
+            "objective": self.objective,
+            "bound": self.bound,
+            "arcs": [list(arc) for arc in self.arcs],
+            "proved": None if self.proved is None else self.proved.to_dict(),
+            "gains": [gain.to_dict() for gain in self.gains],
+            "alternatives": [alternative.to_dict() for alternative in self.alternatives],
+        }
+
+    def to_text(self, shown: int = 20) -> str:
+        """Return the explanation as lines of text, with at most this many arcs and features."""
+        lines = _arc_lines(self.arcs, self.proved, shown)
+        lines.append("gain: the score minus the score without the feature's arcs, in nats")
+        for gain in self.gains[:shown]:
+            lines.append(f"  {gain.gain:>12.6f}  {gain.variable}{_irreplaceable(gain)}")
+        if len(self.gains) > shown:
+            lines.append(f"  ... {len(self.gains) - shown} more")
+        lines.append("alternatives: structures that differ by one change, and what they lose, in nats")
+        lines += [f"  {other.loss:>12.6f}  {other.change}" for other in self.alternatives]
+        return "\n".join(lines)
+
+    def __str__(self) -> str:
+        return self.to_text()
+
+
+def explain_result(
+    result: Result,
+    data: Dataset,
+    *,
+    alternatives: int = 10,
+    seconds: float = 0.0,
+    threads: int | None = None,
+    interrupted: Callable[[], bool] | None = None,
+) -> StructureExplanation:
+    """Explain the structure of a result.
+
+    Parameters
+    ----------
+    result : Result
+        A result with a structure. Its score and constraints are used.
+    data : Dataset
+        The training data of the result.
+    alternatives : int
+        Number of alternatives.
+    seconds, threads, interrupted
+        As for `milpbn.solving.gains.feature_gains`.
+
+    Raises
+    ------
+    InputError
+        If the result has no structure, or is of other data.
+    """
+    if result.structure is None:
+        raise InputError("The result has no structure, so that there is nothing to explain.")
+    if data.sha256 != result.data.sha256:
+        raise InputError(
+            f"The result is of other data ({result.data.name!r}) than {data.name!r}; "
+            "give the data, rows and weights of that run."
+        )
+    structure, score, constraints = result.structure, result.score, result.constraints
+    return StructureExplanation(
+        objective=rescore(data.merged, structure, score, constraints),
+        bound=result.bound,
+        arcs=tuple((structure.names[j], structure.names[i]) for j, i in structure.arcs),
+        proved=result.proved,
+        gains=feature_gains(
+            data, structure, score, constraints, seconds=seconds, threads=threads, interrupted=interrupted
+        ),
+        alternatives=near_optimal(data, structure, score, constraints, alternatives),
+    )
+
+
+def _arc_lines(arcs: tuple[tuple[str, str], ...], proved: ProvedArcs | None, shown: int) -> list[str]:
+    if proved is None:
+        return [f"arcs: {len(arcs)}; the result says of none of them whether every optimum has it"]
+    inside = set(proved.inside)
+    sure = sum(arc in inside for arc in arcs)
+    lines = [
+        f"arcs: {sure} of {len(arcs)} are in every optimum; {len(proved.outside)} other arcs are in none"
+    ]
+    for arc in arcs[:shown]:
+        claim = "in every optimum" if arc in inside else "not known to be in every optimum"
+        lines.append(f"  {arc[0]} -> {arc[1]}  {claim}")
+    return lines + ([f"  ... {len(arcs) - shown} more"] if len(arcs) > shown else [])
+
+
+def _irreplaceable(gain: FeatureGain) -> str:
+    if gain.least is None or gain.most is None:
+        return ""
+    least, most = f"{gain.least:.4f}", f"{gain.most:.4f}"
+    return f"; {least if least == most else f'{least} to {most}'} of it irreplaceable by other arcs"

@@ -1,0 +1,147 @@
+"""What each feature is worth to the score: the score with it, without it, and at best without it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from milpbn.claims.result import Result
+from milpbn.data.dataset import Dataset
+from milpbn.errors import NoIncumbentError
+from milpbn.network.structure import Structure
+from milpbn.problem.constraints import Constraints
+from milpbn.problem.rescore import rescore
+from milpbn.problem.scores.spec import Score
+from milpbn.solving.api import solve
+
+
+@dataclass(frozen=True)
+class FeatureGain:
+    """What a feature is worth to the score of a structure.
+
+    Attributes
+    ----------
+    variable : str
+        The feature.
+    gain : float
+        The structure's score minus its score without all arcs from and to the feature, in nats; exact.
+    least, most : float or None
+        The structure's score minus the best score of any structure without arcs from and to the feature lies between
+        these two, in nats: what other arcs cannot make up for. Equal if a search proved the best one; None without a
+        search, or if the constraints require an arc of the feature.
+    """
+
+    variable: str
+    gain: float
+    least: float | None = None
+    most: float | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return JSON values."""
+        return dict(vars(self))
+
+
+def feature_gains(
+    data: Dataset,
+    structure: Structure,
+    score: Score,
+    constraints: Constraints | None = None,
+    *,
+    seconds: float = 0.0,
+    threads: int | None = None,
+    interrupted: Callable[[], bool] | None = None,
+) -> tuple[FeatureGain, ...]:
+    """Return what every feature with arcs is worth to a structure's score, the most valuable first.
+
+    Parameters
+    ----------
+    data : Dataset
+        Training data.
+    structure : Structure
+        The structure.
+    score : Score
+        The score.
+    constraints : Constraints, optional
+        What structures have to obey.
+    seconds : float
+        Wall-clock limit of all searches for the best structures without a feature; each gets an equal share of what is
+        left. With 0 there are no searches. A search without a proof still gives valid bounds.
+    threads : int, optional
+        Threads of the searches.
+    interrupted : callable, optional
+        Whether to stop the searches.
+
+    Raises
+    ------
+    InputError
+        As for `rescore` and `solve`.
+    """
+    data = data.merged
+    asked = Constraints() if constraints is None else constraints
+    own = rescore(data, structure, score, asked)
+    used = sorted({i for arc in structure.arcs for i in arc} - {data.n_variables - 1})
+    found = []
+    for i in used:
+        left = _without(structure, i)
+        found.append((i, left, own - rescore(data, left, score, asked)))
+    found.sort(key=lambda item: -item[2])
+    deadline = time.monotonic() + seconds
+    gains = []
+    for position, (i, left, gain) in enumerate(found):
+        share = (deadline - time.monotonic()) / (len(found) - position)
+        bounds: tuple[float | None, float | None] = (None, None)
+        stopped = interrupted is not None and interrupted()
+        if seconds > 0 and share > 0 and not stopped:
+            bounds = _irreplaceable(data, left, i, score, asked, own, share, threads, interrupted)
+        gains.append(FeatureGain(data.names[i], gain, *bounds))
+    return tuple(gains)
+
+
+def _without(structure: Structure, i: int) -> Structure:
+    """Return a structure without the arcs from and to a variable."""
+    return Structure(
+        structure.names,
+        tuple(
+            () if child == i else tuple(j for j in parents if j != i)
+            for child, parents in enumerate(structure.parents)
+        ),
+    )
+
+
+def _irreplaceable(
+    data: Dataset,
+    start: Structure,
+    i: int,
+    score: Score,
+    constraints: Constraints,
+    own: float,
+    seconds: float,
+    threads: int | None,
+    interrupted: Callable[[], bool] | None,
+) -> tuple[float | None, float | None]:
+    """Return bounds on the loss of the best structure without arcs of a variable, from a search."""
+    name = data.names[i]
+    arcs = {arc for other in data.names if other != name for arc in ((name, other), (other, name))}
+    if arcs & set(constraints.required) or any(
+        name in (child, *p) and p for child, p in constraints.fixed.items()
+    ):
+        return None, None
+    asked = replace(constraints, forbidden=tuple(sorted({*constraints.forbidden, *arcs})))
+    try:
+        result: Result = solve(
+            data,
+            score,
+            constraints=asked,
+            time_limit=seconds,
+            threads=threads,
+            start=start,
+            verbose=False,
+            interrupted=interrupted,
+        )
+    except NoIncumbentError:
+        return None, None
+    if result.objective is None or result.bound is None:
+        return None, None
+    return own - result.bound, own - result.objective

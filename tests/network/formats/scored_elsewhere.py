@@ -1,0 +1,77 @@
+"""Classifiers and rows for the formats that predict without milpbn."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+
+from milpbn.data import read_table
+from milpbn.data.dataset import Dataset
+from milpbn.network import AveragedClassifier, Classifier, PseudoClassifier, Structure, log_posterior
+
+#: Names and labels that need quotes.
+TARGET, TEXT = 'a "class"', "it's; text"
+
+
+def rows(seed: int = 0, count: int = 120) -> pd.DataFrame:
+    """Return rows of all kinds of columns, and a class that depends on them."""
+    rng = np.random.default_rng(seed)
+    number = rng.normal(size=count).round(3)
+    small = rng.integers(0, 3, count)
+    text = rng.choice(["o'neil", 'say "x"', "täglich"], count)
+    flag = rng.random(count) < 0.4
+    votes = (number > 0.2).astype(int) + (small == 1) + flag + (rng.random(count) < 0.2)
+    label = np.array(["low", "mid'dle", 'hi"gh'])[np.minimum(votes, 2)]
+    return pd.DataFrame({"x y": number, "n": small, TEXT: text, "flag": flag, TARGET: label})
+
+
+def new_rows() -> pd.DataFrame:
+    """Return rows with cut points, values that training lacks and missing values."""
+    frame = rows(1, 40).astype(object)
+    frame.loc[:4, "n"] = 7
+    frame.loc[3:8, TEXT] = "new"
+    frame.loc[7:12, "x y"] = None
+    frame.loc[10:15, TEXT] = None
+    frame.loc[12:18, "n"] = None
+    frame.loc[17:20, "flag"] = None
+    return frame.drop(columns=TARGET)
+
+
+def networks(missing: str = "drop") -> dict[str, Classifier | PseudoClassifier | AveragedClassifier]:
+    """Return classifiers of all kinds over the columns of `rows`, by name."""
+    frame = rows()
+    if missing == "state":
+        frame = frame.astype(object)
+        frame.loc[:9, TEXT] = None
+        frame.loc[5:14, "x y"] = None
+        frame.loc[10:19, "n"] = None
+    data = read_table(frame, target=TARGET, continuous=["x y"], missing=missing).dataset("train")
+    binned = read_table(
+        frame, target=TARGET, continuous=["x y"], missing=missing, discretise="quantile:4"
+    ).dataset("train")
+    chain = ((4,), (0, 4), (1, 4), (2, 4), ())
+    above = ((4,), (0, 2, 4), (), (), (2, 3))
+    found = {
+        "chain": fitted(data, chain),
+        "class with parents": fitted(data, above),
+        "tables with zeros": fitted(data, ((4,), (0, 4), (1, 4), (4,), ()), 0.0),
+        "no feature": fitted(data, ((),) * 5),
+        "average": AveragedClassifier(
+            (fitted(data, chain), fitted(binned, above), fitted(data, ((4,),) * 4 + ((),)))
+        ),
+    }
+    circle = fitted(data, ((1, 4), (4,), (4,), (4,), ())).cpts[:1] + fitted(data, chain).cpts[1:]
+    return {**found, "cycle": PseudoClassifier(data.variables, circle)}
+
+
+def fitted(data: Dataset, parents: tuple[tuple[int, ...], ...], smoothing: float = 1.0) -> Classifier:
+    return Classifier.fit(data, Structure(data.names, parents), smoothing)
+
+
+def expected(
+    classifier: Classifier | PseudoClassifier | AveragedClassifier, frame: pd.DataFrame
+) -> np.ndarray:
+    """Return the class probabilities of milpbn itself, shape (M, C)."""
+    if isinstance(classifier, PseudoClassifier):
+        return np.exp(log_posterior(classifier.predict_log_joint(frame)))
+    return classifier.predict_proba(frame)

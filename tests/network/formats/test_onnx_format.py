@@ -1,0 +1,62 @@
+"""ONNX models, run by onnxruntime: they return the probabilities of `predict_proba`."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from scored_elsewhere import expected, networks, new_rows, rows
+
+from milpbn.data import read_table
+from milpbn.errors import InputError
+from milpbn.network import AveragedClassifier, Classifier, Structure
+from milpbn.network.formats.onnx_format import classifier_to_onnx
+
+pytest.importorskip("onnx")
+runtime = pytest.importorskip("onnxruntime")
+
+
+def scored(classifier, frame: pd.DataFrame):
+    session = runtime.InferenceSession(classifier_to_onnx(classifier), providers=["CPUExecutionProvider"])
+    feed = {}
+    for wanted in session.get_inputs():
+        column = frame[wanted.name]
+        if wanted.type == "tensor(double)":
+            feed[wanted.name] = column.to_numpy(dtype=np.float64, na_value=np.nan)[:, None]
+        else:
+            feed[wanted.name] = column.map(lambda v: "" if pd.isna(v) else str(v)).to_numpy(dtype=object)[
+                :, None
+            ]
+    return session.run(["label", "probabilities"], feed)
+
+
+@pytest.mark.parametrize("missing", ["drop", "state"])
+@pytest.mark.parametrize("frame", [rows(2, 40), new_rows()], ids=["known", "new"])
+def test_a_model_returns_the_classifiers_probabilities(missing, frame):
+    for name, classifier in networks(missing).items():
+        labels, shares = scored(classifier, frame)
+        known = expected(classifier, frame)
+        np.testing.assert_allclose(shares, known, rtol=0, atol=1e-9, err_msg=name)
+        best = np.sort(known, axis=1)
+        clear = best[:, -1] - best[:, -2] > 1e-9
+        assert (labels == classifier.predict(frame))[clear].all()
+
+
+def test_a_value_at_a_cut_belongs_to_the_interval_below():
+    classifier = networks()["chain"]
+    near = [value for cut in classifier.variables[0].cuts for value in (cut, np.nextafter(cut, 9))]
+    frame = pd.concat([rows(2, 1)] * len(near), ignore_index=True).assign(**{"x y": near})
+    shares = scored(classifier, frame)[1]
+    np.testing.assert_allclose(shares, classifier.predict_proba(frame), rtol=0, atol=1e-12)
+    assert not np.allclose(shares[0], shares[1])
+
+
+def test_networks_that_read_a_column_in_two_ways_are_refused():
+    frame = rows()
+    read = [
+        read_table(frame.assign(n=values), target=frame.columns[-1]).dataset("train")
+        for values in (frame["n"], "t" + frame["n"].astype(str))
+    ]
+    members = tuple(Classifier.fit(data, Structure.naive_bayes(data.names)) for data in read)
+    with pytest.raises(InputError, match="'n' as numbers and as text"):
+        classifier_to_onnx(AveragedClassifier(members))

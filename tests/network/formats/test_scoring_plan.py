@@ -1,0 +1,37 @@
+"""Steps of summing features out: every factor is used once, and large sums are refused."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scored_elsewhere import networks
+
+from milpbn.errors import InputError
+from milpbn.network import Classifier, Structure
+from milpbn.network.formats import scoring_plan
+from milpbn.network.formats.scoring_plan import plans_of
+
+
+def test_every_factor_is_used_once_and_every_feature_summed_once():
+    for classifier in networks().values():
+        for found in plans_of(classifier):
+            used = [f for step in found.steps for f in step.factors] + list(found.last)
+            assert sorted(used) == list(range(len(found.factors) + len(found.steps)))
+            assert sorted(step.feature for step in found.steps) == list(found.features)
+
+
+def test_families_that_no_posterior_depends_on_are_left_out(make_data):
+    data = make_data(0)
+    structure = Structure(data.names, ((1,), (), (4,), (2,), ()))
+    (found,) = plans_of(Classifier.fit(data, structure))
+    # x0 given x1 has nothing to do with the class; x3 given x2 has, where x2 is missing.
+    assert found.features == (2, 3)
+
+
+def test_a_sum_that_is_too_large_is_refused(make_data, monkeypatch):
+    data = make_data(0, states=(3, 3, 3, 3, 2))
+    classifier = Classifier.fit(data, Structure(data.names, ((1, 2, 3, 4), (4,), (4,), (4,), ())))
+    assert np.isfinite(plans_of(classifier)[0].factors[0].table).all()
+    monkeypatch.setattr(scoring_plan, "MOST_ENTRIES", 100)
+    with pytest.raises(InputError, match="would need 256 entries, more than 100"):
+        plans_of(classifier)

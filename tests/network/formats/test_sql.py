@@ -1,0 +1,81 @@
+"""SQL queries, run by SQLite: they return the probabilities of `predict_proba`."""
+
+from __future__ import annotations
+
+import sqlite3
+
+import numpy as np
+import pandas as pd
+import pytest
+from scored_elsewhere import TARGET, expected, networks, new_rows, rows
+
+from milpbn.data.dataset import Dataset, Variable
+from milpbn.errors import InputError
+from milpbn.network import Classifier, Structure
+from milpbn.network.formats import sql
+from milpbn.network.formats.sql import classifier_to_sql
+
+
+def queried(classifier, frame: pd.DataFrame, table: str = "data") -> pd.DataFrame:
+    with sqlite3.connect(":memory:") as connection:
+        frame.to_sql(table, connection, index=False)
+        return pd.read_sql(classifier_to_sql(classifier, table), connection)
+
+
+@pytest.mark.parametrize("missing", ["drop", "state"])
+@pytest.mark.parametrize("frame", [rows(2, 40), new_rows()], ids=["known", "new"])
+def test_a_query_returns_the_classifiers_probabilities(missing, frame):
+    for name, classifier in networks(missing).items():
+        found = queried(classifier, frame)
+        shares = found[[f"P({label})" for label in classifier.classes]].to_numpy()
+        np.testing.assert_allclose(shares, expected(classifier, frame), rtol=0, atol=1e-9, err_msg=name)
+        best = np.sort(shares, axis=1)
+        clear = best[:, -1] - best[:, -2] > 1e-9
+        predicted = found[f"predicted {TARGET}"]
+        assert (predicted == classifier.predict(frame))[clear].all()
+        assert set(predicted) <= set(classifier.classes)
+        assert found["milpbn_row"].tolist() == list(range(1, len(frame) + 1))
+        assert found["x y"].dropna().tolist() == frame["x y"].dropna().tolist()
+
+
+def test_a_value_at_a_cut_belongs_to_the_interval_below():
+    classifier = networks()["chain"]
+    cuts = classifier.variables[0].cuts
+    assert cuts
+    near = [value for cut in cuts for value in (np.nextafter(cut, -9), cut, np.nextafter(cut, 9))]
+    frame = pd.concat([rows(2, 1)] * len(near), ignore_index=True).assign(**{"x y": near})
+    found = queried(classifier, frame)[[f"P({label})" for label in classifier.classes]]
+    np.testing.assert_allclose(found, classifier.predict_proba(frame), rtol=0, atol=1e-12)
+    assert not np.allclose(found.iloc[1], found.iloc[2])
+
+
+def test_many_features_and_messages_fit_into_the_limits_of_sqlite(monkeypatch):
+    """SQLite joins 64 tables at most; most features have the first one as a parent."""
+    monkeypatch.setattr(sql, "_MOST_PARTS", 20)
+    n = 75
+    rng = np.random.default_rng(0)
+    variables = (*(Variable(f"x{i}", ("0", "1"), numeric=True) for i in range(n)), Variable("c", ("a", "b")))
+    codes = rng.integers(0, 2, (30, n + 1)).astype(np.int32)
+    data = Dataset("wide", variables, codes, np.ones(30))
+    parents = ((n,), *[(0, n)] * 70, *[(n,)] * (n - 71), ())
+    classifier = Classifier.fit(data, Structure(data.names, tuple(parents)))
+    frame = pd.DataFrame(codes[:3, :-1], columns=list(data.names[:-1]))
+    found = queried(classifier, frame)[["P(a)", "P(b)"]]
+    np.testing.assert_allclose(found, classifier.predict_proba(frame), rtol=0, atol=1e-9)
+
+
+def test_text_is_trimmed_and_names_of_tables_are_quoted():
+    classifier = networks()["chain"]
+    frame = rows(2, 6)
+    spaced = frame.assign(**{"it's; text": "  " + frame["it's; text"] + " "})
+    plain = queried(classifier, frame)[f"predicted {TARGET}"].tolist()
+    assert queried(classifier, spaced, 'my "own" table')[f"predicted {TARGET}"].tolist() == plain
+
+
+def test_nul_is_refused():
+    data = Dataset(
+        "nul", (Variable("a\0b", ("x",)), Variable("c", ("u", "v"))), np.zeros((2, 2), np.int32), np.ones(2)
+    )
+    classifier = Classifier.fit(data, Structure.naive_bayes(data.names))
+    with pytest.raises(InputError, match="NUL"):
+        classifier_to_sql(classifier)

@@ -1,0 +1,62 @@
+"""What features are worth to a score, against all structures of tiny problems."""
+
+from __future__ import annotations
+
+import oracle
+import pytest
+from running import random_data
+
+import milpbn
+from milpbn.network.structure import Structure
+from milpbn.problem.constraints import Constraints
+from milpbn.solving.gains import feature_gains
+
+PARENTS = ((3,), (0, 3), (0, 3), ())
+
+
+@pytest.fixture(scope="module")
+def data():
+    return random_data(7, n_features=3, n_samples=30)
+
+
+def without(parents, i):
+    return tuple(() if k == i else tuple(j for j in p if j != i) for k, p in enumerate(parents))
+
+
+def test_gains_are_differences_of_scores(data):
+    score = milpbn.Score(p=0.9)
+    own = oracle.score_structure(data, PARENTS, "sm", gamma=score.gamma)
+    found = feature_gains(data, Structure(data.names, PARENTS), score)
+    assert [gain.gain for gain in found] == sorted((gain.gain for gain in found), reverse=True)
+    for gain in found:
+        left = without(PARENTS, data.names.index(gain.variable))
+        assert gain.gain == pytest.approx(
+            own - oracle.score_structure(data, left, "sm", gamma=score.gamma), abs=1e-9
+        )
+        assert (gain.least, gain.most) == (None, None)
+    assert len(found) == 3
+
+
+def test_searches_bound_what_other_arcs_cannot_make_up_for(data):
+    score = milpbn.Score(p=0.9)
+    own = oracle.score_structure(data, PARENTS, "sm", gamma=score.gamma)
+    structures = oracle.acyclic_structures(tuple(map(tuple, oracle.candidate_sets(4, 2))))
+    for gain in feature_gains(data, Structure(data.names, PARENTS), score, seconds=60, threads=1):
+        i = data.names.index(gain.variable)
+        best = max(
+            oracle.score_structure(data, s, "sm", gamma=score.gamma) for s in structures if without(s, i) == s
+        )
+        assert gain.least <= own - best + 1e-9
+        assert gain.most >= own - best - 1e-9
+        assert gain.most - gain.least <= 1e-5 * abs(own)
+        assert gain.most <= gain.gain + 1e-9
+
+
+def test_a_feature_without_arcs_is_left_out_and_a_required_one_has_no_search(data):
+    structure = Structure(data.names, ((3,), (0, 3), (), ()))
+    constraints = Constraints(required=(("X1", "X2"),))
+    found = {
+        g.variable: g for g in feature_gains(data, structure, milpbn.Score(p=0.9), constraints, seconds=60)
+    }
+    assert set(found) == {"X1", "X2"}
+    assert found["X1"].least is found["X2"].least is None
