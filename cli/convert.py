@@ -15,8 +15,9 @@ from milpbn.cli.sections import verb
 def convert(source: str, output: str, target: str | None) -> None:
     """Read INPUT, a classifier or a table, and write it to OUTPUT in the format of OUTPUT's ending.
 
-    Classifiers: .json (milpbn's own), .bif, .xmlbif, .bifxml and .xml are read and written; .dot and .gv are
-    written. A network of another program becomes a classifier; --target names its class variable.
+    Classifiers: .json (milpbn's own), .bif, .xmlbif, .bifxml and .xml are read and written; .dot, .gv, .sql (a
+    query that predicts the rows of the table "data") and .onnx are written. A network of another program becomes a
+    classifier; --target names its class variable.
 
     Tables: .csv, .arff and .dat (GOBNILP; discretised, the class last) are written, whatever milpbn solve reads is
     read.
@@ -25,6 +26,7 @@ def convert(source: str, output: str, target: str | None) -> None:
     Examples:
       milpbn convert classifier.json classifier.bif
       milpbn convert alarm.bif classifier.json --target HYPOVOLEMIA
+      milpbn convert classifier.json classifier.sql
       milpbn convert table.csv table.dat --target species
     """
     check_outputs({"OUTPUT": output}, [source])

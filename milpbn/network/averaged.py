@@ -22,7 +22,7 @@ from milpbn.network.margins import log_posterior
 FORMAT, VERSION = "milpbn-averaged-classifier", 1
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@dataclass(frozen=True, eq=False)
 class AveragedClassifier(Queries, Predictor):
     """Several networks with equal weights: P(c | z) is the arithmetic mean of their posteriors.
 
@@ -118,10 +118,6 @@ class AveragedClassifier(Queries, Predictor):
     def __str__(self) -> str:
         """Return the tables of the networks as text, shortened where there are many features."""
         return str(self.explain_global())
-
-    def __repr__(self) -> str:
-        """Return kind and size on one line."""
-        return f"<{type(self).__name__} of {self.variables[-1].name!r}: {len(self.members)} networks>"
 
     def predict_log_posterior(self, source: Source) -> NDArray[np.float64]:
         """Return the logarithm of the mean of the networks' P(c | z_m), in nats, shape (M, C)."""

@@ -212,7 +212,7 @@ class TableClassifier(Queries, Explainable, Predictor):
         return np.exp(self.predict_log_posterior(source))
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@dataclass(frozen=True, eq=False)
 class Classifier(TableClassifier):
     """A Bayesian network over N features and the class variable.
 

@@ -17,13 +17,13 @@ from milpbn.errors import InputError
 from milpbn.network.checks import ROW_SUM_TOLERANCE, check_variables
 from milpbn.network.classifier import TableClassifier
 from milpbn.network.cpt import Cpt
-from milpbn.util.jsonable import Fields
+from milpbn.util.jsonable import Fields, shorten
 
 #: Values of the keys ``format`` and ``version`` of the file.
 FORMAT, VERSION = "milpbn-pseudo-classifier", 1
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@dataclass(frozen=True, eq=False)
 class PseudoClassifier(TableClassifier):
     """One table per variable; classes are compared by the sum of the tables' log-probabilities.
 
@@ -42,6 +42,13 @@ class PseudoClassifier(TableClassifier):
 
     variables: tuple[Variable, ...]
     cpts: tuple[Cpt, ...]
+
+    def __repr__(self) -> str:
+        arcs = sum(len(cpt.parents) for cpt in self.cpts)
+        return (
+            f"<PseudoClassifier of {shorten(self.variables[-1].name)}: {len(self.classes)} classes, "
+            f"{len(self.variables) - 1} features, {arcs} arcs>"
+        )
 
     def __post_init__(self) -> None:
         check_variables(self.variables)

@@ -64,11 +64,3 @@ class Explainable:
     def __str__(self) -> str:
         """Return the classifier's tables as text, shortened where there are many features."""
         return str(self.explain_global())
-
-    def __repr__(self) -> str:
-        """Return kind and size on one line."""
-        arcs = sum(len(cpt.parents) for cpt in self.cpts)
-        return (
-            f"<{type(self).__name__} of {self.variables[-1].name!r}: {len(self.variables) - 1} features, "
-            f"{len(self.variables[-1].states)} classes, {arcs} arcs>"
-        )

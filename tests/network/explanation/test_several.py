@@ -38,7 +38,6 @@ def test_the_text_says_that_there_is_no_sum(average):
     classifier, data = average
     assert "no sum over families" in str(classifier.explain_local(data)[0])
     assert "network 3" in str(classifier.explain_global(data))
-    assert repr(classifier) == "<AveragedClassifier of 'class': 3 networks>"
     json.dumps(classifier.explain_global(data, gamma=1.0).to_dict(), allow_nan=False)
     json.dumps(classifier.explain_local(data)[0].to_dict(), allow_nan=False)
     assert str(classifier) == str(classifier.explain_global())
