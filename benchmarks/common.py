@@ -24,7 +24,8 @@ _FOLDERS = ("--data-dir", "--recut")
 def parser(
     doc: str | None,
     *,
-    data: Sequence[str] = (),
+    data: Sequence[str] | None = (),
+    names: str = "data sets",
     output: Path | None = None,
     time_limit: float | None = None,
     threads: int | None = None,
@@ -35,8 +36,11 @@ def parser(
     ----------
     doc : str or None
         The script's docstring, whose first line is its description.
-    data : sequence of str
-        Data sets that are measured if the command line names none.
+    data : sequence of str or None
+        Data sets that are measured if the command line names none. None is for scripts that need no data: they take
+        neither names nor ``--data-dir``.
+    names : str
+        What the names on the command line stand for.
     output : Path, optional
         Default of ``--output``; without it the option does not exist.
     time_limit : float, optional
@@ -45,15 +49,16 @@ def parser(
         Default of ``--threads``, per run; without it the option does not exist.
     """
     made = argparse.ArgumentParser(description=(doc or "").splitlines()[0])
-    by_default = f"; by default {' '.join(data)}" if data else ""
-    made.add_argument("data", nargs="*", default=list(data), metavar="NAME", help=f"data sets{by_default}")
-    made.add_argument(
-        "--data-dir",
-        type=Path,
-        default=os.environ.get("MILPBN_DATA"),
-        metavar="DIR",
-        help="folder of the data; by default the variable MILPBN_DATA",
-    )
+    if data is not None:
+        by_default = f"; by default {' '.join(data)}" if data else ""
+        made.add_argument("data", nargs="*", default=list(data), metavar="NAME", help=f"{names}{by_default}")
+        made.add_argument(
+            "--data-dir",
+            type=Path,
+            default=os.environ.get("MILPBN_DATA"),
+            metavar="DIR",
+            help="folder of the data; by default the variable MILPBN_DATA",
+        )
     if output is not None:
         made.add_argument("--output", type=Path, default=output, help="file or folder for the results")
     if time_limit is not None:

@@ -1,6 +1,6 @@
 """The first run on a machine, which compiles the kernels, beside a second run.
 
-    python benchmarks/first_run.py [--program PATH ...]
+    python benchmarks/first_run.py [--program PATH ...] [--time-limit SECONDS] [--output FILE]
 
 Runs the README's first command (the default instance) with an empty folder for compiled kernels, then once more with
 the kernels of the first run, and then with an empty folder and a time limit of 10 seconds. `best_incumbent_after` is
@@ -11,7 +11,6 @@ other installations, which are run one after the other. Writes results/first_run
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import resource
@@ -21,7 +20,7 @@ import tempfile
 import time
 from pathlib import Path
 
-RESULTS = Path(__file__).resolve().parent.parent / "results"
+from common import RESULTS, parser, write_results
 
 
 def run(program: str, cache: str, time_limit: float) -> dict[str, float | bool | None]:
@@ -63,11 +62,15 @@ def run(program: str, cache: str, time_limit: float) -> dict[str, float | bool |
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--program", nargs="+", default=[str(Path(sys.executable).with_name("milpbn"))])
-    parser.add_argument("--time-limit", type=float, default=600.0, metavar="SECONDS")
-    parser.add_argument("--output", type=Path, default=RESULTS / "first_run.json")
-    options = parser.parse_args()
+    made = parser(__doc__, data=None, output=RESULTS / "first_run.json", time_limit=600.0)
+    made.add_argument(
+        "--program",
+        nargs="+",
+        default=[str(Path(sys.executable).with_name("milpbn"))],
+        metavar="PATH",
+        help="programs of other installations",
+    )
+    options = made.parse_args()
     rows = []
     for number, program in enumerate(options.program):
         with tempfile.TemporaryDirectory() as cache:
@@ -80,7 +83,7 @@ def main() -> None:
         print(json.dumps(row), flush=True)
         rows.append(row)
     command = "python benchmarks/first_run.py" + (" --program NEW OLD" if len(rows) == 2 else "")
-    options.output.write_text(json.dumps({"command": command, "results": rows}, indent=1) + "\n")
+    write_results(options.output, {"command": command, "results": rows})
 
 
 if __name__ == "__main__":

@@ -1,13 +1,14 @@
 """Time limits and interrupts of commands: every verb, backend, score and learner, on wide and large tables.
 
-    python benchmarks/limits.py --data DIR [--images DIR] [--only WORD ...] [--output DIR] [--list]
+    python benchmarks/limits.py [WORD ...] --data-dir DIR [--images-dir DIR] [--output DIR] [--list]
 
 Each cell is a command with a time limit or a signal. Its record, a JSON file in the folder `limits` of the output
 folder, states how long the process lived beyond the limit (or the signal), its exit code, the longest time without a
 line on stderr, its processor seconds, and the machine's load. On a busy machine a process may get fewer processor
 seconds than its time limit; then it is `starved`, and its overrun means little. Cells that have a record are not run
 again. A limit may be exceeded by 5 % or 2 s, whichever is larger; a signal must be obeyed within 2 s. Cells named
-`cold` begin without compiled kernels. Takes some 35 minutes.
+`cold` begin without compiled kernels. With words, only the cells whose names have all of them are run. Takes some 35
+minutes.
 
     python benchmarks/limits.py --million [--output DIR]
 
@@ -16,7 +17,6 @@ Solves 1,000,000 rows of 30 features with 4 states and 3 classes (p = .9, two pa
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import platform
@@ -34,14 +34,11 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-
-sys.path.insert(0, str(Path(__file__).resolve().parent))
+from common import RESULTS, parser, write_results
 from generated import forest, wide_continuous, wide_nominal
 
 from milpbn.learners.registry import LEARNERS
-from milpbn.util.atomic import atomic_write_text
 
-RESULTS = Path(__file__).resolve().parent.parent / "results" / "reliability"
 PROGRAM = Path(sys.executable).with_name("milpbn")
 #: A limit may be exceeded by this share of it or by these seconds, whichever is larger; a signal by these seconds.
 SHARE, SECONDS = 0.05, 2.0
@@ -168,7 +165,7 @@ class Files:
         """Return the path of a table."""
         if name == "letter":
             if self.data is None:
-                raise FileNotFoundError("letter needs --data")
+                raise FileNotFoundError("letter needs --data-dir")
             return self.data / "letter.csv.gz"
         path = self.folder / f"{name}.csv"
         if not path.exists():
@@ -182,7 +179,7 @@ class Files:
         if name == "wide-nominal":
             return wide_nominal()
         if self.images is None:
-            raise FileNotFoundError("usps needs --images")
+            raise FileNotFoundError("usps needs --images-dir")
         with np.load(self.images / "usps-discretised.npz", allow_pickle=False) as archive:
             x, y = archive["x_tr_fold1"].astype(int), archive["t_tr_fold1"].ravel().astype(int)
         frame = pd.DataFrame({f"x{i + 1}": np.char.add("s", x[:, i].astype(str)) for i in range(x.shape[1])})
@@ -338,20 +335,18 @@ def table_of(records: list[dict[str, Any]]) -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--data", type=Path, help="folder with letter.csv.gz")
-    parser.add_argument("--images", type=Path, help="folder with usps-discretised.npz")
-    parser.add_argument(
-        "--only", nargs="+", default=[], metavar="WORD", help="cells whose names have all words"
+    made = parser(__doc__, names="words that the names of the cells have", output=RESULTS / "reliability")
+    made.add_argument("--images-dir", type=Path, metavar="DIR", help="folder with usps-discretised.npz")
+    made.add_argument(
+        "--files",
+        type=Path,
+        metavar="DIR",
+        help="folder for the generated tables; by default a temporary one",
     )
-    parser.add_argument("--output", type=Path, default=RESULTS)
-    parser.add_argument(
-        "--files", type=Path, help="folder for the generated tables; by default a temporary one"
-    )
-    parser.add_argument("--list", action="store_true", help="only list the cells")
-    parser.add_argument("--million", action="store_true")
-    options = parser.parse_args()
-    chosen = [cell for cell in cells() if all(word in cell.name.split() for word in options.only)]
+    made.add_argument("--list", action="store_true", help="only list the cells")
+    made.add_argument("--million", action="store_true", help="solve a million rows instead")
+    options = made.parse_args()
+    chosen = [cell for cell in cells() if all(word in cell.name.split() for word in options.data)]
     if options.list:
         print("\n".join(cell.name for cell in chosen))
         return
@@ -359,11 +354,11 @@ def main() -> None:
     folder.mkdir(parents=True, exist_ok=True)
     machine = {"python": platform.python_version(), "cores": os.cpu_count()}
     with tempfile.TemporaryDirectory() as temporary:
-        files = Files(options.files or Path(temporary), options.data, options.images)
+        files = Files(options.files or Path(temporary), options.data_dir, options.images_dir)
         files.folder.mkdir(parents=True, exist_ok=True)
         if options.million:
             record = million(files) | machine
-            atomic_write_text(folder / "million-rows.json", json.dumps(record, indent=1) + "\n")
+            write_results(folder / "million-rows.json", record)
             print(json.dumps(record, indent=1))
             return
         records = []
@@ -375,7 +370,7 @@ def main() -> None:
                 except FileNotFoundError as error:
                     print(f"{cell.name}: skipped, {error}", flush=True)
                     continue
-                atomic_write_text(path, json.dumps(record, indent=1) + "\n")
+                write_results(path, record)
                 word = "ok " if record["ok"] else "BAD"
                 print(
                     f"{number + 1:4}/{len(chosen)} {word} {cell.name:<44} over {record['over']:6.2f} s, "

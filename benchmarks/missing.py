@@ -51,7 +51,8 @@ SETS = (
 SHARES, REPEATS = (0.0, 0.1, 0.3, 0.5, 0.7, 0.9), 5
 #: Folds of sets without test rows, and the seed of folds, methods and removals.
 FOLDS, SEED = 3, 0
-#: The structures: P12's soft margin, and the recipe's score with its most frequent choice, two parents.
+#: The structures: the soft margin of Peharz & Pernkopf (2012), and the recipe's score with two parents, its most
+#: frequent choice.
 SOFT_MARGIN = milpbn.Score(p=0.9, max_parents=2)
 LEAVE_ONE_OUT = milpbn.Score(name="cll", leave_one_out=True, hybrid=0.1, max_parents=2)
 #: Smallest probability in a log-loss; calibrated machines can give 0.

@@ -24,6 +24,7 @@ from typing import Any
 
 import llvmlite.binding
 import numpy as np
+from common import write_results
 
 import milpbn
 
@@ -190,7 +191,7 @@ def main() -> None:
             "processor": llvmlite.binding.get_host_cpu_name(),
             "runs": record(given.only),
         }
-        Path(given.file).write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+        write_results(Path(given.file), found)
         return
     recorded = json.loads(Path(given.file).read_text(encoding="utf-8"))
     before, here = recorded["runs"], llvmlite.binding.get_host_cpu_name()

@@ -355,7 +355,7 @@ def report(results: dict[str, Any]) -> None:
 
 
 def main() -> None:
-    made = parser(__doc__, output=OUTPUT)
+    made = parser(__doc__, names="parameters, such as steps.refresh", output=OUTPUT)
     made.add_argument("--extremes", action="store_true", help="values far from the default")
     made.add_argument("--threads", action="store_true", help="threads instead of searches on one thread")
     made.add_argument("--report", action="store_true", help="print the results only")

@@ -77,8 +77,8 @@ __all__ = [
 
 
 def __dir__() -> list[str]:
-    """List all public names, including those that have not been imported yet."""
-    return sorted({*globals(), *__all__})
+    """List the public names only, including those that have not been imported yet."""
+    return sorted(__all__)
 
 
 def __getattr__(name: str) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import combinations
 
@@ -27,6 +27,8 @@ from milpbn.solving.engines.milp import MilpEngine
 from milpbn.solving.state import Session
 
 FORMULATIONS = ("order", "cluster")
+#: Candidate parent sets of every variable.
+Sets = Sequence[Sequence[tuple[int, ...]]]
 
 
 def _installed(name: str) -> bool:
@@ -136,18 +138,21 @@ def run(
 _optima: dict[tuple[object, ...], oracle.Best] = {}
 
 
-def optimum(data: Dataset, score: Score, constraints: Constraints | None = None) -> oracle.Best:
-    """Enumerate the structures over the candidate sets that `constraints` leave."""
+def optimum(
+    data: Dataset, score: Score, constraints: Constraints | None = None, sets: Sets | None = None
+) -> oracle.Best:
+    """Enumerate the structures over some candidate sets, by default over those that `constraints` leave."""
     constraints = constraints or Constraints()
     states = tuple((v.name, v.n_states) for v in data.variables)
-    problem = (states, data.codes.tobytes(), data.weights.tobytes(), repr(score.to_dict()), repr(constraints))
+    asked = repr((score.to_dict(), constraints, sets))
+    problem = (states, data.codes.tobytes(), data.weights.tobytes(), asked)
     if problem not in _optima:
-        _optima[problem] = _enumerated(data, score, constraints)
+        _optima[problem] = _enumerated(data, score, constraints, sets)
     return _optima[problem]
 
 
-def _enumerated(data: Dataset, score: Score, constraints: Constraints) -> oracle.Best:
-    sets = candidate_sets(data.names, score, constraints)
+def _enumerated(data: Dataset, score: Score, constraints: Constraints, sets: Sets | None) -> oracle.Best:
+    sets = candidate_sets(data.names, score, constraints) if sets is None else sets
     index = {name: i for i, name in enumerate(data.names)}
     weights = {(index[a], index[b]): w for (a, b), w in constraints.arc_weights.items()}
     obeys = predicate(data.names, constraints)

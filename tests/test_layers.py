@@ -148,5 +148,6 @@ def test_certificates_are_checked_without_what_searches() -> None:
 
 def test_no_class_name_stands_twice():
     """A reader who looks a class up finds one."""
-    names = [node.name for tree in modules().values() for node in tree.body if isinstance(node, ast.ClassDef)]
+    nodes = [node for tree in modules().values() for node in ast.walk(tree)]
+    names = [node.name for node in nodes if isinstance(node, ast.ClassDef)]
     assert sorted(names) == sorted(set(names))

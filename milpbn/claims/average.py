@@ -10,7 +10,9 @@ from milpbn.util.jsonable import Fields
 
 @dataclass(frozen=True, kw_only=True)
 class Average:
-    """What a run says of a classifier that averages several networks. The rest of its result is about the first.
+    """What a run says of a classifier that averages several networks.
+
+    All else in the result is about the first network.
 
     Attributes
     ----------
@@ -55,5 +57,5 @@ class Average:
             note=f.text("note"),
         )
         if (read.networks < asked) != bool(read.note) or (read.interrupted and read.networks == asked):
-            raise f.contradiction("it has all networks and says why some lack, or the reverse")
+            raise f.contradiction("it says why networks are missing although none is, or the reverse")
         return read

@@ -1,6 +1,6 @@
 """The claim of a result about the choice of its options: the setting that was chosen, and all that were tried.
 
-What reads it raises `InputError` if a value is missing or impossible.
+Reading it from a file raises `InputError` if a value is missing or impossible.
 """
 
 from __future__ import annotations

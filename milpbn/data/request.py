@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from milpbn.data.api import read_table
 from milpbn.data.dataset import Dataset
 from milpbn.errors import InputError
 from milpbn.util.jsonable import Fields, shorten
@@ -41,8 +42,6 @@ class DataRequest:
 
     def load(self) -> Dataset:
         """Read the data and return the training rows."""
-        from milpbn.data.api import read_table
-
         return read_table(self.source, **self.options).dataset(self.rows)
 
     def to_dict(self) -> dict[str, Any]:

@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+import milpbn.instances as instances  # type: ignore[import-not-found,unused-ignore]
 from milpbn.data.catalog import DATA_DIR_VARIABLE, CatalogEntry, catalog_names, find_data_dir, find_entry
 from milpbn.data.reading import check_frame, path_extension, path_stem, read_frame
 from milpbn.errors import InputError
@@ -101,8 +102,6 @@ def _loaded(frame: pd.DataFrame, name: str, where: str) -> Loaded:
 
 def _load_name(name: str, data_dir: str | os.PathLike[str] | None) -> Loaded:
     """Load a catalog entry or an embedded instance."""
-    import milpbn.instances as instances  # type: ignore[import-not-found,unused-ignore]
-
     folder = find_data_dir(data_dir)
     entry = find_entry(name, folder) if folder else None
     if entry is not None:
@@ -121,8 +120,6 @@ def _load_name(name: str, data_dir: str | os.PathLike[str] | None) -> Loaded:
 
 
 def _load_instance(name: str) -> Loaded:
-    import milpbn.instances as instances  # type: ignore[import-not-found,unused-ignore]
-
     return replace(_loaded(instances.load(name), name, f"the instance {name!r}"), untyped=True)
 
 

@@ -52,7 +52,7 @@ class BaseBNClassifier(ExplainedEstimator, ClassifierMixin, BaseEstimator):
 
     Notes
     -----
-    Fitted state beside the public attributes: the name of each class in `classifier_`, its state there, and the
+    Private attributes are fitted, too: the label of each class in `classifier_`, the code of its state there, and the
     positions of the features in X. Columns of a data frame that look like identifiers, dates or free text are no
     features.
     """
@@ -83,7 +83,7 @@ class BaseBNClassifier(ExplainedEstimator, ClassifierMixin, BaseEstimator):
             target += "_"
         y = labels(self, y, len(frame))
         weights = weights_of_rows(sample_weight, frame)
-        present = weights > 0  # what has no weight is absent, its values and its class too
+        present = weights > 0  # rows of weight 0 count as absent, also their values and classes
         frame, y, weights = frame[present].reset_index(drop=True), y[present], weights[present]
 
         classes, codes = np.unique(y, return_inverse=True)

@@ -10,7 +10,7 @@ from typing import Any
 
 from milpbn.claims.result import Result
 
-#: Number of frames that `with_callbacks` puts between a method and its caller, for the place that a warning names.
+#: Number of stack frames that `with_callbacks` adds above `fit`; warnings have to name the line that called `fit`.
 FRAMES = 1
 
 try:

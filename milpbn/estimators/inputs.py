@@ -1,4 +1,4 @@
-"""From what scikit-learn's users give, arrays or data frames, to columns that the project reads."""
+"""Checks the arrays and data frames of scikit-learn's users, and turns them into columns that the project reads."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def labels(estimator: Any, y: Any, n_rows: int) -> NDArray[Any]:
     Raises
     ------
     ValueError
-        With scikit-learn's own sentence, if labels are missing, continuous, not one per row, or of another number.
+        With scikit-learn's own sentence, if labels are missing or continuous, or if there is not one per row.
     """
     if isinstance(getattr(y, "dtype", None), pd.api.extensions.ExtensionDtype):
         kind = getattr(y.dtype, "numpy_dtype", None)  # of nullable integers and booleans
@@ -141,8 +141,8 @@ def weights_of_classes(
 ) -> NDArray[np.float64]:
     """Return sample weights times class weights, shape (M,).
 
-    'balanced' gives all classes the same weight and keeps the total: a class has the factor W / (C W_c), with the total
-    weight W, that of the class W_c and C classes. So a row of weight 2 counts as two rows.
+    'balanced' gives all classes the same weight and keeps the total: a class has the factor W / (C W_c), where W is
+    the total weight, W_c the weight of the class, and C the number of classes. So a row of weight 2 counts as two rows.
     """
     if class_weight is None:
         return weights
@@ -158,7 +158,7 @@ def weights_of_classes(
 
 
 def declared_kinds(frame: pd.DataFrame, continuous: Columns, nominal: Columns) -> tuple[list[str], list[str]]:
-    """Return the names of the continuous and of the nominal features, without integers of no declared kind.
+    """Return the names of the continuous and of the nominal features; undeclared integers are in neither list.
 
     The type of a column decides: floats are continuous; text, booleans, categoricals and all else but integers are
     nominal. Integers are left to `milpbn.data.kinds.detect_kind`. What the user declares comes first. Other columns

@@ -314,7 +314,7 @@ class MaxMarginBNClassifier(CallbackSupportMixin, BaseBNClassifier):
         data = table.dataset("train")
         common: dict[str, Any] = {"constraints": self.constraints, "started": began}
         result = None
-        # Checked by `Options` if it is not 0.
+        # No search with a limit of 0, which `Options` would refuse; it has checked all others.
         if options.time_limit is not None or self.time_limit is None:
             try:
                 if self.recipe is None:

@@ -111,6 +111,12 @@ def fractional_clusters(
     rows = [k for k, p in enumerate(chosen) for _ in candidates.flat[p]]
     columns = [j for p in chosen for j in candidates.flat[p]]
     members = sp.csr_array((np.ones(len(rows)), (rows, columns)), shape=(n, V))
+    chosen_once = np.add.reduceat(eta, candidates.offsets[:-1]).min() > 1 - MINIMAL_VIOLATION
+    n_components = connected_components(
+        child.T @ members, directed=True, connection="strong", return_labels=False
+    )
+    if chosen_once and n_components == V:
+        return []  # no cycle: the first member of a cluster in topological order has all its parents outside
     identity = sp.eye_array(n, format="csr")
     result = milp(
         np.concatenate([np.ones(V), -eta[chosen]]),

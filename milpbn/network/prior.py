@@ -8,13 +8,14 @@ the posterior mean under a Dirichlet prior of total pseudo-count a sp and mean t
 is the same number of pseudo-counts. The means are
 
 - ``uniform``: 1 / sp, which is Laplace smoothing;
-- ``marginal``: the Laplace-smoothed distribution of X_i without parents, as Friedman, Geiger & Goldszmidt (1997) smooth
-  the parameters of TAN; their total pseudo-count is a constant, and their marginal has none;
+- ``marginal``: the Laplace-smoothed distribution of X_i without parents. Friedman, Geiger & Goldszmidt (1997) smooth
+  the parameters of TAN in this way, with a total pseudo-count that is the same for all variables, and a marginal
+  distribution that is not smoothed;
 - ``class``: the Laplace-smoothed distribution of X_i given the class alone, or without parents if the class is not a
   parent: a back-off to the table without feature parents.
 
-A parent with one state says nothing: a table whose other parents are those of the prior's table already has the uniform
-mean. So arcs from constant features still change no parameter.
+Parents with one state are not counted. If the other parents are just those of the prior's table, the two tables are the
+same, and the mean is uniform. So arcs from constant features change no parameter.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ class Prior(NamedTuple):
 
     @property
     def has_table(self) -> bool:
-        """Whether the mean is a table that is estimated from the data, too."""
+        """Whether the mean is a table that is itself estimated from the data."""
         return self.towards != UNIFORM and self.smoothing > 0
 
 
@@ -102,7 +103,7 @@ def uniform_counts(a: float, states: int) -> PseudoCounts:
 def shrunk_counts(
     part: NDArray[np.float64], rest: NDArray[np.float64], a: float, states: int
 ) -> PseudoCounts:
-    """Return the pseudo-counts whose mean is Laplace-smoothed from the prior's own counts, without subtractions.
+    """Return the pseudo-counts whose mean is the Laplace-smoothed table of the prior; nothing is subtracted.
 
     Parameters
     ----------

@@ -1,7 +1,8 @@
 """Joint log-probabilities of samples and classes, from parameters that do not count the sample.
 
-This is for priors whose mean is a table of the data (`milpbn.network.prior`): its counts lack the sample, too, so that
-the log-probabilities of other classes than the sample's own may change as well. Nothing here reads coefficients.
+This is for priors whose mean is a table of the data (`milpbn.network.prior`). The sample is left out of that table,
+too, so the log-probabilities of the other classes may change as well as that of the sample's own class. The
+coefficients are not used here, so that the scores computed here check them.
 """
 
 from __future__ import annotations
@@ -26,8 +27,8 @@ def left_out_joint(
 ) -> NDArray[np.float64]:
     """Return log P(c, z_m) of the selected samples with one unit of the sample's weight left out.
 
-    What this adds to all classes alike is left out: families without the class keep the unit, and the class keeps it in
-    n_h.
+    Changes that are the same for all classes are not made: the unit stays in families without the class, and in the
+    count n_h of the class variable's own family.
 
     Parameters
     ----------
@@ -59,7 +60,8 @@ def left_out_joint(
         else:
             above, beside = _counts(data, i, fewer, rows)
             # Without the class among its variables, the prior's table lacks the unit in the sample's own state, which
-            # all classes share. Among the classes' own probabilities, it is one of the others for all but the true one.
+            # all classes share. In the class variable's own family, the unit is one of the counts of the other states
+            # for all classes but the true one.
             less = unit if last in (i, *fewer) or not unit.any() else np.ones((1, 1))
             beside = beside - (1.0 - unit) if i == last else beside
             added = shrunk_counts(above - less, beside, prior.smoothing, states)
@@ -68,7 +70,7 @@ def left_out_joint(
 
 
 def _counts(data: Dataset, i: int, parents: tuple[int, ...], rows: NDArray[np.bool_]) -> Pair:
-    """Return the counts of the selected samples' states, and of the other states, with every class in place of theirs.
+    """Return the counts of the selected samples' states, and of the other states, given each class in turn.
 
     They have one column for every class if the class is among the variables.
     """

@@ -1,7 +1,7 @@
 """The pseudo-counts of the coefficients' tables: what the prior of the parameters adds to each cell and class.
 
-Under leave-one-out scores the prior's own table lacks the sample's unit of weight as well. A sample looks up cells with
-its own states only, and every cell and class has one number, whichever sample looks it up:
+Under leave-one-out scores one unit of the sample's weight is left out of the prior's own table, too. A sample looks up
+only cells with its own states, so the number for a cell and a class is the same for all samples that look it up:
 
 - given the class, the prior's table lacks the unit for the true class only, like the family's own table;
 - without parents, it lacks the unit for every class alike, since all of them have the sample's own state;
@@ -25,9 +25,9 @@ class PriorCounts(NamedTuple):
     Attributes
     ----------
     own, other : PseudoCounts
-        For the true class and for the competing classes. Under a binary margin, for each class and for its rest. They
-        are numbers, or arrays with one row for every state of a feature (one row if the variable is the class), and one
-        column for every class (or one for all).
+        For the true class and for the competing classes. Under a binary margin, for each class and for all others
+        together. They are numbers, or arrays with one row for every state of a feature (one row if the variable is the
+        class), and one column for every class (or one for all).
     """
 
     own: PseudoCounts
@@ -125,7 +125,7 @@ class CoefficientPrior:
         return PriorCounts(own, self._shrunk(counts, self._left_out(rest), states) if self._unit else own)
 
     def _left_out(self, counts: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the counts less the unit; those that are 0 stay, since no sample looks them up."""
+        """Return the counts less the unit. Counts of 0 stay 0, since no sample looks them up."""
         return np.maximum(counts - self._unit, 0.0) if self._unit else counts
 
     def _shrunk(self, part: NDArray[np.float64], rest: NDArray[np.float64], states: int) -> PseudoCounts:

@@ -1,9 +1,9 @@
 """Ranks the candidate parent sets of every variable, block by block, and keeps the best.
 
 The tables of all parent sets are never in memory together. Under margin scores a parent set is ranked by its linear
-gain: the derivative of the softened score with respect to its indicator, at a point over the small parent sets. With
-the dual weights of the best bound over the small sets, column generation would price its columns by the same number.
-Decomposable scores are ranked by the family's own term.
+gain: the derivative of the softened score with respect to its indicator, at a point over the small parent sets. At the
+point of the best bound over the small sets, this is the number by which column generation would choose a column.
+Under a decomposable score, a parent set is ranked by its own term of the score.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from milpbn.util import stages
 
 #: Samples times domains whose tables are built together: a fraction of a second.
 BLOCK_WORK = 1_000_000
-#: Temperature of the softened score at a structure, as a share of gamma. At a point of the bound it is the point's own.
+#: Temperature of the softened score at a structure, as a share of gamma; the point of a bound comes with one.
 TEMPERATURE = 0.1
 #: The criteria, in the words of ``result.json``.
 LINEAR_GAIN, LOCAL_SCORE = "linear gain", "local score"
@@ -138,7 +138,7 @@ def best_sets(
         candidates = _candidates_of(small.names, block)
         gains = ranking.gains(candidates)
         for i, s, gain in zip(candidates.variable.tolist(), candidates.flat, gains.tolist(), strict=True):
-            entry = (gain, -ranked, s)  # the earlier one of a tie
+            entry = (gain, -ranked, s)  # of equal gains the first one is kept
             ranked += 1
             if len(best[i]) < room[i]:
                 heapq.heappush(best[i], entry)
@@ -152,7 +152,7 @@ def best_sets(
 
 
 def _important_first(ranking: Ranking) -> list[int]:
-    """Return the features, by the largest gain of a small family with the feature over one without features."""
+    """Return the features, those first whose small families gain most over the same variable without features."""
     small = ranking.problem.candidates
     c = small.n_variables - 1
     gains = ranking.small_gains()

@@ -1,7 +1,7 @@
 """Candidate parent set screening: the k best parent sets of every variable, found without building all tables at once.
 
-A problem over some of the candidate parent sets is a smaller problem, so screening is part of the problem, as a subset
-of the samples is. Small sets are kept first; `milpbn.problem.ranking` ranks the others.
+Screening changes the problem, as a subset of the samples does: candidate parent sets are left out of it. Small sets are
+kept without being ranked; `milpbn.problem.ranking` ranks the others.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ SMALL = 2
 
 @dataclass(frozen=True)
 class Screen:
-    """The wish to search over the k best candidate parent sets of every variable only.
+    """A request to search only over the k best candidate parent sets of every variable.
 
     Attributes
     ----------
@@ -66,8 +66,7 @@ class Screened:
     Attributes
     ----------
     k : int
-        Number of parent sets to keep per variable. A variable has more if its smallest sets and those of the start are
-        more.
+        Number of parent sets to keep per variable. A variable keeps more only if `small_sets` returns more for it.
     criterion : str
         How the sets were ranked.
     total, ranked : int
@@ -86,8 +85,11 @@ def small_sets(
 ) -> Candidates:
     """Return the parent sets that screening keeps without ranking them.
 
-    For every variable these are the sets without free features, which keep every problem feasible that was, all sets of
-    at most one or two members if there are at most k, and the set of the start.
+    For every variable these are:
+
+    - the sets whose only features are those that the rules require, so that a feasible problem stays feasible;
+    - all sets of at most two members, or of at most one, if there are no more than k of them;
+    - the variable's parent set in the user's start.
 
     Parameters
     ----------

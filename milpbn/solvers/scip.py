@@ -307,7 +307,7 @@ def _include_lazy_rows(run: _Run, separate: LazyRows) -> None:
 
     handler: Any = pyscipopt.Conshdlr
 
-    class Rows(handler):
+    class LazyRowsHandler(handler):
         def conslock(self, constraint: Any, locktype: Any, nlockspos: int, nlocksneg: int) -> None:
             for variable in run.variables:
                 self.model.addVarLocks(variable, nlockspos + nlocksneg, nlockspos + nlocksneg)
@@ -341,7 +341,7 @@ def _include_lazy_rows(run: _Run, separate: LazyRows) -> None:
             return self.add(False, result.DIDNOTFIND)
 
     model.includeConshdlr(
-        Rows(),
+        LazyRowsHandler(),
         "milpbn",
         "rows found as they are violated",
         sepapriority=0,

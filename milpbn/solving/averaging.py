@@ -1,4 +1,4 @@
-"""The average of the best settings of a selection: which settings, and their searches after that of the best one."""
+"""Averages the networks of the best settings of a selection: chooses the settings, and searches with each of them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from milpbn.solving.progress import wants_progress
 from milpbn.util import interrupts
 from milpbn.util.progress_line import LINE
 
-#: Seconds for each further network without a time limit, as for a trial: its bound is not part of the result.
+#: Seconds for each network after the first, if there is no time limit. As in a trial, no result states its bound.
 NETWORK_SECONDS = 60.0
 #: Seconds below which a search is not begun.
 LEAST_SECONDS = 0.05
@@ -140,7 +140,7 @@ def averaged(
             except KeyboardInterrupt:
                 stopped = True
             else:
-                # A search that was cut short gives no network as good as those of the others.
+                # A network whose search the user has cut short is left out.
                 stopped = found.limit is Limit.USER or interrupts.requested() or asks()
                 if stopped:
                     continue

@@ -1,4 +1,4 @@
-"""A search over the k best parent sets of every variable: first over the small sets, then the stage that screens."""
+"""A search over the k best parent sets of every variable: a problem over small sets, and the stage that screens."""
 
 from __future__ import annotations
 
@@ -164,7 +164,7 @@ def _kept_problem(problem: Problem, candidates: Candidates, screening: Screening
 def _point(
     problem: Problem, structure: Structure | None, events: SessionEvents, bounded: bool, threads: int
 ) -> tuple[NDArray[np.float64], float | None]:
-    """Return the point at which parent sets are ranked, and its temperature (None for the usual one).
+    """Return the point at which parent sets are ranked, and its temperature (None for the default).
 
     It is the point of the best bound over the small sets where such a bound is computed, else the incumbent.
     """
@@ -185,7 +185,7 @@ def _point(
 
 
 def _until(session: Session, began: float, share: float) -> Callable[[], bool]:
-    """Return whether a stage has to stop: with the run, or after a share of the time that remained when it `began`."""
+    """Return a function that says whether the run has to stop, or the stage, which has a share of the time left."""
     if session.deadline is None:
         return session.stopping
     end = began + share * (session.deadline - began)
@@ -193,7 +193,7 @@ def _until(session: Session, began: float, share: float) -> Callable[[], bool]:
 
 
 class _SmallEvents(SessionEvents):
-    """The events of a bound over the small parent sets, which bounds no other structures."""
+    """The events of the bound over the small parent sets, which does not hold for all structures."""
 
     def __init__(self, session: Session, stopping: Callable[[], bool]) -> None:
         super().__init__(session, "screening", session.bound_source, stopping)

@@ -1,4 +1,4 @@
-"""The smallest valid model: what a caller gets who has no time for a search."""
+"""The smallest valid model, for callers whose time ends before a search has found a structure."""
 
 from __future__ import annotations
 

@@ -52,6 +52,13 @@ class Tally:
     ----------
     by_parameters : dict
         Results by parameters, in the words of `ParameterMethod`; generative ones (``ml``) are there in every case.
+    total : float
+        Weight of the held-out rows of all splits.
+    proved, starved, splits : int
+        Splits in which the structure was proved optimal; in which the search ended at its start, for lack of time;
+        all splits so far.
+    incumbent : Structure or None
+        The structure that the last split gave.
     """
 
     by_parameters: dict[str, Sums] = field(default_factory=lambda: {"ml": Sums()})
@@ -65,8 +72,8 @@ class Tally:
     def best(self) -> tuple[str, Sums]:
         """The parameters with the smallest log-loss of those that all splits have tried, and their results.
 
-        Log-losses decide even where accuracies are compared between settings: parameters that differ by little have the
-        same accuracy, or one that differs by chance.
+        Log-losses decide even where settings are compared by accuracy: the accuracies of parameters that differ by
+        little are equal, or differ by chance.
         """
         whole = {how: sums for how, sums in self.by_parameters.items() if sums.splits == self.splits}
         return min(whole.items(), key=lambda pair: round(pair[1].loss / self.total, 12))

@@ -442,8 +442,8 @@ def test_a_lone_surrogate_is_written_as_its_escape(tmp_path):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"networks": 3}, "has all networks and says why some lack, or the reverse"),
-        ({"note": ""}, "has all networks and says why some lack, or the reverse"),
+        ({"networks": 3}, "says why networks are missing although none is, or the reverse"),
+        ({"note": ""}, "says why networks are missing although none is, or the reverse"),
         ({"networks": 4}, "whole number"),
         ({"asked": 0}, "whole number"),
         ({"more": 1}, "more"),

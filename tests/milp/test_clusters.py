@@ -139,6 +139,21 @@ def test_fractional_separation_finds_a_row_whenever_there_is_one(kind: str) -> N
     assert exists > 20
 
 
+def test_points_without_cycles_need_no_milp(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Shares of the sets whose members come later in an order; with them there is nothing to separate."""
+    candidates = CANDIDATES["all sets"]
+    later = [[s for s in sets if all(j > i for j in s)] for i, sets in enumerate(candidates.sets)]
+    rng = np.random.default_rng(73)
+    monkeypatch.setattr("milpbn.milp.clusters.milp", None)
+    for _ in range(20):
+        eta = np.zeros(candidates.n_sets)
+        for i, sets in enumerate(later):
+            for s, share in zip(sets, rng.dirichlet(np.ones(len(sets))), strict=True):
+                eta[candidates.position(i, s)] = share
+        assert fractional_clusters(candidates, eta) == []
+        assert min(cluster_slack(candidates, eta, s) for s in clusters(4)) >= -MINIMAL_VIOLATION
+
+
 def test_separation_of_larger_points() -> None:
     names = (*(f"X{i}" for i in range(7)), "C")
     candidates = build_candidates(names, Score(max_parents=2))

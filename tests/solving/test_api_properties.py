@@ -53,9 +53,14 @@ def small_data(seed: list[int], name: str, backend: str = "highs") -> Dataset:
     return random_data(seed, n_features=n_features, n_samples=n_samples)
 
 
-def scores_for(backend: str, *names: str) -> list[tuple[int, str]]:
-    """Number scores. HiGHS meets all; others are slower and meet some, and those in child processes the fewest."""
+def scores_for(backend: str, *names: str, turn: int | None = None) -> list[tuple[int, str]]:
+    """Number scores. HiGHS meets all; others are slower and meet some, and those in child processes the fewest.
+
+    With a turn, the others meet one of theirs, so that they meet all in three turns.
+    """
     met = {"highs": range(len(names)), "cpsat": (0,), "pulp:HiGHS": (3,)}.get(backend, (0, 3, 4))
+    if turn is not None and backend != "highs":
+        met = (met[turn % len(met)],)
     return [item for item in enumerate(names) if item[0] in met]
 
 
@@ -196,7 +201,7 @@ def test_sm_and_sbm_have_the_same_optimum_for_two_classes(class_parents: bool) -
 def test_optima_do_not_depend_on_order_labels_or_merging(seed: int) -> None:
     rng = np.random.default_rng([21, seed])
     name = SCORES[seed % len(SCORES)]
-    data = random_data([22, seed], n_samples=40 if name == "aicc" else 20)
+    data = random_data([22, seed], n_samples={"aicc": 40, "cll": 12}.get(name, 20))
     score = Score(name=name, max_parents=2 + seed % 2)
     copies = rng.integers(1, 3, data.n_samples)
     copied = data.take(np.repeat(np.arange(data.n_samples), copies))
@@ -225,7 +230,8 @@ NO_SWITCH = {"merge": False, "warm_start": False, "root_bound": False, "reduce":
 @pytest.mark.parametrize("switch", SWITCHES)
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_switches_leave_the_optimum_unchanged(backend: str, switch: str) -> None:
-    for seed, name in scores_for(backend, "sm", "sbm", "hard-margin", "aicc", "cll"):
+    turn = list(SWITCHES).index(switch)
+    for seed, name in scores_for(backend, "sm", "sbm", "hard-margin", "aicc", "cll", turn=turn):
         data = small_data([23, seed], name, backend)
         score = Score(name=name, max_parents=2)
         best = optimum(data, score)
@@ -275,12 +281,15 @@ def test_class_parents_matter_only_if_an_optimum_needs_them() -> None:
 @pytest.mark.parametrize("acyclicity", FORMULATIONS)
 def test_the_trace_is_monotone(backend: str, acyclicity: str) -> None:
     """Incumbent <= optimum <= bound at every point; the incumbent never falls, the bound never rises."""
-    for seed, name in scores_for(backend, "sm", "sbm", "hard-margin", "bdeu", "cll"):
+    met = scores_for(backend, "sm", "sbm", "hard-margin", "bdeu", "cll")
+    for seed, name in met:
         data = small_data([25, seed], name, backend)
         score = Score(name=name)
         best = optimum(data, score).objective
         tiny = 1e-9 * max(1.0, abs(best))
-        for ahead in (False, True):
+        # Slower solvers meet one half of the combinations of score, formulation and heuristics.
+        half = backend != "highs" and len(met) > 1
+        for ahead in ((seed + (acyclicity == "order")) % 2 == 0,) if half else (False, True):
             result = milpbn.solve(
                 data,
                 score,

@@ -32,7 +32,7 @@ class Child:
     Parameters
     ----------
     program : str
-        Python code, run after the parent's search path was set. It reads jobs and `STOP` from standard input and
+        Python code, which is run with the parent's `sys.path`. It reads jobs and `STOP` from standard input and
         writes messages, pairs of a name and arguments, to standard output; `ANSWER` ends a job. All are pickled. It
         ends when its input ends.
     """
@@ -66,7 +66,7 @@ class Child:
             with its own children if it does not.
         """
         self.jobs += 1
-        self._printed.seek(0)  # the child writes at the same place
+        self._printed.seek(0)  # the child's stderr has the same position in the file
         self._printed.truncate()
         self._send(job)
         reader = _MessageReader(self._process, receive)
@@ -89,7 +89,7 @@ class Child:
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         for file in (self._process.stdin, self._process.stdout, self._printed):
-            with contextlib.suppress(OSError):  # some message may still wait to be written
+            with contextlib.suppress(OSError):  # a message may still be in the buffer
                 file.close()
 
     def _send(self, message: object) -> None:

@@ -90,6 +90,10 @@ def write(path: Path, header, arrays) -> Path:
     return path
 
 
+#: Options of the searches whose certificates are verified.
+WAYS = ({}, {"reduce": False}, {"merge": False, "threads": 2}, {"gap_abs": 0.5}, {"root_only": True})
+
+
 @pytest.mark.parametrize("score", SCORES, ids=lambda s: f"{s.name}-{s.max_parents}-{s.class_parents}")
 @pytest.mark.parametrize(
     "rules", RULES, ids=lambda r: "+".join(k for k, v in r.to_dict().items() if v) or "free"
@@ -100,13 +104,8 @@ def test_whole_certificates_pass_and_their_bounds_hold(score, rules, tmp_path):
         data = random_data(seed, n_classes=2 + seed % 2, n_samples=24, weights=seed % 2 == 1)
         data = heavy_enough(data, score)
         best = optimum(data, score, rules).objective
-        for options in (
-            {},
-            {"reduce": False},
-            {"merge": False, "threads": 2},
-            {"gap_abs": 0.5},
-            {"root_only": True},
-        ):
+        # Half of the pairs of seed and option: every score meets all options, and the seeds alternate between scores.
+        for options in WAYS[(SCORES.index(score) + seed) % 2 :: 2]:
             result = proved(data, score, path, constraints=rules, **options)
             checked = verify(result, path, data)
             assert checked.bound >= best - 1e-9
@@ -218,7 +217,7 @@ def assert_coefficients(duals, problem):
 
 @pytest.mark.parametrize("score", SCORES, ids=lambda s: f"{s.name}-{s.max_parents}-{s.class_parents}")
 def test_coefficients_and_linear_terms_are_those_of_the_problem(score):
-    for seed, rules in itertools.product(range(3), RULES):
+    for seed, rules in itertools.product(range(2), RULES):
         data = heavy_enough(random_data(seed, n_samples=30, weights=True), score)
         problem = build_problem(data, score, rules)
         duals = ClaimedDuals(problem.data, problem.candidates, score, problem.rules)
@@ -252,8 +251,8 @@ def test_likelihoods_of_a_million_copies_are_proved(seed, tmp_path):
 def test_the_bound_without_search_ignores_terms_that_no_structure_has():
     """If the trivial bound proves a search's result, the certificate holds only that bound."""
     weights = {("X1", "X2"): -1e6, ("X3", "X1"): -999_999.9}
-    for seed, score in itertools.product(range(3), SCORES):
-        data = random_data(seed, n_samples=150)
+    for seed, score in itertools.product(range(2), SCORES):
+        data = random_data(seed, n_samples=60)
         problem = build_problem(data, score, Constraints(arc_weights=weights))
         duals = ClaimedDuals(problem.data, problem.candidates, score, problem.rules)
         claimed = trivial_bound(problem)
