@@ -55,7 +55,9 @@ class Scale:
     @property
     def ticks(self) -> list[float]:
         """Values that are marked."""
-        return log_ticks(self.low, self.high) if self.log else ticks(self.low, self.high)
+        found = log_ticks(self.low, self.high) if self.log else []
+        # Within less than a decade there are too few powers of ten.
+        return found if len(found) > 2 else [t for t in ticks(self.low, self.high) if t > 0 or not self.log]
 
 
 @dataclass(frozen=True)
