@@ -19,7 +19,7 @@ from images import FOLDS, load
 from milpbn.learners.base import Control
 from milpbn.network import Classifier, evaluate
 from milpbn.network.fixed_point import accuracy_by_width
-from milpbn.plotting import save_widths
+from milpbn.plotting import draw_widths, save
 from milpbn.util.atomic import atomic_write_text
 
 #: The paper's format is Q12.52.
@@ -47,7 +47,7 @@ def main() -> None:
         atomic_write_text(options.output / f"precision-{data}.json", json.dumps(document) + "\n")
         last = document[options.learners[-1]]
         title = f"{data}, {options.learners[-1]}: {INTEGER_BITS} integer bits"
-        save_widths(last["widths"], last["double"], title, options.output / f"precision-{data}.png")
+        save(draw_widths(last["widths"], last["double"], title), options.output / f"precision-{data}.png")
 
 
 if __name__ == "__main__":

@@ -20,6 +20,7 @@ from milpbn.cli.import_ import import_
 from milpbn.cli.info import info
 from milpbn.cli.instances import instances
 from milpbn.cli.learn import learn
+from milpbn.cli.page import page
 from milpbn.cli.plot import plot
 from milpbn.cli.precision import precision
 from milpbn.cli.predict import predict
@@ -111,6 +112,7 @@ for _verb in (
     explain,
     precision,
     plot,
+    page,
     info,
     score,
     learn,

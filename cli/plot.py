@@ -1,29 +1,254 @@
-"""``milpbn plot``: draws a picture of a result."""
+"""``milpbn plot``: draws results, networks, margins, tables, explanations and comparisons."""
 
 from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from milpbn.cli.outputs import check_outputs
 from milpbn.cli.sections import verb
+from milpbn.cli.table_options import TableOptions, table_options
+from milpbn.cli.types import COUNT
+from milpbn.errors import InputError
+
+if TYPE_CHECKING:
+    from milpbn.drawing.scene import Scene
+    from milpbn.network.formats.classifier_files import AnyClassifier
+
+#: What can be drawn, and whether it takes DATA: never, if it is given, or always.
+KINDS = {
+    "result": "may",
+    "network": "may",
+    "trace": "never",
+    "margins": "must",
+    "cpt": "never",
+    "explain": "must",
+    "compare": "never",
+}
 
 
-@verb(short_help="Draw a result: the network, and the gap over time.")
-@click.argument("result")
-@click.option("--output", required=True, metavar="FILE", help="Picture: .png, .svg or .pdf.")
-def plot(result: str, output: str) -> None:
-    """Draw RESULT (a result.json): the network on the left, incumbent and bound over time on the right.
-
-    Needs the extra [plot]: pip install milpbn[plot].
+@verb(short_help="Draw a result, a network, margins, tables, explanations or a comparison.")
+@click.argument("what", nargs=-1, required=True, metavar="[KIND] FILE [DATA]")
+@click.option("--output", required=True, metavar="FILE", help="Picture: .svg, .png or .pdf.")
+@click.option("--variable", metavar="NAME", help="cpt: the variable whose table is drawn.")
+@click.option("--row", type=COUNT, metavar="K", help="explain: the row whose prediction is drawn, from 1.")
+@table_options
+def plot(
+    what: tuple[str, ...], output: str, variable: str | None, row: int | None, table: TableOptions
+) -> None:
+    """Draw FILE.
 
     \b
-    Example:
-      milpbn solve tic-tac-toe --time-limit 60 --output result.json
+    KIND     FILE                                     picture
+    result   result.json                              the network, and incumbent and bound over time (the default)
+    network  result.json, classifier or arc list      the network
+    trace    result.json                              incumbent and bound over time
+    margins  classifier                               the histogram of the margins on DATA
+    cpt      classifier                               the table of --variable
+    explain  classifier                               what the variables contribute on DATA, or to --row K of it
+    compare  output of milpbn compare                 the accuracies of the learners
+
+    With DATA, the training data of the result, the kinds result and network also show what the score loses without
+    each arc; give the same options of the table as in the run. The kinds margins and explain use the test rows where
+    the catalog splits the data. SVG needs nothing else; PNG and PDF need the extra [plot]: pip install milpbn[plot].
+
+    \b
+    Examples:
+      milpbn solve tic-tac-toe --time-limit 60 --output result.json --classifier classifier.json
       milpbn plot result.json --output result.png
+      milpbn plot network result.json tic-tac-toe --output network.svg
+      milpbn plot explain classifier.json tic-tac-toe --row 3 --output row.svg
     """
-    check_outputs({"--output": output}, [result])
+    kind, file, data = _parts(what)
+    if (variable is not None) != (kind == "cpt"):
+        raise InputError(
+            "--variable is for the kind cpt; leave it out."
+            if variable is not None
+            else "Name the variable whose table is drawn: --variable NAME."
+        )
+    if row is not None and kind != "explain":
+        raise InputError("--row is for the kind explain; leave it out.")
+    check_outputs({"--output": output}, [file, data])
 
+    from milpbn.plotting import check_picture, save
+
+    check_picture(output)
+    if kind in ("result", "network", "trace"):
+        scene = _of_result(kind, file, data, table)
+    elif kind == "compare":
+        scene = _comparison(file)
+    else:
+        scene = _of_classifier(kind, file, data, table, variable, row)
+    save(scene, output)
+
+
+def _parts(what: tuple[str, ...]) -> tuple[str, str, str | None]:
+    """Return kind, file and data; a file comes first where the kind is left out."""
+    kind, *rest = what if what[0] in KINDS and len(what) > 1 else ("result", *what)
+    if len(rest) > 2 or (
+        len(rest) == 2 and kind == "result" and what[0] != "result" and not _exists(rest[0])
+    ):
+        raise InputError(
+            f"Give [KIND] FILE [DATA], where KIND is one of {', '.join(KINDS)}; got {' '.join(what)}."
+        )
+    data = rest[1] if len(rest) == 2 else None
+    if KINDS[kind] == "must" and data is None:
+        raise InputError(f"The kind {kind} needs data: milpbn plot {kind} CLASSIFIER DATA.")
+    if KINDS[kind] == "never" and data is not None:
+        raise InputError(f"The kind {kind} takes no data; leave out {data!r}.")
+    return kind, rest[0], data
+
+
+def _exists(path: str) -> bool:
+    from pathlib import Path
+
+    return Path(path).exists()
+
+
+def _of_result(kind: str, file: str, data: str | None, table: TableOptions) -> Scene:
     from milpbn.claims.result import Result
-    from milpbn.plotting import save_picture
+    from milpbn.plotting import draw_result, draw_structure, draw_trace
 
-    save_picture(Result.load(result), output)
+    if kind == "network" and not _is_result(file):
+        if data is not None:
+            raise InputError(
+                f"The file {file!r} is not a result, so that nothing says by which score its arcs are to be weighed; "
+                "leave out DATA, or give a result.json."
+            )
+        return draw_structure(_structure(file))
+    result = Result.load(file)
+    if kind == "trace":
+        return draw_trace(result)
+    if result.structure is None:
+        raise InputError(f"The result {file!r} has no structure to draw.")
+    losses = None
+    if data is not None:
+        losses = _losses(result, data, table)
+    if kind == "result":
+        return draw_result(result, losses)
+    return draw_structure(result.structure, losses=losses, proved=result.proved)
+
+
+def _losses(result: Any, data: str, table: TableOptions) -> Mapping[tuple[int, int], float]:
+    from milpbn.solving.arc_losses import arc_losses
+    from milpbn.util import stages
+
+    dataset = table.read(data).dataset("train")
+    if dataset.sha256 != result.data.sha256:
+        raise InputError(
+            f"The result is of other data ({result.data.name!r}) than {data!r}; give the data and the options of the "
+            "table of that run."
+        )
+    with stages.shown():
+        return arc_losses(dataset, result.structure, result.score)
+
+
+def _is_result(path: str) -> bool:
+    """Whether a file is a JSON object with a status."""
+    from milpbn.util.jsonable import parse_object, read_text
+
+    text = read_text(path, "file")
+    if not text.lstrip().startswith("{"):
+        return False
+    try:
+        return "status" in parse_object(text)
+    except ValueError as error:
+        raise InputError(f"The file {path!r} cannot be used: {error}") from None
+
+
+def _structure(path: str) -> Any:
+    """Return the structure of a classifier, or of an arc list, whose class is the last variable that it names."""
+    from milpbn.network import read_structure
+    from milpbn.network.formats.structure_files import read_parents
+    from milpbn.util.jsonable import read_text
+
+    if read_text(path, "file").lstrip().startswith("{"):
+        document = _document(path)
+        if "variables" in document:
+            from milpbn.network import load_any_classifier
+
+            loaded: Any = load_any_classifier(path)
+            return getattr(loaded, "structure", None) or _first(loaded).structure
+        parents = read_parents(path)
+        names = list(parents)
+        if isinstance(document.get("class"), str) and document["class"] in names:
+            names.remove(document["class"])
+            names.append(document["class"])
+        return read_structure(path, names)
+    parents = read_parents(path)
+    children = {child for child, above in parents.items() if above}
+    named = list(dict.fromkeys([*parents, *(name for above in parents.values() for name in above)]))
+    # In an arc list the class is the parent of most features, and usually has none itself.
+    count = {name: sum(name in above for above in parents.values()) for name in named}
+    target = max(named, key=lambda name: (count[name], name not in children))
+    return read_structure(path, [*(name for name in named if name != target), target])
+
+
+def _document(path: str) -> Mapping[str, Any]:
+    from milpbn.util.jsonable import parse_object, read_text
+
+    try:
+        return parse_object(read_text(path, "file"))
+    except ValueError as error:
+        raise InputError(f"The file {path!r} cannot be used: {error}") from None
+
+
+def _first(classifier: AnyClassifier) -> Any:
+    """Return the first network of an average, and any other classifier as it is."""
+    members = getattr(classifier, "members", None)
+    return classifier if members is None else members[0]
+
+
+def _comparison(path: str) -> Scene:
+    from milpbn.plotting import draw_comparison
+
+    try:
+        return draw_comparison(_document(path))
+    except InputError as error:
+        raise InputError(f"The file {path!r}: {error}") from None
+
+
+def _of_classifier(
+    kind: str, file: str, data: str | None, table: TableOptions, variable: str | None, row: int | None
+) -> Scene:
+    from milpbn.cli.evaluate import read_rows
+    from milpbn.network import load_any_classifier
+    from milpbn.plotting import draw_importances, draw_margins, draw_prediction, draw_table
+
+    classifier = _first(load_any_classifier(file))
+    if kind == "cpt":
+        found = classifier.explain_global()
+        tables = {each.variable: each for each in found.tables}
+        if variable not in tables:
+            unused = f"; the class is in no family of {variable!r}" if variable in found.unused else ""
+            raise InputError(
+                f"--variable {variable!r} is not one of {', '.join(map(repr, list(tables)[:20]))}{unused}."
+            )
+        return draw_table(tables[variable], found.target)
+    assert data is not None
+    settings = table.settings
+    split = "all" if table.rows == "all" else None
+    samples, _ = read_rows(classifier, data, split, settings.get("weights"), settings.get("data_dir"))
+    if row is not None:
+        import numpy as np
+
+        if not 1 <= row <= samples.n_samples:
+            raise InputError(
+                f"--row {row}: the data {samples.name!r} have the rows 1 to {samples.n_samples}."
+            )
+        from dataclasses import replace
+
+        [explanation] = classifier.explain_local(samples.take(np.array([row - 1])))
+        return draw_prediction(replace(explanation, sample=row - 1))
+    found = classifier.explain_global(samples)
+    if kind == "explain":
+        if found.importances is None:
+            raise InputError(f"The data {samples.name!r} have no rows to explain.")
+        return draw_importances(found.importances)
+    if found.margins is None:
+        raise InputError(
+            f"No row of {samples.name!r} has a known class, so that there are no margins to draw."
+        )
+    return draw_margins(found.margins, samples.name)

@@ -54,7 +54,7 @@ def precision(
     from milpbn.data import MISSING
     from milpbn.network import evaluate, load_classifier
     from milpbn.network.fixed_point import accuracy_by_width, enough_integer_bits
-    from milpbn.plotting import check_picture, save_widths
+    from milpbn.plotting import check_picture, draw_widths, save
 
     if picture is not None:
         check_picture(picture)
@@ -71,7 +71,7 @@ def precision(
     figures = accuracy_by_width(loaded, samples, integer_bits, bits)
     double = evaluate(loaded, samples).accuracy
     if picture is not None:
-        save_widths(figures, double, f"{samples.name}: {integer_bits} integer bits", picture)
+        save(draw_widths(figures, double, f"{samples.name}: {integer_bits} integer bits"), picture)
     if as_json:
         listed = [{"bits": width, "accuracy": share} for width, share in figures]
         document = {"rows": rows, "integer_bits": integer_bits, "double": double, "widths": listed}

@@ -14,6 +14,7 @@ from milpbn.claims.about import DataSummary as DataSummary
 from milpbn.claims.about import Seconds as Seconds
 from milpbn.claims.about import read_backend, read_data
 from milpbn.claims.average import Average
+from milpbn.claims.card import result_card
 from milpbn.claims.gap import Gap as Gap
 from milpbn.claims.gap import is_optimal as is_optimal
 from milpbn.claims.parts import ProvedArcs, ScreenedClaim, Searched, SubsetClaim, read_pair
@@ -217,6 +218,22 @@ class Result:
             "average": None if self.average is None else self.average.to_dict(),
             "notes": list(self.notes),
         }
+
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows: the numbers and the network."""
+        limit = "" if self.limit is None else f" (limit: {self.limit})"
+        over = "representative samples" if self.subset is not None else ""
+        return result_card(
+            self.data,
+            self.score,
+            f"{self.reason}{limit}",
+            self.objective,
+            self.searched,
+            "the kept parent sets" if self.screened is not None else over,
+            self.structure,
+            None if self.proved is None else self.proved.inside,
+            self.seconds.total,
+        )
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write ``result.json`` atomically.

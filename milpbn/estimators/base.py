@@ -57,6 +57,13 @@ class BaseBNClassifier(ExplainedEstimator, ClassifierMixin, BaseEstimator):
     features.
     """
 
+    def _html_repr(self) -> str:
+        """Return scikit-learn's diagram, which `_repr_html_` and notebooks show, and behind it the fitted network."""
+        diagram: str = super()._html_repr()
+        fitted = getattr(self, "classifier_", None)
+        draw = getattr(fitted, "_repr_html_", None)
+        return diagram if draw is None else diagram + draw()
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = self.missing in ("state", "drop")

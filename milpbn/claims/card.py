@@ -1,0 +1,65 @@
+"""What a notebook shows of a result."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from milpbn.claims.about import DataSummary
+from milpbn.claims.parts import Arc, Searched
+from milpbn.drawing.html import card
+from milpbn.drawing.network import draw_network
+from milpbn.network.structure import Structure
+from milpbn.problem.scores.spec import Score
+
+
+def result_card(
+    data: DataSummary,
+    score: Score,
+    status: str,
+    objective: float | None,
+    searched: Searched,
+    over: str,
+    structure: Structure | None,
+    proved: Collection[Arc] | None,
+    seconds: float,
+) -> str:
+    """Return a result as HTML: the problem, the score with its bound and gap, and the network.
+
+    Parameters
+    ----------
+    data, score, objective, searched, structure
+        As `milpbn.claims.result.Result` has them.
+    status : str
+        Reason and limit in words.
+    over : str
+        What bound and gap are over if not over all structures and samples; else empty.
+    proved : collection of (parent, child), optional
+        Arcs that every optimum has.
+    seconds : float
+        Wall-clock time of the run.
+    """
+    gap, behind = searched.gap, f" over {over}" if over else ""
+    rows = [
+        ("data", f"{data.name}: {data.samples} samples, {data.features} features"),
+        ("score", f"{score.summary}, max_parents = {score.max_parents}"),
+        ("status", status),
+        ("incumbent", _nats(objective)),
+        (f"bound{behind}", _nats(searched.bound)),
+        (f"gap{behind}", None if gap.absolute is None else _gap(gap.absolute, gap.relative_to_bound)),
+        ("seconds", f"{seconds:.2f}"),
+    ]
+    scene = None
+    if structure is not None:
+        index = {name: i for i, name in enumerate(structure.names)}
+        inside = None if proved is None else {(index[j], index[i]) for j, i in proved}
+        scene = draw_network(structure.names, structure.parents, proved=inside)
+    return card("milpbn result", rows, scene)
+
+
+def _nats(value: float | None) -> str | None:
+    return None if value is None else f"{value:.6f} nats"
+
+
+def _gap(absolute: float, relative: float | None) -> str:
+    share = "" if relative is None else f" ({100 * relative:.3g} % of the bound)"
+    return f"{absolute:.6f} nats{share}"

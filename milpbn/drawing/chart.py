@@ -1,0 +1,270 @@
+"""Axes with ticks, and charts of bars and lines."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from milpbn.drawing.scene import Box, Item, Label, Path, Scene
+from milpbn.drawing.text import shortened, text_width
+
+#: Font sizes of ticks and of titles.
+SMALL, TITLE = 11.0, 13.0
+
+
+def ticks(low: float, high: float, most: int = 6) -> list[float]:
+    """Return round numbers between two limits, at most this many."""
+    span = high - low
+    if not (math.isfinite(span) and span > 0):
+        return [low]
+    raw = span / max(1, most - 1)
+    power = 10.0 ** math.floor(math.log10(raw))
+    step = next((m * power for m in (1, 2, 5, 10) if m * power >= raw * (1 - 1e-9)), 10 * power)
+    first = math.ceil(low / step - 1e-9)
+    return [round(k * step, 12) for k in range(first, math.floor(high / step + 1e-9) + 1)]
+
+
+def log_ticks(low: float, high: float) -> list[float]:
+    """Return powers of ten between two positive limits, with their double and fivefold where there are few."""
+    powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+    factors = (1,) if len(powers) > 4 else (1, 2, 5)
+    return [
+        m * 10.0**k for k in powers for m in factors if low * (1 - 1e-9) <= m * 10.0**k <= high * (1 + 1e-9)
+    ]
+
+
+@dataclass(frozen=True)
+class Scale:
+    """Maps values to pixels, linearly or by logarithms."""
+
+    low: float
+    high: float
+    start: float
+    end: float
+    log: bool = False
+
+    def __call__(self, value: float) -> float:
+        """Return the pixel of a value; values beyond the limits are moved to them."""
+        low, high, value = self.low, self.high, min(max(value, self.low), self.high)
+        if self.log:
+            low, high, value = math.log(low), math.log(high), math.log(value)
+        share = (value - low) / (high - low) if high > low else 0.5
+        return self.start + share * (self.end - self.start)
+
+    @property
+    def ticks(self) -> list[float]:
+        """Values that are marked."""
+        found = log_ticks(self.low, self.high) if self.log else []
+        # Within less than a decade there are too few powers of ten.
+        return found if len(found) > 2 else [t for t in ticks(self.low, self.high) if t > 0 or not self.log]
+
+
+@dataclass(frozen=True)
+class Frame:
+    """The two scales of a chart, and the picture in which they are."""
+
+    scene: Scene
+    x: Scale
+    y: Scale
+
+
+def frame(
+    width: float,
+    height: float,
+    x: tuple[float, float],
+    y: tuple[float, float],
+    *,
+    title: str = "",
+    labels: tuple[str, str] = ("", ""),
+    log_x: bool = False,
+    notes: Sequence[tuple[str, str]] = (),
+) -> Frame:
+    """Draw axes, a grid and a legend.
+
+    Parameters
+    ----------
+    width, height : float
+        Of the whole picture, in pixels.
+    x, y : (float, float)
+        Limits of the axes.
+    title : str
+        Above the chart.
+    labels : (str, str)
+        Names of the axes.
+    log_x : bool
+        Whether the x axis is logarithmic; its limits must be positive.
+    notes : sequence of (role, str)
+        The legend: colours and what they stand for.
+    """
+    scene = Scene(width, height, description=title)
+    top = 12.0
+    if title:
+        scene.add(Label(14.0, 24.0, shortened(title, width - 28, TITLE), TITLE, bold=True, title=title))
+        top += 24.0
+    top = _legend(scene, notes, top)
+    if labels[1]:
+        scene.add(Label(14.0, top + 11.0, labels[1], SMALL, colour="muted"))
+        top += 20.0
+    bottom = height - (46.0 if labels[0] else 30.0)
+    texts = {value: f"{value:g}" for value in ticks(*y)}
+    left = 22.0 + max((text_width(text, SMALL) for text in texts.values()), default=0.0)
+    scale_x, scale_y = Scale(*x, left, width - 18.0, log_x), Scale(*y, bottom, top + 4.0)
+    for value, text in texts.items():
+        at = scale_y(value)
+        scene.add(
+            Path(((left, at), (width - 18.0, at)), "grid"),
+            Label(left - 6.0, at + 0.35 * SMALL, text, SMALL, "end", "muted"),
+        )
+    _ticks_below(scene, scale_x, bottom)
+    scene.add(Path(((left, bottom), (width - 18.0, bottom)), "line"))
+    if labels[0]:
+        scene.add(Label((left + width - 18.0) / 2, height - 10.0, labels[0], SMALL, "middle", "muted"))
+    return Frame(scene, scale_x, scale_y)
+
+
+def _legend(scene: Scene, notes: Sequence[tuple[str, str]], top: float) -> float:
+    """Draw the legend in as many rows as it needs, and return where what follows begins."""
+    x = 14.0
+    for k, (role, words) in enumerate(notes):
+        wide = 36.0 + text_width(words, SMALL)
+        if k and x + wide > scene.width:
+            x, top = 14.0, top + 18.0
+        scene.add(
+            Box(x, top + 2.0, 14.0, 10.0, role, radius=2.0),
+            Label(x + 20.0, top + 11.0, words, SMALL, colour="muted"),
+        )
+        x += wide
+    return top + (20.0 if notes else 0.0)
+
+
+def _ticks_below(scene: Scene, scale: Scale, bottom: float) -> None:
+    """Draw the marks of an x axis, as many as do not overlap."""
+    free = -math.inf
+    for value in scale.ticks:
+        text, at = f"{value:g}", scale(value)
+        half = text_width(text, SMALL) / 2
+        if at - half < free or at + half > scene.width:
+            continue
+        free = at + half + 6.0
+        scene.add(
+            Path(((at, bottom), (at, bottom + 4.0)), "line"),
+            Label(at, bottom + 17.0, text, SMALL, "middle", "muted"),
+        )
+
+
+@dataclass(frozen=True)
+class Bar:
+    """A row of a chart of horizontal bars.
+
+    Attributes
+    ----------
+    name : str
+        At the left.
+    start, end : float
+        Values between which the bar lies.
+    text : str
+        Behind the bar.
+    colour : str
+        Role of its colour.
+    interval : (float, float) or None
+        An interval, drawn as a line over the bar.
+    """
+
+    name: str
+    start: float
+    end: float
+    text: str = ""
+    colour: str = "feature-edge"
+    interval: tuple[float, float] | None = None
+
+
+def bars(
+    rows: Sequence[Bar],
+    *,
+    title: str = "",
+    label: str = "",
+    width: float = 680.0,
+    zero: bool = True,
+    dots: bool = False,
+    names: float = 300.0,
+    lines: Sequence[str] = (),
+) -> Scene:
+    """Draw horizontal bars below one another, or dots with intervals.
+
+    Parameters
+    ----------
+    rows : sequence of Bar
+        From top to bottom.
+    title, label : str
+        Above the chart, and below its axis.
+    width : float
+        Of the picture, in pixels.
+    zero : bool
+        Whether 0 is among the axis's values.
+    dots : bool
+        Whether only the bars' ends are drawn, as dots.
+    names : float
+        Largest width of the names at the left.
+    lines : sequence of str
+        Further lines below the title.
+    """
+    step, bar = 24.0, 14.0
+    shown = [shortened(row.name, names, 12.0) for row in rows]
+    left = 24.0 + max((text_width(name, 12.0) for name in shown), default=0.0)
+    right = 24.0 + max((text_width(row.text, SMALL) for row in rows), default=0.0)
+    width = max(width, left + right + 200.0, 28.0 + text_width(title, TITLE))
+    values = [v for row in rows for v in (row.end, *(row.interval or ()), *(() if dots else (row.start,)))]
+    values = [v for v in values if math.isfinite(v)] + ([0.0] if zero else [])
+    low, high = min(values, default=0.0), max(values, default=1.0)
+    if not zero:
+        low, high = low - 0.05 * (high - low), high + 0.05 * (high - low)
+    if high <= low:
+        low, high = low - 0.5, high + 0.5
+    # Texts of bars that go to the left are at their left ends.
+    back = any(row.end < row.start for row in rows) and not dots
+    inner = left + (right - 12.0 if back else 0.0)
+    scale = Scale(low, high, inner, width - right)
+    scene = Scene(width, 0.0, description=title)
+    top = 12.0
+    if title:
+        scene.add(Label(14.0, 24.0, title, TITLE, bold=True))
+        top = 34.0
+    for text in lines:
+        scene.add(Label(14.0, top + 11.0, text, SMALL, colour="muted"))
+        scene.width = max(scene.width, 28.0 + text_width(text, SMALL))
+        top += 18.0
+    bottom = top + 6.0 + step * len(rows)
+    for value in scale.ticks:
+        scene.add(Path(((scale(value), top + 2.0), (scale(value), bottom)), "grid"))
+    for k, (row, name) in enumerate(zip(rows, shown, strict=True)):
+        middle = top + 6.0 + step * (k + 0.5)
+        scene.add(Label(left - 10.0, middle + 4.2, name, 12.0, "end", title=row.name))
+        scene.add(*_row(row, scale, middle, bar, dots))
+    _ticks_below(scene, scale, bottom)
+    scene.height = bottom + (42.0 if label else 26.0)
+    if label:
+        scene.add(Label((inner + width - right) / 2, bottom + 35.0, label, SMALL, "middle", "muted"))
+    return scene
+
+
+def _row(row: Bar, scale: Scale, middle: float, bar: float, dots: bool) -> list[Item]:
+    end = scale(row.end)
+    items: list[Item] = []
+    start = end if dots else scale(row.start)
+    reach = [start, end]
+    if row.interval is not None and not math.isnan(row.interval[0]):
+        a, b = (scale(value) for value in row.interval)
+        reach += [a, b]
+        items.append(Path(((a, middle), (b, middle)), "line", width=2.0))
+    if dots:
+        items.append(Box(end - 4.5, middle - 4.5, 9.0, 9.0, row.colour, radius=4.5))
+    else:
+        items.insert(
+            0, Box(min(start, end), middle - bar / 2, max(1.0, abs(end - start)), bar, row.colour, radius=2.0)
+        )
+    if row.text:
+        back = end < start
+        x = min(reach) - 6.0 if back else max(reach) + 6.0
+        items.append(Label(x, middle + 3.9, row.text, SMALL, "end" if back else "start", "muted"))
+    return items

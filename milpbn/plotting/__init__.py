@@ -1,0 +1,29 @@
+"""Pictures of results, classifiers, explanations and comparisons, as SVG, PNG and PDF.
+
+The functions return a `Scene`; `save` writes it. SVG needs no further library, PNG and PDF need the extra ``[plot]``.
+"""
+
+from milpbn.plotting.explanations import (
+    draw_importances,
+    draw_margins,
+    draw_prediction,
+    draw_table,
+)
+from milpbn.plotting.figures import draw_comparison, draw_widths
+from milpbn.plotting.files import SUFFIXES, check_picture, save
+from milpbn.plotting.results import draw_result, draw_structure, draw_trace
+
+__all__ = [
+    "SUFFIXES",
+    "check_picture",
+    "draw_comparison",
+    "draw_importances",
+    "draw_margins",
+    "draw_prediction",
+    "draw_result",
+    "draw_structure",
+    "draw_table",
+    "draw_trace",
+    "draw_widths",
+    "save",
+]

@@ -1,0 +1,208 @@
+"""Pictures of explanations: a prediction as a waterfall, tables, importances, and margins."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+
+from milpbn.drawing.chart import SMALL, TITLE, Bar, bars, frame
+from milpbn.drawing.scene import Box, Label, Path, Scene
+from milpbn.drawing.text import printable, shortened, text_width
+from milpbn.errors import InputError
+from milpbn.network.explanation import FamilyImportance, FamilyTable, LocalExplanation, Margins
+
+
+def draw_prediction(explanation: LocalExplanation, shown: int = 20) -> Scene:
+    """Draw the log-odds of a prediction as a waterfall: every bar begins where the one above it ends.
+
+    Parameters
+    ----------
+    explanation : LocalExplanation
+        Why a sample gets its class.
+    shown : int
+        Number of contributions, the largest; the others are one bar.
+    """
+    ranked = [(c.condition, c.log_odds) for c in explanation.ranked]
+    rest = sum(value for _, value in ranked[shown:])
+    rows, at = [], 0.0
+    if len(ranked) > shown:
+        ranked = [*ranked[:shown], (f"{len(ranked) - shown} smaller contributions", rest)]
+    for name, value in ranked:
+        if not math.isfinite(value):
+            raise InputError(
+                "The prediction has an infinite contribution, since its tables are not smoothed; it cannot be drawn."
+            )
+        colour = "feature-edge" if value > 0 else "class-edge"
+        rows.append(Bar(printable(name), at, at + value, f"{value:+.3f}", colour))
+        at += value
+    rows.append(Bar("sum", 0.0, explanation.log_odds, f"{explanation.log_odds:+.3f}", "line"))
+    label, against = printable(explanation.label), printable(explanation.against)
+    share = explanation.probabilities[explanation.classes.index(explanation.label)]
+    lines = [f"P({label}) = {share:.4g}"]
+    if explanation.actual is not None:
+        lines[0] += f"; the class is {printable(explanation.actual)}"
+    return bars(
+        rows,
+        title=f"Row {explanation.sample + 1}: {label} against {against}",
+        label="log-odds (nats)",
+        lines=lines,
+        names=340.0,
+    )
+
+
+def draw_importances(importances: Sequence[FamilyImportance], shown: int = 30) -> Scene:
+    """Draw how much each family moves the predictions, the most important first.
+
+    Parameters
+    ----------
+    importances : sequence of FamilyImportance
+        As `milpbn.network.explanation.GlobalExplanation` has them.
+    shown : int
+        Number of families.
+    """
+    rows = [
+        Bar(printable(each.variable), 0.0, each.mean_absolute, f"{each.mean_absolute:.3f}")
+        for each in importances[:shown]
+        if math.isfinite(each.mean_absolute)
+    ]
+    left = len(importances) - len(rows)
+    return bars(
+        rows,
+        title="What each variable contributes to the predictions",
+        label="mean absolute contribution to the log-odds (nats)",
+        lines=[f"{left} more are not shown"] if left else [],
+    )
+
+
+def draw_margins(margins: Margins, name: str = "") -> Scene:
+    """Draw the histogram of the log-margins: wrong predictions, those below gamma, and all others.
+
+    Parameters
+    ----------
+    margins : Margins
+        Of the samples whose class is known.
+    name : str
+        Name of the data.
+    """
+    finite = margins.log_margins[np.isfinite(margins.log_margins)]
+    if not finite.size:
+        raise InputError("No sample has a finite log-margin, so that there is nothing to draw.")
+    low, high = float(finite.min()), float(finite.max())
+    gamma = margins.gamma
+    marks = [0.0] if gamma is None else [0.0, gamma]
+    low, high = min(low, *marks), max(high, *marks)
+    # Bars end at 0, so that each is either of wrong or of right predictions.
+    step = max((high - low) / 30, 1e-9)
+    edges = np.arange(math.floor(low / step), math.ceil(high / step) + 1.5) * step
+    heights, _ = np.histogram(margins.log_margins.clip(edges[0], edges[-1]), edges, weights=margins.weights)
+    notes = [("class-edge", "wrong"), ("feature-edge", "right")]
+    if gamma is not None:
+        notes = [
+            ("class-edge", "wrong"),
+            ("feature", "right, below gamma"),
+            ("feature-edge", "at least gamma"),
+        ]
+    wrong = float(margins.weights[margins.log_margins < 0].sum() / margins.weights.sum())
+    chart = frame(
+        640.0,
+        380.0,
+        (float(edges[0]), float(edges[-1])),
+        (0.0, 1.05 * max(float(heights.max()), 1e-9)),
+        title=f"Margins{f' of {printable(name)}' if name else ''}: {100 * (1 - wrong):.2f} % are not negative",
+        labels=(
+            "log-margin (nats): the class's log-probability minus that of the best other class",
+            "samples",
+        ),
+        notes=notes,
+    )
+    for a, b, count in zip(edges[:-1], edges[1:], heights, strict=True):
+        if count <= 0:
+            continue
+        colour = "class-edge" if b <= step / 2 else "feature-edge"
+        if gamma is not None and colour == "feature-edge" and b <= gamma:
+            colour = "feature"
+        x, y = chart.x(float(a)), chart.y(float(count))
+        chart.scene.add(
+            Box(x + 0.5, y, chart.x(float(b)) - x - 1.0, chart.y(0.0) - y, colour, title=f"{count:g} samples")
+        )
+    if gamma is not None:
+        x, top = chart.x(gamma), chart.y(chart.y.high)
+        chart.scene.add(
+            Path(((x, chart.y(0.0)), (x, top)), "ink", width=1.5, dashed=True),
+            Label(x - 5.0, top + 10.0, f"gamma {gamma:.3g}", SMALL, "end"),
+        )
+    return chart.scene
+
+
+def draw_table(table: FamilyTable, target: str, shown: int = 40) -> Scene:
+    """Draw a family's table: for every cell the probability under each class, darker where it speaks for the class.
+
+    Parameters
+    ----------
+    table : FamilyTable
+        One family with the class.
+    target : str
+        Name of the class variable.
+    shown : int
+        Number of rows, those with the largest log-ratios; the others are left out.
+    """
+    rows = [
+        (
+            ", ".join(f"{printable(n)} = {printable(v)}" for n, v in conditions) or printable(target),
+            evidence,
+            logs,
+        )
+        for (conditions, evidence), logs in zip(
+            table.cells(), table.log_probabilities.reshape(-1, len(table.classes)), strict=True
+        )
+    ]
+    if len(rows) > shown:
+        keep = sorted(sorted(range(len(rows)), key=lambda k: float(rows[k][1].min()))[:shown])
+        left, rows = len(rows) - shown, [rows[k] for k in keep]
+    else:
+        left = 0
+    names = [shortened(name, 420.0) for name, _, _ in rows]
+    labels = [shortened(printable(name), 110.0, SMALL) for name in table.classes]
+    first = 26.0 + max(text_width(name) for name in names)
+    column = max(58.0, *(14.0 + text_width(label, SMALL) for label in labels))
+    own = printable(table.variable)
+    title = f"P({own} | {', '.join([*map(printable, table.parents), printable(target)])})"
+    if not table.states:
+        title = f"P({own}{' | ' if table.parents else ''}{', '.join(map(printable, table.parents))})"
+    notes = "Darker: the class under which the row is more probable than under the others (log-ratios)."
+    scene = Scene(
+        max(
+            first + column * len(labels) + 14.0,
+            28.0 + text_width(title, TITLE),
+            28.0 + text_width(notes, SMALL),
+        ),
+        0.0,
+        description=title,
+    )
+    scene.add(Label(14.0, 24.0, title, TITLE, bold=True), Label(14.0, 46.0, notes, SMALL, colour="muted"))
+    top = 62.0
+    for k, label in enumerate(labels):
+        x = first + column * (k + 0.5)
+        scene.add(Label(x, top + 12.0, label, SMALL, "middle", "muted", title=printable(table.classes[k])))
+    top += 20.0
+    for name, (full, evidence, logs) in zip(names, rows, strict=True):
+        scene.add(Label(14.0, top + 16.0, name, title=full))
+        for k, log in enumerate(logs):
+            fill = "feature" if evidence[k] > -0.05 else ("unused" if evidence[k] > -1.0 else "")
+            if np.ptp(evidence[np.isfinite(evidence)]) < 0.05 and np.isfinite(evidence).all():
+                fill = ""  # the row is no evidence
+            x = first + column * k
+            scene.add(
+                Box(x + 1.0, top + 1.0, column - 2.0, 22.0, fill, "grid", 3.0),
+                Label(x + column / 2, top + 16.0, f"{math.exp(log):.3f}", SMALL, "middle"),
+            )
+        top += 24.0
+    if left:
+        scene.add(
+            Label(14.0, top + 14.0, f"{left} more rows tell the classes less apart", SMALL, colour="muted")
+        )
+        top += 20.0
+    scene.height = top + 14.0
+    return scene

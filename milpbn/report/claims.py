@@ -1,0 +1,119 @@
+"""The sentences of a report: what a result claims, and how to find it again."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping
+from dataclasses import fields
+from typing import Any
+
+from milpbn.claims.reasons import BoundSource, Reason
+from milpbn.claims.result import Result
+from milpbn.problem.scores.spec import Score
+from milpbn.solving.progress import show_gap
+
+#: The options of the command line for the fields of a score; numbers and words follow the option.
+_OPTIONS = {
+    "gamma": "--gamma",
+    "max_parents": "--max-parents",
+    "smoothing": "--smoothing",
+    "smoothing_towards": "--smoothing-towards",
+    "parent_sets": "--parent-sets",
+    "equivalent_sample_size": "--ess",
+    "penalty": "--penalty",
+    "hybrid": "--hybrid",
+}
+
+
+def headline(result: Result) -> str:
+    """Return the result in one sentence."""
+    if result.structure is None:
+        return f"The run ended without a structure: {str(result.reason).replace('_', ' ')}."
+    if result.optimal:
+        return (
+            "This network is proved optimal: no structure within the options of the run has a better score."
+        )
+    searched = result.searched
+    if searched.bound is None:
+        return (
+            "This is the best network that was found; nothing is proved of how far it is from the best one."
+        )
+    share = show_gap(searched.gap.relative_to_bound)
+    if result.subset is not None:
+        return f"This network was sought on representative samples only; on them its score is {share} below the bound."
+    if result.screened is not None:
+        if searched.optimal:
+            return "This network is proved optimal among all structures of the kept parent sets."
+        return (
+            "Among the structures of the kept parent sets, none exceeds this network's score by more than "
+            f"{share} of the bound."
+        )
+    return f"No structure exceeds this network's score by more than the gap, {share} of the bound."
+
+
+def meaning_of_gap(result: Result) -> list[str]:
+    """Return sentences on what incumbent, bound and gap say of this result."""
+    searched, gap = result.searched, result.searched.gap
+    lines = [
+        "The incumbent is the score of the network, computed from the data. The bound is a number that the score of no "
+        "structure can exceed. The gap is their distance: the best structure is at most so much better than this one."
+    ]
+    if searched.bound is None or gap.absolute is None:
+        lines.append("This run has no bound, so that the network may be far from the best one.")
+    elif result.optimal:
+        lines.append(
+            f"Here the gap is {gap.absolute:.3g} nats, which is within the tolerance of 1e-6 relative to the score. "
+            "Other structures may have the same score, but none has a better one."
+        )
+    else:
+        lines.append(
+            f"Here the gap is {gap.absolute:.6g} nats. A longer run can only lower the bound and raise the incumbent, "
+            "so that the true distance is between 0 and this gap; the network may well be optimal already."
+        )
+    if any(value is not None and value <= 0 for value in (searched.objective, searched.bound)):
+        lines.append("The score can be negative, so that only the gap in nats has a meaning.")
+    if result.subset is not None:
+        lines.append(
+            f"Bound and gap are over {result.subset.samples} representative samples. They say nothing of the score "
+            "over all samples."
+        )
+    if result.screened is not None:
+        lines.append(
+            f"Bound and gap are over {result.screened.n_kept} of {result.screened.total} candidate parent sets. "
+            "A structure with one of the others may be better."
+        )
+    if searched.bound is not None:
+        lines.append(
+            "The file calls the bound certified: it rests on the arithmetic of milpbn itself, and milpbn verify checks "
+            "it with the run's certificate."
+            if result.bound_source is BoundSource.CERTIFIED
+            else "The bound is that of a MILP solver, and holds within the solver's tolerances."
+        )
+    if result.reason is Reason.RUNNING:
+        lines.append(
+            "The run had not ended when it wrote the file; the numbers hold, and may have become better since."
+        )
+    return lines
+
+
+def solve_command(result: Result) -> str:
+    """Return the command that repeats the run; constraints and options of the table are not in a result's file."""
+    score, plain = result.score, Score(name=result.score.name)
+    line = ["milpbn", "solve", shlex.quote(result.data.name), "--score", score.name]
+    for item in fields(score):
+        value = getattr(score, item.name)
+        if item.name in _OPTIONS and value is not None and value != getattr(plain, item.name):
+            line += [_OPTIONS[item.name], f"{value!r}" if isinstance(value, float) else str(value)]
+    if score.class_parents != plain.class_parents:
+        line.append("--class-parents" if score.class_parents else "--no-class-parents")
+    if score.leave_one_out:
+        line.append("--leave-one-out")
+    line += ["--seed", str(result.seed), "--time-limit", f"{max(1.0, result.seconds.total):.0f}"]
+    line += ["--output", "result.json", "--certificate", "proof.npz"]
+    return " ".join(line)
+
+
+def set_constraints(result: Result) -> dict[str, Any]:
+    """Return the constraints that the structure had to obey, without those that are empty."""
+    found: Mapping[str, Any] = result.constraints.to_dict()
+    return {key: value for key, value in found.items() if value}

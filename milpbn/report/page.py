@@ -1,0 +1,286 @@
+"""Puts the page of a report together."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Mapping
+from dataclasses import replace
+
+import numpy as np
+
+from milpbn.claims.result import Result
+from milpbn.data.dataset import Dataset
+from milpbn.drawing.html import facts, picture, words
+from milpbn.network.averaged import AveragedClassifier
+from milpbn.network.evaluation import Evaluation, evaluate
+from milpbn.network.formats.classifier_files import AnyClassifier
+from milpbn.plotting import (
+    draw_importances,
+    draw_margins,
+    draw_prediction,
+    draw_structure,
+    draw_table,
+    draw_trace,
+)
+from milpbn.report.claims import headline, meaning_of_gap, set_constraints, solve_command
+from milpbn.report.template import page
+from milpbn.solving.progress import show_gap
+from milpbn.version import __version__
+
+#: Number of tables and of single predictions that are drawn.
+TABLES, ROWS = 12, 3
+
+Losses = Mapping[tuple[int, int], float]
+
+
+def report_page(
+    result: Result,
+    *,
+    classifier: AnyClassifier | None = None,
+    train: Dataset | None = None,
+    test: Dataset | None = None,
+    losses: Losses | None = None,
+    version: str | None = None,
+) -> str:
+    """Return a result as one web page, which has all its pictures and styles inside and no script.
+
+    Parameters
+    ----------
+    result : Result
+        The result.
+    classifier : Classifier, PseudoClassifier or AveragedClassifier, optional
+        The network with its parameters, for explanations and accuracies. Of an average the first network is explained.
+    train, test : Dataset, optional
+        Training and test rows, encoded with the classifier's variables.
+    losses : mapping of (parent, child) to float, optional
+        What the score loses without each arc (`milpbn.solving.arc_losses.arc_losses`).
+    version : str, optional
+        Version of milpbn that found the result, if it is known.
+    """
+    sections = {
+        "problem": ("The problem", _problem(result)),
+        "answer": ("The answer", _answer(result)),
+        "gap": (
+            "The gap, and what it means",
+            "".join(f"<p>{words(line)}</p>" for line in meaning_of_gap(result)),
+        ),
+        "network": ("The network", _network(result, losses)),
+        "explanations": ("What the network has learnt", _explanations(classifier, train, test)),
+        "accuracy": ("Accuracy", _accuracy(classifier, train, test)),
+        "time": ("The search over time", _trace(result)),
+        "reproduce": ("How to cite and reproduce", _reproduce(result, version)),
+    }
+    title = f"{words(result.data.name)}: Bayesian network classifier"
+    links = "".join(f'<a href="#{key}">{words(name)}</a> ' for key, (name, _) in sections.items())
+    body = [
+        f'<h1>{title}</h1><p class="lead">{words(headline(result))}</p><nav aria-label="Sections">{links}</nav>'
+    ]
+    body += [
+        f'<section id="{key}"><h2>{words(name)}</h2>{content}</section>'
+        for key, (name, content) in sections.items()
+    ]
+    return page(f"milpbn report: {result.data.name}", "\n".join(body))
+
+
+def _problem(result: Result) -> str:
+    data, score = result.data, result.score
+    rows = [
+        ("data", data.name),
+        ("samples", f"{data.samples}, of them {data.unique_samples} different"),
+        ("features", data.features),
+        ("classes", data.classes),
+        ("SHA-256 of the data", data.sha256),
+        ("score", score.summary),
+        ("parents of a variable", f"at most {score.max_parents}, the class among them"),
+        ("class parents", "allowed" if score.class_parents else "not allowed"),
+        ("smoothing", f"{score.smoothing:g}"),
+    ]
+    constraints = set_constraints(result)
+    if constraints:
+        rows.append(("constraints", json.dumps(constraints, ensure_ascii=False)))
+    notes = "".join(f"<li>{words(note)}</li>" for note in result.notes)
+    return (
+        "<p>Among all directed acyclic graphs within these options, milpbn seeks the one with the highest score. "
+        "Scores are in nats, that is, natural logarithms.</p>"
+        f"{facts(rows)}{f'<ul>{notes}</ul>' if notes else ''}"
+    )
+
+
+def _answer(result: Result) -> str:
+    searched = result.searched
+    shown = [
+        ("score of the network", _nats(result.objective)),
+        ("bound on every score", _nats(searched.bound)),
+        ("gap", _nats(searched.gap.absolute)),
+        ("gap relative to the bound", show_gap(searched.gap.relative_to_bound)),
+    ]
+    tiles = "".join(f"<div><b>{words(value)}</b><span>{words(name)}</span></div>" for name, value in shown)
+    status = str(result.reason)
+    if result.limit is not None:
+        status += f", stopped by: {result.limit}"
+    rows = [
+        ("status", status),
+        ("searched by", result.backend.version),
+        ("threads", result.backend.threads),
+        ("seconds", f"{result.seconds.total:.2f}"),
+        ("nodes", result.nodes),
+    ]
+    return f'<div class="numbers">{tiles}</div>{facts(rows)}'
+
+
+def _nats(value: float | None) -> str:
+    return "unknown" if value is None else f"{value:.6f}"
+
+
+def _network(result: Result, losses: Losses | None) -> str:
+    structure = result.structure
+    if structure is None:
+        return "<p>The run found no structure.</p>"
+    scene = draw_structure(structure, losses=losses, proved=result.proved)
+    rows = ((name, ", ".join(parents) or "(none)") for name, parents in structure.to_mapping().items())
+    what = "Colours say which features depend on the class; its arcs are not drawn one by one."
+    if losses is not None:
+        what += " Numbers at arcs are what the score loses without them."
+    return (
+        f"<figure style='margin:0'>{picture(scene)}<figcaption>{what}</figcaption></figure>"
+        f"<details><summary>Parents of every variable, as text</summary>{facts(rows)}</details>"
+    )
+
+
+def _explanations(classifier: AnyClassifier | None, train: Dataset | None, test: Dataset | None) -> str:
+    if classifier is None:
+        return "<p>Give the data or a classifier to see what the network has learnt.</p>"
+    note = ""
+    if isinstance(classifier, AveragedClassifier):
+        note = f"<p>The classifier averages {len(classifier.members)} networks. This is about the first of them.</p>"
+        classifier = classifier.members[0]
+        train = test = None  # they are encoded for all networks
+    data = train if test is None else test
+    found = classifier.explain_global(data)
+    which = "training" if test is None else "test"
+    parts = [note]
+    if found.importances is not None:
+        parts.append(
+            "<p>The log-odds of two classes are an exact sum, with one term for every variable. The bars are the mean "
+            f"sizes of these terms on the {which} rows.</p>{picture(draw_importances(found.importances))}"
+        )
+    if found.unused:
+        few = ", ".join(found.unused[:30]) + (", ..." if len(found.unused) > 30 else "")
+        parts.append(f"<p>No prediction depends on {words(few)}.</p>")
+    order = [each.variable for each in found.importances or ()]
+    tables = sorted(
+        found.tables, key=lambda t: order.index(t.variable) if t.variable in order else len(order)
+    )
+    inner = "".join(picture(draw_table(each, found.target)) for each in tables[:TABLES])
+    which_tables = "All tables" if len(tables) <= TABLES else f"The {TABLES} tables that matter most"
+    parts.append(f"<details><summary>{which_tables}</summary>{inner}</details>")
+    margins = found.margins
+    if margins is not None and data is not None and np.isfinite(margins.log_margins).any():
+        parts.append(f"<h3>Margins of the {which} rows</h3>{picture(draw_margins(margins))}")
+        lowest = margins.samples[np.argsort(margins.log_margins, kind="stable")[:ROWS]]
+        drawn = []
+        for row, explanation in zip(lowest, classifier.explain_local(data.take(lowest)), strict=True):
+            if all(np.isfinite(each.log_odds) for each in explanation.contributions):
+                drawn.append(picture(draw_prediction(replace(explanation, sample=int(row)))))
+        if drawn:
+            parts.append(
+                f"<details><summary>The {len(drawn)} {which} rows with the lowest margins, explained</summary>"
+                f"{''.join(drawn)}</details>"
+            )
+    return "".join(parts)
+
+
+def _accuracy(
+    classifier: AnyClassifier | None,
+    train: Dataset | None,
+    test: Dataset | None,
+) -> str:
+    if classifier is None or train is None:
+        return "<p>Give the data to see accuracies: milpbn report RESULT DATA.</p>"
+    found = [("training", evaluate(classifier, train))]
+    if test is not None:
+        found.append(("test", evaluate(classifier, test)))
+    head = "".join(f'<th scope="col" class="{css}">{name}</th>' for name, css in _COLUMNS)
+    body = "".join(_accuracy_row(name, figures) for name, figures in found)
+    text = (
+        "These rows were not used for learning."
+        if test is not None
+        else "The data have no rows that were kept from learning, so that the accuracy on new rows may be lower."
+    )
+    confusion = _confusion(found[-1][1])
+    return (
+        f'<div class="mb-scroll"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
+        f"<p>{'Test rows: ' if test is not None else ''}{text} Intervals are those of Wilson.</p>"
+        f"<details><summary>Which classes are confused ({found[-1][0]} rows)</summary>{confusion}</details>"
+    )
+
+
+_COLUMNS = (
+    ("rows", ""),
+    ("samples", "n"),
+    ("accuracy", "n"),
+    ("95 % interval", "n"),
+    ("log-loss (nats)", "n"),
+    ("mean log-margin", "n"),
+)
+
+
+def _accuracy_row(name: str, figures: Evaluation) -> str:
+    low, high = figures.interval
+    cells = (
+        f"{figures.samples}",
+        f"{100 * figures.accuracy:.2f} %",
+        f"{100 * low:.2f} to {100 * high:.2f} %",
+        f"{figures.log_loss:.4f}",
+        f"{figures.mean_log_margin:.4f}",
+    )
+    return (
+        f'<tr><th scope="row">{name}</th>' + "".join(f'<td class="n">{cell}</td>' for cell in cells) + "</tr>"
+    )
+
+
+def _confusion(figures: Evaluation, most: int = 26) -> str:
+    if len(figures.classes) > most:
+        return f"<p>The table of {len(figures.classes)} classes is too large for this page.</p>"
+    head = "".join(f'<th scope="col" class="n">{words(name)}</th>' for name in figures.classes)
+    rows = "".join(
+        f'<tr><th scope="row">{words(name)}</th>'
+        + "".join(f'<td class="n">{v:g}</td>' for v in line)
+        + "</tr>"
+        for name, line in zip(figures.classes, figures.confusion.tolist(), strict=True)
+    )
+    return (
+        '<div class="mb-scroll"><table><thead><tr><th scope="col">class \\ predicted</th>'
+        f"{head}</tr></thead><tbody>{rows}</tbody></table></div>"
+    )
+
+
+def _trace(result: Result) -> str:
+    if not result.trace:
+        return "<p>The result has no trace.</p>"
+    integral = result.primal_dual_integral()
+    more = "" if integral is None else f"<p>The integral of the gap over time is {integral:.3f} s.</p>"
+    return (
+        "<p>The incumbent never falls, and the bound never rises. A run that is stopped at any time has both.</p>"
+        f"{picture(draw_trace(result))}{more}"
+    )
+
+
+def _reproduce(result: Result, version: str | None) -> str:
+    found = version or "unknown"
+    verify = f"milpbn verify result.json {shlex.quote(result.data.name)} --certificate proof.npz"
+    constraints = " and the constraints above" if set_constraints(result) else ""
+    return (
+        f"<p>The result was found by milpbn {words(found)}; this page was written by milpbn {words(__version__)}. The "
+        f"commands repeat the run; add the options of the table, if there were any,{constraints} as in that run. A run "
+        "that ends with a proof finds the same score again. A run that a time limit ends depends on the machine.</p>"
+        f"<pre>{words(solve_command(result))}\n{words(verify)}</pre>"
+        "<p>The problem, the soft margin and its formulation as a mixed integer linear program are of</p>"
+        "<pre>@inproceedings{PeharzPernkopf2012,\n"
+        "  author    = {Robert Peharz and Franz Pernkopf},\n"
+        "  title     = {Exact Maximum Margin Structure Learning of {Bayesian} Networks},\n"
+        "  booktitle = {Proceedings of the 29th International Conference on Machine Learning (ICML)},\n"
+        "  year      = {2012}\n}</pre>"
+        f"<p>Cite the software as milpbn, version {words(found)}.</p>"
+    )

@@ -1,0 +1,58 @@
+"""What notebooks show of results, classifiers and estimators."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from html.parser import HTMLParser
+
+import numpy as np
+import sklearn
+
+from milpbn.claims.result import BackendInfo, DataSummary, Result
+from milpbn.network.structure import Structure
+from milpbn.problem.scores.spec import Score
+from milpbn.sklearn import NaiveBayesClassifier
+
+RESULT = Result(
+    data=DataSummary("toy", "0" * 64, 10, 9, 2, 2),
+    score=Score(),
+    reason="feasible",
+    limit="time",
+    structure=Structure(("a<b", "b", "class"), ((2,), (0, 2), ())),
+    objective=10.0,
+    bound=12.0,
+    backend=BackendInfo("native", "milpbn", 1),
+)
+
+
+def text_of(html: str) -> str:
+    parser, found = HTMLParser(), []
+    parser.handle_data = found.append
+    parser.feed(html)
+    return " ".join(found)
+
+
+def test_a_result_shows_numbers_and_network():
+    shown = RESULT._repr_html_()
+    assert "<svg" in shown
+    for words in ("a<b", "10.000000 nats", "2.000000 nats (16.7 % of the bound)", "limit: time"):
+        assert words in text_of(shown)
+
+
+def test_a_result_without_structure_has_no_picture():
+    assert "<svg" not in replace(RESULT, structure=None, objective=None, reason="no_solution")._repr_html_()
+
+
+def test_an_estimator_shows_its_network_behind_the_diagram_of_scikit_learn():
+    X, y = np.array([[0, 1], [1, 0], [1, 1], [0, 0]] * 5), np.array([0, 1, 1, 0] * 5)
+    estimator = NaiveBayesClassifier()
+    assert "mb-picture" not in estimator._repr_html_()
+    estimator.fit(X, y)
+    bundle = estimator._repr_mimebundle_()
+    assert bundle["text/plain"] == repr(estimator)
+    for shown in (estimator._repr_html_(), bundle["text/html"]):
+        assert "sk-" in shown
+        assert "mb-picture" in shown
+    assert "mb-picture" in estimator.classifier_._repr_html_()
+    with sklearn.config_context(display="text"):
+        assert not hasattr(estimator, "_repr_html_")

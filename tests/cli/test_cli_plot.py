@@ -1,0 +1,123 @@
+"""The verbs ``plot`` and ``report``."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from cli_common import run
+
+from milpbn import Score, Structure, read_table
+from milpbn.claims.result import BackendInfo, DataSummary, Result
+from milpbn.network import Classifier, save_classifier
+from milpbn.problem.rescore import rescore
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    """A table, a result and a classifier of it, and a comparison."""
+    folder = tmp_path_factory.mktemp("plot")
+    rows = [f"{i % 2},{(i // 2) % 3},{'yes' if (i + i // 5) % 2 else 'no'}" for i in range(40)]
+    (folder / "t.csv").write_text("\n".join(["年齢,b,class", *rows]) + "\n", encoding="utf-8")
+    data = read_table(folder / "t.csv").dataset("train")
+    structure, score = Structure(data.names, ((2,), (0, 2), ())), Score()
+    objective = rescore(data, structure, score)
+    result = Result(
+        data=DataSummary(data.name, data.sha256, 40, data.merged.n_samples, 2, 2),
+        score=score,
+        reason="feasible",
+        limit="time",
+        structure=structure,
+        objective=objective,
+        bound=objective + 1,
+        backend=BackendInfo("native", "milpbn", 1),
+        trace=((0.0, objective, objective + 1),),
+    )
+    result.save(folder / "r.json")
+    save_classifier(Classifier.fit(data, structure), folder / "c.json")
+    (folder / "compare.json").write_text(json.dumps({"rows": [{"name": "sm", "test": 0.5}]}))
+    (folder / "arcs.txt").write_text("class -> a\nclass -> b\na -> b\n")
+    return folder
+
+
+@pytest.mark.parametrize(
+    ("words", "found"),
+    [
+        ("r.json", ["年齢", "seconds"]),
+        ("result r.json t.csv", ["年齢", "seconds", "the score loses"]),
+        ("network r.json", ["年齢"]),
+        ("network r.json t.csv", ["the score loses"]),
+        ("network c.json", ["年齢"]),
+        ("network arcs.txt", ["a; parents: class"]),
+        ("trace r.json", ["seconds"]),
+        ("margins c.json t.csv", ["log-margin"]),
+        ("cpt c.json --variable b", ["P(b | 年齢, class)"]),
+        ("explain c.json t.csv", ["What each variable contributes"]),
+        ("explain c.json t.csv --row 3", ["Row 3", "sum"]),
+        ("compare compare.json", ["accuracy"]),
+    ],
+)
+def test_every_kind_is_drawn(files, monkeypatch, words, found):
+    monkeypatch.chdir(files)
+    done = run("plot", *words.split(), "--output", "out.svg")
+    assert done.exit_code == 0, done.stderr
+    text = (files / "out.svg").read_text(encoding="utf-8")
+    assert text.startswith("<svg")
+    for each in found:
+        assert each in text
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        ("what r.json t.csv", "KIND is one of"),
+        ("margins c.json", "needs data"),
+        ("trace r.json t.csv", "takes no data"),
+        ("cpt c.json", "--variable NAME"),
+        ("cpt c.json --variable x", "is not one of"),
+        ("trace r.json --variable x", "leave it out"),
+        ("margins c.json t.csv --row 1", "leave it out"),
+        ("explain c.json t.csv --row 41", "rows 1 to 40"),
+        ("network c.json t.csv", "not a result"),
+        ("network r.json other.csv", "other data"),
+        ("compare r.json", "not the output of milpbn compare"),
+        ("r.json --output r.json", "overwrite"),
+        ("missing.json", "missing.json"),
+    ],
+)
+def test_what_cannot_be_drawn_is_told(files, monkeypatch, words, told):
+    monkeypatch.chdir(files)
+    lines = (files / "t.csv").read_text(encoding="utf-8").splitlines()
+    (files / "other.csv").write_text("\n".join(lines[:-3]) + "\n", encoding="utf-8")
+    out = [] if "--output" in words else ["--output", "refused.svg"]
+    done = run("plot", *words.split(), *out)
+    assert done.exit_code == 2
+    assert told in done.stderr
+    assert not (files / "refused.svg").exists()
+
+
+def test_a_report_is_written(files, monkeypatch):
+    monkeypatch.chdir(files)
+    for more in ([], ["t.csv"], ["t.csv", "--classifier", "c.json"]):
+        done = run("report", "r.json", *more, "--output", "report.html")
+        assert done.exit_code == 0, done.stderr
+        text = (files / "report.html").read_text(encoding="utf-8")
+        assert text.startswith("<!DOCTYPE html>")
+        assert ("95 % interval" in text) == bool(more)
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        ("r.json --output report.pdf", ".html"),
+        ("r.json other.csv --output no.html", "other data"),
+        ("c.json --output no.html", "The result 'c.json'"),
+    ],
+)
+def test_what_cannot_be_reported_is_told(files, monkeypatch, words, told):
+    monkeypatch.chdir(files)
+    (files / "other.csv").write_text("a,class\n1,x\n2,y\n", encoding="utf-8")
+    done = run("report", *words.split())
+    assert done.exit_code == 2
+    assert told in done.stderr
+    assert not (files / "no.html").exists()

@@ -1,0 +1,74 @@
+"""Pictures of explanations."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from milpbn.data import Dataset, Variable
+from milpbn.drawing.scene import Box, Label
+from milpbn.network import Classifier, Structure
+from milpbn.plotting import draw_importances, draw_margins, draw_prediction, draw_table
+
+
+@pytest.fixture(scope="module")
+def learnt():
+    rng = np.random.default_rng(0)
+    codes = rng.integers(0, 3, size=(80, 4)).astype(np.int32)
+    codes[:, 3] = (codes[:, 0] + rng.integers(0, 2, 80)) % 2
+    variables = (
+        *(Variable(name, ("x", "y", "z")) for name in ("a", "b", "c")),
+        Variable("class", ("no", "yes")),
+    )
+    data = Dataset("toy", variables, codes, np.ones(len(codes)))
+    structure = Structure(data.names, ((3,), (0, 3), (), ()))
+    return Classifier.fit(data, structure), data
+
+
+def texts(scene) -> list[str]:
+    return [item.text for item in scene.items if isinstance(item, Label)]
+
+
+def test_the_bars_of_a_prediction_follow_one_another(learnt):
+    classifier, data = learnt
+    explanation = classifier.explain_local(data)[3]
+    scene = draw_prediction(explanation)
+    bars = [item for item in scene.items if isinstance(item, Box)]
+    assert len(bars) == len(explanation.ranked) + 1
+    at = bars[0].x if explanation.ranked[0].log_odds > 0 else bars[0].x + bars[0].width
+    for bar, part in zip(bars, explanation.ranked, strict=False):
+        start, end = (bar.x, bar.x + bar.width)[:: 1 if part.log_odds > 0 else -1]
+        assert start == pytest.approx(at, abs=1.1)
+        at = end
+    assert f"{explanation.log_odds:+.3f}" in texts(scene)
+    assert any(
+        "1 smaller contributions" in text or "smaller" in text
+        for text in texts(draw_prediction(explanation, 1))
+    )
+
+
+def test_the_histogram_of_margins_counts_all_samples(learnt):
+    classifier, data = learnt
+    margins = classifier.explain_global(data, gamma=0.5).margins
+    scene = draw_margins(margins, "toy")
+    bars = [item for item in scene.items if isinstance(item, Box) and item.title]
+    assert sum(float(bar.title.split()[0]) for bar in bars) == 80
+    wrong = sum(float(bar.title.split()[0]) for bar in bars if bar.fill == "class-edge")
+    assert wrong == (margins.log_margins < 0).sum()
+
+
+def test_a_table_shows_the_probabilities_of_every_class(learnt):
+    classifier, _ = learnt
+    table = next(t for t in classifier.explain_global().tables if t.variable == "b")
+    scene = draw_table(table, "class")
+    shown = texts(scene)
+    assert "P(b | a, class)" in shown
+    cells = [t for t in shown if t.startswith(("0.", "1."))]
+    assert cells == [f"{p:.3f}" for p in np.exp(table.log_probabilities).ravel()]
+    assert any("5 more rows" in t for t in texts(draw_table(table, "class", shown=4)))
+
+
+def test_importances_are_drawn(learnt):
+    classifier, data = learnt
+    scene = draw_importances(classifier.explain_global(data).importances)
+    assert {"a", "b", "class"} <= set(texts(scene))

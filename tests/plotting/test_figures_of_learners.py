@@ -1,0 +1,42 @@
+"""Pictures of comparisons, and of accuracy over bits."""
+
+from __future__ import annotations
+
+import pytest
+
+from milpbn.drawing.scene import Box, Label, Path
+from milpbn.errors import InputError
+from milpbn.plotting import draw_comparison, draw_widths
+
+ROWS = [
+    {"name": "tan", "test": 0.9, "gap": 3.0, "details": {}},
+    {"name": "sm", "test": 0.93, "gap": 0.0, "details": {"bound": 5.0}, "intervals": {"test": [0.9, 0.95]}},
+    {"name": "svm", "test": None},
+]
+
+
+def test_learners_are_ranked_with_their_intervals():
+    scene = draw_comparison({"data": {"name": "toy"}, "rows": ROWS})
+    texts = [item.text for item in scene.items if isinstance(item, Label)]
+    assert texts.index("sm") < texts.index("tan")
+    assert "without accuracy: svm" in texts
+    assert [item.fill for item in scene.items if isinstance(item, Box)] == ["class-edge", "feature-edge"]
+    assert len([item for item in scene.items if isinstance(item, Path) and item.width == 2.0]) == 1
+
+
+def test_a_comparison_without_intervals_or_test_rows_is_drawn():
+    scene = draw_comparison({"rows": [{"name": "sm", "training": 0.5}]})
+    assert "Accuracy on the training rows" in scene.description
+
+
+@pytest.mark.parametrize(
+    "document", [{}, {"rows": 3}, {"rows": [1]}, {"rows": []}, {"rows": [{"name": "a"}]}]
+)
+def test_other_documents_are_refused(document):
+    with pytest.raises(InputError):
+        draw_comparison(document)
+
+
+def test_accuracies_by_bits():
+    scene = draw_widths([(8, 0.9), (4, 0.7), (1, 0.5)], 0.91, "toy")
+    assert len([item for item in scene.items if isinstance(item, Box) and item.radius == 3.0]) == 3

@@ -1,0 +1,165 @@
+"""The page of a report."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from dataclasses import replace
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+
+from milpbn.claims.parts import SubsetClaim
+from milpbn.claims.result import BackendInfo, DataSummary, Result
+from milpbn.data import Dataset, Variable
+from milpbn.network import Classifier, Structure
+from milpbn.problem.scores.spec import Score
+from milpbn.report import report_page
+from milpbn.solving.arc_losses import arc_losses
+
+
+class Page(HTMLParser):
+    """Reads a page, and checks that its elements are closed in order."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.tags: list[tuple[str, dict[str, str | None]]] = []
+        self.text = ""
+        self.feed(text)
+        self.close()
+        assert not self.open
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append((tag, dict(attrs)))
+        if tag != "meta":
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attrs):
+        self.tags.append((tag, dict(attrs)))
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        if self.open and self.open[-1] not in ("style", "title"):
+            self.text += data
+
+
+@pytest.fixture(scope="module")
+def toy():
+    rng = np.random.default_rng(0)
+    codes = rng.integers(0, 3, size=(60, 4)).astype(np.int32)
+    codes[:, 3] = (codes[:, 0] + rng.integers(0, 2, 60)) % 2
+    features = (
+        Variable("年齢", ("<x>", "y", "z")),
+        Variable("b&c", ("x", "y", "z")),
+        Variable("d", ("x", "y", "z")),
+    )
+    data = Dataset("toy <script>", (*features, Variable("class", ("no", "yes"))), codes, np.ones(len(codes)))
+    structure = Structure(data.names, ((3,), (0, 3), (), ()))
+    result = Result(
+        data=DataSummary(data.name, "0" * 64, 60, 50, 3, 2),
+        score=Score(),
+        reason="feasible",
+        limit="time",
+        structure=structure,
+        objective=10.0,
+        bound=12.0,
+        bound_source="certified",
+        backend=BackendInfo("native", "milpbn", 1),
+        trace=((0.1, None, 20.0), (0.3, 10.0, 12.0)),
+        notes=("One row was dropped.",),
+    )
+    return result, data, structure
+
+
+def test_a_page_has_everything(toy):
+    result, data, structure = toy
+    page = Page(
+        report_page(
+            result,
+            classifier=Classifier.fit(data, structure),
+            train=data,
+            test=data.take(np.arange(20)),
+            losses=arc_losses(data, structure, result.score),
+            version="9.9",
+        )
+    )
+    for words in (
+        "toy <script>",
+        "16.667 %",
+        "10.000000",
+        "12.000000",
+        "certified",
+        "One row was dropped.",
+        "年齢",
+        "b&c",
+        "training",
+        "95 % interval",
+        "What each variable contributes to the predictions",
+        "milpbn 9.9",
+        "milpbn solve 'toy <script>' --score sm",
+        "PeharzPernkopf2012",
+    ):
+        assert words in page.text, words
+    assert len([tag for tag, _ in page.tags if tag == "svg"]) >= 4
+
+
+def test_a_page_needs_no_network_and_no_script(toy):
+    result, data, structure = toy
+    text = report_page(result, classifier=Classifier.fit(data, structure), train=data)
+    page = Page(text)
+    assert not {tag for tag, _ in page.tags} & {"script", "link", "img", "iframe", "object"}
+    for tag, attributes in page.tags:
+        for name, value in attributes.items():
+            assert not name.startswith("on")
+            assert name not in ("src", "srcset")
+            assert name != "href" or value.startswith("#"), (tag, value)
+    assert "url(" not in text
+    assert "@import" not in text
+
+
+def test_links_lead_to_sections(toy):
+    page = Page(report_page(toy[0]))
+    ids = [attributes["id"] for _, attributes in page.tags if "id" in attributes]
+    links = [attributes["href"][1:] for tag, attributes in page.tags if tag == "a"]
+    assert links == ids
+    assert len(set(ids)) == len(ids)
+
+
+def test_every_kind_of_result_has_a_page(toy):
+    result = toy[0]
+    subset = SubsetClaim(objective=10.0, bound=12.0, optimal=False, samples=4)
+    for changes, words in (
+        ({"objective": 12.0, "reason": "optimal", "limit": None}, "proved optimal"),
+        ({"bound": None, "subset": subset}, "4 representative samples"),
+        ({"bound": None, "trace": ()}, "no bound"),
+        ({"structure": None, "objective": None, "reason": "no_solution"}, "without a structure"),
+        ({"objective": -1.0}, "can be negative"),
+    ):
+        assert words in Page(report_page(replace(result, **changes))).text
+
+
+@pytest.mark.slow
+def test_a_browser_shows_the_page(toy, tmp_path):
+    browser = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    if browser is None:
+        pytest.skip("there is no Chromium")
+    result, data, structure = toy
+    path = tmp_path / "report.html"
+    path.write_text(
+        report_page(result, classifier=Classifier.fit(data, structure), train=data), encoding="utf-8"
+    )
+    command = [browser, "--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-sync"]
+    command += [
+        "--disable-background-networking",
+        "--disable-component-update",
+        f"--user-data-dir={tmp_path / 'user'}",
+    ]
+    shown = subprocess.run(
+        [*command, "--dump-dom", path.as_uri()], capture_output=True, text=True, timeout=120, check=True
+    )
+    assert "toy &lt;script&gt;" in shown.stdout
+    assert shown.stdout.count("<svg") >= 4
