@@ -106,30 +106,33 @@ def _add_range(tables, columns, factors, logits, begin, end):  # type: ignore[no
     Q = np.uint64(logits.shape[1])
     values = tables.values.reshape(tables.values.size)
     out = logits.reshape(logits.size)
-    place = np.empty(BLOCK, dtype=np.uint64)
+    place = np.empty(BLOCK, dtype=np.uint32)
     own = np.empty(BLOCK)
     for first in range(begin, end, BLOCK):
         n = min(end - first, BLOCK)
         for k, f in zip(columns, factors):  # noqa: B905 - numba knows no `strict`
-            d, start = tables.domain[k], np.uint64(tables.start[k])
-            if is_two_rows(tables, d):
-                one, two = tables.codes[tables.rows[d, 0]], tables.codes[tables.rows[d, 1]]
-                s, t = np.uint64(tables.strides[d, 0]), np.uint64(tables.strides[d, 1])
+            d = tables.domain[k]
+            table = np.uint64(tables.start[k]) * Q
+            for x in range(n):
+                place[x] = 0
+            for w in range(tables.rows.shape[1]):
+                row = tables.rows[d, w]
+                if row < 0:
+                    break
+                codes = tables.codes[row]
+                stride = np.uint32(tables.strides[d, w]) * np.uint32(Q)
                 for x in range(n):
-                    place[x] = (start + s * np.uint64(one[first + x]) + t * np.uint64(two[first + x])) * Q
-            else:
-                for x in range(n):
-                    place[x] = (start + np.uint64(cell_of(tables, d, first + x))) * Q
+                    place[x] += stride * np.uint32(codes[first + x])
             if tables.leave_one_out:
-                far = np.uint64(apart(tables, d)) * Q
+                far = table + np.uint64(tables.sizes[d]) * Q
                 for x in range(n):
                     y = np.uint64(tables.true[first + x])
-                    own[x] = out[np.uint64(first + x) * Q + y] + f * values[place[x] + far + y]
+                    own[x] = out[np.uint64(first + x) * Q + y] + f * values[far + np.uint64(place[x]) + y]
             for x in range(n):
-                row = place[x]
-                base = np.uint64(first + x) * Q
+                source = table + np.uint64(place[x])
+                target = np.uint64(first + x) * Q
                 for c in range(Q):
-                    out[base + np.uint64(c)] += f * values[row + np.uint64(c)]
+                    out[target + np.uint64(c)] += f * values[source + np.uint64(c)]
             if tables.leave_one_out:
                 for x in range(n):
                     out[np.uint64(first + x) * Q + np.uint64(tables.true[first + x])] = own[x]
