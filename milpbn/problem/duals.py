@@ -153,7 +153,7 @@ def _gradient_range(tables, duals, alive, out, begin, end):  # type: ignore[no-u
                 wanted += 1
         if not wanted:
             continue
-        far = apart(tables, d) * Q
+        far = apart(tables.leave_one_out, tables.sizes[d]) * Q
         size = tables.sizes[d] * Q + far
         for t in range(n):
             place[t] = label[t]

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from milpbn.engine.tuning import TUNING
 from milpbn.problem.duals import Duals
-from milpbn.problem.products import Tables
+from milpbn.problem.products import Tables, apart, number_cells_of
 from milpbn.util.compiled import also_kernel, kernel
 from milpbn.util.threads import in_parts
 
@@ -115,12 +115,14 @@ def _factors(weights, duals, root, share):  # type: ignore[no-untyped-def]  # nu
 @kernel
 def _slopes(tables, duals, columns, begin, end, a, b, root, share, Z):  # type: ignore[no-untyped-def]
     """Write the scaled slopes of some columns' log-margins, minus their weighted means, for the groups a to b."""
-    # Flat arrays and a loop over the rows instead of a function for each cell: numba counts references to arrays that
-    # are sliced or passed on, by atomic operations, which took longer than the sums.
+    # Flat arrays: numba counts references to the slices of others by atomic operations, which took longer than the sums.
     base = duals.first[a]
     Q = np.uint64(tables.values.shape[1])
     flat = tables.values.reshape(tables.values.size)
-    place = np.empty(b - a, dtype=np.uint32)
+    sample = np.empty(b - a, dtype=np.uint32)
+    for g in range(b - a):
+        sample[g] = duals.sample[duals.first[a + g]]
+    cells = np.empty(b - a, dtype=np.uint32)
     for n in range(begin, end):
         k = columns[n]
         if k < 0:
@@ -128,24 +130,15 @@ def _slopes(tables, duals, columns, begin, end, a, b, root, share, Z):  # type: 
         out = Z[n]
         d = tables.domain[k]
         table = np.uint64(tables.start[k]) * Q
-        far = np.uint64(tables.sizes[d]) * Q if tables.leave_one_out else np.uint64(0)
-        for g in range(b - a):
-            place[g] = 0
-        for w in range(tables.rows.shape[1]):
-            row = tables.rows[d, w]
-            if row < 0:
-                break
-            codes = tables.codes[row]
-            stride = np.uint32(tables.strides[d, w]) * np.uint32(Q)
-            for g in range(b - a):
-                place[g] += stride * np.uint32(codes[duals.sample[duals.first[a + g]]])
+        far = np.uint64(apart(tables.leave_one_out, tables.sizes[d])) * Q
+        number_cells_of(tables.codes, tables.rows, tables.strides, d, sample, cells)
         for g in range(a, b):
             first, last = duals.first[g], duals.first[g + 1] - 1
-            source = table + np.uint64(place[g - a])
-            own = flat[source + far + np.uint64(duals.label[last])]
+            row = table + np.uint64(cells[g - a]) * Q
+            own = flat[row + far + np.uint64(duals.label[last])]
             mean = np.float32(0.0)
             for x in range(first, last):
-                slope = np.float32(own - flat[source + np.uint64(duals.label[x])])
+                slope = np.float32(own - flat[row + np.uint64(duals.label[x])])
                 out[x - base] = slope
                 mean += share[x] * slope
             for x in range(first, last):
