@@ -25,7 +25,7 @@ from common import RESULTS, parse, parser, read_results, write_results
 
 OUTPUT = RESULTS / "sooner.json"
 #: Seconds of the search that loads the kernels, and the wall-clock limit of the others.
-LOADING, LIMIT = 6.0, 900.0
+LOADING, LIMIT = 30.0, 900.0
 
 
 class Case(NamedTuple):
