@@ -77,7 +77,7 @@ def flat_tables(families: FamilyTables, weights: NDArray[np.float64]) -> Tables:
 
 @kernel(linked=True, inner=True)
 def apart(leave_one_out, size):  # type: ignore[no-untyped-def]  # numba infers the types
-    """Return how many rows of `values` the true class has its own table after that of the others; `size` is its size."""
+    """Return how many rows of `values` the table of the true class is after that of the others, which has `size` rows."""
     return size if leave_one_out else 0
 
 
@@ -85,8 +85,8 @@ def apart(leave_one_out, size):  # type: ignore[no-untyped-def]  # numba infers 
 def number_cells(codes, rows, strides, d, first, n, cells):  # type: ignore[no-untyped-def]
     """Write the cells of the samples `first` to `first` + n - 1 in domain d to `cells`, uint32 array.
 
-    Kernels number many cells at a time, row by row. A function for one cell is not copied into its callers by LLVM, and
-    numba counts the references to all arrays of `Tables` at every call, which took two fifths of a search.
+    Kernels number many cells at a time, row by row. LLVM did not copy a function for one cell into its callers, and at
+    every call numba counted the references to all arrays of `Tables`, which took a quarter of a search.
     """
     for x in range(n):
         cells[x] = 0

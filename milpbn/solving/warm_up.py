@@ -274,7 +274,9 @@ def needed(score_name: str, max_parents: int, *, rows: bool) -> Needs:
     ]
     if o.kind == oracle.BRANCHINGS:
         root.append(
-            specialized(reduced_costs._bound_branchings, *(o, numbers, flags, forced, 0, number, number, numbers))
+            specialized(
+                reduced_costs._bound_branchings, *(o, numbers, flags, forced, 0, number, number, numbers)
+            )
         )
     if o.kind == oracle.ORDERS:
         root.append(specialized(orders.heaviest_orders, some, some, numbers, flags, numbers))

@@ -115,7 +115,7 @@ def _factors(weights, duals, root, share):  # type: ignore[no-untyped-def]  # nu
 @kernel
 def _slopes(tables, duals, columns, begin, end, a, b, root, share, Z):  # type: ignore[no-untyped-def]
     """Write the scaled slopes of some columns' log-margins, minus their weighted means, for the groups a to b."""
-    # Flat arrays: numba counts references to the slices of others by atomic operations, which took longer than the sums.
+    # Flat arrays: numba counts the references to every slice of an array, which took longer than the sums.
     base = duals.first[a]
     Q = np.uint64(tables.values.shape[1])
     flat = tables.values.reshape(tables.values.size)
