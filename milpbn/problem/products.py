@@ -77,7 +77,7 @@ def flat_tables(families: FamilyTables, weights: NDArray[np.float64]) -> Tables:
 
 @kernel(linked=True, inner=True)
 def apart(leave_one_out, size):  # type: ignore[no-untyped-def]  # numba infers the types
-    """Return how many rows of `values` the table of the true class is after that of the others, which has `size` rows."""
+    """Return how many rows the table of the true class is after that of the others, which has `size` rows."""
     return size if leave_one_out else 0
 
 
