@@ -158,7 +158,7 @@ def pair(other: str, rounds: int) -> None:
 
     def per_node(python: str, name: str) -> float:
         answer = subprocess.run(
-            [python, "-c", code, __file__, name], capture_output=True, text=True, check=True
+            [python, "-P", "-c", code, __file__, name], capture_output=True, text=True, check=True
         ).stdout
         last = json.loads(answer.strip().splitlines()[-1])
         return float(last["search_seconds"]) / max(1, last["nodes"] or 1)

@@ -56,7 +56,10 @@ class LocalSearch:
         """Recompute the margins from the coefficients, so that rounding errors do not accumulate."""
         margins = self.problem.margins
         if margins is not None:
-            self._logits = margins.logits(self.problem.indicator(self.choice))
+            columns = self._column[self.choice]
+            columns = np.sort(columns[columns >= 0])
+            self._logits = np.zeros((margins.n_samples, margins.tables.values.shape[1]))
+            add_columns(margins.flat, columns, np.ones(len(columns)), self._logits, False)
 
     @property
     def candidates(self) -> Candidates:
@@ -71,7 +74,9 @@ class LocalSearch:
     @property
     def value(self) -> float:
         """The score of the current structure, computed from the coefficients."""
-        return self.problem.value(self.problem.indicator(self.choice))
+        self._refresh()
+        logits = self._logits if self.problem.margins is not None else None
+        return self.problem.value(self.problem.indicator(self.choice), logits)
 
     def scores(
         self,

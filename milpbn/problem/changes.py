@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from milpbn.problem.products import NEGLIGIBLE, Softening, Tables, apart, cell_of, is_two_rows
+from milpbn.problem.products import NEGLIGIBLE, Softening, Tables, apart, number_cells_of
 from milpbn.util.compiled import kernel
 from milpbn.util.threads import in_parts
 
@@ -24,10 +24,11 @@ def table_spreads(tables):  # type: ignore[no-untyped-def]  # numba infers the t
     out = np.zeros(len(tables.columns))
     for k in range(len(out)):
         d, start = tables.domain[k], tables.start[k]
+        far = apart(tables.leave_one_out, tables.sizes[d])
         for row in range(start, start + tables.sizes[d]):
             low, high = np.inf, -np.inf
             for c in range(tables.values.shape[1]):
-                low = min(low, tables.values[row + apart(tables, d), c])
+                low = min(low, tables.values[row + far, c])
                 high = max(high, tables.values[row, c])
             out[k] = max(out[k], high - low)
     return out
@@ -140,16 +141,10 @@ def _cells(tables, k, sample):  # type: ignore[no-untyped-def]
     The cells are unsigned to save the check for negatives.
     """
     d, start = tables.domain[k], tables.start[k]
-    cells = np.empty(len(sample), dtype=np.uint64)
-    if is_two_rows(tables, d):
-        one, two = tables.codes[tables.rows[d, 0]], tables.codes[tables.rows[d, 1]]
-        s, t = tables.strides[d, 0], tables.strides[d, 1]
-        for x in range(len(sample)):
-            cells[x] = s * one[sample[x]] + t * two[sample[x]]
-    else:
-        for x in range(len(sample)):
-            cells[x] = cell_of(tables, d, sample[x])
-    size, own = tables.sizes[d], start + apart(tables, d)
+    cells = np.empty(len(sample), dtype=np.uint32)
+    number_cells_of(tables.codes, tables.rows, tables.strides, d, sample, cells)
+    size = tables.sizes[d]
+    own = start + apart(tables.leave_one_out, size)
     return tables.values[start : start + size], tables.values[own : own + size], cells
 
 
@@ -166,7 +161,7 @@ def _sum_of_margins(tables, cap, gaps, sample, weights, k, smallest):  # type: i
     table, own, cells = _cells(tables, k, sample)
     total = np.inf if smallest else 0.0
     for x in range(len(sample)):
-        cell = cells[x]
+        cell = np.uint64(cells[x])
         low = np.inf
         for c in range(Q):
             v = gaps[x, c] - table[cell, c]
@@ -195,7 +190,7 @@ def _sum_of_likelihoods(tables, odds, least, sample, weights, k):  # type: ignor
     largest = np.full(len(table), np.nan)
     total = 0.0
     for x in range(len(sample)):
-        cell = cells[x]
+        cell = np.uint64(cells[x])
         if np.isnan(largest[cell]):
             largest[cell] = table[cell].max()
             for c in range(Q):

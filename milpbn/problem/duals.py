@@ -153,7 +153,7 @@ def _gradient_range(tables, duals, alive, out, begin, end):  # type: ignore[no-u
                 wanted += 1
         if not wanted:
             continue
-        far = apart(tables, d) * Q
+        far = apart(tables.leave_one_out, tables.sizes[d]) * Q
         size = tables.sizes[d] * Q + far
         for t in range(n):
             place[t] = label[t]
@@ -181,14 +181,14 @@ def _gradient_range(tables, duals, alive, out, begin, end):  # type: ignore[no-u
             k = tables.members[x]
             if not alive[tables.columns[k]]:
                 continue
-            table = flat[tables.start[k] * Q : tables.start[k] * Q + size]
+            table = np.uint64(tables.start[k] * Q)
             product = 0.0
             if scatter:
                 for z in range(size):
-                    product += mass[z] * table[z]
+                    product += mass[z] * flat[table + np.uint64(z)]
             else:
                 for t in range(n):
-                    product += value[t] * table[place[t]]
+                    product += value[t] * flat[table + np.uint64(place[t])]
             out[tables.columns[k]] += product
 
 

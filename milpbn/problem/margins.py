@@ -109,25 +109,32 @@ class MarginRows:
             out += eta[self.columns[k]] * values
         return out
 
-    def log_margins(self, eta: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return min_r alpha[m, r] @ eta for every sample, shape (M,); P12 (13) and (22)."""
-        logits = self.logits(eta)
+    def log_margins(
+        self, eta: NDArray[np.float64], logits: NDArray[np.float64] | None = None
+    ) -> NDArray[np.float64]:
+        """Return min_r alpha[m, r] @ eta for every sample, shape (M,); P12 (13) and (22).
+
+        `logits` is the result of ``logits(eta)`` if that is known, here and in the next two methods.
+        """
+        logits = self.logits(eta) if logits is None else logits.copy()
         every = np.arange(len(logits))
         own = logits[every, self.tables.true]
         logits[every, self.tables.true] = -np.inf
         return np.asarray(own - logits.max(axis=1))
 
-    def parts(self, eta: NDArray[np.float64]) -> NDArray[np.float64]:
+    def parts(
+        self, eta: NDArray[np.float64], logits: NDArray[np.float64] | None = None
+    ) -> NDArray[np.float64]:
         """Return each sample's part of the score for a unit of weight, shape (M,)."""
         cap, smooth = self.softening
         if smooth:
-            logits = self.logits(eta)
+            logits = self.logits(eta) if logits is None else logits
             return np.asarray(log_softmax(logits, axis=1)[np.arange(len(logits)), self.tables.true])
-        return np.minimum(self.log_margins(eta), cap)
+        return np.minimum(self.log_margins(eta, logits), cap)
 
-    def value(self, eta: NDArray[np.float64]) -> float:
+    def value(self, eta: NDArray[np.float64], logits: NDArray[np.float64] | None = None) -> float:
         """Return the samples' part of the score: the weighted sum of their parts, or the smallest part."""
-        parts = self.parts(eta)
+        parts = self.parts(eta, logits)
         return float(parts.min() if self.smallest else self.weights @ parts)
 
 

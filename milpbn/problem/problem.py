@@ -140,11 +140,14 @@ class Problem:
         pairs = zip(stand_ins, structure.parents, strict=True)
         return Structure(structure.names, tuple(s if found is None else found for found, s in pairs))
 
-    def value(self, eta: NDArray[np.float64]) -> float:
-        """Return the score at a point eta, computed from the coefficients (`rescore` computes it from the data)."""
+    def value(self, eta: NDArray[np.float64], logits: NDArray[np.float64] | None = None) -> float:
+        """Return the score at a point eta, computed from the coefficients (`rescore` computes it from the data).
+
+        `logits`, shape (M, Q), are the joint log-probabilities at eta if they are known.
+        """
         total = float(self.linear @ eta)
         if self.margins is not None:
-            total += self.margins.value(eta)
+            total += self.margins.value(eta, logits)
         if self.curve is not None:
             total -= self.curve.correction(float(self.curve.parameters @ eta))
         return total

@@ -76,28 +76,41 @@ def flat_tables(families: FamilyTables, weights: NDArray[np.float64]) -> Tables:
 
 
 @kernel(linked=True, inner=True)
-def apart(tables, d):  # type: ignore[no-untyped-def]  # numba infers the types
-    """Return how many rows after a row of `values` the true class has its own; 0 without leave-one-out."""
-    return tables.sizes[d] if tables.leave_one_out else 0
+def apart(leave_one_out, size):  # type: ignore[no-untyped-def]  # numba infers the types
+    """Return how many rows the table of the true class is after that of the others, which has `size` rows."""
+    return size if leave_one_out else 0
 
 
 @kernel(linked=True, inner=True)
-def cell_of(tables, d, m):  # type: ignore[no-untyped-def]
-    """Return the cell of sample m in domain d."""
-    cell = 0
-    for t in range(tables.rows.shape[1]):
-        row = tables.rows[d, t]
+def number_cells(codes, rows, strides, d, first, n, cells):  # type: ignore[no-untyped-def]
+    """Write the cells of the samples `first` to `first` + n - 1 in domain d to `cells`, uint32 array.
+
+    Kernels number many cells at a time, row by row. LLVM did not copy a function for one cell into its callers, and at
+    every call numba counted the references to all arrays of `Tables`, which took a quarter of a search.
+    """
+    for x in range(n):
+        cells[x] = 0
+    for w in range(rows.shape[1]):
+        row = rows[d, w]
         if row < 0:
             break
-        cell += tables.strides[d, t] * tables.codes[row, m]
-    return cell
+        own, stride = codes[row], np.uint32(strides[d, w])
+        for x in range(n):
+            cells[x] += stride * np.uint32(own[first + x])
 
 
 @kernel(linked=True, inner=True)
-def is_two_rows(tables, d):  # type: ignore[no-untyped-def]
-    """Return whether two rows number the cells of domain d, as in most domains; these have a faster loop."""
-    rows = tables.rows
-    return rows.shape[1] > 1 and rows[d, 1] >= 0 and (rows.shape[1] == 2 or rows[d, 2] < 0)
+def number_cells_of(codes, rows, strides, d, sample, cells):  # type: ignore[no-untyped-def]
+    """Write the cells of some samples in domain d to `cells`, uint32 array; see `number_cells`."""
+    for x in range(len(sample)):
+        cells[x] = 0
+    for w in range(rows.shape[1]):
+        row = rows[d, w]
+        if row < 0:
+            break
+        own, stride = codes[row], np.uint32(strides[d, w])
+        for x in range(len(sample)):
+            cells[x] += stride * np.uint32(own[sample[x]])
 
 
 @kernel
@@ -106,27 +119,21 @@ def _add_range(tables, columns, factors, logits, begin, end):  # type: ignore[no
     Q = np.uint64(logits.shape[1])
     values = tables.values.reshape(tables.values.size)
     out = logits.reshape(logits.size)
-    place = np.empty(BLOCK, dtype=np.uint64)
+    cells = np.empty(BLOCK, dtype=np.uint32)
     own = np.empty(BLOCK)
     for first in range(begin, end, BLOCK):
         n = min(end - first, BLOCK)
         for k, f in zip(columns, factors):  # noqa: B905 - numba knows no `strict`
-            d, start = tables.domain[k], np.uint64(tables.start[k])
-            if is_two_rows(tables, d):
-                one, two = tables.codes[tables.rows[d, 0]], tables.codes[tables.rows[d, 1]]
-                s, t = np.uint64(tables.strides[d, 0]), np.uint64(tables.strides[d, 1])
-                for x in range(n):
-                    place[x] = (start + s * np.uint64(one[first + x]) + t * np.uint64(two[first + x])) * Q
-            else:
-                for x in range(n):
-                    place[x] = (start + np.uint64(cell_of(tables, d, first + x))) * Q
+            d = tables.domain[k]
+            table = np.uint64(tables.start[k]) * Q
+            number_cells(tables.codes, tables.rows, tables.strides, d, first, n, cells)
             if tables.leave_one_out:
-                far = np.uint64(apart(tables, d)) * Q
+                far = table + np.uint64(tables.sizes[d]) * Q
                 for x in range(n):
                     y = np.uint64(tables.true[first + x])
-                    own[x] = out[np.uint64(first + x) * Q + y] + f * values[place[x] + far + y]
+                    own[x] = out[np.uint64(first + x) * Q + y] + f * values[far + np.uint64(cells[x]) * Q + y]
             for x in range(n):
-                row = place[x]
+                row = table + np.uint64(cells[x]) * Q
                 base = np.uint64(first + x) * Q
                 for c in range(Q):
                     out[base + np.uint64(c)] += f * values[row + np.uint64(c)]
@@ -201,24 +208,27 @@ def _fill_coefficients(tables, alpha, begin, end):  # type: ignore[no-untyped-de
     K, Q = alpha.shape[2], tables.values.shape[1]
     D = len(tables.sizes)
     # Each cell and each true class is looked up once, and alpha is written in memory order.
-    cell = np.empty(D, dtype=np.int64)
+    cells = np.empty((D, BLOCK), dtype=np.uint32)
     row = np.empty(K, dtype=np.uint64)
     own = np.empty(K)
-    for m in range(begin, end):
-        y = np.uint64(tables.true[m])
+    for first in range(begin, end, BLOCK):
+        n = min(end - first, BLOCK)
         for d in range(D):
-            cell[d] = cell_of(tables, d, m)
-        for k in range(K):
-            d = tables.domain[k]
-            row[k] = tables.start[k] + cell[d]
-            own[k] = tables.values[row[k] + np.uint64(apart(tables, d)), y]
-        r = 0
-        for c in range(Q):
-            if c == tables.true[m]:
-                continue
+            number_cells(tables.codes, tables.rows, tables.strides, d, first, n, cells[d])
+        for x in range(n):
+            m = first + x
+            y = np.uint64(tables.true[m])
             for k in range(K):
-                alpha[m, r, k] = own[k] - tables.values[row[k], np.uint64(c)]
-            r += 1
+                d = tables.domain[k]
+                row[k] = np.uint64(tables.start[k]) + np.uint64(cells[d, x])
+                own[k] = tables.values[row[k] + np.uint64(apart(tables.leave_one_out, tables.sizes[d])), y]
+            r = 0
+            for c in range(Q):
+                if c == tables.true[m]:
+                    continue
+                for k in range(K):
+                    alpha[m, r, k] = own[k] - tables.values[row[k], np.uint64(c)]
+                r += 1
 
 
 def best_margins(
@@ -257,7 +267,7 @@ def best_margins(
 def _best_margins(tables, blocks, idle, out, begin, end):  # type: ignore[no-untyped-def]
     # The outer loop is over columns: one table fits into the cache, all tables do not.
     Q = tables.values.shape[1]
-    cells = np.empty(BLOCK, dtype=np.int64)
+    cells = np.empty(BLOCK, dtype=np.uint32)
     sums, best = np.empty((BLOCK, Q)), np.empty((BLOCK, Q))
     for first in range(begin, end, BLOCK):
         n = min(end - first, BLOCK)
@@ -269,11 +279,11 @@ def _best_margins(tables, blocks, idle, out, begin, end):  # type: ignore[no-unt
                 d, start = tables.domain[k], tables.start[k]
                 if d != before:
                     before = d
-                    for x in range(n):
-                        cells[x] = cell_of(tables, d, first + x)
+                    number_cells(tables.codes, tables.rows, tables.strides, d, first, n, cells)
+                far = apart(tables.leave_one_out, tables.sizes[d])
                 for x in range(n):
-                    row = start + cells[x]
-                    own = tables.values[row + apart(tables, d), tables.true[first + x]]
+                    row = start + np.int64(cells[x])
+                    own = tables.values[row + far, tables.true[first + x]]
                     for c in range(Q):
                         best[x, c] = max(best[x, c], own - tables.values[row, c])
             sums += best

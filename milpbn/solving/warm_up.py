@@ -17,7 +17,7 @@ from milpbn.data.dataset import Dataset, Variable
 from milpbn.engine.dual import curvature, frank_wolfe, inequalities, line_search, newton, point
 from milpbn.engine.dual.inequalities import child_limits, subproblem_of
 from milpbn.engine.dual.point import empty_point
-from milpbn.engine.relaxation import branching, oracle, orders
+from milpbn.engine.relaxation import branching, oracle, orders, reduced_costs
 from milpbn.engine.relaxation.branching import Arcs
 from milpbn.engine.root import model_of
 from milpbn.engine.tree import branching_rule
@@ -272,6 +272,12 @@ def needed(score_name: str, max_parents: int, *, rows: bool) -> Needs:
         specialized(oracle.block_parents, o, 0, flags),
         specialized(branching.rounding_slack, 0, number),
     ]
+    if o.kind == oracle.BRANCHINGS:
+        root.append(
+            specialized(
+                reduced_costs._bound_branchings, *(o, numbers, flags, forced, 0, number, number, numbers)
+            )
+        )
     if o.kind == oracle.ORDERS:
         root.append(specialized(orders.heaviest_orders, some, some, numbers, flags, numbers))
     if rows:
@@ -287,6 +293,8 @@ def needed(score_name: str, max_parents: int, *, rows: bool) -> Needs:
         specialized(curvature.curvature, tables, weights, some, number, False),
         specialized(newton.newton_step, model, node, part, numbers, some, number, False),
         specialized(point.refresh, model, node, part, False),
+        specialized(point.evaluate_compiled, model, node, part, False),
+        specialized(point._mark_near, entry, square, number, flags),
         specialized(branching_rule._shares, o, vertices, numbers, square, numbers),
         specialized(
             frank_wolfe.take_compiled_steps, model, node, part, number, number, number, 0, True, False

@@ -54,6 +54,20 @@ def test_scores_of_all_moves_are_those_of_rescoring(name: str, seed: int) -> Non
         assert current.structure.parents[i] == problem.candidates.sets[i][k]
 
 
+@pytest.mark.parametrize("leave_one_out", [False, True])
+def test_the_kernel_sums_the_logits_of_a_structure_to_the_last_digit(leave_one_out: bool) -> None:
+    """The kernel's sums for samples beyond one block, and the value that they give, are those by NumPy."""
+    data = random_data([81, 9], n_samples=700, n_classes=3)
+    problem = build_problem(data, Score(p=0.9, max_parents=3, leave_one_out=leave_one_out))
+    current = LocalSearch(problem, Structure.empty(problem.candidates.names))
+    rng = np.random.default_rng(5)
+    for _ in range(3):
+        current.perturb(rng, 3)
+        eta = problem.indicator(current.choice)
+        assert (current._logits == problem.margins.logits(eta)).all()
+        assert current.value == problem.value(eta)
+
+
 def test_child_limits_bound_the_moves() -> None:
     problem = make_problem("mdl", 1, Constraints(max_children={"X1": 1, "C": 0}))
     rng = np.random.default_rng(2)

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from milpbn.engine.tuning import TUNING
 from milpbn.problem.duals import Duals
-from milpbn.problem.products import Tables, apart, cell_of, is_two_rows
+from milpbn.problem.products import Tables, apart, number_cells_of
 from milpbn.util.compiled import also_kernel, kernel
 from milpbn.util.threads import in_parts
 
@@ -115,32 +115,30 @@ def _factors(weights, duals, root, share):  # type: ignore[no-untyped-def]  # nu
 @kernel
 def _slopes(tables, duals, columns, begin, end, a, b, root, share, Z):  # type: ignore[no-untyped-def]
     """Write the scaled slopes of some columns' log-margins, minus their weighted means, for the groups a to b."""
+    # Flat arrays: numba counts the references to every slice of an array, which took longer than the sums.
     base = duals.first[a]
+    Q = np.uint64(tables.values.shape[1])
+    flat = tables.values.reshape(tables.values.size)
+    sample = np.empty(b - a, dtype=np.uint32)
+    for g in range(b - a):
+        sample[g] = duals.sample[duals.first[a + g]]
+    cells = np.empty(b - a, dtype=np.uint32)
     for n in range(begin, end):
         k = columns[n]
         if k < 0:
             continue
         out = Z[n]
-        d, start = tables.domain[k], np.uint64(tables.start[k])
-        far = np.uint64(apart(tables, d))
-        two_rows = is_two_rows(tables, d)
-        one = tables.codes[tables.rows[d, 0]]
-        two = tables.codes[tables.rows[d, 1]] if two_rows else one
-        s = np.uint64(tables.strides[d, 0])
-        t = np.uint64(tables.strides[d, 1]) if two_rows else np.uint64(0)
+        d = tables.domain[k]
+        table = np.uint64(tables.start[k]) * Q
+        far = np.uint64(apart(tables.leave_one_out, tables.sizes[d])) * Q
+        number_cells_of(tables.codes, tables.rows, tables.strides, d, sample, cells)
         for g in range(a, b):
             first, last = duals.first[g], duals.first[g + 1] - 1
-            m = duals.sample[last]
-            cell = (
-                s * np.uint64(one[m]) + t * np.uint64(two[m])
-                if two_rows
-                else np.uint64(cell_of(tables, d, m))
-            )
-            values = tables.values[start + cell]
-            own = tables.values[start + cell + far, duals.label[last]]
+            row = table + np.uint64(cells[g - a]) * Q
+            own = flat[row + far + np.uint64(duals.label[last])]
             mean = np.float32(0.0)
             for x in range(first, last):
-                slope = np.float32(own - values[duals.label[x]])
+                slope = np.float32(own - flat[row + np.uint64(duals.label[x])])
                 out[x - base] = slope
                 mean += share[x] * slope
             for x in range(first, last):

@@ -29,9 +29,9 @@ def _add_row(H, slots, v, n, products):  # type: ignore[no-untyped-def]
     curved = np.zeros(size + 1)
     for i in range(slots.shape[1]):
         if slots[v, i] < size:
-            row = H[slots[v, i]]
+            row = np.uint64(slots[v, i])
             for x in range(size):
-                curved[x] += row[x]
+                curved[x] += H[row, np.uint64(x)]
     for u in range(n):
         total = 0.0
         for i in range(slots.shape[1]):

@@ -322,12 +322,20 @@ def rounding(model, duals, constant, soft, temperature):  # type: ignore[no-unty
 
 def near_the_cap(model: Model, logits: NDArray[np.float64], width: float) -> NDArray[np.bool_]:
     """Return which samples have a margin below gamma + `width`, bool array, shape (M,)."""
-    true = model.tables.true
-    every = np.arange(len(logits))
-    margins = logits[every, true, None] - logits
-    margins[every, true] = np.inf
-    inside: NDArray[np.bool_] = margins.min(axis=1) < model.softening.cap + width
+    inside = np.empty(len(logits), dtype=np.bool_)
+    _mark_near(model.tables.true, logits, model.softening.cap + width, inside)
     return inside
+
+
+@kernel
+def _mark_near(true, logits, most, inside):  # type: ignore[no-untyped-def]
+    """Write which samples have a margin below `most`."""
+    for m in range(logits.shape[0]):
+        least = np.inf
+        for c in range(logits.shape[1]):
+            if c != true[m]:
+                least = min(least, logits[m, true[m]] - logits[m, c])
+        inside[m] = least < most
 
 
 def on_samples(model: Model, inside: NDArray[np.bool_]) -> Model:
@@ -337,10 +345,11 @@ def on_samples(model: Model, inside: NDArray[np.bool_]) -> Model:
     model. The two bounds are equal if all dual weight of the other samples is on gamma.
     """
     tables = model.tables
+    samples = np.flatnonzero(inside)
     restricted = tables._replace(
-        codes=np.ascontiguousarray(tables.codes[:, inside]),
-        true=tables.true[inside],
-        weights=tables.weights[inside],
+        codes=tables.codes.take(samples, axis=1),
+        true=tables.true.take(samples),
+        weights=tables.weights.take(samples),
     )
     offset = model.softening.cap * float(tables.weights[~inside].sum())
     return model._replace(tables=restricted, offset=offset)
@@ -348,15 +357,14 @@ def on_samples(model: Model, inside: NDArray[np.bool_]) -> Model:
 
 def evaluate(model: Model, node: Subproblem, point: Point, parallel: bool) -> None:
     """Move to the point that gave the best bound, and compute the node's bound there from the whole model."""
-    n = int(point.state.best_vertices)
+    n = point.state.best_vertices
     if n:
-        point.vertices[:n] = point.best_vertices[:n]
-        point.shares[:n] = point.best_shares[:n]
+        copy_vertices(point.best_vertices, point.best_shares, n, point.vertices, point.shares)
         point.state.vertices = n
     refresh(model, node, point, parallel)
-    temperature = float(point.state.best_temperature)
+    temperature = point.state.best_temperature
     _, constant, soft = weigh(model.tables, model.softening, point.logits, temperature, point.duals)
-    point.gradient[:] = node.linear
+    copy(point.gradient, node.linear)
     add_gradient(model.tables, point.duals, node.allowed, point.gradient, parallel)
     choice = np.empty(point.vertices.shape[1], dtype=np.int64)
     _, most, _ = heaviest_structure(
@@ -365,6 +373,10 @@ def evaluate(model: Model, node: Subproblem, point: Point, parallel: bool) -> No
     slack = rounding(model, point.duals, constant, soft, temperature)
     point.state.constant = constant + node.constant + slack
     point.state.bound = point.state.constant + most
+
+
+#: `evaluate` compiled as one kernel, for one thread.
+evaluate_compiled = kernel(evaluate)
 
 
 def score_of(model: Model, choice: NDArray[np.int64], logits: NDArray[np.float64], parallel: bool) -> float:

@@ -19,8 +19,11 @@ from milpbn.engine.relaxation.oracle import (
 )
 from milpbn.engine.relaxation.orders import heaviest_orders
 from milpbn.engine.tuning import TUNING
+from milpbn.util.compiled import kernel
 
 _TUNED = TUNING.oracle
+#: A copy that kernels can read.
+BOUNDED_CLASS_SETS = _TUNED.bounded_class_sets
 _EPS = float(np.finfo(np.float64).eps)
 
 
@@ -60,36 +63,50 @@ def bound_parent_sets(
         others = best.sum() - best[oracle.variable]
         np.add(weights, others + slack, out=out, where=allowed)
         return out
-    n, first = oracle.n, int(oracle.offsets[V - 1])
-    reduced, choice = np.empty(first), np.empty(V, dtype=np.int64)
-    blocked = np.zeros(n, dtype=bool)
-    slack += 6 * rounding_slack(n, largest_of(weights[:first], allowed))
+    first = int(oracle.offsets[V - 1])
+    slack += 6 * rounding_slack(oracle.n, largest_of(weights[:first], allowed))
     # A finite threshold separates the bounds of -inf, which mark class sets without structures and those already done.
     threshold = max(threshold - slack, float(np.finfo(np.float64).min))
+    _bound_branchings(oracle, weights, allowed, forced, n_forced, threshold, slack, out)
+    return out
+
+
+@kernel
+def _bound_branchings(oracle, weights, allowed, forced, n_forced, threshold, slack, out):  # type: ignore[no-untyped-def]
+    """Write the result of `bound_parent_sets` over branchings to `out`, which holds -inf."""
+    V = len(oracle.offsets) - 1
+    first = oracle.offsets[V - 1]
+    reduced, choice = np.empty(first), np.empty(V, dtype=np.int64)
+    blocked = np.zeros(oracle.n, dtype=np.bool_)
     rank, free = heaviest_branching(oracle, weights, allowed, forced, blocked, choice, reduced)
     if rank < n_forced:
-        return out
+        return
     bounds = np.empty(len(weights) - first)
     class_bounds(oracle, weights, allowed, reduced, free, bounds)
-    for scanned in range(_TUNED.bounded_class_sets + 1):
-        p = first + int(np.argmax(bounds))
+    for scanned in range(BOUNDED_CLASS_SETS + 1):
+        p = first + np.argmax(bounds)
         if bounds[p - first] < threshold:
             break
-        if scanned == _TUNED.bounded_class_sets:
+        if scanned == BOUNDED_CLASS_SETS:
             # All remaining class sets share one bound, without blocked features.
-            left = bounds >= threshold
-            out[first:][left] = bounds[left] + slack
-            p = first + int(np.argmax(np.where(left, weights[first:], -np.inf)))
-            blocked[:] = False
+            for x in range(len(bounds)):
+                if bounds[x] >= threshold:
+                    out[first + x] = bounds[x] + slack
+                    if weights[first + x] > weights[p]:
+                        p = first + x
+            for i in range(len(blocked)):
+                blocked[i] = False
         else:
             block_parents(oracle, p, blocked)
         bounds[p - first] = -np.inf
-        rank, value = heaviest_branching(oracle, weights, allowed, forced, blocked, choice, reduced)
-        if rank < n_forced:
-            continue
+        value = free
+        if scanned > 0 or oracle.first[p + 1] > oracle.first[p]:
+            rank, value = heaviest_branching(oracle, weights, allowed, forced, blocked, choice, reduced)
+            if rank < n_forced:
+                continue
         out[p] = weights[p] + value + slack
-        np.maximum(out[:first], weights[p] + value - reduced + slack, out=out[:first])
-    return out
+        for q in range(first):
+            out[q] = max(out[q], weights[p] + value - reduced[q] + slack)
 
 
 def heaviest_with(

@@ -14,7 +14,7 @@ from milpbn.engine.dual.point import (
     Model,
     Point,
     Subproblem,
-    evaluate,
+    evaluate_compiled,
     near_the_cap,
     on_samples,
 )
@@ -97,7 +97,7 @@ def tighten(
                 state.best_vertices = 0
                 break
         steps_bound = float(state.bound)
-        evaluate(model, node, point, False)
+        evaluate_compiled(model, node, point, False)
         bound = float(state.bound)
         if bound <= target() or bound == -np.inf:
             return True

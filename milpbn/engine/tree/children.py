@@ -19,7 +19,7 @@ from milpbn.engine.dual.point import (
     Model,
     Point,
     Subproblem,
-    evaluate,
+    evaluate_compiled,
     place,
     score_of,
 )
@@ -199,7 +199,7 @@ def bound_children(
                 context, subproblem, point.gradient.copy(), multipliers, bound, target, stopping
             )
             if subproblem is not before:
-                evaluate(model, subproblem, point, False)
+                evaluate_compiled(model, subproblem, point, False)
         bound = float(point.state.bound)
         out.falls.append(Fall(decision, holds, share, node.bound - bound))
         out.steps += int(point.state.steps)
@@ -295,7 +295,7 @@ def only_structure(
     point.state.vertices, point.state.best_vertices = 1, 0
     if not model.softening.smooth:
         point.state.best_temperature = HARD
-    evaluate(model, _subproblem(context, restriction, none), point, False)
+    evaluate_compiled(model, _subproblem(context, restriction, none), point, False)
     return float(point.state.bound), _weights(context, point, none)
 
 

@@ -23,6 +23,7 @@ from milpbn.engine.dual.point import (
     Subproblem,
     empty_point,
     evaluate,
+    evaluate_compiled,
     near_the_cap,
     on_samples,
     place,
@@ -274,8 +275,13 @@ def test_steps_end_at_the_best_bound_of_every_node(score, newton):
             # The same point bounds the restriction by the whole model, and any other model that leaves samples out.
             evaluate(model, node, point, False)
             assert point.state.bound == pytest.approx(bound, rel=1e-6, abs=1e-6)
+            interpreted = point.state.bound
+            evaluate_compiled(model, node, point, False)
+            assert point.state.bound == pytest.approx(interpreted, rel=1e-12)
             for width in (0.0, 0.5):
                 samples = near_the_cap(model, point.logits, width)
+                margins = problem.margins.log_margins(eta, point.logits)
+                assert (samples == (margins < model.softening.cap + width)).all()
                 few = on_samples(model, samples)
                 assert point.logits[samples].shape == (few.tables.codes.shape[1], point.logits.shape[1])
                 small = empty_point(few)
