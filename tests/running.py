@@ -136,17 +136,26 @@ def run(
 _optima: dict[tuple[object, ...], oracle.Best] = {}
 
 
-def optimum(data: Dataset, score: Score, constraints: Constraints | None = None) -> oracle.Best:
-    """Enumerate the structures over the candidate sets that `constraints` leave."""
+def optimum(
+    data: Dataset, score: Score, constraints: Constraints | None = None, most: int = 0
+) -> oracle.Best:
+    """Enumerate the structures over the candidate sets that `constraints` leave, and rank `most` of them."""
     constraints = constraints or Constraints()
     states = tuple((v.name, v.n_states) for v in data.variables)
-    problem = (states, data.codes.tobytes(), data.weights.tobytes(), repr(score.to_dict()), repr(constraints))
+    problem = (
+        states,
+        data.codes.tobytes(),
+        data.weights.tobytes(),
+        repr(score.to_dict()),
+        repr(constraints),
+        most,
+    )
     if problem not in _optima:
-        _optima[problem] = _enumerated(data, score, constraints)
+        _optima[problem] = _enumerated(data, score, constraints, most)
     return _optima[problem]
 
 
-def _enumerated(data: Dataset, score: Score, constraints: Constraints) -> oracle.Best:
+def _enumerated(data: Dataset, score: Score, constraints: Constraints, most: int) -> oracle.Best:
     sets = candidate_sets(data.names, score, constraints)
     index = {name: i for i, name in enumerate(data.names)}
     weights = {(index[a], index[b]): w for (a, b), w in constraints.arc_weights.items()}
@@ -166,6 +175,7 @@ def _enumerated(data: Dataset, score: Score, constraints: Constraints) -> oracle
         allowed=obeys if constraints else None,
         candidates=sets,
         bonus=lambda parents: sum(weights.get((j, i), 0.0) for i, p in enumerate(parents) for j in p),
+        most=most,
     )
 
 
