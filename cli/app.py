@@ -28,6 +28,7 @@ from milpbn.cli.query import query
 from milpbn.cli.report import report
 from milpbn.cli.score import score
 from milpbn.cli.solve import solve
+from milpbn.cli.stability import stability
 from milpbn.cli.verify import verify
 
 
@@ -102,6 +103,7 @@ def app(context: click.Context) -> int | None:
 for _verb in (
     solve,
     bound,
+    stability,
     verify,
     export,
     import_,

@@ -31,6 +31,7 @@ def backends() -> None:
         words = {
             f"for {', '.join(can.scores)}": not can.milp,
             "certificates": can.certificate,
+            "--n-best": can.n_best,
             "rows in its tree": can.lazy_rows,
             "no warm start": not can.warm_start,
             "bound at its end only": not can.bound_stream,

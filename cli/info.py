@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 @click.argument("file")
 @table_options
 def info(file: str, table: TableOptions) -> None:
-    """Show the contents of FILE: a classifier, a result, a learner's output, the sidecar of a model, or a table.
+    """Show the contents of FILE: a classifier, result, learner's output, stability run, model's sidecar or table.
 
     FILE may also be a catalog name or an embedded instance.
 
@@ -41,6 +41,7 @@ def _is_object(path: str) -> bool:
 
 
 def _describe_document(path: str) -> str:
+    from milpbn.claims.stability import FORMAT as STABILITY
     from milpbn.errors import InputError
     from milpbn.milp.files.sidecar import FORMAT as SIDECAR
     from milpbn.network.averaged import FORMAT as AVERAGED_CLASSIFIER
@@ -61,10 +62,15 @@ def _describe_document(path: str) -> str:
         from milpbn.solving.progress import closing_block
 
         return closing_block(Result.load(path), read=True)
+    if document.get("format") == STABILITY:
+        from milpbn.claims.stability import Stability
+
+        return str(Stability.from_dict(document, f"The file {path!r}"))
     if isinstance(document.get("learner"), dict) and "structure" in document:
         return _describe_learned(path, document)
     raise InputError(
-        f"The file {path!r} is neither a classifier, a result, a learner's output nor a sidecar of milpbn."
+        f"The file {path!r} is neither a classifier, a result, a learner's output, a stability run nor a sidecar of "
+        "milpbn."
     )
 
 

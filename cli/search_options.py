@@ -89,6 +89,12 @@ SCREEN = option(
         help="Give the MILP solver all parent sets, also those that the root bound excludes.",
     ),
     option("--no-merge", is_flag=True, help="Do not merge identical samples."),
+    option(
+        "--n-best",
+        type=COUNT,
+        metavar="K",
+        help="Find the K best structures, and bound the score of all others; for example --n-best 10.",
+    ),
     SUBSET,
     SCREEN,
     option(
@@ -108,6 +114,7 @@ def search_options(
     no_root_bound: bool,
     no_reduce: bool,
     no_merge: bool,
+    n_best: int | None,
     subset: int | None,
     screen: int | None,
     solver_option: tuple[tuple[str, str], ...],
@@ -128,6 +135,7 @@ def search_options(
             "gap_abs": gap_abs,
             "threads": threads,
             "random_state": random_state,
+            "n_best": n_best,
         }
     )
     options = Options(

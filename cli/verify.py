@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from decimal import ROUND_CEILING, ROUND_FLOOR, Context, Decimal
 from fractions import Fraction
@@ -82,7 +83,7 @@ def verify(result: str, data: str, certificate: str | None, exact: bool, table: 
 
 def describe(proved: Verification, *, arcs: bool) -> str:
     """Return what was proved as lines of text; `arcs` is false for a certificate alone, which lists no arcs."""
-    from milpbn.solving.progress import kept_line, number_lines, subset_line
+    from milpbn.solving.progress import kept_line, number_lines, show_number, subset_line
 
     # A search over some rows or parent sets proves nothing about the optima over all.
     show_arcs = arcs and proved.samples is None and proved.kept is None
@@ -90,11 +91,20 @@ def describe(proved: Verification, *, arcs: bool) -> str:
     scope = [] if proved.samples is None else [subset_line(proved.samples)]
     if proved.kept is not None and proved.total is not None:
         scope.append(kept_line(proved.kept, proved.total))
+    others = []
+    if proved.others is not None:
+        said = (
+            "there are no others"
+            if proved.others == -math.inf
+            else f"no other one scores more than {show_number(proved.others)}"
+        )
+        others = [f"{f'best {proved.listed}':<11}scores and equals checked; {said}"]
     return "\n".join(
         [
             f"verified   no structure{over} within the options and constraints of the run exceeds the bound",
             *scope,
             *number_lines(proved.objective, proved.bound),
+            *others,
             f"nodes      {proved.nodes}, of them {proved.leaves} leaves",
             f"fixed      {proved.deletions} parent sets excluded by reduced costs",
             *(

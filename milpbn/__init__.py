@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from milpbn.solving.exporting import export_model
     from milpbn.solving.importing import import_solution
     from milpbn.solving.selection import select, solve_selected
+    from milpbn.solving.stability import stability
 
 # Imported at first use: NumPy, pandas and numba take a second to import, and `milpbn --help` does not need them.
 _HOME = {
@@ -47,6 +48,7 @@ _HOME = {
     "select": "solving.selection",
     "solve": "solving.api",
     "solve_selected": "solving.selection",
+    "stability": "solving.stability",
 }
 
 __all__ = [
@@ -73,6 +75,7 @@ __all__ = [
     "select",
     "solve",
     "solve_selected",
+    "stability",
 ]
 
 

@@ -25,6 +25,7 @@ from milpbn.errors import InputError
 MOST_FEATURES, MOST_WORK = 8, 300_000_000
 #: What the exact checker reads of a claim; it gets nothing else.
 READ = (
+    "alternatives",
     "bound",
     "constraints",
     "data",

@@ -84,10 +84,13 @@ class Best:
         Best score in nats; -inf if no structure is allowed.
     structures : tuple of structures
         All structures whose score equals the best one up to 1e-9 relative to max(1, abs(objective)).
+    ranked : tuple of (float, structure)
+        The best structures with their scores, best first: as many as were asked for, if there are so many.
     """
 
     objective: float
     structures: tuple[StructureParents, ...]
+    ranked: tuple[tuple[float, StructureParents], ...] = ()
 
 
 def enumerate_best(
@@ -106,6 +109,7 @@ def enumerate_best(
     allowed: Callable[[StructureParents], bool] | None = None,
     candidates: Sequence[Sequence[Sequence[int]]] | None = None,
     bonus: Callable[[StructureParents], float] = lambda parents: 0.0,
+    most: int = 0,
 ) -> Best:
     """Score every acyclic structure and return the best.
 
@@ -125,6 +129,8 @@ def enumerate_best(
         Candidate parent sets of each variable, instead of those of `candidate_sets`.
     bonus : callable
         Returns a term that is added to a structure's score, such as the weights of its arcs.
+    most : int
+        Number of structures in `Best.ranked`.
     """
     if parent_sets == "all" and score not in GENERATIVE_SCORES:
         raise ValueError("all parent sets are for generative scores")
@@ -138,7 +144,8 @@ def enumerate_best(
     if objective == -inf:
         return Best(-inf, ())
     tolerance = 1e-9 * max(1.0, abs(objective))
-    return Best(objective, tuple(g for value, g in scored if value >= objective - tolerance))
+    ranked = sorted(scored, key=lambda pair: -pair[0])[:most] if most else []
+    return Best(objective, tuple(g for value, g in scored if value >= objective - tolerance), tuple(ranked))
 
 
 def score_structure(

@@ -139,19 +139,25 @@ _optima: dict[tuple[object, ...], oracle.Best] = {}
 
 
 def optimum(
-    data: Dataset, score: Score, constraints: Constraints | None = None, sets: Sets | None = None
+    data: Dataset,
+    score: Score,
+    constraints: Constraints | None = None,
+    sets: Sets | None = None,
+    most: int = 0,
 ) -> oracle.Best:
-    """Enumerate the structures over some candidate sets, by default over those that `constraints` leave."""
+    """Enumerate the structures over some candidate sets, by default over those that `constraints` leave; rank `most`."""
     constraints = constraints or Constraints()
     states = tuple((v.name, v.n_states) for v in data.variables)
-    asked = repr((score.to_dict(), constraints, sets))
+    asked = repr((score.to_dict(), constraints, sets, most))
     problem = (states, data.codes.tobytes(), data.weights.tobytes(), asked)
     if problem not in _optima:
-        _optima[problem] = _enumerated(data, score, constraints, sets)
+        _optima[problem] = _enumerated(data, score, constraints, sets, most)
     return _optima[problem]
 
 
-def _enumerated(data: Dataset, score: Score, constraints: Constraints, sets: Sets | None) -> oracle.Best:
+def _enumerated(
+    data: Dataset, score: Score, constraints: Constraints, sets: Sets | None, most: int
+) -> oracle.Best:
     sets = candidate_sets(data.names, score, constraints) if sets is None else sets
     index = {name: i for i, name in enumerate(data.names)}
     weights = {(index[a], index[b]): w for (a, b), w in constraints.arc_weights.items()}
@@ -171,6 +177,7 @@ def _enumerated(data: Dataset, score: Score, constraints: Constraints, sets: Set
         allowed=obeys if constraints else None,
         candidates=sets,
         bonus=lambda parents: sum(weights.get((j, i), 0.0) for i, p in enumerate(parents) for j in p),
+        most=most,
     )
 
 

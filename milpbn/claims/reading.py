@@ -11,6 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 
 from milpbn.claims.about import Seconds
+from milpbn.claims.alternatives import Alternatives
 from milpbn.claims.reasons import LIMITED, BoundSource, Limit, Reason
 from milpbn.errors import InputError
 from milpbn.network.structure import Structure
@@ -44,6 +45,7 @@ KEYS = (
     "proved",
     "subset",
     "screened",
+    "alternatives",
     "selection",
     "parameters",
     "average",
@@ -81,6 +83,28 @@ def read_structure(f: Fields, where: str) -> Structure | None:
         if target is not None:
             raise f.contradiction("it names a class, but has no structure")
         return None
+    return _structure(f, target, where)
+
+
+def read_alternatives(f: Fields, structure: Structure | None, where: str) -> Alternatives | None:
+    """Read the K best structures; each has the variables of the result's structure, which is the first of them."""
+    if f.missing("alternatives"):
+        return None
+    own = f.fields("alternatives")
+    if structure is None:
+        raise f.contradiction("it lists the best structures, but has none")
+    names = structure.names
+    listed = [_structure(one, names[-1], where) for one in own.objects("structures")]
+    if any(set(other.names) != set(names) for other in listed):
+        raise own.contradiction("a structure of the list has other variables than the result's")
+    same_order = [Structure.from_mapping(names, other.to_mapping()) for other in listed]
+    if same_order[:1] != [structure]:
+        raise own.contradiction("the first structure of the list is not that of the result")
+    return Alternatives.read(own, same_order)
+
+
+def _structure(f: Fields, target: str | None, where: str) -> Structure:
+    """Read the structure under the key of that name, with the class last."""
     given = f.fields("structure")
     parents = {name: given.texts(name) for name in given}
     if target not in parents:

@@ -13,6 +13,7 @@ from milpbn.claims.about import BackendInfo as BackendInfo
 from milpbn.claims.about import DataSummary as DataSummary
 from milpbn.claims.about import Seconds as Seconds
 from milpbn.claims.about import read_backend, read_data
+from milpbn.claims.alternatives import Alternatives
 from milpbn.claims.average import Average
 from milpbn.claims.card import result_card
 from milpbn.claims.gap import Gap as Gap
@@ -21,6 +22,7 @@ from milpbn.claims.parts import ProvedArcs, ScreenedClaim, Searched, SubsetClaim
 from milpbn.claims.reading import (
     BOUND_SOURCES,
     TracePoint,
+    read_alternatives,
     read_constraints,
     read_score,
     read_seconds,
@@ -94,6 +96,8 @@ class Result:
     screened : ScreenedClaim or None
         Bound and gap over the parent sets that screening kept. The result's own bound is then None, and the trace has
         the bounds over the kept sets. None if no parent set was left out.
+    alternatives : Alternatives or None
+        The K best structures with a bound on all others, if more than one was asked for.
     selection : Selection or None
         How p and max_parents were chosen.
     parameters : ParameterFit or None
@@ -129,6 +133,7 @@ class Result:
     proved: ProvedArcs | None = None
     subset: SubsetClaim | None = None
     screened: ScreenedClaim | None = None
+    alternatives: Alternatives | None = None
     selection: Selection | None = None
     parameters: ParameterFit | None = None
     average: Average | None = None
@@ -213,6 +218,7 @@ class Result:
             "proved": None if self.proved is None else self.proved.to_dict(),
             "subset": None if self.subset is None else self.subset.to_dict(),
             "screened": None if self.screened is None else self.screened.to_dict(),
+            "alternatives": None if self.alternatives is None else self.alternatives.to_dict(),
             "selection": None if self.selection is None else self.selection.to_dict(),
             "parameters": None if self.parameters is None else self.parameters.to_dict(),
             "average": None if self.average is None else self.average.to_dict(),
@@ -262,6 +268,7 @@ class Result:
             f.text("version")
         status = read_status(f)
         objective, bound = read_pair(f)
+        structure = read_structure(f, where)
         result = cls(
             data=read_data(f.fields("data")),
             score=read_score(f, where),
@@ -269,7 +276,7 @@ class Result:
             reason=status.reason,
             limit=status.limit,
             detail=status.detail,
-            structure=read_structure(f, where),
+            structure=structure,
             objective=objective,
             bound=bound,
             bound_source=BoundSource(f.text("bound_source", BOUND_SOURCES)),
@@ -282,6 +289,7 @@ class Result:
             proved=None if f.missing("proved") else ProvedArcs.read(f.fields("proved")),
             subset=None if f.missing("subset") else SubsetClaim.read(f.fields("subset")),
             screened=None if f.missing("screened") else ScreenedClaim.read(f.fields("screened")),
+            alternatives=read_alternatives(f, structure, where),
             selection=None if f.missing("selection") else Selection.read(f.fields("selection")),
             parameters=None if f.missing("parameters") else ParameterFit.read(f.fields("parameters")),
             average=None if f.missing("average") else Average.read(f.fields("average")),
@@ -402,6 +410,7 @@ def _check_claims(f: Fields, result: Result) -> None:
                 raise f.contradiction(
                     f"it lists the arc {arc[0]} -> {arc[1]} ({key}), which no structure over its variables can have"
                 )
+    _check_alternatives(f, result)
     if result.selection is not None:
         result.selection.check(f, result.score)
     if result.average is not None and (structure is None or result.selection is None):
@@ -465,6 +474,21 @@ def _check_screened(f: Fields, result: Result) -> None:
         raise f.contradiction(
             "it calls the structure optimal over the kept parent sets, but score and bound do not prove it"
         )
+
+
+def _check_alternatives(f: Fields, result: Result) -> None:
+    """Refuse a list of the K best structures that contradicts the rest of the result."""
+    claim = result.alternatives
+    if claim is None:
+        return
+    if result.subset is not None or result.screened is not None:
+        raise f.contradiction(
+            "it lists the best structures of all, but only a subset or screened parent sets were searched"
+        )
+    if claim.structures[0].objective != result.objective:
+        raise f.contradiction("the score of the first of its best structures is not its score")
+    if claim.bound is not None and (result.bound is None or claim.bound > result.bound):
+        raise f.contradiction("its bound on the structures outside its list is above its bound on all")
 
 
 class NotSavedError(MilpbnError):

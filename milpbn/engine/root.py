@@ -21,6 +21,7 @@ from milpbn.engine.dual.point import (
     score_of,
 )
 from milpbn.engine.events import Events
+from milpbn.engine.pool import Pool
 from milpbn.engine.reduction import restricted
 from milpbn.engine.relaxation.oracle import RELAXED as RELAXED_ORACLE
 from milpbn.engine.relaxation.oracle import heaviest_structure, oracle_of
@@ -76,10 +77,18 @@ class Root:
         With more than one, large products use threads.
     proof : Proof or None
         Receives the dual weights that justify the fixings.
+    n_best : int
+        Parent sets are fixed that no structure better than the `n_best`-th best one contains.
     """
 
     def __init__(
-        self, problem: Problem, start: Structure, *, threads: int = 1, proof: Proof | None = None
+        self,
+        problem: Problem,
+        start: Structure,
+        *,
+        threads: int = 1,
+        proof: Proof | None = None,
+        n_best: int = 1,
     ) -> None:
         choice = problem.choice(start)
         if choice is None:
@@ -87,6 +96,8 @@ class Root:
         self.problem = problem
         self.proof = proof
         self.model = model_of(problem)
+        #: The best structures known; the tree continues with it.
+        self.pool = Pool(n_best)
         n = self.model.oracle.n
         self.allowed = np.ones(problem.candidates.n_sets, dtype=bool)
         self.no_edges = np.zeros((n, n), dtype=np.int64)
@@ -122,6 +133,13 @@ class Root:
         choice = self.problem.choice(structure)
         assert choice is not None
         return score_of(self.model, choice, self.point.direction, self.parallel)
+
+    def list_neighbours(self, best: Structure, events: Events) -> None:
+        """List the incumbent, and then the best neighbours of all that is listed."""
+        choice = self.problem.choice(best)
+        assert choice is not None
+        self.pool.offer(choice, self.value(best))
+        self.pool.explore(self.problem, events.stopping, parallel=self.parallel)
 
     def run(
         self,
@@ -212,12 +230,13 @@ class Root:
         return best
 
     def fix(self, best: Structure) -> None:
-        """Fix to 0 the candidate sets that no structure better than the incumbent contains."""
+        """Fix to 0 the candidate sets that no structure better than the last of the best ones known contains."""
         choice = self.problem.choice(best)
         point = self.point
         if choice is None or not np.isfinite(point.state.bound):
             return
-        threshold = fixing_threshold(self.value(best), self.model.score_error) - float(point.state.constant)
+        self.pool.offer(choice, self.value(best))
+        threshold = fixing_threshold(self.pool.cutoff, self.model.score_error) - float(point.state.constant)
         bounds = heaviest_with(self.model.oracle, point.gradient, self.allowed, threshold)
         gone = self.allowed & (bounds < threshold)
         gone[choice] = False
@@ -297,6 +316,7 @@ def root_bound(
     reduce: bool = True,
     threads: int = 1,
     proof: Proof | None = None,
+    n_best: int = 1,
 ) -> tuple[Problem, Root | None]:
     """Bound the score of every structure, by the dual of the margin rows or by one call of the oracle.
 
@@ -317,6 +337,8 @@ def root_bound(
         Number of threads that large products may use.
     proof : Proof or None
         Receives the dual weights that justify the fixings.
+    n_best : int
+        How many of the best structures the fixings have to keep.
 
     Returns
     -------
@@ -330,7 +352,9 @@ def root_bound(
     if problem.margins is None or problem.margins.smallest or best is None:
         return problem, None
 
-    root = Root(problem, best, threads=threads, proof=proof)
+    root = Root(problem, best, threads=threads, proof=proof, n_best=n_best)
+    if n_best > 1:
+        root.list_neighbours(best, events)
     root.run(best, events, reduce=reduce)
     return (problem if root.allowed.all() else restricted(problem, root.allowed)), root
 

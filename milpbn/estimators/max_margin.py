@@ -98,6 +98,8 @@ class MaxMarginBNClassifier(CallbackSupportMixin, BaseBNClassifier):
     heuristic_start : bool, default=True
         Start a MILP solver from the best structure of the heuristics. (It is called `warm_start` elsewhere in milpbn,
         which means something else in scikit-learn.)
+    n_best : int, default=1
+        How many of the best structures to find, in ``result_.alternatives``, with a bound on all others.
     root_bound, root_only, reduce, merge, solver_options, output, trace, certificate, log, interrupted
         How to search, and what to write; see `milpbn.solving.options.Options`.
     continuous, nominal : collection of str or int, default=None
@@ -194,6 +196,7 @@ class MaxMarginBNClassifier(CallbackSupportMixin, BaseBNClassifier):
         root_only: bool = False,
         reduce: bool = True,
         merge: bool = True,
+        n_best: int = 1,
         solver_options: Mapping[str, str] | None = None,
         output: str | os.PathLike[str] | None = None,
         trace: str | os.PathLike[str] | None = None,
@@ -239,6 +242,7 @@ class MaxMarginBNClassifier(CallbackSupportMixin, BaseBNClassifier):
         self.root_only = root_only
         self.reduce = reduce
         self.merge = merge
+        self.n_best = n_best
         self.solver_options = solver_options
         self.output = output
         self.trace = trace

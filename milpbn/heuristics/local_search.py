@@ -152,7 +152,7 @@ class LocalSearch:
         add_columns(margins.flat, columns[used], signs[used], logits, False)
         return logits
 
-    def _supergradient(self) -> NDArray[np.float64] | None:
+    def supergradient(self) -> NDArray[np.float64] | None:
         """Return a supergradient of the score at the current structure, shape (P,), or None.
 
         A supergradient g exists if the score f is concave in eta. It bounds the score of every other structure:
@@ -214,7 +214,7 @@ class LocalSearch:
         improved = True
         while improved and not stopping():
             improved = False
-            supergradient = self._supergradient()
+            supergradient = self.supergradient()
             for i in rng.permutation(candidates.n_variables):
                 if len(candidates.sets[i]) == 1:
                     continue

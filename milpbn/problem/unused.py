@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+from milpbn.data.dataset import Dataset
 from milpbn.network.structure import Structure
+from milpbn.problem.constraints import Constraints
 from milpbn.problem.problem import Problem
 
 
@@ -34,3 +38,19 @@ def without_unused(problem: Problem, structure: Structure) -> Structure:
     shown = Structure(structure.names, parents)
     fits = problem.objection(shown) is None and problem.choice(shown) is not None and problem.obeys(shown)
     return shown if fits else structure
+
+
+def forbid_unused(data: Dataset, constraints: Constraints | None) -> Constraints | None:
+    """Return constraints that also forbid all arcs from and to features with only one state.
+
+    Otherwise every structure would have many twins with other such arcs and the same score. A feature of which the
+    user's constraints require, fix or weigh an arc is left as it is.
+    """
+    given = Constraints() if constraints is None else constraints
+    asked = {name for arc in (*given.required, *given.arc_weights) for name in arc}
+    asked |= {name for child, parents in given.fixed.items() for name in (child, *parents)}
+    unused = [v.name for v in data.variables[:-1] if v.n_states == 1 and v.name not in asked]
+    arcs = [arc for u in unused for name in data.names if name != u for arc in ((u, name), (name, u))]
+    if not arcs:
+        return constraints
+    return replace(given, forbidden=tuple(dict.fromkeys((*given.forbidden, *arcs))))

@@ -27,6 +27,8 @@ class Capabilities:
     ----------
     sums_only : bool
         Whether it maximises only scores that are sums over samples (`ScoreKind.sums_samples`); ``auto`` uses this.
+    n_best : bool
+        Whether it finds the K best structures, with a bound on all others.
     certificate : bool
         Whether its bounds are certified by the project's own arithmetic, and their proof can be written to a file.
     milp : bool
@@ -43,6 +45,7 @@ class Capabilities:
     """
 
     sums_only: bool = False
+    n_best: bool = False
     certificate: bool = False
     milp: bool = True
     continues_root: bool = False

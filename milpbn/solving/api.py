@@ -18,12 +18,14 @@ from milpbn.network.structure import Structure
 from milpbn.problem.candidates import Candidates
 from milpbn.problem.conflicts import feasible_structure
 from milpbn.problem.constraints import Constraints, Rules
-from milpbn.problem.problem import Problem, build_problem, parent_sets
+from milpbn.problem.problem import Problem, build_problem, checked_constraints, parent_sets
 from milpbn.problem.scores.spec import Score
 from milpbn.problem.screening import Screen
 from milpbn.problem.subset import Subset
+from milpbn.problem.unused import forbid_unused
 from milpbn.solving.engines.registry import checked_engine
 from milpbn.solving.job import FullProblem, Job
+from milpbn.solving.listing import check_scope
 from milpbn.solving.options import Options
 from milpbn.solving.progress import wants_progress
 from milpbn.solving.run import run
@@ -65,6 +67,7 @@ def solve(
     root_only: bool = False,
     reduce: bool = True,
     merge: bool = True,
+    n_best: int = 1,
     solver_options: Mapping[str, str] | None = None,
     parameters: str = "ml",
     output: str | os.PathLike[str] | None = None,
@@ -93,8 +96,8 @@ def solve(
     started : float, optional
         `time.monotonic` value from which the time limit counts; by default the time of the call.
     backend, acyclicity, time_limit, gap_rel, gap_abs, threads, random_state, start, warm_start, root_bound, \
-root_only, reduce, merge, solver_options, parameters, output, trace, certificate, log, verbose, interrupted, \
-on_change
+root_only, reduce, merge, n_best, solver_options, parameters, output, trace, certificate, log, verbose, \
+interrupted, on_change
         How to search; see `milpbn.solving.options.Options`.
 
     Returns
@@ -140,11 +143,14 @@ def maximise(
     if not isinstance(spec, Score):
         raise InputError(f"score must be a Score or the name of one, got {score!r}.")
     chosen, screened = Subset.of(subset, options.random_state), Screen.of(screen, subset)
+    check_scope(options.n_best, subset, screen)
     engine, version = checked_engine(options, spec)
     for_milp, deadline = engine.capabilities.milp, options.deadline(began)
     with stages.shown(began, wanted=wants_progress(options.verbose)):
         dataset = before(deadline, lambda: training_data(data), "the data were read")
         require_states(dataset)
+        if options.n_best > 1:
+            constraints = forbid_unused(dataset, checked_constraints(constraints))
         samples = before(
             deadline, lambda: dataset.merged if options.merge else dataset, "identical samples were merged"
         )

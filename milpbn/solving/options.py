@@ -16,6 +16,9 @@ from milpbn.util.clock import PARAMETERS_SHARE
 from milpbn.util.threads import all_cores
 from milpbn.util.validation import convert_fields
 
+#: The most structures that a search lists. Every one of them is scored from the data, and compared with the others.
+MOST_STRUCTURES = 1000
+
 
 @dataclass(frozen=True, kw_only=True)
 class Options:
@@ -47,6 +50,9 @@ class Options:
         Fix parent sets to 0 that are proved to be in no better structure; a MILP is built without them.
     merge : bool
         Merge identical samples.
+    n_best : int
+        How many of the best structures to find, with a bound on all others (`Result.alternatives`). The run ends when
+        they are proved, and the gaps at which to stop are those between the last of them and that bound.
     solver_options : mapping of str to str
         Parameters of the MILP solver itself.
     parameters : str
@@ -84,6 +90,7 @@ class Options:
     root_only: bool = False
     reduce: bool = True
     merge: bool = True
+    n_best: int = 1
     solver_options: Mapping[str, str] = field(default_factory=dict)
     parameters: str = "ml"
     output: str | os.PathLike[str] | None = None
@@ -105,6 +112,10 @@ class Options:
             raise InputError(f"The time limit must be a positive number of seconds, got {self.time_limit}.")
         if self.threads is not None and self.threads < 1:
             raise InputError(f"The number of threads must be at least 1, got {self.threads}.")
+        if not 1 <= self.n_best <= MOST_STRUCTURES:
+            raise InputError(
+                f"The number of best structures must lie between 1 and {MOST_STRUCTURES}, got {self.n_best}."
+            )
         if not 0 <= self.random_state < 2**31:
             raise InputError(f"The seed must lie between 0 and 2147483647, got {self.random_state}.")
         for word, gap in (("relative", self.gap_rel), ("absolute", self.gap_abs)):

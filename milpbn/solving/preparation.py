@@ -142,6 +142,7 @@ def _bound_root(job: Job, session: Session) -> None:
         reduce=options.reduce,
         threads=options.n_threads,
         proof=session.made.proof,
+        n_best=options.n_best,
     )
     session.make(reduced=reduced, root=root)
     if session.structure is not None and session.objective != before:

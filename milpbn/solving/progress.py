@@ -8,6 +8,7 @@ import sys
 import time
 from collections.abc import Iterable, Mapping, Sequence
 
+from milpbn.claims.alternatives import Alternatives
 from milpbn.claims.average import Average
 from milpbn.claims.result import Gap, Result, TracePoint
 from milpbn.claims.selection import Selection
@@ -58,6 +59,7 @@ class Progress:
         bound: float | None,
         gap: float | None,
         source: str,
+        more: str = "",
     ) -> None:
         """Show a line with its source if something changed, or with the current stage if the last line is old."""
         state = (objective, bound)
@@ -71,7 +73,7 @@ class Progress:
         shown = "-" if nodes is None else str(nodes)
         self._line.show(
             f"{seconds:8.1f}s {shown:>9} {show_number(objective):>16} {show_number(bound):>16} "
-            f"{show_gap(gap):>9}  {source}"
+            f"{show_gap(gap):>9}  {source}{more}"
         )
         self._last = state
 
@@ -207,6 +209,43 @@ def average_lines(average: Average | None) -> list[str]:
     return [f"{'' if k else 'classifier':11}{sentence}" for k, sentence in enumerate(sentences)]
 
 
+def alternative_lines(alternatives: Alternatives | None) -> list[str]:
+    """Return lines about the K best structures, each beside the best one; else none."""
+    if alternatives is None:
+        return []
+    listed = alternatives.structures
+    if alternatives.exhausted:
+        said = f"proved: there are {len(listed)} structures in all"
+    elif alternatives.optimal:
+        said = f"proved: no other structure scores more than {show_number(alternatives.bound)}"
+    else:
+        said = f"not proved: other structures may score up to {show_number(alternatives.bound)}"
+    lines = [f"{f'best {alternatives.asked}':<11}{said}"]
+    first = listed[0].structure.to_mapping()
+    for number, one in enumerate(listed, start=1):
+        own = one.structure.to_mapping()
+        changed = [
+            f"{name} <- {', '.join(own[name]) or '(none)'}"
+            for name in first
+            if set(own[name]) != set(first[name])
+        ]
+        lines.append(
+            f"{number:>9}  {show_number(one.objective)}  "
+            + ("the structure below" if number == 1 else f"but {'; '.join(changed)}")
+        )
+    for groups, of in (
+        (alternatives.same_posteriors, "have the same posteriors"),
+        (alternatives.markov_equivalent, "are Markov equivalent: the same but for smoothing"),
+    ):
+        lines += [f"{'':11}{join_numbers(group)} {of}" for group in groups]
+    return lines
+
+
+def join_numbers(numbers: Sequence[int]) -> str:
+    """Return numbers as an enumeration, such as "2, 3 and 5"."""
+    return f"{', '.join(map(str, numbers[:-1]))} and {numbers[-1]}"
+
+
 def _source_of_bound(source: str, read: bool) -> str:
     """Return the source of a bound in words."""
     if not read:
@@ -284,6 +323,7 @@ def closing_block(result: Result, *, read: bool = False) -> str:
     lines += selection_lines(result.selection)
     lines += parameter_lines(result.parameters)
     lines += average_lines(result.average)
+    lines += alternative_lines(result.alternatives)
     if result.structure is not None:
         lines.append("structure")
         width = max(len(name) for name in result.structure.names)

@@ -19,6 +19,7 @@ from milpbn.problem.problem import Problem
 from milpbn.problem.rescore import rescore
 from milpbn.solving.files import Known, RunFiles
 from milpbn.solving.job import Job
+from milpbn.solving.listing import Listing
 from milpbn.solving.progress import Progress, wants_progress
 from milpbn.solving.state import Made, Session
 from milpbn.version import __version__
@@ -47,6 +48,8 @@ class Report:
         self._name = uuid.uuid4().hex
         self._progress = Progress() if wants_progress(job.options.verbose) else None
         self._files = RunFiles(job.options)
+        n_best = job.options.n_best
+        self._listing = Listing(session, job.dataset, n_best) if n_best > 1 else None
         #: Number of points of the trace that the caller's function has been told of.
         self._told = 0
 
@@ -56,9 +59,20 @@ class Report:
         _, objective, bound, trace = session.snapshot()
         if self._progress is not None:
             gap = Gap.between(objective, bound).relative_to_bound
-            self._progress.line(session.elapsed(), session.node_count, objective, bound, gap, session.source)
+            self._progress.line(
+                session.elapsed(), session.node_count, objective, bound, gap, session.source, self._others()
+            )
         self._files.update(trace, lambda: self.known(final=False))
         self._tell(len(trace))
+
+    def _others(self) -> str:
+        """Return the proof of the K best structures so far, for the line of progress; empty if one is wanted."""
+        root = self._session.made.root
+        if self._listing is None or root is None or not root.pool.full:
+            return ""
+        last, bound = root.pool.cutoff, root.pool.others(root.pool.rest)
+        known = "" if bound == np.inf else f", all others at most {bound:.6f}"
+        return f"; number {root.pool.size} has {last:.6f}{known}"
 
     def _tell(self, points: int) -> None:
         """Call the caller's function with the result so far, if the trace has grown since the last call."""
@@ -80,26 +94,36 @@ class Report:
     def known(self, *, final: bool) -> Known:
         """Return the current result, and the arrays of its proof.
 
-        The search may be running meanwhile. So the bound and the arcs are read before their proof. The proof is read
+        The search may be running meanwhile. So the bounds and the arcs are read before their proof. The proof is read
         before the incumbent, because its fixings hold for the incumbents so far, and before the problem, because it may
         be about the parent sets that screening has just kept.
         """
         bound, made = self._session.best_bound, self._session.made
+        rest = None if self._listing is None else self._listing.rest()
         arcs = None if made.root is None else made.root.proved_arcs()
         arrays = None if made.proof is None else made.proof.arrays()
         made = self._session.made
         if arrays is not None and made.problem.screened is not None:
             arrays |= kept_arrays(made.problem.candidates)
-        return self._result(bound, arcs, made, final=final), arrays
+        return self._result(bound, rest, arcs, made, final=final), arrays
 
     def _result(
-        self, bound: float | None, arcs: Mapping[str, list[list[str]]] | None, made: Made, *, final: bool
+        self,
+        bound: float | None,
+        rest: float | None,
+        arcs: Mapping[str, list[list[str]]] | None,
+        made: Made,
+        *,
+        final: bool,
     ) -> Result:
         job, session = self._job, self._session
         structure, objective, _, trace = session.snapshot()
         if bound is not None and objective is not None:
             bound = max(bound, objective)
         reason, limit = self._end(objective, bound) if final else (Reason.RUNNING, None)
+        alternatives = None
+        if self._listing is not None and rest is not None and structure is not None and objective is not None:
+            alternatives = self._listing.claim(rest, structure, objective, bound, final=final)
         total = session.elapsed()
         before = made.coefficient_seconds + made.model_seconds
         result = Result(
@@ -121,6 +145,7 @@ class Report:
             run=self._name,
             nodes=session.node_count,
             proved=None if arcs is None else ProvedArcs.of(arcs),
+            alternatives=alternatives,
             detail=self._detail() if final else "",
             notes=notes_of_results(job.dataset.notes),
         )

@@ -49,6 +49,7 @@ def run(job: Job) -> Result:
         gap_rel=options.gap_rel,
         gap_abs=options.gap_abs,
         interrupted=options.interrupted,
+        n_best=options.n_best,
     )
     session.make(coefficient_seconds=session.elapsed())
     if options.certificate is not None:

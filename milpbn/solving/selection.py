@@ -54,6 +54,7 @@ def select(
     root_only: bool = False,
     reduce: bool = True,
     merge: bool = True,
+    n_best: int = 1,
     solver_options: Mapping[str, str] | None = None,
     parameters: str = "ml",
     output: str | os.PathLike[str] | None = None,
@@ -84,8 +85,8 @@ def select(
     started : float, optional
         `time.monotonic` value from which the time limit counts.
     backend, acyclicity, time_limit, gap_rel, gap_abs, threads, random_state, start, warm_start, root_bound, \
-root_only, reduce, merge, solver_options, parameters, output, trace, certificate, log, verbose, interrupted, \
-on_change
+root_only, reduce, merge, n_best, solver_options, parameters, output, trace, certificate, log, verbose, \
+interrupted, on_change
         How to search; see `milpbn.solving.options.Options`. The selection takes half of a time limit.
 
     Returns
@@ -203,6 +204,7 @@ def solve_selected(
     root_only: bool = False,
     reduce: bool = True,
     merge: bool = True,
+    n_best: int = 1,
     solver_options: Mapping[str, str] | None = None,
     parameters: str = "ml",
     output: str | os.PathLike[str] | None = None,
@@ -242,8 +244,8 @@ def solve_selected(
     started : float, optional
         `time.monotonic` value from which the time limit counts.
     backend, acyclicity, time_limit, gap_rel, gap_abs, threads, random_state, start, warm_start, root_bound, \
-root_only, reduce, merge, solver_options, parameters, output, trace, certificate, log, verbose, interrupted, \
-on_change
+root_only, reduce, merge, n_best, solver_options, parameters, output, trace, certificate, log, verbose, \
+interrupted, on_change
         How to search; see `milpbn.solving.options.Options`. The selection takes half of a time limit.
 
     Returns

@@ -79,6 +79,8 @@ class Session:
         Stop when the gap is at most this, relative to the bound or in nats.
     interrupted : callable, optional
         Returns True when the caller wants the search to stop.
+    n_best : int
+        How many of the best structures are wanted. With more than one, the gap is that of the last of them.
     """
 
     def __init__(
@@ -90,6 +92,7 @@ class Session:
         gap_rel: float = 0.0,
         gap_abs: float = 0.0,
         interrupted: Callable[[], bool] | None = None,
+        n_best: int = 1,
     ) -> None:
         self.made = Made(problem, problem)
         self.structure: Structure | None = None
@@ -110,6 +113,7 @@ class Session:
         self._gap_rel = gap_rel
         self._gap_abs = gap_abs
         self._interrupted = interrupted or (lambda: False)
+        self._n_best = n_best
         self._lock = threading.RLock()
         #: Set at every change; the main thread waits for it to show progress.
         self.changed = threading.Event()
@@ -168,26 +172,12 @@ class Session:
             If the structure breaks a constraint of the user, or if its score by the coefficients is not its score
             from the data.
         """
-        problem = self.problem
-        structure = without_unused(problem, structure)
-        objection = problem.objection(structure)
-        choice = problem.choice(structure)
-        if objection is None and (choice is None or not problem.obeys(structure)):
-            objection = "it is outside the candidate parent sets"
-        if objection is not None or choice is None:
-            raise SolverError(
-                f"A structure from {source} breaks the constraints: {objection}. Please report this."
-            )
-        value = problem.value(problem.indicator(choice))
+        structure = without_unused(self.problem, structure)
+        value = self._model_value(structure, source)
         with self._lock:
             if self.structure is not None and self.objective is not None and value <= self.objective:
                 return self.structure
-        objective, error = problem.rescored(structure)
-        if abs(objective - value) > MISMATCH * max(1.0, abs(value)) + problem.score_error + error:
-            raise SolverError(
-                f"A structure from {source} scores {objective!r} from the data and {value!r} in the model; "
-                "please report this."
-            )
+        objective, error = self._data_value(structure, value, source)
         with self._lock:
             # Equivalent structures differ by rounding only; replacing one could lift a bound that is already proved.
             best, known = self.objective, self.structure
@@ -201,6 +191,40 @@ class Session:
                 self.best_bound = objective
             self._record()
             return structure
+
+    def scored(self, structure: Structure, source: str) -> tuple[float, float]:
+        """Return the score of a structure from the data and its rounding error, checked as `offer` checks it.
+
+        Raises
+        ------
+        SolverError
+            As for `offer`.
+        """
+        return self._data_value(structure, self._model_value(structure, source), source)
+
+    def _model_value(self, structure: Structure, source: str) -> float:
+        """Return the score of a structure by the coefficients; raise SolverError if it breaks a constraint."""
+        problem = self.problem
+        objection = problem.objection(structure)
+        choice = problem.choice(structure)
+        if objection is None and (choice is None or not problem.obeys(structure)):
+            objection = "it is outside the candidate parent sets"
+        if objection is not None or choice is None:
+            raise SolverError(
+                f"A structure from {source} breaks the constraints: {objection}. Please report this."
+            )
+        return problem.value(problem.indicator(choice))
+
+    def _data_value(self, structure: Structure, value: float, source: str) -> tuple[float, float]:
+        """Return the score of a structure from the data with its error; raise SolverError if it is not `value`."""
+        problem = self.problem
+        objective, error = problem.rescored(structure)
+        if abs(objective - value) > MISMATCH * max(1.0, abs(value)) + problem.score_error + error:
+            raise SolverError(
+                f"A structure from {source} scores {objective!r} from the data and {value!r} in the model; "
+                "please report this."
+            )
+        return objective, error
 
     def bound(self, value: float, source: BoundSource = BoundSource.SOLVER) -> None:
         """Record an upper bound on the score of every structure."""
@@ -267,13 +291,20 @@ class Session:
         return self._ended or self.stopped is not None or self.error is not None
 
     def closed(self) -> bool:
-        """Whether the gap is as small as the user asked for, or proves an optimum."""
-        z, b = self.objective, self.best_bound
+        """Whether the gap is as small as the user asked for, or proves an optimum, or the list of the K best."""
+        z, b, error = self.objective, self.best_bound, self.objective_error
         if z is None or b is None:
             return False
+        if self._n_best > 1:
+            root = self.made.root
+            if root is None or not root.pool.full:
+                return False
+            z, b = root.pool.cutoff, min(b, root.pool.others(root.pool.rest))
+            # Computing the error takes longer than this comparison, and this method is called often.
+            error = max(error, self.problem.score_error) if is_optimal(z, b) else 0.0
         relative = Gap.between(z, b).relative_to_bound
         small_enough = b - z <= self._gap_abs or (relative is not None and relative <= self._gap_rel)
-        return small_enough or is_optimal(z, b, self.objective_error)
+        return small_enough or is_optimal(z, b, error)
 
     def _record(self) -> None:
         self.trace.append((self.elapsed(), self.objective, self.best_bound))

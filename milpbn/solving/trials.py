@@ -238,6 +238,7 @@ class Trials:
             log=None,
             verbose=False,
             parameters="ml",
+            n_best=1,
             on_change=None,
         )
         own = problem if p is None else problem.with_p(p)

@@ -37,6 +37,11 @@ def install() -> None:
     signal.signal(signal.SIGTERM, _interrupt)
 
 
+def ignore() -> None:
+    """Ignore Ctrl-C in this process. A terminal sends it also to the process that started this one, and ends it."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
 @contextmanager
 def handled() -> Iterator[None]:
     """Make Ctrl-C interrupt as the module describes within this block, where Python's own handler would raise.

@@ -122,14 +122,14 @@ def test_no_change_gains_more_than_its_supergradient(name: str, seed: int) -> No
     """The score is concave: f(z') <= f(z) + g (z' - z) for every other structure z', not only for neighbours."""
     problem = make_problem(name, seed, Constraints(arc_weights={("X1", "X2"): 0.7}))
     if problem.margins is None:
-        assert LocalSearch(problem, Structure.empty(problem.candidates.names))._supergradient() is None
+        assert LocalSearch(problem, Structure.empty(problem.candidates.names)).supergradient() is None
         return
     every = all_choices(problem.candidates)
     scores = np.array([problem.value(problem.indicator(choice)) for choice in every])
     rng = np.random.default_rng(seed)
     for k in rng.choice(len(every), 10):
         current = LocalSearch(problem, problem.candidates.structure(every[k]))
-        supergradient = current._supergradient()
+        supergradient = current.supergradient()
         gains = supergradient[every].sum(axis=1) - supergradient[every[k]].sum()
         assert (scores - scores[k] <= gains + 1e-6).all()
         assert (gains <= 1e-9).any()  # it rules something out

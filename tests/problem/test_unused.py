@@ -17,7 +17,7 @@ from milpbn.problem.constraints import Constraints
 from milpbn.problem.problem import build_problem
 from milpbn.problem.scores import registry
 from milpbn.problem.scores.spec import Score
-from milpbn.problem.unused import without_unused
+from milpbn.problem.unused import forbid_unused, without_unused
 
 
 def constant_feature(seed: int, place: int) -> Dataset:
@@ -79,3 +79,31 @@ def test_constraints_and_weights_keep_arcs() -> None:
     weighted = Constraints(arc_weights={("X2", "X1"): 3.0})
     result = milpbn.solve(data, Score(p=0.9), constraints=weighted, threads=1, verbose=False)
     assert 1 in result.structure.parents[0]
+
+
+def test_arcs_of_features_with_one_state_are_forbidden_unless_the_user_asks_for_them() -> None:
+    data = constant_feature(0, 1)
+    first, unused, *others = data.names
+    plain = forbid_unused(data, None)
+    assert plain is not None
+    assert set(plain.forbidden) == {
+        arc for name in (first, *others) for arc in ((name, unused), (unused, name))
+    }
+    for asked in (
+        Constraints(required=((data.names[-1], unused),)),
+        Constraints(arc_weights={(unused, first): 1.0}),
+        Constraints(fixed={unused: ()}),
+    ):
+        assert forbid_unused(data, asked) == asked
+    assert forbid_unused(random_data(0), None) is None
+
+
+def test_the_best_structures_of_data_with_a_useless_feature_are_distinct() -> None:
+    data = constant_feature(2, 0)
+    found = milpbn.solve(data, Score(p=0.9), n_best=5, verbose=False).alternatives
+    assert found is not None
+    assert found.optimal
+    without = replace(data, variables=data.variables[1:], codes=data.codes[:, 1:])
+    expected = optimum(without, Score(p=0.9), most=5).ranked
+    assert [one.objective for one in found.structures] == pytest.approx([value for value, _ in expected])
+    assert all(one.structure.parents[0] == () for one in found.structures)

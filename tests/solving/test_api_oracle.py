@@ -296,6 +296,45 @@ def test_the_native_engine_agrees_with_enumeration(
         assert session.best_bound == pytest.approx(result.bound, rel=TOLERANCE, abs=TOLERANCE)
 
 
+def test_the_best_structures_agree_with_enumeration(
+    number: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if number % 4:
+        pytest.skip("one in four, since each takes two checks of a certificate")
+    case = make_native_case(number)
+    asked = int(np.random.default_rng([2027, number]).choice([2, 3, 10, 40]))
+    best = optimum(case.data, case.score, case.constraints, asked + 1)
+    if not best.structures:
+        pytest.skip("no structure obeys the constraints")
+    if not case.climbs:
+        monkeypatch.setattr("milpbn.engine.pool.best_neighbours", lambda *_, **__: ())
+        monkeypatch.setattr("milpbn.solving.preparation.search", lambda *_, **__: None)
+    monkeypatch.setattr(
+        "milpbn.engine.relaxation.oracle.TUNING", oracle_tuning(most_ordered=case.most_ordered)
+    )
+    monkeypatch.setattr("milpbn.certificate.verify.space.MOST_ORDERED", case.most_ordered)
+    proof = tmp_path / "proof.npz"
+    problem = {"data": case.data, "score": case.score, "constraints": case.constraints}
+    result = milpbn.solve(
+        **problem, backend="native", verbose=False, certificate=proof, n_best=asked, **case.options
+    )
+    assert result.optimal
+    claim = result.alternatives
+    assert claim is not None
+    assert claim.optimal
+    expected = [value for value, _ in best.ranked]
+    scores = [one.objective for one in claim.structures]
+    assert scores == pytest.approx(expected[:asked], rel=TOLERANCE, abs=TOLERANCE)
+    assert claim.exhausted == (len(expected) < asked)
+    if claim.bound is not None:
+        assert claim.bound >= scores[-1]
+        assert claim.bound >= max(expected[asked:], default=-np.inf) - 1e-9 * max(1.0, abs(scores[-1]))
+    assert len({one.structure.parents for one in claim.structures}) == len(scores)
+    shown = verify(result, proof, case.data)
+    assert shown.listed == len(scores)
+    assert (shown.others == -np.inf) == claim.exhausted
+
+
 def test_native_problems_use_every_option() -> None:
     cases = [make_native_case(number) for number in range(ENOUGH)]
     for name in NATIVE_SCORES:

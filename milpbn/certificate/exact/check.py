@@ -36,6 +36,10 @@ structures. Each fixing and each leaf has a point eta and a temperature T. They 
 exp(- x / T), for x = gamma (cll: 0) and x = alpha_{m,c} @ eta; weights below exp(-REACH) of the largest are 0. They are
 computed in floats, and then made exact. Parent sets are numbered by variable, the class last, then as in `candidates`.
 If screening left parent sets out, the file lists the kept ones; only structures of these are bounded then.
+
+If a result lists the K best structures, fixings remove only what scores less than the last of them. The bound on all
+others is the largest of a leaf that holds anything but one listed structure. Which of them are equivalent is not
+checked here.
 """
 
 from __future__ import annotations
@@ -117,7 +121,9 @@ def _check(claim: Json, header: Json, arrays: Json, data: Any) -> tuple[Ends, Fr
         close = abs(number(z) - low) <= TOLERANCE * max(Fraction(1), abs(low))
         need(close, f"The structure scores {float(low)!r}, not {z!r} as claimed.")
     tree, bound, objective = ExactTree(problem, arrays), number(own["bound"]), number(own["objective"])
-    proved = tree.prove(math.floor(low * ONE))
+    listed = _listed(problem, claim, place)
+    proved, others = tree.prove(math.floor(low * ONE), *listed)
+    _check_others(claim.get("alternatives"), others, problem)
     proved = Fraction(max(high, proved if proved <= bound else min(proved, problem.bound_without_search())))
     need(proved <= bound, f"The claimed bound is {float(proved - bound):.3g} below the proved bound.")
     optimal = bound - objective <= OPTIMALITY * max(Fraction(1), abs(objective))
@@ -126,6 +132,59 @@ def _check(claim: Json, header: Json, arrays: Json, data: Any) -> tuple[Ends, Fr
         arcs = {(place[j], place[i]) for j, i in (claim.get("proved") or {}).get(key, ())}
         need(undecided.isdisjoint(arcs), f"An arc in the claim's list {key!r} is not proved.")
     return (low, high), proved
+
+
+def _listed(problem: ExactProblem, claim: Json, place: Json) -> tuple[set[frozenset[int]], int] | tuple[()]:
+    """Return the parent sets of the K best structures, and the grains below which structures may be left out."""
+    of = claim.get("alternatives")
+    if of is None:
+        return ()
+    number_of = {family: p for p, family in enumerate(problem.parent_sets)}
+    found, scores = [], []
+    for one in of["structures"]:
+        structure = [tuple(sorted(place[j] for j in one["structure"][name])) for name in place]
+        known = problem.allows(structure) and number_of.keys() >= {*enumerate(structure)}
+        need(known, "A structure of the list does not obey the options and constraints.")
+        low, _ = problem.score(structure, problem.weights)
+        close = abs(number(one["objective"]) - low) <= TOLERANCE * max(Fraction(1), abs(low))
+        need(close, f"A structure of the list scores {float(low)!r}, not {one['objective']!r} as claimed.")
+        found.append(frozenset(number_of[family] for family in enumerate(structure)))
+        scores.append(math.floor(low * ONE))
+    need(
+        len(set(found)) == len(found) <= of["asked"],
+        "The list of the best structures has one twice, or too many.",
+    )
+    if len(found) < of["asked"] or of["exhausted"]:
+        return set(found), -ONE * ONE
+    # What was left out must score less than the bound on all that is not listed, too.
+    return set(found), min(
+        [*scores, *([] if of["bound"] is None else [math.floor(number(of["bound"]) * ONE)])]
+    )
+
+
+def _check_others(of: Json | None, others: Fraction | float, problem: ExactProblem) -> None:
+    """Check the claims about the structures that are not among the K best; `others` is the proved bound on them."""
+    if of is None:
+        return
+    last, bound = number(of["structures"][-1]["objective"]), of["bound"]
+    need(
+        bound is None or not of["exhausted"],
+        "The list claims that there are other structures, and that there are none.",
+    )
+    if of["exhausted"]:
+        need(others == -math.inf, "There are structures that the list of all does not have.")
+    elif bound is not None:
+        most = number(bound)
+        proved = others <= most or problem.bound_without_search() <= most
+        need(proved, "The claimed bound on the structures that are not listed is not proved.")
+        # Structures that score less than the last one were left out of the tree.
+        need(
+            len(of["structures"]) < of["asked"] or last <= most,
+            "The bound on other structures is below the list.",
+        )
+    whole = len(of["structures"]) == of["asked"] and bound is not None
+    optimal = whole and number(bound) - last <= OPTIMALITY * max(Fraction(1), abs(last))
+    need(optimal or of["exhausted"] or not of["optimal"], "The list is not proved to be the best one.")
 
 
 def _subset(problem: ExactProblem, arrays: Json, samples: int) -> list[Fraction]:

@@ -87,9 +87,15 @@ class ExactTree:
         need(kind == PARENT_SET and a >= 0, "The certificate has an unknown decision.")
         return i != self.problem.parent_sets[a][0] or (p == a) == inside
 
-    def prove(self, objective: int) -> Fraction | float:
-        """Return the largest bound of a leaf; check the fixings against the incumbent's score, in grains."""
-        sets, largest, seen = self.problem.parent_sets, -math.inf, set()
+    def prove(
+        self, objective: int, listed: Any = (), cutoff: int | None = None
+    ) -> tuple[Fraction | float, Fraction | float]:
+        """Return the largest bound of a leaf, and that of a leaf which holds more than one structure of a list.
+
+        The fixings are checked against the cutoff, by default the incumbent's score, in grains.
+        """
+        sets, largest, others, seen = self.problem.parent_sets, -math.inf, -math.inf, set()
+        cutoff = objective if cutoff is None else min(objective, cutoff)
         stack: list[tuple[int, frozenset[int], Any]] = [(0, frozenset(range(len(sets))), ())]
         while stack:
             node, allowed, edges = stack.pop()
@@ -97,7 +103,7 @@ class ExactTree:
             seen.add(node)
             for point, removed in self.fixings.get(node, ()):
                 wanted = allowed.intersection(p for (p,) in removed)
-                worse = self.bound(allowed, edges, point, wanted) < objective
+                worse = self.bound(allowed, edges, point, wanted) < cutoff
                 need(worse, f"A better structure may have a parent set that node {node} removes.")
                 allowed -= wanted
             if node in self.branches:
@@ -110,12 +116,15 @@ class ExactTree:
             need(bare or node in self.leaves, f"The certificate has no bound for node {node}.")
             bound = math.inf if bare else self.bound(allowed, edges, self.leaves[node])
             largest = max(largest, bound)
+            if allowed not in listed:
+                others = max(others, bound)
             for i, s in (sets[p] for p in allowed if bound >= objective):
                 for j in range(self.problem.last + 1):
                     self.undecided["out" if j in s else "in"].add((j, i))
         reached = seen.issuperset((*self.branches, *self.leaves, *self.fixings))
         need(reached, "The certificate has nodes that its tree does not reach.")
-        return largest if math.isinf(largest) else Fraction(largest) / ONE
+        one, other = (x if math.isinf(x) else Fraction(x) / ONE for x in (largest, others))
+        return one, other
 
     def bound(self, allowed: frozenset[int], edges: Any, point: Any, wanted: Any = None) -> float:
         """Return b(lambda, mu) of a node in grains, rounded up; with `wanted`, of its structures with one of those."""

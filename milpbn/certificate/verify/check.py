@@ -9,8 +9,10 @@ bounds the score of every structure over which the maximum is taken. A certifica
 whose leaves together contain all structures, and dual weights for every leaf. It also holds dual weights for the
 reduced-cost fixings: they remove parent sets from a node because no structure of the node with one of them reaches the
 incumbent. Both may come with multipliers mu >= 0 of inequalities a_r @ eta >= b_r that every structure obeys, because
-sum_r mu_r (a_r @ eta - b_r) is never negative. Every file that is accepted here therefore proves its bound. Rounding is
-on the safe side: see `milpbn.problem.rounding` and `milpbn.certificate.verify.maxima.branching_bound`.
+sum_r mu_r (a_r @ eta - b_r) is never negative. If a result lists the K best structures, fixings remove only what scores
+less than the last of them, and the bound on all others is that of the leaves which hold anything but one listed
+structure (`milpbn.certificate.verify.alternatives`). Every file that is accepted here therefore proves its bound.
+Rounding is on the safe side: see `milpbn.problem.rounding` and `milpbn.certificate.verify.maxima.branching_bound`.
 """
 
 from __future__ import annotations
@@ -27,6 +29,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from milpbn.certificate.format import load_proof
+from milpbn.certificate.verify.alternatives import Listed, read_listed
 from milpbn.certificate.verify.claim import (
     Claim,
     check_run,
@@ -66,6 +69,11 @@ class Verification:
         Number of samples of the subset; None without one.
     kept, total : int or None
         Number of parent sets over which the bound holds, and of all; None if it holds over all.
+    listed : int or None
+        Number of structures in the list of the K best; None without one.
+    others : float or None
+        Upper bound on every structure's score that is not listed; -inf if there are no others. None without a list,
+        and for a list without a bound.
     nodes, leaves : int
         Number of nodes of the tree, and of nodes without children.
     deletions : int
@@ -87,6 +95,8 @@ class Verification:
     samples: int | None = None
     kept: int | None = None
     total: int | None = None
+    listed: int | None = None
+    others: float | None = None
 
     @property
     def gap(self) -> Gap:
@@ -148,9 +158,9 @@ def verify(
     tree = ProofTree(arrays, space_of(candidates), rules)
     duals = ClaimedDuals(merged, candidates, claim.score, rules, weights)
     # The incumbent scores at least objective - error; structures that a fixing excludes must score less.
-    check = _Check(
-        claim, objective - error, tree.space, duals, candidates, partial(is_empty, candidates, rules)
-    )
+    listed = read_listed(claim.result, candidates, rules, merged)
+    empty = partial(is_empty, candidates, rules)
+    check = _Check(claim, objective - error, tree.space, duals, candidates, empty, listed)
     bound = check.run(tree)
     if claim.optimal and not is_optimal(claim.objective, claim.bound, error):
         raise InputError("The result calls its structure optimal, which its bound does not prove.")
@@ -166,7 +176,10 @@ def verify(
         len(claim.arcs["out"]),
         time.monotonic() - began,
         claim.samples,
-        *((None, None) if claim.screened is None else (claim.screened.n_kept, claim.screened.total)),
+        kept=None if claim.screened is None else claim.screened.n_kept,
+        total=None if claim.screened is None else claim.screened.total,
+        listed=None if listed is None else len(listed.choices),
+        others=None if listed is None or listed.bound == np.inf else listed.bound,
     )
 
 
@@ -204,9 +217,12 @@ class _Check:
         duals: ClaimedDuals,
         candidates: Candidates,
         is_empty: Callable[[NDArray[np.bool_]], bool],
+        listed: Listed | None = None,
     ) -> None:
         self.bound, self.objective, self.space, self.duals = claim.bound, objective, space, duals
-        self.is_empty, self.optimal = is_empty, claim.optimal
+        self.is_empty, self.optimal, self.listed = is_empty, claim.optimal, listed
+        # Reduced-cost fixing leaves out structures that score less than this.
+        self.cutoff = objective if listed is None else min(objective, listed.cutoff)
         self._arcs = candidates.arcs if any(claim.arcs.values()) else None
         V = candidates.n_variables
         self.having, self.lacking = np.zeros((2, V, V), dtype=bool)
@@ -225,6 +241,8 @@ class _Check:
         jobs = self._checks(tree)
         while block := list(islice(jobs, BLOCK)):
             largest = max(largest, self._bound(tree, block))
+        if not tree.leaves and self.listed is not None:
+            self._check_others(largest, 0)
         proved = float(largest if largest <= self.limit else min(largest, self.without_search))
         if not proved <= self.limit:
             raise InputError(
@@ -279,8 +297,8 @@ class _Check:
             for a, b in job.edges:
                 forced[a + 1, b + 1] = forced[b + 1, a + 1] = 1
             # Claims about optima and their arcs depend on which leaves' bounds reach the incumbent.
-            exact = job.fixed is not None or self.optimal or self._arcs is not None
-            limit = (self.objective if exact else self.limit) - constant
+            exact = job.fixed is not None or self.optimal or self._arcs is not None or self.listed is not None
+            limit = (self.cutoff if exact else self.limit) - constant
             arguments = (self.space, gradient, job.mask, forced, len(job.edges))
             if job.fixed is not None:
                 parent_set = unproved(*arguments, job.fixed, limit)
@@ -291,6 +309,12 @@ class _Check:
                     )
                 continue
             bound = float(constant + heaviest(*arguments, limit))
+            if (
+                self.listed is not None
+                and not self.listed.holds_only(job.mask, V)
+                and not self.is_empty(job.mask)
+            ):
+                self._check_others(bound, job.node)
             if not (bound <= self.limit or self.without_search <= self.limit):
                 if self.is_empty(job.mask):
                     continue
@@ -302,6 +326,16 @@ class _Check:
             if not bound < self.objective:
                 self._note(job.mask)
         return largest
+
+    def _check_others(self, bound: float, node: int) -> None:
+        """Raise InputError if a node with structures that are not listed exceeds the bound on these."""
+        assert self.listed is not None
+        if bound <= self.listed.bound or self.without_search <= self.listed.bound:
+            return
+        raise InputError(
+            f"The certificate only proves the bound {bound!r} for structures of node {node} that are not listed, not "
+            f"{self.listed.bound!r} as the result claims."
+        )
 
     def _note(self, mask: NDArray[np.bool_]) -> None:
         """Add the arcs that structures of these parent sets may have, and may lack, to `having` and `lacking`."""

@@ -23,6 +23,7 @@ from milpbn.engine.dual.point import (
     place,
     score_of,
 )
+from milpbn.engine.pool import BELOW_ALL
 from milpbn.engine.root import Root
 from milpbn.engine.thresholds import fixing_threshold, pruning_threshold
 from milpbn.engine.tree.bounding import fixable, lower_multipliers, tighten
@@ -37,8 +38,8 @@ class Incumbents(Protocol):
     """The holder of the incumbent; see `milpbn.engine.tree.primal.PrimalHeuristic`."""
 
     @property
-    def value(self) -> float:
-        """The incumbent's score."""
+    def cutoff(self) -> float:
+        """The score that a structure must exceed: the incumbent's, or that of the K-th best if K are wanted."""
 
     def offer(self, structure: Structure, value: float) -> None:
         """Make a structure the incumbent if it is better."""
@@ -164,7 +165,7 @@ def bound_children(
     parent = node.restriction(len(model.linear))
 
     def target() -> float:
-        return pruning_threshold(incumbents.value)
+        return pruning_threshold(incumbents.cutoff)
 
     for number, holds in zip(numbers, (True, False), strict=True):
         child = parent.child(model.oracle, decision, holds)
@@ -206,16 +207,16 @@ def bound_children(
         child_weights = weights = _weights(context, point, multipliers)
         if bound > node.bound:
             bound, weights = node.bound, node.weights
-        # The incumbent is read once: with a later, better one, fixing could leave a variable without parent sets.
-        incumbent = incumbents.value
-        if context.reduce and bound >= fixing_threshold(incumbent, model.score_error):
+        # The cutoff is read once: with a later, higher one, fixing could leave a variable without parent sets.
+        cutoff = incumbents.cutoff
+        if context.reduce and bound >= fixing_threshold(cutoff, model.score_error):
             # This applies to pruned nodes as well: their remaining parent sets tell which arcs all optima share.
-            gone = fixable(model, subproblem, point, incumbent)
+            gone = fixable(model, subproblem, point, cutoff)
             if len(gone):
                 child.allowed[gone] = False
                 if child_weights is not None:
                     out.fixings.append((number, child_weights, gone))
-        if bound > pruning_threshold(incumbent):
+        if bound > pruning_threshold(cutoff):
             opened = open_node(context, number, child, point, multipliers, bound, weights)
             if opened is not None:
                 out.leaf(number, weights)
@@ -316,6 +317,9 @@ def _lowered(
     stopping: Callable[[], bool],
 ) -> tuple[Subproblem, NDArray[np.float64]]:
     """Return the subproblem with better multipliers; see `lower_multipliers`."""
+    if target() <= pruning_threshold(BELOW_ALL):
+        # No bound prunes a node yet. Multipliers of a node without structures would grow without limit.
+        return subproblem, multipliers
     return lower_multipliers(
         context.model, context.rows, context.active, subproblem, weights, multipliers, bound, target, stopping
     )

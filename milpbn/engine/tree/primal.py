@@ -1,4 +1,4 @@
-"""The incumbent, and the primal heuristic: climbs from the oracle's answers and from structures near the incumbent."""
+"""The incumbent, the K best structures, and climbs from the oracle's answers and from near the incumbent."""
 
 from __future__ import annotations
 
@@ -37,6 +37,8 @@ class PrimalHeuristic:
         The incumbent.
     value : float
         The score of the incumbent.
+    pool : Pool
+        The K best structures; with K = 1 the incumbent.
     """
 
     def __init__(
@@ -49,6 +51,7 @@ class PrimalHeuristic:
     ) -> None:
         self.root, self.problem = root, root.problem
         self.structure, self.value = best, root.value(best)
+        self.pool = root.pool
         self.random_state = random_state
         self._events, self._lock = events, lock
         self._climbed: set[bytes] = set()
@@ -62,8 +65,20 @@ class PrimalHeuristic:
         self._stray = tuned.stray * max(1.0, model.softening.cap) if size <= tuned.medium_data else 0.0
         # The structure that the next climb near the incumbent perturbs, and its score.
         self._here = best, self.value
+        self._list(best, self.value)
+
+    @property
+    def cutoff(self) -> float:
+        """The score that a structure must exceed to be listed: the incumbent's, or that of the K-th best."""
+        return self.pool.cutoff
 
     def offer(self, structure: Structure, value: float) -> None:
+        """Make a structure the incumbent if its score is better, and list it if it is among the K best."""
+        self._keep(structure, value)
+        if value > self.cutoff:
+            self._list(structure, value)
+
+    def _keep(self, structure: Structure, value: float) -> None:
         """Make a structure the incumbent if its score is better."""
         with self._lock:
             if value > self.value:
@@ -71,12 +86,27 @@ class PrimalHeuristic:
                 self.value = value
                 self._here = self.structure, value
 
+    def _list(self, structure: Structure, value: float) -> None:
+        """List a structure, and with K > 1 its best neighbours; one of these may be the new incumbent."""
+        choice = self.problem.choice(structure)
+        assert choice is not None
+        self.pool.offer(choice, value)
+        if self.pool.size == 1:
+            return
+        self.pool.explore(self.problem, self._events.stopping, parallel=False)
+        best, value = self.pool.best()[0]
+        self._keep(self.problem.candidates.structure(best), value)
+
     def climb_from_answer(self, point: Point) -> None:
         """Climb from the oracle's last answer at a point, if that is a good and new structure.
 
         The point's `direction` is overwritten.
         """
         value = score_of(self.root.model, point.found, point.direction, False)
+        if self.pool.size > 1 and value > self.cutoff:
+            found = self.problem.candidates.structure(point.found)
+            if self.problem.obeys(found):
+                self.offer(found, value)
         if value < self.value - TUNING.primal.answer_distance * max(0.0, self.root.bound - self.value):
             return
         key = point.found.tobytes()

@@ -76,7 +76,7 @@ class BranchAndBound:
         self._n_children = 0
         #: Steps so far, and those of them whose children were discarded.
         self._steps, self._discarded = 0, 0
-        #: The largest bound of all pruned nodes.
+        #: The largest bound of all pruned nodes with more than one choice of parent sets.
         self._pruned = -np.inf
         self._optima = Optima(root.problem.candidates, root.model.score_error)
         self._failure: BaseException | None = None
@@ -89,7 +89,7 @@ class BranchAndBound:
     @property
     def target(self) -> float:
         """The largest bound at which a node is pruned."""
-        return pruning_threshold(self.incumbent)
+        return pruning_threshold(self.primal.cutoff)
 
     @property
     def steps(self) -> int:
@@ -98,7 +98,11 @@ class BranchAndBound:
 
     def bound(self) -> float:
         """Return the bound on all structures."""
-        return max(self._pruned, self.incumbent, self._frontier.bound(), *self._busy.values())
+        return max(self.root.pool.everything(self._rest()), self.incumbent)
+
+    def _rest(self) -> float:
+        """Return the bound on all structures but those in a node of their own (`Pool.leaf`)."""
+        return max(self._pruned, self._frontier.bound(), *self._busy.values())
 
     def run(self) -> bool:
         """Search until all nodes are pruned or branched on; return False if stopped before."""
@@ -214,11 +218,16 @@ class BranchAndBound:
             if node is not down:
                 self._frontier.push(node)
         for allowed, bound in nodes.pruned:
-            self._pruned = max(self._pruned, bound)
+            only = np.flatnonzero(allowed)
+            if len(only) == self.root.problem.candidates.n_variables:
+                self.root.pool.leaf(only, bound)
+            else:
+                self._pruned = max(self._pruned, bound)
             self._optima.add(allowed, bound, self.incumbent)
 
     def _report(self) -> None:
-        """Report the bound and the number of nodes."""
+        """Report the bounds and the number of nodes."""
+        self.root.pool.rest = self._rest()
         bound = self.bound()
         self._frontier.update(bound, self.incumbent)
         self.events.bound(bound)

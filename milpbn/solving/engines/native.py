@@ -27,7 +27,9 @@ class NativeEngine(Engine):
 
     name = "native"
     source = "branch and bound"
-    capabilities = Capabilities(sums_only=True, certificate=True, milp=False, continues_root=True)
+    capabilities = Capabilities(
+        sums_only=True, n_best=True, certificate=True, milp=False, continues_root=True
+    )
 
     def version(self) -> str:
         """Return the project's own version."""

@@ -82,6 +82,12 @@ def check_engine(engine: Engine, options: Options, score: Score) -> None:
             "out, or name a MILP solver, for instance --backend highs.",
         ),
         (
+            options.n_best > 1,
+            can.n_best,
+            f"The {options.n_best} best structures come with the backend {NativeEngine.name}, which maximises "
+            f"{', '.join(NativeEngine.capabilities.scores)}; leave out --n-best (n_best), or choose these.",
+        ),
+        (
             options.certificate is not None,
             can.certificate,
             f"A certificate comes with the backend {NativeEngine.name}, not with {name}; leave one of them out.",

@@ -49,11 +49,11 @@ def small_tree(seed: int = 0) -> tuple[BranchAndBound, Node]:
 class Fixed:
     """An incumbent that stays as it is, so that two expansions of a node can be compared."""
 
-    def __init__(self, value: float) -> None:
-        self.value = value
+    def __init__(self, cutoff: float) -> None:
+        self.cutoff = cutoff
 
     def offer(self, structure: Structure, value: float) -> None:
-        assert value <= self.value + 1e-9
+        assert value <= self.cutoff + 1e-9
 
     def climb_from_answer(self, point: Point) -> None:
         """Leave the point as it is."""

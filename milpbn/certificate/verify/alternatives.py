@@ -1,0 +1,116 @@
+"""The claim about the K best structures, for the verifier: what needs no tree, and what the tree must prove."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from milpbn.claims.alternatives import Alternatives
+from milpbn.claims.gap import is_optimal
+from milpbn.claims.reasons import Reason
+from milpbn.claims.result import Result
+from milpbn.data.dataset import Dataset
+from milpbn.errors import InputError
+from milpbn.network.equivalence import markov_equivalent, posteriors_of, same_posteriors
+from milpbn.problem.candidates import Candidates
+from milpbn.problem.constraints import Rules
+from milpbn.problem.gate import objection
+from milpbn.problem.rescore import rescored
+
+#: A number below every score, and one that can be subtracted from without becoming infinite.
+BELOW_ALL = -1e300
+
+
+class Listed(NamedTuple):
+    """What the tree has to prove of the K best structures.
+
+    Attributes
+    ----------
+    choices : mapping from bytes to int
+        By the parent sets of a listed structure (`key_of`), its number.
+    cutoff : float
+        Structures below this number belong into no list, so that reduced-cost fixing may leave them out.
+    bound : float
+        The claimed bound on all structures that are not listed; inf without one, -inf if there are none.
+    """
+
+    choices: Mapping[bytes, int]
+    cutoff: float
+    bound: float
+
+    def holds_only(self, mask: NDArray[np.bool_], n_variables: int) -> bool:
+        """Whether a node with these parent sets, shape (P,), holds one listed structure and no other one."""
+        only = np.flatnonzero(mask)
+        return len(only) == n_variables and key_of(only) in self.choices
+
+
+def key_of(choice: NDArray[np.integer]) -> bytes:
+    """Return the bytes of the ascending indices of a structure's parent sets."""
+    return np.asarray(choice, dtype=np.int64).tobytes()
+
+
+def read_listed(result: Result, candidates: Candidates, rules: Rules, data: Dataset) -> Listed | None:
+    """Check the listed structures and their scores, and return what is left for the tree; None without a list.
+
+    Raises
+    ------
+    InputError
+        If a listed structure is not allowed, is listed twice, or has another score or other equals than claimed.
+    """
+    claim = result.alternatives
+    if claim is None:
+        return None
+    choices: dict[bytes, int] = {}
+    cutoff = last_error = math.inf
+    for number, one in enumerate(claim.structures, start=1):
+        reason = objection(one.structure, result.score, result.constraints)
+        choice = candidates.choice(one.structure)
+        if reason is None and (choice is None or rules.over_limit(one.structure.parents) is not None):
+            reason = "the bound does not cover it"
+        if reason is not None or choice is None:
+            raise InputError(f"Structure {number} of the list is ruled out: {reason}.")
+        value, last_error = rescored(data, one.structure, result.score, rules)
+        if not abs(value - one.objective) <= last_error:
+            raise InputError(
+                f"Structure {number} of the list scores {value!r}, not {one.objective!r} as the result claims."
+            )
+        cutoff = min(cutoff, value - last_error)
+        if choices.setdefault(key_of(choice), number) != number:
+            raise InputError(f"Structure {number} of the list is there twice.")
+    _check_optimal(claim, last_error)
+    if result.reason is not Reason.RUNNING:  # a running search does not compare the structures
+        _check_groups(claim, result, data)
+    bound = claim.bound
+    if bound is None:
+        bound = -math.inf if claim.exhausted else math.inf
+    # Without a full list, or with one that holds all structures, nothing may be left out.
+    leaves_out = claim.cutoff is not None and not claim.exhausted
+    return Listed(choices, cutoff if leaves_out else BELOW_ALL, bound)
+
+
+def _check_optimal(claim: Alternatives, error: float) -> None:
+    """Raise InputError if the list is called the best one, and its claimed bound does not say so."""
+    last = claim.structures[-1].objective
+    proved = claim.cutoff is not None and claim.bound is not None and is_optimal(last, claim.bound, error)
+    if claim.optimal and not (claim.exhausted or proved):
+        raise InputError(
+            "The result calls its list of structures the best one, which its bound does not prove."
+        )
+
+
+def _check_groups(claim: Alternatives, result: Result, data: Dataset) -> None:
+    """Raise InputError if other structures than claimed have the same posteriors, or are Markov equivalent."""
+    structures = [one.structure for one in claim.structures]
+    found = same_posteriors(
+        posteriors_of(data, structures, result.score.smoothing, result.score.smoothing_towards)
+    )
+    for what, groups, claimed in (
+        ("have the same posteriors", found, claim.same_posteriors),
+        ("are Markov equivalent", markov_equivalent(structures), claim.markov_equivalent),
+    ):
+        if groups != claimed:
+            raise InputError(f"Other structures of the list {what} than the result says.")

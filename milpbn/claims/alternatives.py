@@ -1,0 +1,152 @@
+"""What a result claims of the K best structures: their scores, a bound on all others, and which are the same."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+from milpbn.claims.gap import is_optimal
+from milpbn.network.structure import Structure
+from milpbn.util.jsonable import Fields
+
+#: Share of its size by which a score may exceed an earlier one in the list: equal scores differ by rounding.
+ROUNDING = 1e-9
+#: Numbers of structures in the list, from 1.
+Group = tuple[int, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Alternative:
+    """One structure of the list, and its score in nats, computed from the data."""
+
+    structure: Structure
+    objective: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Alternatives:
+    """The K best distinct structures. Two are distinct if they give some variable other parents.
+
+    Attributes
+    ----------
+    asked : int
+        K.
+    structures : tuple of Alternative
+        The best ones known, best first; the first is the result's structure. Fewer than K if no more are known.
+    bound : float or None
+        No structure that is not in the list scores more, in nats. None if there is no bound, or no other structure.
+    exhausted : bool
+        It is proved that there are no other structures over the candidate parent sets.
+    optimal : bool
+        It is proved that no structure outside the list is better than the last one in it, up to the tolerance of
+        `milpbn.claims.gap.is_optimal`, or that there is no structure outside.
+    same_posteriors : tuple of tuples of int
+        Groups of structures whose classifiers have the same posteriors, by their numbers in the list, from 1
+        (`milpbn.network.equivalence.same_posteriors`).
+    markov_equivalent : tuple of tuples of int
+        Groups of Markov equivalent structures: they differ by smoothing only.
+    """
+
+    asked: int
+    structures: tuple[Alternative, ...]
+    bound: float | None
+    exhausted: bool
+    optimal: bool
+    same_posteriors: tuple[Group, ...] = ()
+    markov_equivalent: tuple[Group, ...] = ()
+
+    @property
+    def cutoff(self) -> float | None:
+        """Score of the K-th structure; None if fewer are known."""
+        return self.structures[-1].objective if len(self.structures) == self.asked else None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return JSON-safe values."""
+        return {
+            "asked": self.asked,
+            "structures": [
+                {"objective": one.objective, "structure": one.structure.to_mapping()}
+                for one in self.structures
+            ],
+            "bound": self.bound,
+            "exhausted": self.exhausted,
+            "optimal": self.optimal,
+            "same_posteriors": [list(group) for group in self.same_posteriors],
+            "markov_equivalent": [list(group) for group in self.markov_equivalent],
+        }
+
+    @classmethod
+    def read(cls, f: Fields, structures: Iterable[Structure]) -> Alternatives:
+        """Read what `to_dict` returned.
+
+        Parameters
+        ----------
+        f : Fields
+            The object.
+        structures : iterable of Structure
+            The structures in it, which the caller reads: they need the name of the class.
+
+        Raises
+        ------
+        InputError
+            If a value is missing or impossible, or two of them contradict each other.
+        """
+        f.known(
+            (
+                "asked",
+                "structures",
+                "bound",
+                "exhausted",
+                "optimal",
+                "same_posteriors",
+                "markov_equivalent",
+            )
+        )
+        scores = [one.number("objective") for one in f.objects("structures")]
+        listed = tuple(
+            Alternative(structure=structure, objective=score)
+            for structure, score in zip(structures, scores, strict=True)
+        )
+        claim = cls(
+            asked=f.whole("asked", 2),
+            structures=listed,
+            bound=f.number("bound", optional=True),
+            exhausted=f.flag("exhausted"),
+            optimal=f.flag("optimal"),
+            same_posteriors=_read_groups(f, "same_posteriors", len(listed)),
+            markov_equivalent=_read_groups(f, "markov_equivalent", len(listed)),
+        )
+        claim._check(f)
+        return claim
+
+    def _check(self, f: Fields) -> None:
+        """Refuse a list whose parts contradict each other."""
+        scores = [one.objective for one in self.structures]
+        if not 1 <= len(scores) <= self.asked:
+            raise f.contradiction(f"it lists {len(scores)} structures, where {self.asked} were asked for")
+        if any(b > a + ROUNDING * max(1.0, abs(a)) for a, b in pairwise(scores)):
+            raise f.contradiction("a structure of the list scores more than one before it")
+        if len({one.structure.parents for one in self.structures}) < len(scores):
+            raise f.contradiction("a structure is listed twice")
+        if self.exhausted and self.bound is not None:
+            raise f.contradiction("it bounds other structures, and says that there are none")
+        cutoff = self.cutoff
+        if cutoff is not None and self.bound is not None and self.bound < cutoff:
+            raise f.contradiction(
+                f"its bound {self.bound!r} on all other structures is below the last one's score"
+            )
+        proved = cutoff is not None and self.bound is not None and is_optimal(cutoff, self.bound)
+        if self.optimal and not (self.exhausted or proved):
+            raise f.contradiction("it calls the list the best one, but its bound does not prove that")
+
+
+def _read_groups(f: Fields, key: str, n: int) -> tuple[Group, ...]:
+    """Return groups of numbers from 1 to n; no number may be in two groups."""
+    lists: Sequence[object] = f.items(key)
+    groups = tuple(tuple(Fields({key: one}, "The result").wholes(key, 1, n)) for one in lists)
+    members = [number for group in groups for number in group]
+    if any(len(group) < 2 for group in groups) or len(set(members)) < len(members):
+        raise f.contradiction(f"its groups {key!r} are not disjoint groups of two or more structures")
+    return groups

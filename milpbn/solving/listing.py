@@ -1,0 +1,118 @@
+"""The K best structures of a run: each scored from the data, with the bound on all others, and which are the same."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from milpbn.claims.alternatives import Alternative, Alternatives, Group
+from milpbn.claims.gap import is_optimal
+from milpbn.data import Dataset
+from milpbn.errors import InputError
+from milpbn.network.equivalence import markov_equivalent, posteriors_of, same_posteriors
+from milpbn.network.structure import Structure
+from milpbn.solving.state import Session
+
+
+class Listing:
+    """Makes the claim about the K best structures, as often as it is asked for.
+
+    Parameters
+    ----------
+    session : Session
+        The state of the run.
+    dataset : Dataset
+        The training data.
+    asked : int
+        K.
+    """
+
+    def __init__(self, session: Session, dataset: Dataset, asked: int) -> None:
+        self._session, self._dataset, self._asked = session, dataset, asked
+        #: The structures that were scored so far.
+        self._scores: dict[Structure, tuple[float, float]] = {}
+
+    def rest(self) -> float:
+        """Return the bound on all structures outside the list that the tree has proved so far."""
+        root = self._session.made.root
+        return np.inf if root is None else root.pool.rest
+
+    def claim(
+        self, rest: float, structure: Structure, objective: float, bound: float | None, *, final: bool
+    ) -> Alternatives:
+        """Return the list so far, and what is proved of it.
+
+        Parameters
+        ----------
+        rest : float
+            What `rest` returned, before the proof for the certificate was read.
+        structure : Structure
+            The incumbent, which is the first of the list.
+        objective : float
+            Its score.
+        bound : float or None
+            The bound on all structures.
+        final : bool
+            Whether the search has ended. Only then the structures are compared with each other.
+        """
+        made = self._session.made
+        others, found, full = rest, [structure], False
+        if made.root is not None:
+            pool = made.root.pool
+            # The list is read before the bound on the others: whatever leaves it meanwhile counts as another one.
+            listed = [made.problem.candidates.structure(choice) for choice, _ in pool.best()]
+            others, full = pool.others(rest), pool.full
+            found += [other for other in listed if other != structure]
+        scored = [Alternative(structure=structure, objective=objective)]
+        scored += sorted(
+            (Alternative(structure=s, objective=min(self._scored(s)[0], objective)) for s in found[1:]),
+            key=lambda one: -one.objective,
+        )
+        kept, dropped = scored[: self._asked], scored[self._asked :]
+        last = kept[-1].objective
+        exhausted = others == -np.inf and not dropped and not full
+        if exhausted or bound is None:
+            proved = None
+        else:
+            # The list is full, or what is not in it is in no node yet.
+            floor = last if len(kept) == self._asked else -np.inf
+            proved = max(min(others, bound), floor, *(one.objective for one in dropped), -np.inf)
+        whole, error = len(kept) == self._asked, self._scored(kept[-1].structure)[1]
+        optimal = exhausted or (whole and proved is not None and is_optimal(last, proved, error))
+        structures = [one.structure for one in kept]
+        alike, equivalent = self._groups(structures) if final else ((), ())
+        return Alternatives(
+            asked=self._asked,
+            structures=tuple(kept),
+            bound=proved,
+            exhausted=exhausted,
+            optimal=optimal,
+            same_posteriors=alike,
+            markov_equivalent=equivalent,
+        )
+
+    def _groups(self, structures: list[Structure]) -> tuple[tuple[Group, ...], tuple[Group, ...]]:
+        """Return which structures have the same posteriors, and which are Markov equivalent."""
+        score = self._session.problem.score
+        posteriors = posteriors_of(self._dataset.merged, structures, score.smoothing, score.smoothing_towards)
+        return same_posteriors(posteriors), markov_equivalent(structures)
+
+    def _scored(self, structure: Structure) -> tuple[float, float]:
+        if structure not in self._scores:
+            self._scores[structure] = self._session.scored(structure, "the list of the best")
+        return self._scores[structure]
+
+
+def check_scope(asked: int, subset: object, screened: object) -> None:
+    """Refuse a list of the K best structures where a part of the problem is searched only.
+
+    Raises
+    ------
+    InputError
+        In a sentence that names both options.
+    """
+    for option, part in (("--subset (subset)", subset), ("--screen (screen)", screened)):
+        if asked > 1 and part is not None:
+            raise InputError(
+                f"The {asked} best structures are those of the whole problem, and {option} searches a part of it; "
+                "leave out one of the two."
+            )

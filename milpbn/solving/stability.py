@@ -1,0 +1,287 @@
+"""Structure stability: exact searches on bootstrap samples, spread over processes."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import FIRST_COMPLETED, Future, wait
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from joblib.externals.loky import ProcessPoolExecutor
+from joblib.externals.loky.process_executor import TerminatedWorkerError
+
+from milpbn.claims.about import DataSummary
+from milpbn.claims.reasons import Limit
+from milpbn.claims.stability import FORMAT, SampleRun, Stability
+from milpbn.data import Dataset
+from milpbn.errors import InputError, MilpbnError, SolverError
+from milpbn.problem.constraints import Constraints
+from milpbn.problem.problem import checked_constraints
+from milpbn.problem.scores.spec import Score
+from milpbn.solving.api import maximise, training_data
+from milpbn.solving.engines.registry import checked_engine
+from milpbn.solving.options import Options
+from milpbn.solving.warm_up import compile_all
+from milpbn.util import interrupts
+from milpbn.util.atomic import check_writable
+from milpbn.util.jsonable import parse_object, read_text
+from milpbn.util.validation import whole_number
+
+#: Seconds between two looks at finished runs and at signals.
+TICK = 0.2
+#: Seconds between two updates of the output file.
+SAVE_EVERY = 2.0
+
+
+@dataclass(frozen=True)
+class Searches:
+    """What all searches have in common; pickled once for every process.
+
+    Attributes
+    ----------
+    dataset : Dataset
+        All rows.
+    score : Score
+        What to maximise.
+    constraints : Constraints
+        What every structure has to obey.
+    options : Options
+        How to search.
+    seed : int
+        Seed of the samples.
+    """
+
+    dataset: Dataset
+    score: Score
+    constraints: Constraints
+    options: Options
+    seed: int
+
+    def run(self, number: int) -> SampleRun | None:
+        """Search on a sample, or for number 0 on all rows; return None if the user interrupted the search."""
+        began = time.monotonic()
+        data = self.dataset if number == 0 else bootstrap(self.dataset, self.seed, number)
+        try:
+            result = maximise(data, self.score, self.options, constraints=self.constraints)
+        except MilpbnError as error:
+            if number == 0:
+                raise
+            return SampleRun(structure=None, failure=str(error), seconds=time.monotonic() - began)
+        if result.limit is Limit.USER:
+            return None
+        found = result.structure
+        return SampleRun(
+            structure=None if found is None else {k: tuple(v) for k, v in found.to_mapping().items()},
+            objective=result.objective,
+            bound=result.bound,
+            optimal=result.optimal,
+            seconds=time.monotonic() - began,
+        )
+
+
+def bootstrap(dataset: Dataset, seed: int, number: int) -> Dataset:
+    """Return a bootstrap sample: as many rows, drawn with replacement, as weights of the rows that were drawn.
+
+    States and cuts stay those of all rows. A row's weight is multiplied by how often it was drawn.
+    """
+    rng = np.random.default_rng([seed, number])
+    n = dataset.n_samples
+    drawn = rng.multinomial(n, np.full(n, 1.0 / n))
+    kept = np.flatnonzero(drawn)
+    return replace(dataset, codes=dataset.codes[kept], weights=dataset.weights[kept] * drawn[kept])
+
+
+def stability(
+    data: Any,
+    score: Score | str = "sm",
+    *,
+    constraints: Constraints | None = None,
+    samples: int = 100,
+    time_limit_each: float | None = 10.0,
+    n_jobs: int = 1,
+    random_state: int = 0,
+    backend: str = "auto",
+    output: str | os.PathLike[str] | None = None,
+    report: Callable[[str], None] = lambda line: None,
+) -> Stability:
+    """Find the best structure of many bootstrap samples, and count how often each arc is in it.
+
+    Every search has one thread. The first one is on all rows. Ctrl-C keeps what is finished; with an output file, a
+    later call with the same arguments, or with more samples, continues.
+
+    Parameters
+    ----------
+    data : Dataset, Table, or anything `read_table` reads
+        Training data; if a table has a split, its training rows are used.
+    score : Score or str
+        What to maximise.
+    constraints : Constraints, optional
+        What every structure has to obey.
+    samples : int
+        Number of bootstrap samples.
+    time_limit_each : float or None
+        Seconds of every search; None searches for a proof as long as it takes.
+    n_jobs : int
+        Number of processes.
+    random_state : int
+        Seed. A sample is the same for any number of samples and processes.
+    backend : str
+        See `milpbn.solving.options.Options`.
+    output : path, optional
+        File for runs and counts as JSON, kept up to date.
+    report : callable
+        Called with a line of progress after every search.
+
+    Returns
+    -------
+    Stability
+        Its text is a table.
+
+    Raises
+    ------
+    InputError
+        If data or options are unusable, or if the output file has other runs than these.
+    SolverError
+        If a process ends by itself, or the search on all rows fails.
+
+    Examples
+    --------
+    >>> import milpbn
+    >>> found = milpbn.stability("corral", milpbn.Score(p=0.9), samples=2)
+    >>> len(found.runs)
+    2
+    """
+    samples, n_jobs = whole_number("samples", samples), whole_number("n_jobs", n_jobs)
+    if samples < 1 or n_jobs < 1:
+        raise InputError(f"At least 1 sample and 1 process are needed, got {samples} and {n_jobs}.")
+    options = Options(
+        backend=backend, time_limit=time_limit_each, threads=1, random_state=random_state, verbose=False
+    )
+    spec = Score(name=score) if isinstance(score, str) else score
+    engine, version = checked_engine(options, spec)
+    if output is not None:
+        check_writable(output)
+    dataset = training_data(data)
+    searches = Searches(dataset, spec, checked_constraints(constraints), options, options.random_state)
+    known = Stability(
+        data=DataSummary.of(dataset),
+        names=dataset.names,
+        score=spec,
+        constraints=searches.constraints,
+        seed=options.random_state,
+        time_limit_each=options.time_limit,
+        backend=version,
+        asked=samples,
+        all_rows=SampleRun(structure=None),
+        runs={},
+    )
+    before = _continued(known, output)
+    with interrupts.deferred():
+        if engine.capabilities.continues_root:
+            compile_all(
+                stopping=interrupts.requested
+            )  # a limit of a few seconds must not be spent on compiling
+        all_rows = searches.run(0) if before is None else before.all_rows
+        if all_rows is None:
+            raise KeyboardInterrupt
+        runs = {} if before is None else {k: run for k, run in before.runs.items() if k <= samples}
+        found = replace(known, all_rows=all_rows, runs=runs)
+        found = _search(searches, found, n_jobs, output, report)
+    if output is not None:
+        found.save(output)
+    return found
+
+
+def _continued(known: Stability, output: str | os.PathLike[str] | None) -> Stability | None:
+    """Return the finished runs of an output file; None without one.
+
+    Raises
+    ------
+    InputError
+        If the file holds something else, or runs with other data or options.
+    """
+    if output is None or not os.path.exists(output) or not os.path.getsize(output):
+        return None
+    where = f"The output file {os.fspath(output)!r}"
+    values = parse_object(read_text(output, "file"))
+    if values.get("format") != FORMAT:
+        raise InputError(f"{where} exists and is of another kind; name another file.")
+    before = Stability.from_dict(values, where)
+    if before.same_as != known.same_as:
+        raise InputError(
+            f"{where} has runs with other data, options, backend or seed, which cannot be continued; name another file."
+        )
+    return before
+
+
+def _search(
+    searches: Searches,
+    found: Stability,
+    n_jobs: int,
+    output: str | os.PathLike[str] | None,
+    report: Callable[[str], None],
+) -> Stability:
+    """Return the runs with those that were missing, up to an interrupt."""
+    runs, saved = dict(found.runs), time.monotonic()
+    missing = [number for number in range(1, found.asked + 1) if number not in runs]
+    for number, run in _here(searches, missing) if n_jobs == 1 else _spread(searches, missing, n_jobs):
+        runs[number] = run
+        found = replace(found, runs=dict(runs))
+        report(f"{len(runs)} of {found.asked} samples searched, {found.n_proved} proved")
+        if output is not None and time.monotonic() - saved > SAVE_EVERY:
+            found.save(output)
+            saved = time.monotonic()
+    return found
+
+
+def _here(searches: Searches, numbers: list[int]) -> Iterator[tuple[int, SampleRun]]:
+    """Yield the runs of some samples, searched in this process."""
+    for number in numbers:
+        run = None if interrupts.requested() else searches.run(number)
+        if run is None:
+            return
+        yield number, run
+
+
+def _spread(searches: Searches, numbers: list[int], n_jobs: int) -> Iterator[tuple[int, SampleRun]]:
+    """Yield the runs of some samples in the order in which processes finish them."""
+    executor = ProcessPoolExecutor(
+        max_workers=min(n_jobs, max(1, len(numbers))), initializer=_begin, initargs=(searches,)
+    )
+    try:
+        waiting: dict[Future[SampleRun | None], int] = {
+            executor.submit(_run, number): number for number in numbers
+        }
+        while waiting and not interrupts.requested():
+            done, _ = wait(waiting, timeout=TICK, return_when=FIRST_COMPLETED)
+            for future in done:
+                number, run = waiting.pop(future), future.result()
+                if run is not None:
+                    yield number, run
+    except TerminatedWorkerError:
+        if not interrupts.requested():
+            raise SolverError(
+                "A process of the bootstrap ended by itself, most likely because memory ran out; use fewer processes "
+                "(--n-jobs). With --output, the finished samples are kept."
+            ) from None
+    finally:
+        executor.shutdown(wait=True, kill_workers=True)
+
+
+#: What the searches of a process have in common.
+_searches: Searches
+
+
+def _begin(searches: Searches) -> None:
+    """Prepare a process; the one that started it handles Ctrl-C, which a terminal sends to all of them."""
+    global _searches
+    interrupts.ignore()
+    _searches = searches
+
+
+def _run(number: int) -> SampleRun | None:
+    """Search on a sample, in a process that `_begin` prepared."""
+    return _searches.run(number)

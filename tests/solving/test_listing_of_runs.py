@@ -1,0 +1,117 @@
+"""``n_best`` of a run: limits, refusals and files. ``test_api_oracle`` compares the lists with enumeration."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+from running import copied_feature, optimum, random_data
+
+import milpbn
+from milpbn.claims.reasons import Limit
+from milpbn.claims.result import Result
+from milpbn.data.dataset import Dataset
+from milpbn.errors import InputError
+from milpbn.problem.constraints import Constraints
+from milpbn.problem.scores.spec import Score
+
+SCORE = Score(p=0.9)
+
+
+def best(data: Dataset, n_best: int, **options) -> Result:
+    return milpbn.solve(data, SCORE, **{"n_best": n_best, "verbose": False, "threads": 1, **options})
+
+
+def test_one_structure_is_no_list() -> None:
+    assert best(random_data(3), 1).alternatives is None
+
+
+def test_copies_of_a_feature_give_different_structures_of_the_same_score() -> None:
+    """Ties are listed one by one. On states in which the copies differ, the classifiers do, too."""
+    data = copied_feature()
+    claim = best(data, 8).alternatives
+    assert claim is not None
+    assert claim.optimal
+    expected = [value for value, _ in optimum(data, SCORE, most=8).ranked]
+    assert [one.objective for one in claim.structures] == pytest.approx(expected, rel=1e-6)
+    assert len({one.structure for one in claim.structures}) == 8
+
+
+def test_all_structures_of_a_small_problem_are_listed() -> None:
+    data = random_data(4, n_features=1)
+    claim = best(data, 50).alternatives
+    assert claim is not None
+    assert claim.exhausted
+    assert claim.bound is None
+    assert claim.asked == 50
+    assert len(claim.structures) == 3  # no arc, and one in either direction
+
+
+@pytest.mark.parametrize("options", [{"root_only": True}, {"interrupted": lambda: True}], ids=str)
+def test_a_search_that_is_stopped_keeps_the_list_so_far_with_a_bound(options) -> None:
+    data = random_data(8, n_features=5, n_samples=60)
+    result = best(data, 6, **options)
+    claim = result.alternatives
+    if result.structure is None:
+        return
+    assert claim is not None
+    assert not claim.exhausted
+    assert claim.structures[0].objective == result.objective
+    assert claim.bound is not None
+    assert claim.bound <= result.bound
+    expected = [value for value, _ in optimum(data, SCORE, most=7).ranked]
+    listed = [one.objective for one in claim.structures]
+    others = [value for value in expected if not any(math.isclose(value, z, rel_tol=1e-9) for z in listed)]
+    assert claim.bound >= max(others, default=-np.inf) - 1e-9
+
+
+def test_a_gap_is_that_of_the_last_structure() -> None:
+    data = random_data(8, n_features=5, n_samples=60)
+    whole = best(data, 6)
+    result = best(data, 6, gap_abs=5.0)
+    claim = result.alternatives
+    assert claim is not None
+    assert claim.cutoff is not None
+    assert claim.bound - claim.cutoff <= 5.0 + 1e-6
+    assert (result.nodes or 0) <= whole.nodes
+    if result.limit is not None:
+        assert result.limit is Limit.GAP
+
+
+def test_the_result_is_that_of_a_search_for_one(tmp_path: Path) -> None:
+    data = random_data(9, n_features=4, n_samples=50)
+    result = best(data, 3, output=tmp_path / "r.json")
+    plain = best(data, 1)
+    assert result.objective == pytest.approx(plain.objective, rel=1e-9)
+    assert result.reason == plain.reason == "optimal"
+    assert Result.load(tmp_path / "r.json").alternatives == result.alternatives
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"n_best": 0}, "between 1 and 1000, got 0"),
+        ({"n_best": 1001}, "between 1 and 1000, got 1001"),
+        ({"n_best": 2.5}, "n_best"),
+        ({"n_best": 3, "subset": 5}, r"3 best structures .* --subset"),
+        ({"n_best": 3, "screen": 2}, r"3 best structures .* --screen"),
+        ({"n_best": 3, "backend": "highs"}, "3 best structures come with the backend native"),
+        ({"n_best": 3, "score": "mdl"}, r"native, which maximises sm, sbm, cll; leave out --n-best"),
+    ],
+)
+def test_what_cannot_be_listed_is_refused(options, words: str) -> None:
+    with pytest.raises(InputError, match=words):
+        milpbn.solve(random_data(1), **{"score": SCORE, "verbose": False, **options})
+
+
+def test_constraints_hold_for_every_structure() -> None:
+    data = random_data(6, n_features=4, n_samples=40)
+    rules = Constraints(required=(("X1", "X2"),), max_children={"X3": 0})
+    claim = best(data, 10, constraints=rules).alternatives
+    assert claim is not None
+    for one in claim.structures:
+        parents = one.structure.to_mapping()
+        assert "X1" in parents["X2"]
+        assert all("X3" not in own for own in parents.values())
