@@ -145,7 +145,7 @@ def optimum(
     sets: Sets | None = None,
     most: int = 0,
 ) -> oracle.Best:
-    """Enumerate the structures over some candidate sets, by default over those that `constraints` leave; rank `most`."""
+    """Enumerate the structures over candidate sets, by default those that `constraints` leave, and rank `most`."""
     constraints = constraints or Constraints()
     states = tuple((v.name, v.n_states) for v in data.variables)
     asked = repr((score.to_dict(), constraints, sets, most))

@@ -33,7 +33,16 @@ PAGES = sorted(
     and re.search(r"^```(console|python)$", page.read_text(encoding="utf-8"), re.M)
 )
 #: Words of commands and statements that take long on any table.
-SLOW = ("--recipe", "recipe=", "compare", "--bootstrap", "solve_selected", "protocol(", "stability")
+SLOW = (
+    "--recipe",
+    "recipe=",
+    "compare",
+    "--bootstrap",
+    "solve_selected",
+    "protocol(",
+    "stability",
+    "waveform-21",
+)
 #: Programs whose commands are skipped where they are not installed, with the files that only they write.
 FOREIGN = ("cplex", "gurobi_cl", "scip", "pip", "docker", "podman")
 
@@ -52,8 +61,18 @@ class Step:
 
     @property
     def written(self) -> list[str]:
-        """Files that a command writes."""
-        return re.findall(r"--(?:output|classifier|certificate) (\S+)", self.text)
+        """Files that a command writes, or names that a statement assigns."""
+        if self.language == "console":
+            return re.findall(r"--(?:output|classifier|certificate) (\S+)", self.text)
+        names = (node for node in ast.walk(ast.parse(self.text)) if isinstance(node, ast.Name))
+        return [node.id for node in names if isinstance(node.ctx, ast.Store)]
+
+    def needs(self, skipped: list[str]) -> bool:
+        """Whether it mentions something that was not written or assigned."""
+        return any(
+            re.search(rf"\b{name}\b", self.text) if name.isidentifier() else name in self.text
+            for name in skipped
+        )
 
 
 def steps(page: Path) -> Iterator[Step]:
@@ -76,6 +95,24 @@ def steps(page: Path) -> Iterator[Step]:
             yield step
 
 
+def ward(rng: np.random.Generator) -> pd.DataFrame:
+    """Return a table with an identifier, a date and a free text, and four features of an outcome."""
+    rows = 196
+    outcome = rng.integers(0, 2, rows)
+    return pd.DataFrame(
+        {
+            "PatientID": [f"P{1000 + i}" for i in range(rows)],
+            "admitted": [f"2025-{1 + i % 12:02d}-{1 + i % 28:02d}" for i in range(rows)],
+            "remark": [f"seen by nurse {i}, stable" for i in rng.permutation(rows)],
+            "fever": np.where(rng.random(rows) < 0.2 + 0.6 * outcome, "yes", "no"),
+            "pain": np.where(rng.random(rows) < 0.8, np.array(["none", "strong"])[outcome], "some"),
+            "smoker": np.where(rng.random(rows) < 0.4, "yes", "no"),
+            "unit": rng.choice(["A", "B"], rows),
+            "outcome": outcome,
+        }
+    )
+
+
 @pytest.fixture(scope="session")
 def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a folder with the files that the pages name: tables, a network, a result and its classifier."""
@@ -90,6 +127,8 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
     table[60:].to_csv(folder / "test.csv", index=False)
     table[60:].drop(columns="species").to_csv(folder / "new.csv", index=False)
     (folder / "expert-network.txt").write_text("species -> colour\nspecies -> home\ncolour -> home\n")
+    (folder / "docs").mkdir()
+    ward(rng).to_csv(folder / "ward.csv", index=False)
     result = milpbn.solve(milpbn.read_table(folder / "train.csv", target="species"), verbose=False)
     assert result.classifier is not None
     result.save(folder / "result.json")
@@ -109,7 +148,8 @@ def namespace(folder: Path) -> dict[str, object]:
     """Return the names that a page may use without defining them."""
     train, new = pd.read_csv(folder / "train.csv"), pd.read_csv(folder / "new.csv")
     X, y = train.drop(columns="species"), train["species"]
-    return {"milpbn": milpbn, "X": X, "y": y, "X_new": new, "frame": new, "new_frame": new}
+    table = milpbn.read_table(folder / "train.csv", target="species")
+    return {"milpbn": milpbn, "table": table, "X": X, "y": y, "X_new": new, "frame": new, "new_frame": new}
 
 
 def agrees(shown: list[str], printed: str) -> str | None:
@@ -138,7 +178,7 @@ def test_commands_run_and_print_what_the_page_shows(
         program = words[0] if words else "milpbn"
         if program in FOREIGN and shutil.which(program) is None:
             continue
-        if (step.slow and not slow) or any(name in step.text for name in skipped):
+        if (step.slow and not slow) or step.needs(skipped):
             skipped += [name for name in step.written if not (folder / name).exists()]
         else:
             run(step, page, names, capsys)

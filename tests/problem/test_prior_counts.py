@@ -21,7 +21,7 @@ from milpbn.problem.scores.spec import Score
 MANY_STATES = random_data(3, n_features=2, n_classes=3, max_states=120, n_samples=300)
 
 
-@pytest.mark.parametrize(("towards", "leave_one_out"), product(TOWARDS, (False, True)))
+@pytest.mark.parametrize(("towards", "leave_one_out"), list(product(TOWARDS, (False, True))))
 @pytest.mark.parametrize("name", ["sm", "sbm"])
 def test_many_joint_states(name: str, towards: str, leave_one_out: bool) -> None:
     """Search, scores from the data and verifier agree where a table has no room for all joint states."""
