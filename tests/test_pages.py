@@ -149,7 +149,17 @@ def namespace(folder: Path) -> dict[str, object]:
     train, new = pd.read_csv(folder / "train.csv"), pd.read_csv(folder / "new.csv")
     X, y = train.drop(columns="species"), train["species"]
     table = milpbn.read_table(folder / "train.csv", target="species")
-    return {"milpbn": milpbn, "table": table, "X": X, "y": y, "X_new": new, "frame": new, "new_frame": new}
+    result = milpbn.Result.load(folder / "result.json", classifier=folder / "classifier.json")
+    return {
+        "milpbn": milpbn,
+        "result": result,
+        "table": table,
+        "X": X,
+        "y": y,
+        "X_new": new,
+        "frame": new,
+        "new_frame": new,
+    }
 
 
 def agrees(shown: list[str], printed: str) -> str | None:

@@ -49,7 +49,9 @@ def test_all_structures_of_a_small_problem_are_listed() -> None:
     assert len(claim.structures) == 3  # no arc, and one in either direction
 
 
-@pytest.mark.parametrize("options", [{"root_only": True}, {"interrupted": lambda: True}], ids=lambda options: next(iter(options)))
+@pytest.mark.parametrize(
+    "options", [{"root_only": True}, {"interrupted": lambda: True}], ids=lambda options: next(iter(options))
+)
 def test_a_search_that_is_stopped_keeps_the_list_so_far_with_a_bound(options) -> None:
     data = random_data(8, n_features=5, n_samples=60)
     result = best(data, 6, **options)
