@@ -153,6 +153,7 @@ def namespace(folder: Path) -> dict[str, object]:
     return {
         "milpbn": milpbn,
         "result": result,
+        "classifier": result.classifier,
         "table": table,
         "X": X,
         "y": y,
