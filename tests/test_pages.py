@@ -1,7 +1,7 @@
 """The commands of the README and of docs/: each is run, and the output that a page shows is the output.
 
 A block of ```console has commands behind `$`, each with the output that it prints; `...` stands for any text. Blocks
-of ```python of one page run in one namespace. A folder with a small table, `train.csv` and so on, is where they run.
+of ```python of one page run in one namespace; what one prints may follow it as ```text. A folder with a small table, `train.csv` and so on, is where they run.
 Commands that take more than a few seconds run with --slow; commands of programs that are not installed are skipped.
 """
 
@@ -77,9 +77,14 @@ class Step:
 
 def steps(page: Path) -> Iterator[Step]:
     """Yield the commands and blocks of a page in their order."""
-    for language, block in re.findall(
-        r"^```(console|python)\n(.*?)^```$", page.read_text(encoding="utf-8"), re.M | re.S
+    for language, block, shown in re.findall(
+        r"^```(console|python)\n(.*?)^```$(?:\n\n```text\n(.*?)^```$)?",
+        page.read_text(encoding="utf-8"),
+        re.M | re.S,
     ):
+        if language == "python" and shown:
+            yield Step(language, block, shown.splitlines())
+            continue
         if language == "python":
             yield from (Step(language, ast.unparse(statement)) for statement in ast.parse(block).body)
             continue
@@ -199,12 +204,16 @@ def run(step: Step, page: str, names: dict[str, object], capsys: pytest.CaptureF
     """Run a step; a command must print what the page shows."""
     from milpbn.cli.app import app
 
+    capsys.readouterr()
     if step.language == "python":
         exec(compile(step.text, page, "exec"), names)
+        printed = capsys.readouterr().out
+        assert (line := agrees(step.output, printed)) is None, (
+            f"{step.text}\ndid not print: {line}\n{printed}"
+        )
         return
     program, *words = shlex.split(step.text, comments=True)
     assert program == "milpbn", f"{page} has a command of an unknown program: {step.text}"
-    capsys.readouterr()
     code = app.run(words)
     printed = capsys.readouterr()
     assert code == 0, f"{step.text}\n{printed.err}"
