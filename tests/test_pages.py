@@ -1,8 +1,9 @@
 """The commands of the README and of docs/: each is run, and the output that a page shows is the output.
 
 A block of ```console has commands behind `$`, each with the output that it prints; `...` stands for any text. Blocks
-of ```python of one page run in one namespace; what one prints may follow it as ```text. A folder with a small table, `train.csv` and so on, is where they run.
-Commands that take more than a few seconds run with --slow; commands of programs that are not installed are skipped.
+of ```python of one page run in one namespace; what one prints may follow it as ```text. They run in a folder with
+small tables, `train.csv` and others. Commands that take more than a few seconds run with --slow; commands of programs
+that are not installed are skipped.
 """
 
 from __future__ import annotations
