@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import csv
 import io
+import math
 import warnings
 from collections.abc import Iterator
 from fractions import Fraction
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -37,30 +39,43 @@ def samples(case: Case) -> list[list[str | None]]:
 
 
 def log_joints(case: Case, graph: Graph, sample: list[str | None]) -> list[float]:
-    """Return log P(c, z) of every class."""
-    data, scores = case.training, Scores(case)
-    codes = []
+    """Return log P(c, z) of every class; missing values without a state of their own are summed over."""
+    data = case.training
+    codes, missing = [], []
     for i, label in enumerate(sample):
         states = data.states[i]
         known = label if label is not None else "?"
         codes.append(states.index(known) if known in states else UNKNOWN)
-    last, scores.unit = len(codes), 0
+        if label is None and "?" not in states:
+            missing.append(i)
     out = []
-    for c in range(len(data.states[last])):
-        row, total = (*codes, c), 0
-        for i, parents in enumerate(graph):
-            size = len(data.states[i])
-            if row[i] == UNKNOWN:
-                continue
-            h = tuple(row[j] for j in parents)
-            if UNKNOWN in h:
-                total += log(Fraction(1, size))
-                continue
-            cells, above = scores.counts(i, parents, data.rows)
-            prior = scores.prior(i, parents, data.rows, scores.sizes)
-            total += scores.log_theta(cells, above, i, parents, row, row, size, prior)
-        out.append(total / ONE)
+    for c in range(len(data.states[-1])):
+        joints = []
+        for found in product(*(range(len(data.states[i])) for i in missing)):
+            row = [*codes, c]
+            for i, code in zip(missing, found, strict=True):
+                row[i] = code
+            joints.append(_log_joint(case, graph, tuple(row)))
+        most = max(joints)
+        out.append(most + math.log(math.fsum(math.exp(joint - most) for joint in joints)))
     return out
+
+
+def _log_joint(case: Case, graph: Graph, row: tuple[int, ...]) -> float:
+    data, scores = case.training, Scores(case)
+    total, scores.unit = 0, 0
+    for i, parents in enumerate(graph):
+        size = len(data.states[i])
+        if row[i] == UNKNOWN:
+            continue
+        h = tuple(row[j] for j in parents)
+        if UNKNOWN in h:
+            total += log(Fraction(1, size))
+            continue
+        cells, above = scores.counts(i, parents, data.rows)
+        prior = scores.prior(i, parents, data.rows, scores.sizes)
+        total += scores.log_theta(cells, above, i, parents, row, row, size, prior)
+    return total / ONE
 
 
 def check_predictions(case: Case, mapping: Any, answer: Answer, folder: Path) -> Iterator[Failure]:

@@ -303,7 +303,7 @@ def test_the_best_structures_agree_with_enumeration(
         pytest.skip("one in four, since each takes two checks of a certificate")
     case = make_native_case(number)
     asked = int(np.random.default_rng([2027, number]).choice([2, 3, 10, 40]))
-    best = optimum(case.data, case.score, case.constraints, asked + 1)
+    best = optimum(case.data, case.score, case.constraints, most=asked + 1)
     if not best.structures:
         pytest.skip("no structure obeys the constraints")
     if not case.climbs:
