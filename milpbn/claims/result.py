@@ -16,6 +16,7 @@ from milpbn.claims.about import read_backend, read_data
 from milpbn.claims.alternatives import Alternatives
 from milpbn.claims.average import Average
 from milpbn.claims.card import result_card
+from milpbn.claims.consistency import check_claims
 from milpbn.claims.gap import Gap as Gap
 from milpbn.claims.gap import is_optimal as is_optimal
 from milpbn.claims.parts import ProvedArcs, ScreenedClaim, Searched, SubsetClaim, read_pair
@@ -30,7 +31,7 @@ from milpbn.claims.reading import (
     read_structure,
     read_trace,
 )
-from milpbn.claims.reasons import LIMITED, WITH_STRUCTURE, WITHOUT_STRUCTURE, BoundSource, Limit, Reason
+from milpbn.claims.reasons import LIMITED, BoundSource, Limit, Reason
 from milpbn.claims.selection import Selection
 from milpbn.errors import InputError, MilpbnError
 from milpbn.network.averaged import FORMAT as AVERAGED_FORMAT
@@ -46,10 +47,6 @@ from milpbn.version import __version__
 
 if TYPE_CHECKING:
     from milpbn.network.classifier import Classifier
-
-
-#: Seconds by which sums of times may differ: each time is rounded to microseconds by itself.
-TIME_ROUNDING = 5e-6
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -295,7 +292,7 @@ class Result:
             average=None if f.missing("average") else Average.read(f.fields("average")),
             notes=() if f.missing("notes") else tuple(f.texts("notes")),
         )
-        _check_claims(f, result)
+        check_claims(f, result)
         if result.structure is not None:
             object.__delattr__(result, "classifier")  # so that reading it raises, and does not return None
         return result
@@ -373,122 +370,6 @@ def _where(path: str | os.PathLike[str]) -> str:
 
 def _number(value: float | None) -> float | None:
     return None if value is None or not math.isfinite(value) else float(value)
-
-
-def _check_claims(f: Fields, result: Result) -> None:
-    """Refuse a result whose parts contradict each other.
-
-    Parameters
-    ----------
-    f : Fields
-        The result as it was written: it words the errors, and has the values that a `Result` computes itself.
-    result : Result
-        What was read from it.
-
-    Raises
-    ------
-    InputError
-        In a sentence that names the two parts.
-    """
-    structure, searched = result.structure, result.searched
-    _check_status(f, result)
-    trace = result.trace
-    if trace and trace[-1][1:] != (searched.objective, searched.bound):
-        raise f.contradiction(
-            f"its trace does not end with its score and bound, but with ({trace[-1][1]!r}, {trace[-1][2]!r})"
-        )
-    total, *parts = vars(result.seconds).values()
-    if abs(total - sum(parts)) > TIME_ROUNDING * max(1.0, total):
-        raise f.contradiction("its seconds do not add up")
-    if trace and trace[-1][0] > total + TIME_ROUNDING:
-        raise f.contradiction(f"its trace goes on after the {total!r} s that it took")
-    if structure is not None and result.data.features != len(structure.names) - 1:
-        raise f.contradiction("its structure has another number of features than its data")
-    for key, arcs in ({} if result.proved is None else result.proved.to_dict()).items():
-        for arc in arcs:
-            if structure is None or arc[0] == arc[1] or not {*arc} <= {*structure.names}:
-                raise f.contradiction(
-                    f"it lists the arc {arc[0]} -> {arc[1]} ({key}), which no structure over its variables can have"
-                )
-    _check_alternatives(f, result)
-    if result.selection is not None:
-        result.selection.check(f, result.score)
-    if result.average is not None and (structure is None or result.selection is None):
-        raise f.contradiction("it tells of an average without a structure, or without a selection")
-    for parent, child in () if result.parameters is None else result.parameters.added_arcs:
-        parents = {} if structure is None else structure.to_mapping()
-        if parent not in parents or child not in parents or parent == child or parent in parents[child]:
-            raise f.contradiction(
-                f"it says that its classifier has the arc {parent} -> {child} as well, which is none between two of "
-                "its variables, or one that its structure has"
-            )
-
-
-def _check_status(f: Fields, result: Result) -> None:
-    reason, structure, objective, subset = result.reason, result.structure, result.objective, result.subset
-    if (structure is None) != (objective is None):
-        raise f.contradiction("it has a structure without a score, or a score without a structure")
-    if reason in (WITHOUT_STRUCTURE if structure is not None else WITH_STRUCTURE):
-        raise f.contradiction(
-            f"the reason {str(reason)!r} {'excludes' if structure is not None else 'requires'} a structure"
-        )
-    # The converse need not hold: rounding counts against the structure, so a result may stay feasible.
-    proved = objective is not None and result.bound is not None and is_optimal(objective, result.bound)
-    if reason == Reason.OPTIMAL and not proved:
-        raise f.contradiction(
-            f"it says {str(reason)!r}, but its bound does not prove that its structure is optimal"
-        )
-    _check_screened(f, result)
-    if subset is None:
-        return
-    if result.bound is not None or result.proved is not None:
-        raise f.contradiction("it has a bound or proved arcs for all rows, but only a subset was searched")
-    if subset.samples > result.data.samples:
-        raise f.contradiction("its subset has more samples than its data")
-    if (subset.objective is None) != (objective is None):
-        raise f.contradiction("it has only one of the two scores, over the subset and over all rows")
-    if not subset.possible:
-        raise f.contradiction(
-            "it calls the subset's structure optimal, but its score and bound do not prove it"
-        )
-
-
-def _check_screened(f: Fields, result: Result) -> None:
-    """Refuse a claim about the kept parent sets that goes further, or that is not about the result's structure."""
-    claim = result.screened
-    if claim is None:
-        return
-    if result.subset is not None:
-        raise f.contradiction(
-            "it is of a search over a subset and over screened parent sets, which excludes itself"
-        )
-    if result.bound is not None or result.proved is not None:
-        raise f.contradiction(
-            "it has a bound or proved arcs for all parent sets, but only the kept ones were searched"
-        )
-    if claim.objective != result.objective:
-        raise f.contradiction("its score is not the score over the kept parent sets")
-    if result.structure is not None and set(claim.kept) != set(result.structure.names):
-        raise f.contradiction("it has kept parent sets of other variables than those of its structure")
-    if not claim.possible:
-        raise f.contradiction(
-            "it calls the structure optimal over the kept parent sets, but score and bound do not prove it"
-        )
-
-
-def _check_alternatives(f: Fields, result: Result) -> None:
-    """Refuse a list of the K best structures that contradicts the rest of the result."""
-    claim = result.alternatives
-    if claim is None:
-        return
-    if result.subset is not None or result.screened is not None:
-        raise f.contradiction(
-            "it lists the best structures of all, but only a subset or screened parent sets were searched"
-        )
-    if claim.structures[0].objective != result.objective:
-        raise f.contradiction("the score of the first of its best structures is not its score")
-    if claim.bound is not None and (result.bound is None or claim.bound > result.bound):
-        raise f.contradiction("its bound on the structures outside its list is above its bound on all")
 
 
 class NotSavedError(MilpbnError):
