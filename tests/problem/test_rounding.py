@@ -114,6 +114,7 @@ def test_no_bound_is_below_the_optimum_and_all_are_proved(seed: int, tmp_path: P
     assert best <= mpf(checked.bound) <= result.bound
 
 
+@pytest.mark.slow
 def test_a_million_rows_of_one_weight(tmp_path: Path) -> None:
     """Merging rounds a few times, not once for every row."""
     rng = np.random.default_rng(0)
