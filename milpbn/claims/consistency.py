@@ -20,7 +20,7 @@ def check_claims(f: Fields, result: Any) -> None:
     f : Fields
         The result as it was written: it words the errors, and has the values that a `Result` computes itself.
     result : milpbn.Result
-        What was read from it. (Its class is above this module.)
+        What was read from it. Its type is Any because the module of `Result` imports this one.
 
     Raises
     ------
