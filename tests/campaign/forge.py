@@ -33,7 +33,8 @@ WORDS = (
 def change_number(rng: random.Random, value: float) -> Any:
     """Return another number, near or far, or a value that is not a number."""
     what = rng.random()
-    if isinstance(value, int) and abs(value) > 2**53:  # an earlier change may have put it there; it can be too large for a float
+    # An earlier change may have put an integer there that is too large for a float.
+    if isinstance(value, int) and abs(value) > 2**53:
         value = float(2**53)
     if what < 0.35:
         return value * (1 + rng.choice([-1, 1]) * 10 ** rng.uniform(-15, -1))
