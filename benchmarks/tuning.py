@@ -5,8 +5,8 @@
     python benchmarks/tuning.py --data-dir DIR --threads            CPU seconds with two threads, over those with one
     python benchmarks/tuning.py --report                            the ratios in the results, one line for each value
 
-A PARAMETER is written like `steps.refresh` or `climb.restarts`; by default, those of docs/tuning.md are measured that
-were not measured before, or measured here. Factors below 1 take their square and their root instead of half and double.
+A PARAMETER is written like `steps.refresh` or `climb.restarts`; by default, those are measured whose evidence in
+docs/tuning.md is this script's file. Factors below 1 take their square and their root instead of half and double.
 
 Kernels contain the values as constants. So each value has a process of its own, with a copy of the folder of the
 default's kernels, in which numba compiles those that contain the value. Every problem is searched with one value, the
@@ -40,7 +40,7 @@ from common import RESULTS, command, parse, parser, read_results, training_rows,
 
 import milpbn.engine.tuning as engine
 import milpbn.heuristics.tuning as climbs
-from milpbn.util.parameters import NOT_MEASURED
+from milpbn.util.parameters import COMPARED
 
 
 @dataclass(frozen=True, eq=False)
@@ -367,9 +367,8 @@ def main() -> None:
     if options.data_dir is None:
         made.error("--data-dir names no folder, and MILPBN_DATA is not set")
     known = parameters()
-    here = (NOT_MEASURED, OUTPUT.name)
     names = options.data or [
-        n for n, f in known.items() if any(w in f.metadata["evidence"] for w in here) and n not in OTHERS
+        n for n, f in known.items() if f.metadata["evidence"] == COMPARED and n not in OTHERS
     ]
     processor = llvmlite.binding.get_host_cpu_name()
     results = {"command": command(options), "processor": processor, **results}

@@ -15,8 +15,6 @@ from inspect import getdoc
 from milpbn.heuristics.tuning import ClimbTuning
 from milpbn.util.parameters import as_table, parameter
 
-#: Where values are compared with their halves and doubles.
-_COMPARED = "results/tuning.json"
 _WARMER = '"A node starts warmer than its parent ended, and cools by Newton\'s success."'
 _NEWTON = '"Newton steps over parent sets."'
 _FEW = '"Few samples and parent sets at a time."'
@@ -35,25 +33,19 @@ class RootTuning:
         0.02,
         "share of the bound's distance to the incumbent",
         "The steps end when they can gain less than this. A round of multipliers that gains less is the last one.",
-        _COMPARED,
     )
     patience: int = parameter(
-        60,
-        "steps",
-        "The steps end if this number of them lowers the bound by less than `worthwhile`.",
-        _COMPARED,
+        60, "steps", "The steps end if this number of them lowers the bound by less than `worthwhile`."
     )
     repeat: float = parameter(
         0.1,
         "share of the parent sets",
         "If reduced-cost fixing removes at least this share, the steps start again on the rest.",
-        _COMPARED,
     )
     slice_work: int = parameter(
         50_000_000,
         "products of dual weights and columns",
         "Work between two checks of the clock: about 50 ms.",
-        _COMPARED,
     )
     parallel_from: int = parameter(
         2_000_000, "products of samples and domains", "Larger products use threads."
@@ -68,14 +60,9 @@ class TemperatureTuning:
     steps can remove the other part only. The temperature changes so that both parts stay in balance.
     """
 
-    first: float = parameter(
-        0.2, "share of gamma", "The first temperature, and the highest one of a node.", _COMPARED
-    )
+    first: float = parameter(0.2, "share of gamma", "The first temperature, and the highest one of a node.")
     lowest: float = parameter(
-        1e-6,
-        "share of gamma",
-        "The lowest temperature. The steps end if none of them gains at it.",
-        _COMPARED,
+        1e-6, "share of gamma", "The lowest temperature. The steps end if none of them gains at it."
     )
     good_step: float = parameter(
         0.6, "share of a Newton step", "A step that goes further than this is a good step.", _WARMER
@@ -93,22 +80,18 @@ class TemperatureTuning:
         _WARMER,
     )
     fastest_fall: float = parameter(
-        0.4, "factor", "The factor of the temperature after a good step is at least this.", _COMPARED
+        0.4, "factor", "The factor of the temperature after a good step is at least this."
     )
     high_waste: float = parameter(
-        3.0,
-        "times what steps can gain",
-        "After any other step, a higher waste calls for `fast_fall`.",
-        _COMPARED,
+        3.0, "times what steps can gain", "After any other step, a higher waste calls for `fast_fall`."
     )
     fast_fall: float = parameter(
-        0.6, "factor", "Factor of the temperature if the waste is above `high_waste`.", _COMPARED
+        0.6, "factor", "Factor of the temperature if the waste is above `high_waste`."
     )
     slow_fall: float = parameter(
         0.85,
         "factor",
         "Factor of the temperature if the waste is below `high_waste` but above what steps can gain.",
-        _COMPARED,
     )
     low_waste: float = parameter(
         0.3,
@@ -119,9 +102,9 @@ class TemperatureTuning:
     short_step: float = parameter(
         0.1, "share of a Newton step", "A step that goes less far than this is a short step.", _WARMER
     )
-    rise: float = parameter(1.2, "factor", "Factor of the temperature when it rises.", _COMPARED)
+    rise: float = parameter(1.2, "factor", "Factor of the temperature when it rises.")
     converged_fall: float = parameter(
-        0.2, "factor", "Factor of the temperature when no step gains at the current one.", _COMPARED
+        0.2, "factor", "Factor of the temperature when no step gains at the current one."
     )
     warmer_start: float = parameter(
         1.5,
@@ -157,14 +140,11 @@ class StepTuning:
         64,
         "steps",
         "The logits are computed anew after this number of steps, so that rounding errors do not add up.",
-        _COMPARED,
     )
-    most_vertices: int = parameter(600, "vertices", "A point has at most this number of vertices.", _COMPARED)
-    most_new: int = parameter(
-        100, "vertices", "One Newton step adds at most this number of vertices.", _COMPARED
-    )
+    most_vertices: int = parameter(600, "vertices", "A point has at most this number of vertices.")
+    most_new: int = parameter(100, "vertices", "One Newton step adds at most this number of vertices.")
     smallest_share: float = parameter(
-        1e-12, "share of the point", "A vertex with a smaller share is dropped.", _COMPARED
+        1e-12, "share of the point", "A vertex with a smaller share is dropped."
     )
     part_of_gain: float = parameter(
         0.05,
@@ -185,14 +165,11 @@ class StepTuning:
         _NEWTON,
     )
     curvature_block: int = parameter(
-        4096,
-        "dual weights",
-        "The curvature is summed over blocks of this size, which stay in the cache.",
-        _COMPARED,
+        4096, "dual weights", "The curvature is summed over blocks of this size, which stay in the cache."
     )
-    line_steps: int = parameter(6, "steps", "A line search takes at most this number of steps.", _COMPARED)
+    line_steps: int = parameter(6, "steps", "A line search takes at most this number of steps.")
     line_accuracy: float = parameter(
-        0.2, "share of the first slope", "A line search ends when the slope is at most this.", _COMPARED
+        0.2, "share of the first slope", "A line search ends when the slope is at most this."
     )
 
 
@@ -212,12 +189,10 @@ class NodeTuning:
         "A node starts with two bursts of this length. Then samples and parent sets may be selected again.",
         _FEW,
     )
-    burst: int = parameter(8, "steps", "Steps between two checks of the clock.", _COMPARED)
-    bursts: int = parameter(
-        8, "bursts", "Bursts between two selections of samples and parent sets.", _COMPARED
-    )
+    burst: int = parameter(8, "steps", "Steps between two checks of the clock.")
+    bursts: int = parameter(8, "bursts", "Bursts between two selections of samples and parent sets.")
     most_steps: int = parameter(
-        192, "steps", "At one node; twice this number if the steps left out too much.", _COMPARED
+        192, "steps", "At one node; twice this number if the steps left out too much."
     )
     reselect_above: float = parameter(
         5.0,
@@ -236,7 +211,6 @@ class NodeTuning:
         "nats",
         "Under the conditional log-likelihood, samples with a larger log-margin are left out of the steps. "
         "With two classes each of them loses at most 6e-6 nats.",
-        _COMPARED,
     )
     reach: float = parameter(
         0.05,
@@ -311,16 +285,12 @@ class TreeTuning:
         '"Pseudo-costs of new decisions come from decisions on the same variables."',
     )
     least_score: float = parameter(
-        1e-9,
-        "nats",
-        "Lower limit of both factors of a decision's score, so that neither makes it 0.",
-        _COMPARED,
+        1e-9, "nats", "Lower limit of both factors of a decision's score, so that neither makes it 0."
     )
     least_distance: float = parameter(
         1e-3,
         "share of the point",
         "Lower limit of the fractionality by which a fall of the bound is divided.",
-        _COMPARED,
     )
     bound_step: float = parameter(
         0.01,
@@ -338,7 +308,6 @@ class PrimalTuning:
         0.25,
         "share of the root bound's distance to the incumbent",
         "An answer of the oracle that is further below the incumbent does not start a climb.",
-        _COMPARED,
     )
     longest_pause: float = parameter(
         10.0,
@@ -348,7 +317,7 @@ class PrimalTuning:
         _CLIMBS,
     )
     pause_growth: float = parameter(
-        1.1, "factor", "The pause grows by this factor after a climb without a better structure.", _COMPARED
+        1.1, "factor", "The pause grows by this factor after a climb without a better structure."
     )
     passes: float = parameter(
         0.1,
@@ -367,7 +336,6 @@ class PrimalTuning:
         10.0,
         "times `stray`",
         "Climbs start from the incumbent again when they are worse than it by more than this.",
-        _COMPARED,
     )
     medium_data: float = parameter(
         1e6, "samples times parent sets", "On larger data, climbs are rare and never accept a loss.", _STRAY

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import FrozenInstanceError, fields
 from pathlib import Path
@@ -10,7 +11,7 @@ import pytest
 
 from milpbn.engine.tuning import TUNING, Tuning, page
 from milpbn.heuristics.tuning import ClimbTuning
-from milpbn.util.parameters import NOT_MEASURED, parameters
+from milpbn.util.parameters import COMPARED, parameters
 
 DOCS = Path(__file__).parents[2] / "docs"
 KINDS = (*(type(f.default) for f in fields(Tuning)), ClimbTuning)
@@ -28,7 +29,16 @@ def test_every_parameter_has_a_unit_an_effect_and_evidence(kind, field):
         decisions = " ".join((DOCS / "decisions.md").read_text(encoding="utf-8").split())
         assert f"**{heading.group(1)}**" in decisions
     else:
-        assert evidence == NOT_MEASURED or (DOCS.parent / evidence).exists()
+        assert (DOCS.parent / evidence).exists()
+
+
+def test_what_refers_to_the_comparison_is_in_it():
+    compared = json.loads((DOCS.parent / COMPARED).read_text(encoding="utf-8"))
+    parts = {type(f.default).__name__: f.name for f in fields(Tuning)} | {"ClimbTuning": "climb"}
+    named = {f"{parts[kind]}.{field.name}" for kind, field in ALL if field.metadata["evidence"] == COMPARED}
+    threads = {f"{part}.parallel_from" for sizes in compared["threads"].values() for part in sizes}
+    assert named <= {*compared["parameters"], *threads}
+    assert {"half", "double"} <= set.intersection(*(set(x) for x in compared["parameters"].values()))
 
 
 def test_parameters_cannot_be_changed():
