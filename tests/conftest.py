@@ -24,16 +24,16 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--oracle-problems",
         type=int,
-        default=135,
+        default=90,
         metavar="N",
-        help="number of random problems that every solver has to agree with enumeration on (default: 135)",
+        help="number of random problems that every solver has to agree with enumeration on (default: 90)",
     )
     parser.addoption(
         "--fuzz",
         type=float,
-        default=12.0,
+        default=6.0,
         metavar="SECONDS",
-        help="seconds of hostile input for all readers together (default: 12)",
+        help="seconds of hostile input for all readers together (default: 6)",
     )
     campaign = parser.getgroup("campaign", "random problems against exact arithmetic (tests/campaign)")
     campaign.addoption(

@@ -388,15 +388,22 @@ class _Problem:
         """
         a, prior_parents = self.smoothing, self._prior_parents(parents, n_states)
 
-        def function(weights: list[float]) -> Callable[[Row], float]:
-            family, configuration = self._counts(rows, i, parents, weights)
-            if prior_parents is not None:
-                prior_family, prior_configuration = self._counts(rows, i, prior_parents, weights)
+        families = [parents] if prior_parents is None else [parents, prior_parents]
+        counts = [self._counts(rows, i, of, self.weights) for of in families]
+
+        def function(left_out: Row | None) -> Callable[[Row], float]:
+            tables = [(family.copy(), configuration.copy()) for family, configuration in counts]
+            for of, (family, configuration) in zip(families, tables, strict=True):
+                if left_out is not None:
+                    h = tuple(left_out[p] for p in of)
+                    family[left_out[i], h] -= 1.0
+                    configuration[h] -= 1.0
 
             def log_theta(row: Row) -> float:
+                (family, configuration), *prior = tables
                 h, mean = tuple(row[p] for p in parents), 1 / n_states[i]
-                if prior_parents is not None:
-                    g = tuple(row[p] for p in prior_parents)
+                for prior_family, prior_configuration in prior:
+                    g = tuple(row[p] for p in families[1])
                     mean = (prior_family[row[i], g] + a) / (prior_configuration[g] + a * n_states[i])
                 return log(
                     (family[row[i], h] + a * n_states[i] * mean) / (configuration[h] + a * n_states[i])
@@ -405,9 +412,8 @@ class _Problem:
             return log_theta
 
         if not self.leave_one_out:
-            return [function(self.weights)] * len(rows)
-        each = range(len(rows))
-        return [function([w - 1.0 if m == k else w for k, w in enumerate(self.weights)]) for m in each]
+            return [function(None)] * len(rows)
+        return [function(row) for row in rows]
 
     def _prior_parents(self, parents: Parents, n_states: list[int]) -> Parents | None:
         """Return the parents that the mean of a family's prior has; None for the uniform mean.

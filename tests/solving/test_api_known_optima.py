@@ -42,9 +42,14 @@ CAR = {
 CAR_3 = {("sm", 3, 0.9, False): 3222.222082, ("sm", 3, 0.99, False): 5709.754823}
 
 
-def _with_slow(cases, *slow) -> list:
-    """Mark the one case that takes as long as all others."""
-    return [pytest.param(c, marks=pytest.mark.slow if c == slow else (), id=str(c)) for c in cases]
+def _with_slow(cases, is_slow) -> list:
+    """Mark the cases that take as long as all others, or that a solver does not need in every run."""
+    return [pytest.param(c, marks=pytest.mark.slow if is_slow(c) else (), id=str(c)) for c in cases]
+
+
+def _every_other(case) -> bool:
+    """Of the four cases of a score and a number of parents, one per p and one with class parents remain."""
+    return (case[2] == 0.9) == case[3]
 
 
 def check(data, case: tuple[str, int, float, bool], expected: float, **options) -> milpbn.Result:
@@ -68,39 +73,37 @@ def car(uci):
     return milpbn.read_table("car", data_dir=uci).dataset("all")
 
 
-@pytest.mark.parametrize("case", CORRAL, ids=str)
+@pytest.mark.parametrize("case", _with_slow(CORRAL, _every_other))
 def test_corral_by_highs_has_its_known_optimum(corral, case) -> None:
     check(corral, case, CORRAL[case], backend="highs", root_bound=False)
 
 
-@pytest.mark.parametrize("case", _with_slow(CORRAL, "sm", 3, 0.9, True))
+@pytest.mark.parametrize("case", _with_slow(CORRAL, lambda case: case == ("sm", 3, 0.9, True)))
 def test_corral_by_the_native_engine_has_its_known_optimum(corral, case) -> None:
     result = check(corral, case, CORRAL[case], backend="native")
     assert result.bound_source == "certified"
 
 
-@pytest.mark.parametrize("case", _with_slow([c for c in CORRAL if c[0] == "sm"], "sm", 3, 0.9, True))
+@pytest.mark.parametrize("case", _with_slow([c for c in CORRAL if c[0] == "sm"], _every_other))
 def test_corral_by_highs_with_clusters_has_its_known_optimum(corral, case) -> None:
     check(corral, case, CORRAL[case], backend="highs", acyclicity="cluster")
 
 
 @pytest.mark.parametrize("backend", ["cbc", "scip"])
 @pytest.mark.parametrize(
-    "case",
-    [
-        pytest.param(case, marks=pytest.mark.slow if case[1] == 3 else (), id=str(case))
-        for case in CORRAL
-        if case[0] == "sm"
-    ],
+    "case", _with_slow([c for c in CORRAL if c[0] == "sm"], lambda case: case[1] == 3 or _every_other(case))
 )
 def test_corral_by_other_solvers_has_its_known_optimum(corral, case, backend: str) -> None:
     require_backend(backend)
     check(corral, case, CORRAL[case], backend=backend, root_bound=False)
 
 
-@pytest.mark.parametrize("class_parents", [False, pytest.param(True, marks=pytest.mark.slow)])
-@pytest.mark.parametrize("name", ["sm", "sbm"])
-def test_corral_by_enumeration_has_its_known_optimum(corral, name: str, class_parents: bool) -> None:
+@pytest.mark.parametrize(
+    "case",
+    _with_slow([(n, c) for n in ("sm", "sbm") for c in (False, True)], lambda case: case != ("sm", False)),
+)
+def test_corral_by_enumeration_has_its_known_optimum(corral, case: tuple[str, bool]) -> None:
+    name, class_parents = case
     best = dict.fromkeys((0.9, 0.99), -np.inf)
     for margins in all_margins(corral.merged, name, class_parents):
         for p in best:
@@ -136,11 +139,7 @@ def all_margins(data: Dataset, name: str, class_parents: bool) -> Iterator[np.nd
 
 
 @pytest.mark.parametrize(
-    "case",
-    [
-        pytest.param(case, marks=pytest.mark.slow if case[0] == "sm" and case[3] else (), id=str(case))
-        for case in CAR
-    ],
+    "case", _with_slow(CAR, lambda case: (case[0] == "sm" and case[3]) or _every_other(case))
 )
 def test_car_by_highs_has_its_known_optimum(car, case) -> None:
     check(car, case, CAR[case], backend="highs")

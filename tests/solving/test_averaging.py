@@ -67,7 +67,8 @@ def test_the_members_are_the_networks_of_the_best_settings(frame, tmp_path):
     """Each is what a run with its setting and the parameters of its trial finds."""
     table = milpbn.read_table(frame)
     grid = Grid.parse(
-        "score=cll leave-one-out=yes max-parents=1,2 discretise=mdl,quantile:4 parameters=hybrid", "log-loss"
+        "score=cll leave-one-out=yes max-parents=1,2 discretise=mdl,quantile:4 parameters=temperature",
+        "log-loss",
     )
     options = replace(QUIET, output=str(tmp_path / "r.json"), certificate=str(tmp_path / "p.npz"))
     single = maximise_selected(table, Score(), QUIET, grid)

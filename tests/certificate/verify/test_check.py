@@ -104,8 +104,8 @@ def test_whole_certificates_pass_and_their_bounds_hold(score, rules, tmp_path):
         data = random_data(seed, n_classes=2 + seed % 2, n_samples=24, weights=seed % 2 == 1)
         data = heavy_enough(data, score)
         best = optimum(data, score, rules).objective
-        # Half of the pairs of seed and option: every score meets all options, and the seeds alternate between scores.
-        for options in WAYS[(SCORES.index(score) + seed) % 2 :: 2]:
+        # A third of the pairs of seed and option, in turn: the scores and rules together meet all of them.
+        for options in WAYS[(SCORES.index(score) + RULES.index(rules) + seed) % 3 :: 3]:
             result = proved(data, score, path, constraints=rules, **options)
             checked = verify(result, path, data)
             assert checked.bound >= best - 1e-9
@@ -682,7 +682,7 @@ def test_no_corruption_proves_a_bound_below_the_optimum(score, rules, tmp_path):
             if rescore(data, structure := problem.candidates.structure(choice), score) < best - 1e-3
             and problem.obeys(structure)
         ]
-        for _ in range(140):
+        for _ in range(90):
             changed = corrupted(rng, arrays)
             claim = dict(header)
             if rng.random() < 0.6:
@@ -700,7 +700,7 @@ def test_no_corruption_proves_a_bound_below_the_optimum(score, rules, tmp_path):
             assert claim["bound"] >= best - 1e-9
             assert checked.bound >= best - 1e-9
             assert result.bound >= best - 1e-9
-    assert rejected > 160
+    assert rejected > 100
     assert accepted > 0
 
 
