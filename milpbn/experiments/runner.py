@@ -14,7 +14,6 @@ from typing import Any
 
 from joblib import Parallel, delayed
 from joblib.externals.loky.process_executor import TerminatedWorkerError
-from threadpoolctl import threadpool_limits
 
 from milpbn.data import Table, read_table
 from milpbn.errors import MilpbnError, SolverError
@@ -23,7 +22,7 @@ from milpbn.experiments.cells import Cell, Kept, Store
 from milpbn.experiments.methods import method
 from milpbn.experiments.protocol import Part, nested_parts, part_names, parts, table_hash
 from milpbn.solving.warm_up import compile_all
-from milpbn.util.threads import threads_used
+from milpbn.util.threads import library_threads, threads_used
 from milpbn.version import __version__
 
 #: Programs whose versions every cell has.
@@ -278,7 +277,7 @@ def _compute(plan: Plan, task: Task, store: Store, threads: int, started: Callab
             step_began, work_began = time.monotonic(), time.process_time()
             try:
                 part = _parts(task.data, plan.data_dir, plan.seed, plan.nested)[task.part]
-                with threads_used(threads), threadpool_limits(threads):
+                with threads_used(threads), library_threads(threads):
                     kept = Kept(step.run(MethodInput(part, plan.seed, threads, needed)))
             except Exception as error:
                 kept = Kept({}, _reason(error))

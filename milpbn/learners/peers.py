@@ -14,7 +14,6 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.linear_model import LogisticRegressionCV
-from threadpoolctl import threadpool_limits
 
 from milpbn.data.dataset import Dataset, Variable
 from milpbn.errors import InputError
@@ -23,6 +22,7 @@ from milpbn.learners.svm import indicators, of_all_classes, sample_rows
 from milpbn.learners.workers import results, workers
 from milpbn.network.classifier import Predictor, Source, encode
 from milpbn.solving.splits import validation_splits
+from milpbn.util.threads import library_threads
 
 #: Up to this number of rows a fit runs in this process, where it cannot be stopped.
 UNSTOPPABLE_ROWS = 5000
@@ -126,7 +126,7 @@ def fit_model(peer: Peer, data: Dataset, random_state: int, n_jobs: int) -> Any:
     """Return a peer's model, fitted to all rows with their weights."""
     model = peer.model(data, random_state, n_jobs)
     weights = None if (data.weights == 1.0).all() else data.weights
-    with warnings.catch_warnings(), threadpool_limits(n_jobs):
+    with warnings.catch_warnings(), library_threads(n_jobs):
         warnings.simplefilter("ignore")  # about future defaults, and about extreme C that do not converge
         model.fit(matrix(data, peer.sparse), data.y, sample_weight=weights)
     return model

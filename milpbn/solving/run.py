@@ -6,8 +6,6 @@ from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
-from threadpoolctl import threadpool_limits
-
 from milpbn.certificate.format import Proof
 from milpbn.claims.reasons import BoundSource, Limit
 from milpbn.claims.result import NotSavedError, Result
@@ -23,7 +21,7 @@ from milpbn.solving.state import Session
 from milpbn.solving.warm_up import Kernels
 from milpbn.solving.watched import run_watched
 from milpbn.util import interrupts
-from milpbn.util.threads import threads_used
+from milpbn.util.threads import library_threads, threads_used
 
 OUT_OF_MEMORY = Outcome(limit="memory", detail="out of memory")
 #: Backend that replaces an engine that continues from the root where there is no root, because no structure is known. A
@@ -59,7 +57,7 @@ def run(job: Job) -> Result:
         try:
             # Kernels of the native engine and NumPy's own threads would compete for the cores.
             blas = 1 if job.engine.capabilities.continues_root else options.n_threads
-            with threadpool_limits(blas), threads_used(options.n_threads), interrupts.deferred():
+            with library_threads(blas), threads_used(options.n_threads), interrupts.deferred():
                 bounds = options.root_bound or job.screening is not None
                 branches = job.engine.capabilities.continues_root and not options.root_only
                 with closing(Kernels(job.problem, bounds, branches, session.stopping)) as kernels:

@@ -8,9 +8,13 @@ same cores. The threads end with the work, so that they disturb neither a fork n
 from __future__ import annotations
 
 import os
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import lru_cache
+
+from threadpoolctl import ThreadpoolController
 
 #: Number of parts per thread; several, because parts take different times.
 PARTS = 4
@@ -36,6 +40,22 @@ def threads_used(count: int) -> Iterator[None]:
         yield
     finally:
         _most.pop()
+
+
+@contextmanager
+def library_threads(count: int) -> Iterator[None]:
+    """Limit the number of threads of libraries such as BLAS and OpenMP within the block, in the whole process."""
+    with _libraries(len(sys.modules)).limit(limits=count):
+        yield
+
+
+@lru_cache(maxsize=1)
+def _libraries(n_modules: int) -> ThreadpoolController:
+    """Return the loaded libraries that have threads of their own; `n_modules` is the number of imported modules.
+
+    Finding them takes as long as a small search. An import may load more of them.
+    """
+    return ThreadpoolController()
 
 
 def in_parts(work: Callable[[int, int], object], n: int, parallel: bool) -> None:

@@ -6,8 +6,9 @@ import threading
 import time
 
 import pytest
+from threadpoolctl import threadpool_info
 
-from milpbn.util.threads import in_parts, thread_count, threads_used
+from milpbn.util.threads import in_parts, library_threads, thread_count, threads_used
 
 
 @pytest.mark.parametrize("n", [0, 1, 2, 7, 1000])
@@ -48,3 +49,13 @@ def test_the_requested_threads_run_and_end_with_the_work():
             in_parts(work, 100, True)
         assert len(everybody) == count
     assert threading.active_count() == before
+
+
+def test_libraries_use_no_more_threads_within_the_block():
+    def most():
+        return max(library["num_threads"] for library in threadpool_info())
+
+    before = most()
+    with library_threads(1):
+        assert most() == 1
+    assert most() == before

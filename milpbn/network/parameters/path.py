@@ -6,7 +6,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
 from milpbn.data.dataset import Dataset
 from milpbn.network.classifier import Classifier
@@ -18,6 +17,7 @@ from milpbn.network.parameters.method import ParameterMethod
 from milpbn.network.parameters.normalised import completed, normalised, widened
 from milpbn.network.prior import Prior
 from milpbn.network.structure import Structure
+from milpbn.util.threads import library_threads
 
 #: Values of kappa by method. Those of ``hybrid`` are those of `milpbn.network.parameters.folds`, the most useful ones
 #: first, since the time of a trial may end the path.
@@ -80,7 +80,7 @@ def fitted_path(
         strengths: list[float | None] = [] if method == "temperature" else list(STRENGTHS)
         for strength in ([] if method == "cll" or kappa in (0.0, 1.0) else [None]) + strengths:
             if strength is not None:
-                with threadpool_limits(1):  # see `milpbn.network.parameters.refit.refit`
+                with library_threads(1):  # see `milpbn.network.parameters.refit.refit`
                     deviations = fit_deviations(
                         samples,
                         kappa * generative,

@@ -10,7 +10,6 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from threadpoolctl import threadpool_limits
 
 from milpbn.data.dataset import Dataset
 from milpbn.network.classifier import Classifier
@@ -30,6 +29,7 @@ from milpbn.network.parameters.record import ParameterFit
 from milpbn.network.prior import UNIFORM, Prior
 from milpbn.network.structure import Structure
 from milpbn.util.clock import within
+from milpbn.util.threads import library_threads
 
 #: Share of the time for the choice of kappa and strength; the rest is for the fit to all rows.
 CHOICE_SHARE = 0.7
@@ -129,7 +129,7 @@ def refit(
             raise Stopped
         rows = np.flatnonzero(data.weights > 0)
         used = data if len(rows) == data.n_samples else data.take(rows)
-        with threadpool_limits(1):  # more threads of BLAS slow down the solver's products of short vectors
+        with library_threads(1):  # more threads of BLAS slow down the solver's products of short vectors
             fitted = _fit(used, structure, how, prior, random_state, (choice_over, stopping), report)
             found = Refit(structure=whole, cpts=_tables(fitted, whole, data.n_states), record=fitted.record)
     except Stopped:
