@@ -1,4 +1,4 @@
-"""Every certificate of a small problem that a test has verified passes the exact checker, too.
+"""Certificates of small problems that tests have verified pass the exact checker, too: every third, with --slow all.
 
 `milpbn.certificate.verify.check.verify` is replaced before tests import it by a function that also runs the exact
 checker, and refuses what that refuses. The summary of a run states the number of certificates.
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from functools import wraps
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +39,8 @@ READ = (
     "structure",
     "subset",
 )
+#: One certificate of so many is checked; 1 with --slow.
+OF = 3
 counted: Counter[str] = Counter()
 _plain = ordinary.verify
 
@@ -46,7 +49,7 @@ _plain = ordinary.verify
 def verify(result: Any, certificate: Any, data: Dataset) -> ordinary.Verification:
     """Verify with both checkers."""
     shown = _plain(result, certificate, data)
-    if data.n_features <= MOST_FEATURES:
+    if data.n_features <= MOST_FEATURES and next(_turns) % OF == 0:
         most, arithmetic.LARGEST_WORK = arithmetic.LARGEST_WORK, MOST_WORK
         try:
             (low, _), bound = _check_exactly(result, certificate, data)
@@ -78,9 +81,17 @@ def _check_exactly(result: Any, certificate: Any, data: Dataset) -> Any:
     return _last[1]
 
 
+#: Numbers the verified certificates of small problems.
+_turns = count()
 #: The last question to the exact checker, and its answer.
 _last: list[Any] = []
 ordinary.verify = verify
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    global OF
+    if config.getoption("--slow", default=False):
+        OF = 1
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
