@@ -102,6 +102,33 @@ def paired(one: dict[str, tuple[float, float]], other: dict[str, tuple[float, fl
     return f"{d.mean():+.{digits}f} ± {half:.{digits}f} ({len(d)} sets)"
 
 
+def left_out(means: dict[str, dict[str, tuple[float, float]]]) -> list[str]:
+    """Return lines that name, for every data set, the candidate with the lowest mean log-loss on the other ones.
+
+    Averages are no candidates here, since the recipe is one network; neither are candidates that lack a data set.
+    """
+    data = sorted(means.get("accurate", {}))
+    names = [n for n in CANDIDATES if n not in AVERAGES and means.get(n, {}).keys() >= set(data)]
+    if len(data) < 3 or len(names) < 2:
+        return []
+    lines = [
+        "",
+        f"## Chosen on the other {len(data) - 1} data sets",
+        "",
+        "The candidate with the lowest mean log-loss on all data sets but one, and the next one, with these means. Of "
+        f"{', '.join(names)}.",
+        "",
+        "| left out | chosen | log-loss | next | log-loss |",
+        "|---|---|---|---|---|",
+    ]
+    for name in data:
+        others = [other for other in data if other != name]
+        ranked = sorted((float(np.mean([means[n][other][1] for other in others])), n) for n in names)
+        (best, first), (second, next_) = ranked[:2]
+        lines.append(f"| {name} | {first} | {best:.4f} | {next_} | {second:.4f} |")
+    return lines
+
+
 def page(means: dict[str, dict[str, tuple[float, float]]], budget: float) -> str:
     """Return the page."""
     names = [name for name in (*CANDIDATES, *OTHERS) if name in means]
@@ -144,7 +171,7 @@ def page(means: dict[str, dict[str, tuple[float, float]]], budget: float) -> str
             + " | ".join("-" if c is None else f"{c[0]:.2f} / {c[1]:.3f}" for c in cells)
             + " |"
         )
-    return "\n".join(lines) + "\n"
+    return "\n".join([*lines, *left_out(means)]) + "\n"
 
 
 def main() -> None:
