@@ -110,8 +110,8 @@ def _state(plan: Plan, store: Store) -> str:
         ]
     if other:
         lines += [
-            "With other budgets for a trial, or for a final search without a proof; the tables show what was found with "
-            "the most time (in Table 1 the seconds of the final search):",
+            "With other budgets for a trial, or for a final search without a proof; the tables show what was found "
+            "with the most time (in Table 1 the seconds of the final search):",
             "",
             *_listed(other),
             "",

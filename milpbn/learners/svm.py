@@ -38,7 +38,7 @@ SMALLEST, LARGEST = 1e-6, 1e6
 UNSTOPPABLE_ROWS = 1000
 #: Number of rows of the fit that is made after the time limit, which takes a tenth of a second.
 LATE_ROWS = 300
-#: MiB of kernel rows that LIBSVM may keep, where the kernel is not computed before. It computes all others again and again.
+#: MiB of rows of the kernel matrix that LIBSVM may keep instead of computing them again.
 CACHE = 1000
 #: Share of the available memory that the kernel matrices of a validation may take.
 MEMORY_SHARE = 0.25
@@ -341,8 +341,9 @@ class ValidationSplit:
         own, other = squared_distances(self)
         of_distance = np.exp(-width(sigma) * np.arange(2 * self.fit.n_features + 1))
         machine = SVC(C=cost, kernel="precomputed", cache_size=CACHE)
-        machine.fit(of_distance[own], self.fit.y, sample_weight=self.fit.weights)
-        return machine.predict(of_distance[other])
+        # mode="clip" checks no bounds first, which takes a third of the time of of_distance[own].
+        machine.fit(of_distance.take(own, mode="clip"), self.fit.y, sample_weight=self.fit.weights)
+        return machine.predict(of_distance.take(other, mode="clip"))
 
 
 @lru_cache(maxsize=FOLDS)
