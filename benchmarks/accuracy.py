@@ -146,8 +146,8 @@ def page(means: dict[str, dict[str, tuple[float, float]]], budgets: dict[str, se
         "",
         (__doc__ or "").split("\n\n")[2].replace("\n", " "),
         "",
-        "Written by `python benchmarks/accuracy.py`, on a busy machine. Seconds: of a fit, choice included; parts of data "
-        "sets that differ in them have the most that was tried.",
+        "Written by `python benchmarks/accuracy.py`, on a busy machine. Seconds: of a fit, its choice included; where "
+        "there are cells with several, those with the most count.",
         "",
         "| candidate | grid | decided by | seconds |",
         "|---|---|---|---|",
