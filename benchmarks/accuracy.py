@@ -131,8 +131,8 @@ def choices(means: Means, known: Sequence[str]) -> list[str]:
         "",
         "## Chosen on the other data sets",
         "",
-        "For every data set: the candidate with the lowest mean log-loss on the others (of those that all candidates in "
-        "this table have), and the next one.",
+        "For every data set: the candidate with the lowest mean log-loss on the others (of those that all of these "
+        "candidates have), and the next one.",
         "",
         "| left out | chosen | log-loss | next | log-loss |",
         "|---|---|---|---|---|",
