@@ -68,8 +68,8 @@ class Cell:
         choice = self.options.get("choice")
         return float(choice["seconds"]) if isinstance(choice, Mapping) else 0.0
 
-    def had_less_time(self, other: Cell) -> bool:
-        """Whether another cell differs in budgets only, and none of them is smaller than here."""
+    def differs_in_budgets_only(self, other: Cell) -> bool:
+        """Whether all but the budgets, that of the choice and that of the search, is the same as in another cell."""
 
         def without_budgets(cell: Cell) -> str:
             options = dict(cell.options)
@@ -77,11 +77,7 @@ class Cell:
                 options["choice"] = {key: value for key, value in choice.items() if key != "seconds"}
             return replace(cell, options=options, budget=None).key
 
-        return (
-            self.choice_seconds <= other.choice_seconds
-            and (self.budget or 0.0) <= (other.budget or 0.0)
-            and without_budgets(self) == without_budgets(other)
-        )
+        return without_budgets(self) == without_budgets(other)
 
     def __str__(self) -> str:
         """Return the place of the cell in words."""
@@ -128,7 +124,7 @@ class Store:
         """Return the file of a cell."""
         return self.folder / cell.data / f"{cell.part}-{cell.method}-{cell.key[:DIGITS]}.json"
 
-    def read(self, cell: Cell, *, shorter: bool = False) -> Kept | None:
+    def read(self, cell: Cell, *, any_budget: bool = False) -> Kept | None:
         """Return the contents of a cell; None if it has not been computed.
 
         A search that ended with a proof stands for the same search with more time.
@@ -137,9 +133,9 @@ class Store:
         ----------
         cell : Cell
             The cell.
-        shorter : bool
-            Where nothing else is kept, return what the same search found with less time, or with less time for the
-            choice before it; most time first.
+        any_budget : bool
+            Return what the same search found with the most time that is kept: most time for the choice before it, then
+            a proof, then most time for the search. A failure is returned only where nothing else is kept.
 
         Raises
         ------
@@ -147,21 +143,22 @@ class Store:
             If a file cannot be read, or does not hold the cell that its name says.
         """
         path = self.path(cell)
+        kept: Kept | None = None
         if path.exists():
             found, kept = _read(path)
             if found.key != cell.key:
                 raise _misnamed(path)
+        if cell.budget is None or (kept is not None and not any_budget):
             return kept
-        if cell.budget is None:
-            return None
         alike: list[tuple[float, bool, float, int, Kept]] = []
         for other in sorted(path.parent.glob(f"{glob.escape(f'{cell.part}-{cell.method}')}-*.json")):
-            found, kept = _read(other)
-            if kept.failure is not None or not found.had_less_time(cell):
+            found, its = _read(other)
+            if its.failure is not None or not found.differs_in_budgets_only(cell):
                 continue
-            if shorter or (kept.proved and found.choice_seconds == cell.choice_seconds):
-                alike.append((found.choice_seconds, kept.proved, kept.budget or 0.0, len(alike), kept))
-        return max(alike)[-1] if alike else None
+            stands_for = found.choice_seconds == cell.choice_seconds and (its.budget or 0.0) <= cell.budget
+            if any_budget or (its.proved and stands_for):
+                alike.append((found.choice_seconds, its.proved, its.budget or 0.0, len(alike), its))
+        return max(alike)[-1] if alike else kept
 
     def write(self, cell: Cell, kept: Kept, **more: Any) -> None:
         """Write the contents of a cell atomically.

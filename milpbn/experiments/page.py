@@ -99,8 +99,8 @@ def _state(plan: Plan, store: Store) -> str:
     lines = ["## What is there", ""]
     if not waiting and not failed:
         return "\n".join([*lines, "Everything is computed."])
-    short = [task for task in waiting if store.read(task.cell, shorter=True) is not None]
-    absent = [task for task in waiting if task not in short]
+    other = [task for task in waiting if store.read(task.cell, any_budget=True) is not None]
+    absent = [task for task in waiting if task not in other]
     if absent:
         lines += [
             "Missing; `python benchmarks/p12.py` with the same budgets computes it:",
@@ -108,12 +108,12 @@ def _state(plan: Plan, store: Store) -> str:
             *_listed(absent),
             "",
         ]
-    if short:
+    if other:
         lines += [
-            "With smaller budgets for a trial, or for a final search without a proof; the tables show what was found "
-            "(in Table 1 the seconds of the final search):",
+            "With other budgets for a trial, or for a final search without a proof; the tables show what was found "
+            "with the most time (in Table 1 the seconds of the final search):",
             "",
-            *_listed(short),
+            *_listed(other),
             "",
         ]
     if failed:

@@ -112,13 +112,13 @@ class Collected:
 
 
 def collect(plan: Plan, store: Store) -> Collected:
-    """Read all cells of a plan, also those of searches that had less time than planned (`Entry.budgets`)."""
+    """Read all cells of a plan; of a search with several budgets the one with the most time (`Entry.budgets`)."""
     entries = {}
     known = {data: facts(data, plan.data_dir) for data in plan.data}
     for data in plan.data:
         for method in plan.methods:
             cells = [task_of(plan, data, part, method).cell for part in known[data].parts]
-            kept = [k for cell in cells if (k := store.read(cell, shorter=True)) and k.failure is None]
+            kept = [k for cell in cells if (k := store.read(cell, any_budget=True)) and k.failure is None]
             if len(kept) == len(cells):
                 budgets = tuple(k.budget for k in kept if k.budget is not None)
                 entries[data, method] = Entry(tuple(k.found for k in kept), budgets)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from itertools import product
 from typing import Any
+from uuid import uuid4
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +25,7 @@ from milpbn.learners.workers import results, workers
 from milpbn.network.classifier import Predictor, Source, encode
 from milpbn.solving.splits import FOLDS, validation_splits
 from milpbn.util.clock import SELECTION_SHARE
+from milpbn.util.memory import available_memory
 
 #: Kernel widths and trade-off factors of P12, section 6, which tries all pairs.
 SIGMAS = tuple(2.0**k for k in range(-5, 6))
@@ -35,6 +38,10 @@ SMALLEST, LARGEST = 1e-6, 1e6
 UNSTOPPABLE_ROWS = 1000
 #: Number of rows of the fit that is made after the time limit, which takes a tenth of a second.
 LATE_ROWS = 300
+#: MiB of rows of the kernel matrix that LIBSVM may keep instead of computing them again.
+CACHE = 1000
+#: Share of the available memory that the kernel matrices of a validation may take.
+MEMORY_SHARE = 0.25
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,7 +109,7 @@ def calibrated(
         Number of folds.
     """
     model = CalibratedClassifierCV(
-        SVC(C=cost, gamma=1.0 / (2.0 * sigma**2)),
+        MergingSVC(C=cost, gamma=width(sigma), cache_size=CACHE),
         method=method,
         cv=stratified_folds(data.y, min(folds, data.n_samples), random_state),
         ensemble=False,
@@ -135,6 +142,30 @@ def indicators(data: Dataset) -> csr_array:
     return csr_array(OneHotEncoder(categories=states, handle_unknown="ignore").fit_transform(data.X))
 
 
+def width(sigma: float) -> float:
+    """Return scikit-learn's parameter of the kernel: exp(-width |x - x'|^2) is exp(-|x - x'|^2 / (2 sigma^2))."""
+    return 1.0 / (2.0 * sigma**2)
+
+
+class MergingSVC(SVC):
+    """scikit-learn's machine, fitted to merged rows: equal indicators of one class become one row with their weight.
+
+    It is the same machine, since the dual variables of equal rows add. Fitted by `CalibratedClassifierCV`, it merges
+    the rows of each training fold; so the folds are of rows that are not merged.
+    """
+
+    def fit(
+        self, X: csr_array, y: NDArray[np.integer], sample_weight: NDArray[np.float64] | None = None
+    ) -> MergingSVC:
+        """Fit to indicators, shape (M, states), of the classes y with the given weights, both of shape (M,)."""
+        weights = np.ones(len(y)) if sample_weight is None else np.asarray(sample_weight)
+        bits = np.packbits(X.toarray().astype(bool), axis=1)
+        coded = np.column_stack([bits, np.asarray(y, dtype=">i4").view(np.uint8).reshape(-1, 4)])
+        _, first, group = np.unique(coded, axis=0, return_index=True, return_inverse=True)
+        super().fit(X[first], y[first], sample_weight=np.bincount(group.ravel(), weights=weights))
+        return self
+
+
 def fit_machine(data: Dataset, sigma: float, cost: float) -> SvmClassifier:
     """Fit scikit-learn's LIBSVM with the kernel exp(-|x - x'|^2 / (2 sigma^2)) and weighted slacks.
 
@@ -147,7 +178,7 @@ def fit_machine(data: Dataset, sigma: float, cost: float) -> SvmClassifier:
     cost : float
         C, the cost of a unit of slack.
     """
-    machine = SVC(C=cost, gamma=1.0 / (2.0 * sigma**2))
+    machine = SVC(C=cost, gamma=width(sigma), cache_size=CACHE)
     # The machine of the merged samples is the same: their dual variables add. On adult it takes a fifth of the time.
     samples = data.merged
     machine.fit(indicators(samples), samples.y, sample_weight=samples.weights)
@@ -266,6 +297,79 @@ def grid_from_the_middle(
     return sorted(grid, key=lambda pair: abs(np.log2(pair[0] / middle)) + abs(np.log2(pair[1] / MIDDLE_COST)))
 
 
+@dataclass(frozen=True)
+class ValidationSplit:
+    """Training and held-out samples of a split, for machines with all pairs of sigma and C.
+
+    Attributes
+    ----------
+    fit, held : Dataset
+        Training and held-out samples, merged.
+    token : str
+        What makes two objects equal, in whichever process they are.
+    """
+
+    fit: Dataset = field(compare=False)
+    held: Dataset = field(compare=False)
+    token: str = field(default_factory=lambda: uuid4().hex)
+
+    @classmethod
+    def of(cls, fit: Dataset, held: Dataset) -> ValidationSplit:
+        """Merge identical samples."""
+        return cls(fit.merged, held.merged)
+
+    @property
+    def kernel_bytes(self) -> int:
+        """Memory of the distances and of the kernel matrices between all samples and the training samples."""
+        numbers = (self.fit.n_samples + self.held.n_samples) * self.fit.n_samples
+        return numbers * (np.dtype(np.float64).itemsize + np.dtype(np.uint16).itemsize)
+
+    def correct_weight(self, pair: tuple[float, float]) -> float:
+        """Return the weight of the held-out rows that the machine with a pair (sigma, C) classifies correctly."""
+        fit, held = self.fit, self.held
+        predicted: NDArray[np.integer] | int = fit.y[0]
+        if (fit.y != predicted).any():
+            available = available_memory()
+            if available is not None and self.kernel_bytes > MEMORY_SHARE * available:
+                predicted = fit_machine(fit, *pair).machine.predict(indicators(held))
+            else:
+                predicted = self._predict(*pair)
+        return float(held.weights[predicted == held.y].sum())
+
+    def _predict(self, sigma: float, cost: float) -> NDArray[np.integer]:
+        """Return the classes of the held-out samples by a machine on a kernel matrix, which LIBSVM only looks up."""
+        own, other = squared_distances(self)
+        of_distance = np.exp(-width(sigma) * np.arange(2 * self.fit.n_features + 1))
+        machine = SVC(C=cost, kernel="precomputed", cache_size=CACHE)
+        # mode="clip" checks no bounds first, which takes a third of the time of of_distance[own].
+        machine.fit(of_distance.take(own, mode="clip"), self.fit.y, sample_weight=self.fit.weights)
+        return machine.predict(of_distance.take(other, mode="clip"))
+
+
+@lru_cache(maxsize=FOLDS)
+def squared_distances(split: ValidationSplit) -> tuple[NDArray[np.uint16], NDArray[np.uint16]]:
+    """Return |x - x'|^2 of indicators, between training samples, and from held-out to training samples.
+
+    They are integers: two for each feature with different states, and one where the held-out sample's value has no
+    state. All sigmas and costs share them, so a process keeps those of the last splits.
+
+    Returns
+    -------
+    two uint16 arrays
+        Shapes (M, M) and (H, M) with M training and H held-out samples.
+    """
+    fit = indicators(split.fit).toarray().astype(np.float32)
+
+    def distances(rows: NDArray[np.float32]) -> NDArray[np.uint16]:
+        squares = rows @ fit.T  # integers below 2^24, which float32 has exactly
+        squares *= -2.0
+        squares += rows.sum(axis=1)[:, None]
+        squares += fit.sum(axis=1)
+        return squares.astype(np.uint16)
+
+    return distances(fit), distances(indicators(split.held).toarray().astype(np.float32))
+
+
 def choose_pair(
     parts: Sequence[tuple[Dataset, Dataset]], grid: Sequence[tuple[float, float]], control: Control
 ) -> tuple[tuple[float, float], dict[str, Any]]:
@@ -289,9 +393,10 @@ def choose_pair(
     accuracy: float | None = None
     tried = 0
     largest = max(fit.n_samples + held.n_samples for fit, held in parts)
+    splits = [ValidationSplit.of(fit, held) for fit, held in parts]
     with workers(min(control.n_jobs, len(parts)), killable=largest > UNSTOPPABLE_ROWS) as pool:
         for pair in grid:
-            scores = results(pool, [(_correct_weight, fit, held, pair) for fit, held in parts], stopping)
+            scores = results(pool, [(split.correct_weight, pair) for split in splits], stopping)
             if scores is None:
                 break
             tried += 1
@@ -300,11 +405,3 @@ def choose_pair(
                 best, accuracy = pair, share
                 control.report(f"sigma = {pair[0]:g}, C = {pair[1]:g}: {100 * share:.2f} % on held-out rows")
     return best, {"validation_accuracy": accuracy, "tried": tried, "stopped_early": tried < len(grid)}
-
-
-def _correct_weight(fit: Dataset, held: Dataset, pair: tuple[float, float]) -> float:
-    """Return the weight of the held-out rows that a machine classifies correctly."""
-    predicted: NDArray[np.integer] | int = fit.y[0]
-    if (fit.y != predicted).any():
-        predicted = fit_machine(fit, *pair).machine.predict(indicators(held))
-    return float(held.weights[predicted == held.y].sum())

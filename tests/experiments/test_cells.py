@@ -75,18 +75,32 @@ def test_a_proof_stands_for_more_time(tmp_path):
     assert store.read(replace(CELL, budget=600.0)) is None
 
 
-def test_less_time_is_shown_where_asked_for(tmp_path):
+def test_the_most_time_is_shown_where_asked_for(tmp_path):
     store = Store(tmp_path)
     for budget in (30.0, 60.0, 20.0):
         store.write(replace(CELL, budget=budget), Kept({"search": {"reason": "feasible"}, "b": budget}))
-    longest = store.read(replace(CELL, budget=600.0), shorter=True)
-    assert (longest.budget, longest.found["b"]) == (60.0, 60.0)
-    assert store.read(replace(CELL, budget=20.0), shorter=True).budget == 20.0
-    assert store.read(replace(CELL, budget=10.0), shorter=True) is None
+    for asked in (600.0, 20.0, 10.0):
+        longest = store.read(replace(CELL, budget=asked), any_budget=True)
+        assert (longest.budget, longest.found["b"]) == (60.0, 60.0)
+    assert store.read(replace(CELL, budget=10.0)) is None
     store.write(replace(CELL, budget=20.0), Kept({"search": {"reason": "optimal"}}))
     assert store.read(replace(CELL, budget=600.0)).budget == 20.0
+    assert store.read(replace(CELL, budget=10.0)) is None
     store.write(replace(CELL, budget=90.0), Kept({}, "It failed."))
-    assert store.read(replace(CELL, budget=600.0), shorter=True).budget == 20.0
+    assert store.read(replace(CELL, budget=90.0)).failure == "It failed."
+    assert store.read(replace(CELL, budget=90.0), any_budget=True).budget == 20.0
+    assert store.read(replace(CELL, budget=600.0, seed=1), any_budget=True) is None
+
+
+def test_most_time_for_the_choice_comes_first(tmp_path):
+    store = Store(tmp_path)
+    both = [
+        replace(CELL, options={"choice": {"seconds": s}}, budget=b) for s, b in ((2.5, 600.0), (10.0, 60.0))
+    ]
+    for cell in both:
+        store.write(cell, Kept({"search": {"reason": "optimal"}, "b": cell.budget}))
+    assert store.read(both[0]).budget == 600.0
+    assert store.read(both[0], any_budget=True).budget == 60.0
 
 
 def test_a_folder_that_cannot_be_made_is_an_error(tmp_path):

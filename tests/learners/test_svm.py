@@ -15,7 +15,17 @@ from sklearn.svm import SVC
 from milpbn.data.dataset import UNKNOWN
 from milpbn.errors import InputError, SolverError
 from milpbn.learners.base import Control
-from milpbn.learners.svm import COSTS, SIGMAS, UNSTOPPABLE_ROWS, Svm, fit_machine, indicators
+from milpbn.learners.svm import (
+    COSTS,
+    SIGMAS,
+    UNSTOPPABLE_ROWS,
+    MergingSVC,
+    Svm,
+    ValidationSplit,
+    fit_machine,
+    indicators,
+    squared_distances,
+)
 from milpbn.learners.workers import results, workers
 from milpbn.solving.splits import validation_splits
 
@@ -42,6 +52,49 @@ def test_weights_equal_copies(data):
     copies = fit_machine(data.take(np.repeat(np.arange(data.n_samples), weights.astype(int))), 1.0, 1.0)
     a, b = (m.machine.decision_function(indicators(data)) for m in (heavy, copies))
     assert a == pytest.approx(b, abs=1e-2)
+
+
+def test_validation_counts_what_a_machine_with_scikit_learns_kernel_classifies_correctly(monkeypatch):
+    """Some held-out values have no state; without enough memory the kernel is scikit-learn's, too."""
+    data = random_data(6, n_features=3, n_samples=300, n_classes=3)
+    weights = np.random.default_rng(1).integers(1, 4, data.n_samples).astype(float)
+    codes = data.codes.copy()
+    codes[200:220, 1] = UNKNOWN
+    data = replace(data, codes=codes, weights=weights)
+    fit, held = data.take(np.arange(200)), data.take(np.arange(200, 300))
+    split = ValidationSplit.of(fit, held)
+    assert split.fit.n_samples < 200
+    pairs = list(product((0.25, 1.0, 4.0), (0.125, 32.0)))
+    expected = []
+    for sigma, cost in pairs:
+        machine = SVC(C=cost, gamma=0.5 / sigma**2)
+        machine.fit(indicators(split.fit), split.fit.y, sample_weight=split.fit.weights)
+        expected.append(held.weights[machine.predict(indicators(held)) == held.y].sum())
+    assert len(set(expected)) > 2
+    assert [split.correct_weight(pair) for pair in pairs] == expected
+    monkeypatch.setattr("milpbn.learners.svm.available_memory", lambda: 1000)
+    assert [split.correct_weight(pair) for pair in pairs] == expected
+
+
+def test_distances_are_those_of_the_indicators(data):
+    codes = data.codes.copy()
+    codes[60:65, 0] = UNKNOWN
+    data = replace(data, codes=codes)
+    fit, held = data.take(np.arange(60)), data.take(np.arange(60, 80))
+    own, other = squared_distances(ValidationSplit(fit, held))
+    rows, others = indicators(fit).toarray(), indicators(held).toarray()
+    assert (own == ((rows[:, None] - rows[None]) ** 2).sum(axis=2)).all()
+    assert (other == ((others[:, None] - rows[None]) ** 2).sum(axis=2)).all()
+
+
+def test_a_merging_machine_is_the_plain_machine(data):
+    weights = np.random.default_rng(0).integers(1, 4, data.n_samples).astype(float)
+    rows = indicators(data)
+    for given in (None, weights):
+        plain = SVC(C=2.0, gamma=0.5, tol=1e-6).fit(rows, data.y, sample_weight=given)
+        merging = MergingSVC(C=2.0, gamma=0.5, tol=1e-6).fit(rows, data.y, sample_weight=given)
+        assert len(merging.support_) < len(plain.support_)
+        assert merging.decision_function(rows) == pytest.approx(plain.decision_function(rows), abs=1e-4)
 
 
 def test_the_grid_is_the_published_one():
