@@ -145,8 +145,10 @@ def test_every_kind_of_result_has_a_page(toy):
 
 def test_only_wide_pictures_have_a_switch_to_their_full_size(toy):
     result, data, structure = toy
-    names = [f"a feature with a long name {i}" for i in range(60)] + ["class"]
-    wide = Structure(names, [(60,), *((i // 3, 60) for i in range(59)), ()])
+    rng = np.random.default_rng(57)
+    names = [f"a feature with a long name {i}" for i in range(57)] + ["class"]
+    tree = [(int(rng.integers(max(0, i - 10), i)), 57) for i in range(1, 57)]
+    wide = Structure(names, [(57,), *tree, ()])
     for drawn, switches in ((structure, 0), (wide, 1)):
         text = report_page(replace(result, structure=drawn))
         assert text.count('class="full"') == switches
