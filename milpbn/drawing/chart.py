@@ -6,8 +6,8 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from milpbn.drawing.scene import Box, Item, Label, Path, Scene
-from milpbn.drawing.text import shortened, text_width
+from milpbn.drawing.scene import Box, Item, Label, Path, Scene, lines_of_text
+from milpbn.drawing.text import BOLD, shortened, text_width, wrapped
 
 #: Font sizes of ticks and of titles.
 SMALL, TITLE = 11.0, 13.0
@@ -100,7 +100,9 @@ def frame(
     scene = Scene(width, height, description=title)
     top = 12.0
     if title:
-        scene.add(Label(14.0, 24.0, shortened(title, width - 28, TITLE), TITLE, bold=True, title=title))
+        scene.add(
+            Label(14.0, 24.0, shortened(title, width - 28, BOLD * TITLE), TITLE, bold=True, title=title)
+        )
         top += 24.0
     top = _legend(scene, notes, top)
     if labels[1]:
@@ -188,6 +190,7 @@ def bars(
     zero: bool = True,
     dots: bool = False,
     names: float = 300.0,
+    notes: Sequence[tuple[str, str]] = (),
     lines: Sequence[str] = (),
 ) -> Scene:
     """Draw horizontal bars below one another, or dots with intervals.
@@ -203,17 +206,19 @@ def bars(
     zero : bool
         Whether 0 is among the axis's values.
     dots : bool
-        Whether only the bars' ends are drawn, as dots.
+        Whether only the bars' ends are drawn, as dots. Their texts are a column at the right.
     names : float
-        Largest width of the names at the left.
+        Largest width of the names at the left, which have two lines at most.
+    notes : sequence of (role, str)
+        The legend: colours and what they stand for.
     lines : sequence of str
-        Further lines below the title.
+        Further lines below the legend; long ones are wrapped.
     """
-    step, bar = 24.0, 14.0
-    shown = [shortened(row.name, names, 12.0) for row in rows]
-    left = 24.0 + max((text_width(name, 12.0) for name in shown), default=0.0)
+    shown = [wrapped(row.name, names, 12.0, most=2) for row in rows]
+    heights = [24.0 + 14.0 * (len(lines) - 1) for lines in shown]
+    left = 24.0 + max((text_width(line, 12.0) for lines in shown for line in lines), default=0.0)
     right = 24.0 + max((text_width(row.text, SMALL) for row in rows), default=0.0)
-    width = max(width, left + right + 200.0, 28.0 + text_width(title, TITLE))
+    width = max(width, left + right + 160.0)
     values = [v for row in rows for v in (row.end, *(row.interval or ()), *(() if dots else (row.start,)))]
     values = [v for v in values if math.isfinite(v)] + ([0.0] if zero else [])
     low, high = min(values, default=0.0), max(values, default=1.0)
@@ -228,19 +233,25 @@ def bars(
     scene = Scene(width, 0.0, description=title)
     top = 12.0
     if title:
-        scene.add(Label(14.0, 24.0, title, TITLE, bold=True))
-        top = 34.0
+        for line in wrapped(title, width - 28.0, BOLD * TITLE):
+            scene.add(Label(14.0, top + 12.0, line, TITLE, bold=True))
+            top += 20.0
+        top += 2.0
+    top = _legend(scene, notes, top)
     for text in lines:
-        scene.add(Label(14.0, top + 11.0, text, SMALL, colour="muted"))
-        scene.width = max(scene.width, 28.0 + text_width(text, SMALL))
-        top += 18.0
-    bottom = top + 6.0 + step * len(rows)
+        for line in wrapped(text, width - 28.0, SMALL, most=6):
+            scene.add(Label(14.0, top + 11.0, line, SMALL, colour="muted"))
+            top += 18.0
+    bottom = top + 6.0 + sum(heights)
     for value in scale.ticks:
-        scene.add(Path(((scale(value), top + 2.0), (scale(value), bottom)), "grid"))
-    for k, (row, name) in enumerate(zip(rows, shown, strict=True)):
-        middle = top + 6.0 + step * (k + 0.5)
-        scene.add(Label(left - 10.0, middle + 4.2, name, 12.0, "end", title=row.name))
-        scene.add(*_row(row, scale, middle, bar, dots))
+        role = "line" if dots and value == 0 else "grid"
+        scene.add(Path(((scale(value), top + 2.0), (scale(value), bottom)), role))
+    middle = top + 6.0
+    for row, name, height in zip(rows, shown, heights, strict=True):
+        middle += height / 2
+        scene.add(*lines_of_text(left - 10.0, middle, name, 12.0, anchor="end", title=row.name))
+        scene.add(*_dot(row, scale, middle, width - 12.0) if dots else _bar(row, scale, middle))
+        middle += height / 2
     _ticks_below(scene, scale, bottom)
     scene.height = bottom + (42.0 if label else 26.0)
     if label:
@@ -248,22 +259,31 @@ def bars(
     return scene
 
 
-def _row(row: Bar, scale: Scale, middle: float, bar: float, dots: bool) -> list[Item]:
-    end = scale(row.end)
-    items: list[Item] = []
-    start = end if dots else scale(row.start)
-    reach = [start, end]
-    if row.interval is not None and not math.isnan(row.interval[0]):
-        a, b = (scale(value) for value in row.interval)
-        reach += [a, b]
-        items.append(Path(((a, middle), (b, middle)), "line", width=2.0))
-    if dots:
-        items.append(Box(end - 4.5, middle - 4.5, 9.0, 9.0, row.colour, radius=4.5))
-    else:
-        items.insert(
-            0, Box(min(start, end), middle - bar / 2, max(1.0, abs(end - start)), bar, row.colour, radius=2.0)
-        )
+def _interval(row: Bar, scale: Scale, middle: float) -> list[Item]:
+    if row.interval is None or math.isnan(row.interval[0]):
+        return []
+    low, high = row.interval
+    return [Path(((scale(low), middle), (scale(high), middle)), "line", width=2.0)]
+
+
+def _dot(row: Bar, scale: Scale, middle: float, right: float) -> list[Item]:
+    """Draw the end of a bar as a dot, and its text at the right border of the chart."""
+    return [
+        *_interval(row, scale, middle),
+        Box(scale(row.end) - 4.5, middle - 4.5, 9.0, 9.0, row.colour, radius=4.5),
+        Label(right, middle + 3.9, row.text, SMALL, "end", "muted"),
+    ]
+
+
+def _bar(row: Bar, scale: Scale, middle: float, thick: float = 14.0) -> list[Item]:
+    """Draw a bar with its text behind its end."""
+    start, end = scale(row.start), scale(row.end)
+    items: list[Item] = [
+        Box(min(start, end), middle - thick / 2, max(1.0, abs(end - start)), thick, row.colour, radius=2.0),
+        *_interval(row, scale, middle),
+    ]
     if row.text:
+        reach = [start, end, *(scale(value) for value in row.interval or () if not math.isnan(value))]
         back = end < start
         x = min(reach) - 6.0 if back else max(reach) + 6.0
         items.append(Label(x, middle + 3.9, row.text, SMALL, "end" if back else "start", "muted"))

@@ -26,7 +26,7 @@ def facts(rows: Iterable[tuple[str, object]]) -> str:
 
 
 def picture(scene: Scene) -> str:
-    """Return a picture that keeps its size, with a scroll bar where the page is narrower."""
+    """Return a picture in a box that scrolls sideways if the page is narrower than the picture."""
     return f'<div class="mb-scroll" tabindex="0">{to_svg(scene, inline=True)}</div>'
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from milpbn.drawing.layout import ARROW, GAP, GraphLayout, Placed, grid, lay_out
 from milpbn.drawing.scene import Box, Item, Label, Path, Scene, lines_of_text, stacked
-from milpbn.drawing.text import LINE, printable, shortened, text_width, wrapped
+from milpbn.drawing.text import BOLD, LINE, printable, shortened, text_width, wrapped
 
 #: Font sizes of names and of smaller texts, and the largest width of a line of a name.
 _SIZE, _SMALL, _NAME = 12.0, 10.0, 150.0
@@ -90,8 +90,9 @@ def draw_network(
     linked = {i for arc in graph.arcs for i in arc}
     strengths = {arc: value for arc, value in (losses or {}).items() if arc in set(graph.arcs)}
     texts = {arc: _amount(value) for arc, value in strengths.items()}
-    boxes = {i: wrapped(name, _NAME, _SIZE) for i, name in enumerate(names)}
-    sizes = {i: _box_size(lines) for i, lines in boxes.items()}
+    letters = {i: BOLD * _SIZE if i == graph.of_class else _SIZE for i in range(len(names))}
+    boxes = {i: wrapped(name, _NAME, letters[i]) for i, name in enumerate(names)}
+    sizes = {i: _box_size(lines, letters[i]) for i, lines in boxes.items()}
     layout = lay_out(
         {i: sizes[i] for i in sorted(linked)},
         graph.arcs,
@@ -104,8 +105,9 @@ def draw_network(
     width = max(layout.width, min(1000.0, 130.0 * len(alone) ** 0.5), 560.0)
     parts = [_legend(graph, sizes, boxes, width, bool(losses), proved is not None and bool(graph.arcs))]
     if title:
-        line = shortened(printable(title), width, 1.15 * _SIZE)
-        head = Scene(text_width(line, 1.15 * _SIZE), 18.0)
+        letters_of_title = BOLD * 1.15 * _SIZE
+        line = shortened(printable(title), width, letters_of_title)
+        head = Scene(text_width(line, letters_of_title), 18.0)
         head.add(Label(0.0, 14.0, line, 1.15 * _SIZE, bold=True))
         parts.insert(0, head)
     if graph.arcs:
@@ -131,8 +133,8 @@ def _description(graph: Graph) -> str:
     )
 
 
-def _box_size(lines: Sequence[str]) -> tuple[float, float]:
-    width = max(text_width(line, _SIZE) for line in lines)
+def _box_size(lines: Sequence[str], letters: float) -> tuple[float, float]:
+    width = max(text_width(line, letters) for line in lines)
     return max(36.0, width + 2 * _PAD_X), len(lines) * LINE * _SIZE + 2 * _PAD_Y
 
 

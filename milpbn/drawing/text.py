@@ -27,6 +27,8 @@ _WIDTH = {character: width for width, characters in _WIDTHS.items() for characte
 _OTHER = 1.05
 #: Height of a line, relative to the font size.
 LINE = 1.25
+#: How much wider bold letters are at most: give the size times this for the width of a bold text.
+BOLD = 1.16
 
 
 def printable(name: str) -> str:

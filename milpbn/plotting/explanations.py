@@ -9,12 +9,12 @@ import numpy as np
 
 from milpbn.drawing.chart import SMALL, TITLE, Bar, bars, frame
 from milpbn.drawing.scene import Box, Label, Path, Scene
-from milpbn.drawing.text import printable, shortened, text_width
+from milpbn.drawing.text import BOLD, printable, shortened, text_width, wrapped
 from milpbn.errors import InputError
 from milpbn.network.explanation import FamilyImportance, FamilyTable, LocalExplanation, Margins
 
 
-def draw_prediction(explanation: LocalExplanation, shown: int = 20) -> Scene:
+def draw_prediction(explanation: LocalExplanation, shown: int = 20, width: float = 680.0) -> Scene:
     """Draw the log-odds of a prediction as a waterfall: every bar begins where the one above it ends.
 
     Parameters
@@ -23,6 +23,8 @@ def draw_prediction(explanation: LocalExplanation, shown: int = 20) -> Scene:
         Why a sample gets its class.
     shown : int
         Number of contributions, the largest; the others are one bar.
+    width : float
+        Of the picture, in pixels; it grows where this is not enough.
     """
     ranked = [(c.condition, c.log_odds) for c in explanation.ranked]
     rest = sum(value for _, value in ranked[shown:])
@@ -48,11 +50,12 @@ def draw_prediction(explanation: LocalExplanation, shown: int = 20) -> Scene:
         title=f"Row {explanation.sample + 1}: {label} against {against}",
         label="log-odds (nats)",
         lines=lines,
-        names=340.0,
+        width=width,
+        names=0.45 * width,
     )
 
 
-def draw_importances(importances: Sequence[FamilyImportance], shown: int = 30) -> Scene:
+def draw_importances(importances: Sequence[FamilyImportance], shown: int = 30, width: float = 680.0) -> Scene:
     """Draw how much each family moves the predictions, the most important first.
 
     Parameters
@@ -61,6 +64,8 @@ def draw_importances(importances: Sequence[FamilyImportance], shown: int = 30) -
         As `milpbn.network.explanation.GlobalExplanation` has them.
     shown : int
         Number of families.
+    width : float
+        Of the picture, in pixels; it grows where this is not enough.
     """
     rows = [
         Bar(printable(each.variable), 0.0, each.mean_absolute, f"{each.mean_absolute:.3f}")
@@ -72,11 +77,13 @@ def draw_importances(importances: Sequence[FamilyImportance], shown: int = 30) -
         rows,
         title="What each variable contributes to the predictions",
         label="mean absolute contribution to the log-odds (nats)",
+        width=width,
+        names=0.45 * width,
         lines=[f"{left} more are not shown"] if left else [],
     )
 
 
-def draw_margins(margins: Margins, name: str = "") -> Scene:
+def draw_margins(margins: Margins, name: str = "", width: float = 640.0) -> Scene:
     """Draw the histogram of the log-margins: wrong predictions, those below gamma, and all others.
 
     Parameters
@@ -85,6 +92,8 @@ def draw_margins(margins: Margins, name: str = "") -> Scene:
         Of the samples whose class is known.
     name : str
         Name of the data.
+    width : float
+        Of the picture, in pixels.
     """
     finite = margins.log_margins[np.isfinite(margins.log_margins)]
     if not finite.size:
@@ -93,8 +102,10 @@ def draw_margins(margins: Margins, name: str = "") -> Scene:
     gamma = margins.gamma
     marks = [0.0] if gamma is None else [0.0, gamma]
     low, high = min(low, *marks), max(high, *marks)
-    # Bars end at 0, so that each is either of wrong or of right predictions.
+    # Bars end at 0 and at gamma, so that all samples of a bar are of one kind; a gamma near 0 is not worth a bar.
     step = max((high - low) / 30, 1e-9)
+    if gamma is not None and gamma > step / 2:
+        step = gamma / round(gamma / step)
     edges = np.arange(math.floor(low / step), math.ceil(high / step) + 1.5) * step
     heights, _ = np.histogram(margins.log_margins.clip(edges[0], edges[-1]), edges, weights=margins.weights)
     notes = [("class-edge", "wrong"), ("feature-edge", "right")]
@@ -106,13 +117,13 @@ def draw_margins(margins: Margins, name: str = "") -> Scene:
         ]
     wrong = float(margins.weights[margins.log_margins < 0].sum() / margins.weights.sum())
     chart = frame(
-        640.0,
+        width,
         380.0,
         (float(edges[0]), float(edges[-1])),
         (0.0, 1.05 * max(float(heights.max()), 1e-9)),
         title=f"Margins{f' of {printable(name)}' if name else ''}: {100 * (1 - wrong):.2f} % are not negative",
         labels=(
-            "log-margin (nats): the class's log-probability minus that of the best other class",
+            "log-margin (nats)",
             "samples",
         ),
         notes=notes,
@@ -121,7 +132,7 @@ def draw_margins(margins: Margins, name: str = "") -> Scene:
         if count <= 0:
             continue
         colour = "class-edge" if b <= step / 2 else "feature-edge"
-        if gamma is not None and colour == "feature-edge" and b <= gamma:
+        if gamma is not None and colour == "feature-edge" and b <= gamma + step / 2:
             colour = "feature"
         x, y = chart.x(float(a)), chart.y(float(count))
         chart.scene.add(
@@ -171,18 +182,14 @@ def draw_table(table: FamilyTable, target: str, shown: int = 40) -> Scene:
     title = f"P({own} | {', '.join([*map(printable, table.parents), printable(target)])})"
     if not table.states:
         title = f"P({own}{' | ' if table.parents else ''}{', '.join(map(printable, table.parents))})"
+    width = max(first + column * len(labels) + 14.0, 28.0 + text_width(title, BOLD * TITLE), 420.0)
+    scene = Scene(width, 0.0, description=title)
+    scene.add(Label(14.0, 24.0, title, TITLE, bold=True))
+    top = 46.0
     notes = "Darker: the class under which the row is more probable than under the others (log-ratios)."
-    scene = Scene(
-        max(
-            first + column * len(labels) + 14.0,
-            28.0 + text_width(title, TITLE),
-            28.0 + text_width(notes, SMALL),
-        ),
-        0.0,
-        description=title,
-    )
-    scene.add(Label(14.0, 24.0, title, TITLE, bold=True), Label(14.0, 46.0, notes, SMALL, colour="muted"))
-    top = 62.0
+    for line in wrapped(notes, width - 28.0, SMALL):
+        scene.add(Label(14.0, top, line, SMALL, colour="muted"))
+        top += 16.0
     for k, label in enumerate(labels):
         x = first + column * (k + 0.5)
         scene.add(Label(x, top + 12.0, label, SMALL, "middle", "muted", title=printable(table.classes[k])))

@@ -6,19 +6,19 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from milpbn.drawing.chart import Bar, bars, frame
-from milpbn.drawing.scene import Box, Path, Scene
+from milpbn.drawing.scene import Box, Path, Scene, stacked
 from milpbn.drawing.text import printable
 from milpbn.errors import InputError
 
 
 def draw_comparison(document: Mapping[str, Any]) -> Scene:
-    """Draw the test accuracies of ``milpbn compare --output`` as dots with their intervals, the best first.
+    """Draw the accuracies of ``milpbn compare --output`` with their intervals, and the differences to one learner.
 
     Parameters
     ----------
     document : mapping
-        The contents of the file. Where it lacks intervals there are none in the picture, and where it lacks test rows
-        the accuracies are those of the training rows.
+        The contents of the file. Where it lacks intervals or differences there are none in the picture, and where it
+        lacks test rows the accuracies are those of the training rows.
 
     Raises
     ------
@@ -32,44 +32,93 @@ def draw_comparison(document: Mapping[str, Any]) -> Scene:
     known = sorted((row for row in rows if _is_number(row.get(key))), key=lambda row: -row[key])
     if not known:
         raise InputError("No learner of the comparison has an accuracy, so that there is nothing to draw.")
-    found = []
-    for row in known:
-        intervals = row.get("intervals") if isinstance(row.get("intervals"), Mapping) else {}
-        pair = intervals.get(key)
-        interval = None
-        if isinstance(pair, (list, tuple)) and len(pair) == 2 and all(map(_is_number, pair)):
-            interval = (100.0 * pair[0], 100.0 * pair[1])
-        exact = (
-            row.get("gap") is not None
-            and isinstance(row.get("details"), Mapping)
-            and "bound" in row["details"]
+    panels = [_accuracies(document, rows, known, key)]
+    differences = [row for row in known if _difference(row, key) is not None]
+    if differences:
+        panels.append(_differences(str(document.get("against", "the first")), differences, key))
+    return stacked(panels, 6.0)
+
+
+def _accuracies(
+    document: Mapping[str, Any],
+    rows: Sequence[Mapping[str, Any]],
+    known: Sequence[Mapping[str, Any]],
+    key: str,
+) -> Scene:
+    found = [
+        Bar(
+            printable(str(row["name"])),
+            100.0 * row[key],
+            100.0 * row[key],
+            f"{100.0 * row[key]:.2f}",
+            "class-edge" if _is_exact(row) else "feature-edge",
+            _interval(_part(row, "intervals").get(key)),
         )
-        found.append(
-            Bar(
-                printable(str(row["name"])),
-                100.0 * row[key],
-                100.0 * row[key],
-                f"{100.0 * row[key]:.2f}",
-                "class-edge" if exact else "feature-edge",
-                interval,
-            )
-        )
-    data = document.get("data")
-    name = printable(str(data.get("name", ""))) if isinstance(data, Mapping) else ""
+        for row in known
+    ]
+    name = printable(str(_part(document, "data").get("name", "")))
     left = [printable(str(row["name"])) for row in rows if row not in known]
-    lines = ["orange: exact structures; blue: other learners"]
-    if any(bar.interval for bar in found):
-        lines[0] += "; lines: 95 % intervals"
+    lines = ["Lines are 95 % intervals."] if any(bar.interval for bar in found) else []
     if left:
-        lines.append(f"without accuracy: {', '.join(left)}")
+        lines.append(f"Without accuracy: {', '.join(left)}.")
+    where = f"on the {key} rows"
+    if _is_number(document.get("folds")) and key == "test":
+        repeats = document.get("repeats")
+        again = f", {repeats} times" if _is_number(repeats) and repeats > 1 else ""
+        where = f"over {document['folds']} folds{again}"
     return bars(
         found,
-        title=f"{name}: accuracy on the {key} rows" if name else f"Accuracy on the {key} rows",
+        title=f"{name}: accuracy {where}" if name else f"Accuracy {where}",
         label="accuracy (%)",
         zero=False,
         dots=True,
+        notes=[("class-edge", "exact search"), ("feature-edge", "other learners")],
         lines=lines,
     )
+
+
+def _differences(against: str, rows: Sequence[Mapping[str, Any]], key: str) -> Scene:
+    """Draw paired differences in accuracy, grey where the interval holds 0."""
+    found = []
+    for row in rows:
+        value, interval = _difference(row, key) or (0.0, None)
+        sure = interval is not None and not interval[0] <= 0.0 <= interval[1]
+        colour = "unused-edge"
+        if sure:
+            colour = "class-edge" if _is_exact(row) else "feature-edge"
+        text = f"{value:+.2f}".replace("-0.00", "+0.00")
+        found.append(Bar(printable(str(row["name"])), value, value, text, colour, interval))
+    return bars(
+        found,
+        title=f"Difference to {printable(against)} on the same rows",
+        label="points of accuracy; a grey dot cannot be told from 0",
+        dots=True,
+    )
+
+
+def _is_exact(row: Mapping[str, Any]) -> bool:
+    """Whether a row of a comparison is of an exact search, which states a bound."""
+    return row.get("gap") is not None and "bound" in _part(row, "details")
+
+
+def _part(document: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+    part = document.get(key)
+    return part if isinstance(part, Mapping) else {}
+
+
+def _interval(pair: object) -> tuple[float, float] | None:
+    """Return two shares as percentages; None if it is no such pair."""
+    if isinstance(pair, (list, tuple)) and len(pair) == 2 and all(map(_is_number, pair)):
+        return 100.0 * pair[0], 100.0 * pair[1]
+    return None
+
+
+def _difference(row: Mapping[str, Any], key: str) -> tuple[float, tuple[float, float] | None] | None:
+    """Return a difference in accuracy and its interval, in points."""
+    found = _part(_part(row, "differences"), key)
+    if not _is_number(found.get("value")):
+        return None
+    return 100.0 * found["value"], _interval((found.get("low"), found.get("high")))
 
 
 def draw_widths(figures: Sequence[tuple[int, float]], double: float, title: str = "") -> Scene:

@@ -17,8 +17,6 @@ from milpbn.errors import InputError
 from milpbn.network.structure import Structure
 from milpbn.solving.progress import show_gap
 
-_WIDTH, _HEIGHT = 640.0, 380.0
-
 
 def draw_structure(
     structure: Structure,
@@ -45,8 +43,15 @@ def draw_structure(
     return draw_network(structure.names, structure.parents, losses=losses, proved=inside, title=title)
 
 
-def draw_trace(result: Result) -> Scene:
+def draw_trace(result: Result, width: float = 640.0) -> Scene:
     """Draw incumbent and bound over time, the gap between them shaded.
+
+    Parameters
+    ----------
+    result : Result
+        With a trace.
+    width : float
+        Of the picture, in pixels.
 
     Raises
     ------
@@ -64,8 +69,8 @@ def draw_trace(result: Result) -> Scene:
     if last < 1.05 * first:
         first, last = first / 1.5, last * 1.5
     chart = frame(
-        _WIDTH,
-        _HEIGHT,
+        width,
+        380.0,
         (first, last),
         _limits(z, b),
         title=f"{printable(result.data.name)}: {_claim(result)}",

@@ -12,6 +12,7 @@ import numpy as np
 from milpbn.claims.result import Result
 from milpbn.data.dataset import Dataset
 from milpbn.drawing.html import facts, picture, words
+from milpbn.drawing.scene import Scene
 from milpbn.network.averaged import AveragedClassifier
 from milpbn.network.evaluation import Evaluation, evaluate
 from milpbn.network.formats.classifier_files import AnyClassifier
@@ -30,6 +31,10 @@ from milpbn.version import __version__
 
 #: Number of tables and of single predictions that are drawn.
 TABLES, ROWS = 12, 3
+#: Width of charts: letters can still be read where a phone shows them at three quarters of it.
+_CHART = 480.0
+#: Width of the page's text, beyond which a picture is smaller than drawn on any screen.
+_PAGE = 1032.0
 
 Losses = Mapping[tuple[int, int], float]
 
@@ -81,6 +86,18 @@ def report_page(
         for key, (name, content) in sections.items()
     ]
     return page(f"milpbn report: {result.data.name}", "\n".join(body))
+
+
+def _figure(scene: Scene, caption: str = "") -> str:
+    """Return a picture that is as wide as the page at most, with a switch to its full size where it is wider."""
+    wide = " wide" if scene.width > _PAGE else ""
+    switch = (
+        '<label class="full"><input type="checkbox"> full size, scrolls sideways</label>'
+        if scene.width > _CHART
+        else ""
+    )
+    below = f"<figcaption>{words(caption)}</figcaption>" if caption else ""
+    return f'<figure class="fit{wide}">{switch}{picture(scene)}{below}</figure>'
 
 
 def _problem(result: Result) -> str:
@@ -143,7 +160,7 @@ def _network(result: Result, losses: Losses | None) -> str:
     if losses is not None:
         what += " Numbers at arcs are what the score loses without them."
     return (
-        f"<figure style='margin:0'>{picture(scene)}<figcaption>{what}</figcaption></figure>"
+        f"{_figure(scene, what)}"
         f"<details><summary>Parents of every variable, as text</summary>{facts(rows)}</details>"
     )
 
@@ -163,7 +180,7 @@ def _explanations(classifier: AnyClassifier | None, train: Dataset | None, test:
     if found.importances is not None:
         parts.append(
             "<p>The log-odds of two classes are an exact sum, with one term for every variable. The bars are the mean "
-            f"sizes of these terms on the {which} rows.</p>{picture(draw_importances(found.importances))}"
+            f"sizes of these terms on the {which} rows.</p>{_figure(draw_importances(found.importances, width=_CHART))}"
         )
     if found.unused:
         few = ", ".join(found.unused[:30]) + (", ..." if len(found.unused) > 30 else "")
@@ -172,17 +189,18 @@ def _explanations(classifier: AnyClassifier | None, train: Dataset | None, test:
     tables = sorted(
         found.tables, key=lambda t: order.index(t.variable) if t.variable in order else len(order)
     )
-    inner = "".join(picture(draw_table(each, found.target)) for each in tables[:TABLES])
+    inner = "".join(_figure(draw_table(each, found.target)) for each in tables[:TABLES])
     which_tables = "All tables" if len(tables) <= TABLES else f"The {TABLES} tables that matter most"
     parts.append(f"<details><summary>{which_tables}</summary>{inner}</details>")
     margins = found.margins
     if margins is not None and data is not None and np.isfinite(margins.log_margins).any():
-        parts.append(f"<h3>Margins of the {which} rows</h3>{picture(draw_margins(margins))}")
+        parts.append(f"<h3>Margins of the {which} rows</h3>{_figure(draw_margins(margins, width=_CHART))}")
         lowest = margins.samples[np.argsort(margins.log_margins, kind="stable")[:ROWS]]
         drawn = []
         for row, explanation in zip(lowest, classifier.explain_local(data.take(lowest)), strict=True):
             if all(np.isfinite(each.log_odds) for each in explanation.contributions):
-                drawn.append(picture(draw_prediction(replace(explanation, sample=int(row)))))
+                one = replace(explanation, sample=int(row))
+                drawn.append(_figure(draw_prediction(one, width=_CHART)))
         if drawn:
             parts.append(
                 f"<details><summary>The {len(drawn)} {which} rows with the lowest margins, explained</summary>"
@@ -201,8 +219,14 @@ def _accuracy(
     found = [("training", evaluate(classifier, train))]
     if test is not None:
         found.append(("test", evaluate(classifier, test)))
-    head = "".join(f'<th scope="col" class="{css}">{name}</th>' for name, css in _COLUMNS)
-    body = "".join(_accuracy_row(name, figures) for name, figures in found)
+    head = "".join(f'<th scope="col" class="n">{name} rows</th>' for name, _ in found)
+    columns = [_accuracies(figures) for _, figures in found]
+    body = "".join(
+        f'<tr><th scope="row">{name}</th>'
+        + "".join(f'<td class="n">{c[name]}</td>' for c in columns)
+        + "</tr>"
+        for name in columns[0]
+    )
     text = (
         "These rows were not used for learning."
         if test is not None
@@ -210,34 +234,21 @@ def _accuracy(
     )
     confusion = _confusion(found[-1][1])
     return (
-        f'<div class="mb-scroll"><table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>'
+        f'<div class="mb-scroll"><table><thead><tr><th></th>{head}</tr></thead><tbody>{body}</tbody></table></div>'
         f"<p>{'Test rows: ' if test is not None else ''}{text} Intervals are those of Wilson.</p>"
         f"<details><summary>Which classes are confused ({found[-1][0]} rows)</summary>{confusion}</details>"
     )
 
 
-_COLUMNS = (
-    ("rows", ""),
-    ("samples", "n"),
-    ("accuracy", "n"),
-    ("95 % interval", "n"),
-    ("log-loss (nats)", "n"),
-    ("mean log-margin", "n"),
-)
-
-
-def _accuracy_row(name: str, figures: Evaluation) -> str:
+def _accuracies(figures: Evaluation) -> dict[str, str]:
     low, high = figures.interval
-    cells = (
-        f"{figures.samples}",
-        f"{100 * figures.accuracy:.2f} %",
-        f"{100 * low:.2f} to {100 * high:.2f} %",
-        f"{figures.log_loss:.4f}",
-        f"{figures.mean_log_margin:.4f}",
-    )
-    return (
-        f'<tr><th scope="row">{name}</th>' + "".join(f'<td class="n">{cell}</td>' for cell in cells) + "</tr>"
-    )
+    return {
+        "samples": f"{figures.samples}",
+        "accuracy": f"{100 * figures.accuracy:.2f} %",
+        "95 % interval": f"{100 * low:.2f} to {100 * high:.2f} %",
+        "log-loss (nats)": f"{figures.log_loss:.4f}",
+        "mean log-margin": f"{figures.mean_log_margin:.4f}",
+    }
 
 
 def _confusion(figures: Evaluation, most: int = 26) -> str:
@@ -263,7 +274,7 @@ def _trace(result: Result) -> str:
     more = "" if integral is None else f"<p>The integral of the gap over time is {integral:.3f} s.</p>"
     return (
         "<p>The incumbent never falls, and the bound never rises. A run that is stopped at any time has both.</p>"
-        f"{picture(draw_trace(result))}{more}"
+        f"{_figure(draw_trace(result, _CHART))}{more}"
     )
 
 

@@ -33,15 +33,19 @@ td{{overflow-wrap:anywhere}}
 thead th,.mb-facts th{{color:var(--muted);font-weight:normal}}
 td.n,th.n{{text-align:right}}
 .mb-scroll{{overflow-x:auto;margin:8px 0}}
-.mb-picture{{display:block;max-width:none}}
+.mb-picture{{display:block;max-width:100%;height:auto}}
+figure{{margin:8px 0}}
+.full{{display:none;color:var(--muted);font-size:.88em;cursor:pointer;padding:6px 0}}
+.wide .full{{display:inline-block}}
+.fit:has(input:checked) .mb-picture{{max-width:none}}
 details{{margin:8px 0}}
 summary{{cursor:pointer;padding:4px 0}}
 pre{{background:var(--unused);padding:12px 14px;border-radius:6px;overflow-x:auto;font-size:.88em;line-height:1.45}}
 nav a{{margin-right:14px;white-space:nowrap}}
 a{{color:var(--feature-edge)}}
 @media (max-width:600px){{main{{padding:12px 14px 40px}}h1{{font-size:1.35em}}body{{font-size:15px}}
-th,td{{padding-right:10px}}}}
-@media print{{main{{max-width:none}}nav{{display:none}}h2{{break-after:avoid}}}}
+th,td{{padding-right:10px}}pre{{white-space:pre-wrap;overflow-wrap:anywhere}}.full{{display:inline-block}}}}
+@media print{{main{{max-width:none}}nav,.full,.wide .full{{display:none}}h2{{break-after:avoid}}}}
 """
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from milpbn.drawing.chart import Bar, Scale, bars, frame, log_ticks, ticks
 from milpbn.drawing.scene import Label
-from milpbn.drawing.text import text_width
+from milpbn.drawing.text import BOLD, text_width
 
 
 @pytest.mark.parametrize(
@@ -34,7 +34,7 @@ def boxes_of_labels(scene) -> list[tuple[float, float, float, float]]:
     found = []
     for item in scene.items:
         if isinstance(item, Label):
-            wide = text_width(item.text, item.size)
+            wide = text_width(item.text, BOLD * item.size if item.bold else item.size)
             x = item.x - {"start": 0.0, "middle": wide / 2, "end": wide}[item.anchor]
             found.append((x, item.y - 0.8 * item.size, x + wide, item.y + 0.2 * item.size))
     return found
@@ -57,7 +57,9 @@ def test_labels_of_bars_do_not_overlap(dots):
         Bar("年齢", 3.0, -2.0, "-5.000", "class-edge", (-2.5, 3.5)),
         Bar("c", -2.0, 1e-6, "+2.000"),
     ]
-    check_labels(bars(rows, title="A title", label="nats", lines=["a line"], dots=dots))
+    notes = [("class-edge", "a"), ("feature-edge", "b")]
+    lines = ["a line", "a long line " * 12]
+    check_labels(bars(rows, title="A title " * 30, label="nats", notes=notes, lines=lines, dots=dots))
 
 
 def test_labels_of_axes_do_not_overlap():

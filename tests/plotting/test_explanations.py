@@ -55,6 +55,8 @@ def test_the_histogram_of_margins_counts_all_samples(learnt):
     assert sum(float(bar.title.split()[0]) for bar in bars) == 80
     wrong = sum(float(bar.title.split()[0]) for bar in bars if bar.fill == "class-edge")
     assert wrong == (margins.log_margins < 0).sum()
+    below = sum(float(bar.title.split()[0]) for bar in bars if bar.fill == "feature")
+    assert wrong + below == (margins.log_margins < 0.5).sum()
 
 
 def test_a_table_shows_the_probabilities_of_every_class(learnt):

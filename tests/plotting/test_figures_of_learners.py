@@ -15,13 +15,32 @@ ROWS = [
 ]
 
 
+def dots(scene) -> list[str]:
+    return [item.fill for item in scene.items if isinstance(item, Box) and item.radius == 4.5]
+
+
 def test_learners_are_ranked_with_their_intervals():
     scene = draw_comparison({"data": {"name": "toy"}, "rows": ROWS})
     texts = [item.text for item in scene.items if isinstance(item, Label)]
     assert texts.index("sm") < texts.index("tan")
-    assert "without accuracy: svm" in texts
-    assert [item.fill for item in scene.items if isinstance(item, Box)] == ["class-edge", "feature-edge"]
+    assert "Without accuracy: svm." in texts
+    assert dots(scene) == ["class-edge", "feature-edge"]
     assert len([item for item in scene.items if isinstance(item, Path) and item.width == 2.0]) == 1
+
+
+def test_differences_are_grey_where_the_rows_cannot_tell_them_from_0():
+    worse = {"test": {"value": -0.03, "low": -0.05, "high": -0.01}}
+    same = {"test": {"value": -0.00001, "low": -0.2, "high": 0.1}}
+    rows = [
+        {**ROWS[1], "name": "sm"},
+        {**ROWS[0], "differences": worse},
+        {"name": "boosting", "test": 0.91, "differences": same},
+    ]
+    scene = draw_comparison({"rows": rows, "against": "sm", "folds": 5, "repeats": 2})
+    texts = [item.text for item in scene.items if isinstance(item, Label)]
+    assert {"Accuracy over 5 folds, 2 times", "Difference to sm on the same rows"} <= set(texts)
+    assert {"-3.00", "+0.00"} <= set(texts)
+    assert dots(scene)[3:] == ["unused-edge", "feature-edge"]
 
 
 def test_a_comparison_without_intervals_or_test_rows_is_drawn():

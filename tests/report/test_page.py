@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 from dataclasses import replace
@@ -142,24 +143,60 @@ def test_every_kind_of_result_has_a_page(toy):
         assert words in Page(report_page(replace(result, **changes))).text
 
 
+def test_only_wide_pictures_have_a_switch_to_their_full_size(toy):
+    result, data, structure = toy
+    rng = np.random.default_rng(57)
+    names = [f"a feature with a long name {i}" for i in range(57)] + ["class"]
+    tree = [(int(rng.integers(max(0, i - 10), i)), 57) for i in range(1, 57)]
+    wide = Structure(names, [(57,), *tree, ()])
+    for drawn, switches in ((structure, 0), (wide, 1)):
+        text = report_page(replace(result, structure=drawn))
+        assert text.count('class="full"') == switches
+    assert 'class="fit wide"' in text
+    assert 'class="fit wide"' not in report_page(
+        result, classifier=Classifier.fit(data, structure), train=data
+    )
+
+
+#: Writes how far right anything in the frame reaches.
+_MEASURE = """<iframe id="f" src="report.html" style="width:390px;height:900px;border:0"></iframe><p id="seen"></p>
+<script>document.getElementById("f").onload = event => {
+  const inside = event.target.contentDocument;
+  inside.querySelectorAll("details").forEach(each => each.open = true);
+  const rights = [...inside.querySelectorAll("svg, table, p, h1, h2, h3")].map(e => e.getBoundingClientRect().right);
+  document.getElementById("seen").textContent = "reaches " + Math.ceil(Math.max(...rights));
+}</script>"""
+
+
 @pytest.mark.slow
 def test_a_browser_shows_the_page(toy, tmp_path):
     browser = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
     if browser is None:
         pytest.skip("there is no Chromium")
     result, data, structure = toy
-    path = tmp_path / "report.html"
-    path.write_text(
+    page, phone = tmp_path / "report.html", tmp_path / "phone.html"
+    page.write_text(
         report_page(result, classifier=Classifier.fit(data, structure), train=data), encoding="utf-8"
     )
+    phone.write_text(_MEASURE, encoding="utf-8")
     command = [browser, "--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-sync"]
     command += [
         "--disable-background-networking",
         "--disable-component-update",
+        "--allow-file-access-from-files",
+        "--virtual-time-budget=5000",
         f"--user-data-dir={tmp_path / 'user'}",
     ]
-    shown = subprocess.run(
-        [*command, "--dump-dom", path.as_uri()], capture_output=True, text=True, timeout=120, check=True
-    )
-    assert "toy &lt;script&gt;" in shown.stdout
-    assert shown.stdout.count("<svg") >= 4
+
+    def shown(path):
+        done = subprocess.run(
+            [*command, "--dump-dom", path.as_uri()], capture_output=True, text=True, timeout=120, check=True
+        )
+        return done.stdout
+
+    text = shown(page)
+    assert "toy &lt;script&gt;" in text
+    assert text.count("<svg") >= 4
+    reaches = re.search(r"reaches (\d+)", shown(phone))
+    assert reaches is not None
+    assert int(reaches[1]) <= 390, "a phone would scroll sideways"
