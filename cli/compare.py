@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from milpbn.cli.learners import files_of, read_options
+from milpbn.cli.memory_option import memory_limit
 from milpbn.cli.outputs import check_outputs
 from milpbn.cli.score_options import PARAMETERS, ScoreOptions, score_options
 from milpbn.cli.sections import SEED, THREADS, option, option_group, verb
@@ -97,6 +98,7 @@ def run_options(
 @verb(short_help="Run several learners side by side, on one split or over folds.")
 @click.argument("data")
 @run_options
+@memory_limit("Run")
 @table_options
 @score_options
 def compare(data: str, table: TableOptions, score: ScoreOptions, run: dict[str, Any]) -> None:

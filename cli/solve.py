@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from milpbn.cli.constraint_options import constraint_options
+from milpbn.cli.memory_option import memory_limit
 from milpbn.cli.outputs import check_outputs, dropped_when_refused
 from milpbn.cli.report import exit_code, no_structure
 from milpbn.cli.score_options import PARAMETERS, ScoreOptions, score_options
@@ -136,6 +137,7 @@ def file_options(
 @score_options
 @constraint_options
 @search_options
+@memory_limit("Search")
 @select_options
 @parameter_options
 @file_options

@@ -25,7 +25,7 @@ from milpbn.solving.api import maximise, training_data
 from milpbn.solving.engines.registry import checked_engine
 from milpbn.solving.options import Options
 from milpbn.solving.warm_up import compile_all
-from milpbn.util import interrupts
+from milpbn.util import interrupts, workers
 from milpbn.util.atomic import check_writable
 from milpbn.util.jsonable import parse_object, read_text
 from milpbn.util.validation import whole_number
@@ -276,9 +276,9 @@ _searches: Searches
 
 
 def _begin(searches: Searches) -> None:
-    """Prepare a process; the one that started it handles Ctrl-C, which a terminal sends to all of them."""
+    """Prepare a process."""
     global _searches
-    interrupts.ignore()
+    workers.begin()
     _searches = searches
 
 

@@ -17,7 +17,7 @@ from milpbn.engine.dual.frank_wolfe import take_compiled_steps
 from milpbn.engine.relaxation import branching, oracle
 from milpbn.engine.relaxation.oracle import heaviest_structure
 from milpbn.problem import products
-from milpbn.util.compiled import _or_nothing, _reached, kernel, source_stamp, specialized
+from milpbn.util.compiled import _or, _reached, kernel, source_stamp, specialized
 from milpbn.util.compiling import Compilation
 
 #: A module of kernels that call each other, small enough to be compiled in a test.
@@ -183,5 +183,5 @@ def test_an_index_that_names_a_lost_record_counts_as_empty() -> None:
     def lost() -> None:
         raise AttributeError("Can't get attribute 'Node' on a module")
 
-    assert _or_nothing(lost)() == {}
-    assert _or_nothing(lambda: {"key": "file"})() == {"key": "file"}
+    assert _or(lost, {})() == {}
+    assert _or(lambda: {"key": "file"}, {})() == {"key": "file"}
