@@ -138,6 +138,8 @@ def compare(data: str, table: TableOptions, score: ScoreOptions, run: dict[str, 
     from milpbn.problem.scores.registry import margin_scores
     from milpbn.solving.options import Options
     from milpbn.util import interrupts
+    from milpbn.util.atomic import atomic_write_text
+    from milpbn.util.jsonable import dump_json
 
     names = tuple(dict.fromkeys((*(run["learners"] or DEFAULT), *run["also"])))
     options = _settings(run["settings"])
@@ -183,6 +185,8 @@ def compare(data: str, table: TableOptions, score: ScoreOptions, run: dict[str, 
         found = compare_over_folds(source, run["folds"], run["repeats"], names, **how)
     LINE.end()
     click.echo(str(found))
+    if run["output"] is not None:
+        atomic_write_text(run["output"], dump_json(found.to_dict()))  # a warning was all, if it failed before
     if not found.classifiers:
         raise NoIncumbentError("None of the learners returned a classifier; the notes say why.")
 

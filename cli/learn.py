@@ -196,13 +196,19 @@ def _learn(
         ),
         started=started,
     )
-    if run.output is not None:
-        atomic_write_text(run.output, dump_json(found.to_dict()))
+    failure: InputError | None = None
+    try:
+        if run.output is not None:
+            atomic_write_text(run.output, dump_json(found.to_dict()))
+    except InputError as error:
+        failure = error
     LINE.end()
     click.echo("\n".join(_closing_block(found, result)))
     if run.classifier is not None:
         assert isinstance(found.learned.predictor, Classifier | PseudoClassifier)
         save_classifier(found.learned.predictor, run.classifier)
+    if failure is not None:
+        raise failure
 
 
 def _closing_block(found: Appraisal, result: Result | None) -> list[str]:

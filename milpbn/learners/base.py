@@ -29,8 +29,8 @@ class Control:
     random_state : int
         Seed of all random choices.
     time_limit : float or None
-        Wall-clock seconds. When they have passed, or the memory limit (`milpbn.util.memory`) is near, a learner returns its best result with ``stopped_early`` set in the
-        details, or raises NoIncumbentError if it has no result.
+        Wall-clock seconds. When they have passed, or the memory limit (`milpbn.util.memory`) is near, a learner returns
+        its best result with ``stopped_early`` set in the details, or raises NoIncumbentError if it has no result.
     n_jobs : int
         Number of threads that the learner may use.
     report : callable

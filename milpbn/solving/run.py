@@ -10,7 +10,7 @@ from threadpoolctl import threadpool_limits
 
 from milpbn.certificate.format import Proof
 from milpbn.claims.reasons import BoundSource, Limit
-from milpbn.claims.result import NotSavedError, Result
+from milpbn.claims.result import FailedSearchError, NotSavedError, Result
 from milpbn.errors import MilpbnError, SolverError
 from milpbn.solvers.base import Outcome, Settings
 from milpbn.solving.engines.base import Engine, Start
@@ -36,8 +36,11 @@ def run(job: Job) -> Result:
 
     Raises
     ------
+    FailedSearchError
+        If the solver failed after a structure was found; incumbent and bound are in its attribute ``result``, and in
+        the output file.
     SolverError
-        If the solver failed; the output file still contains incumbent and bound.
+        If the solver failed before.
     NotSavedError
         If a file could not be written.
     """
@@ -78,6 +81,8 @@ def run(job: Job) -> Result:
         known = result, known[1]
     failures = report.finish(known)
     if session.error is not None:
+        if isinstance(session.error, SolverError) and known[0].structure is not None:
+            raise FailedSearchError(str(session.error), known[0]) from session.error
         raise session.error
     if failures:
         raise NotSavedError(failures[0], known[0])

@@ -10,12 +10,12 @@ from __future__ import annotations
 import errno
 import os
 import secrets
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from itertools import chain
 from pathlib import Path
 
-from milpbn.errors import InputError
+from milpbn.errors import InputError, MilpbnWarning, warn
 from milpbn.util.locks import can_lock, is_at, lock, remove_abandoned
 
 #: Beginning of the names of temporary files.
@@ -106,6 +106,22 @@ def _created(target: Path) -> tuple[Path, int | None]:
             return path, file
         os.close(file)
     raise OSError(errno.EEXIST, os.strerror(errno.EEXIST))
+
+
+def save_or_warn(save: Callable[[], None], going_on: str) -> None:
+    """Write a file in the middle of long work; if that fails, warn, and let the work go on.
+
+    Parameters
+    ----------
+    save : callable
+        Writes the file; raises InputError if it cannot be written.
+    going_on : str
+        What goes on, for the warning: "The search".
+    """
+    try:
+        save()
+    except InputError as error:
+        warn(f"{error} {going_on} goes on.", MilpbnWarning)
 
 
 def atomic_write_text(path: str | os.PathLike[str], text: str) -> None:

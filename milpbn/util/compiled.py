@@ -94,7 +94,7 @@ def _take_over(compiled: Any, linked: bool, inner: bool) -> None:
 
 
 def _make_safe(kept: Any) -> None:
-    """Make a kernel's files in the cache safe against processes that write at the same time, are killed, or cannot write.
+    """Make a kernel's files in the cache safe against processes that write at once, are killed, or cannot write.
 
     numba writes the index first, and then the file that it names. If a process is killed in between, or if two write
     the code for other argument types at once, the index can name a file with other code.
