@@ -14,7 +14,7 @@ pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="POSIX signals")
 
 
 def test_a_worker_ends_when_its_parent_is_killed() -> None:
-    worker = "from milpbn.util import workers; workers.POLL_SECONDS = 0.05; workers.begin(); import time; time.sleep(60)"
+    worker = "import time; from milpbn.util import workers; workers.POLL_SECONDS = 0.05; workers.begin(); time.sleep(60)"
     parent = (
         "import subprocess, sys, time\n"
         f"child = subprocess.Popen([sys.executable, '-c', {worker!r} + ' # '])\n"
