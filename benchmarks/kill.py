@@ -375,7 +375,11 @@ class Range:
         if code not in expected and not (self.cell.code or (early and code == 1)):
             wrong.append(f"exit code {code} after {number.name}: {errors.strip()[-300:]}")
         # While the interpreter shuts down, a signal has its default effect. All is written then, and printed.
-        if code == -number and number != signal.SIGKILL and not (early or output or "Error:" in errors or self.cell.code):
+        if (
+            code == -number
+            and number != signal.SIGKILL
+            and not (early or output or "Error:" in errors or self.cell.code)
+        ):
             wrong.append(f"{number.name} has ended the process without a word after {sent - begun:.2f} s")
         wrong += [f"an orphan: {line}" for line in _orphans(mark)]
         found, count = self.examine()

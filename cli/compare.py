@@ -184,9 +184,12 @@ def compare(data: str, table: TableOptions, score: ScoreOptions, run: dict[str, 
             show_notes(source)
         found = compare_over_folds(source, run["folds"], run["repeats"], names, **how)
     LINE.end()
-    click.echo(str(found))
-    if run["output"] is not None:
-        atomic_write_text(run["output"], dump_json(found.to_dict()))  # a warning was all, if it failed before
+    with interrupts.saving():
+        click.echo(str(found))
+        if run["output"] is not None:
+            atomic_write_text(
+                run["output"], dump_json(found.to_dict())
+            )  # a warning was all, if it failed before
     if not found.classifiers:
         raise NoIncumbentError("None of the learners returned a classifier; the notes say why.")
 

@@ -197,16 +197,17 @@ def _learn(
         started=started,
     )
     failure: InputError | None = None
-    try:
-        if run.output is not None:
-            atomic_write_text(run.output, dump_json(found.to_dict()))
-    except InputError as error:
-        failure = error
-    LINE.end()
-    click.echo("\n".join(_closing_block(found, result)))
-    if run.classifier is not None:
-        assert isinstance(found.learned.predictor, Classifier | PseudoClassifier)
-        save_classifier(found.learned.predictor, run.classifier)
+    with interrupts.saving():
+        try:
+            if run.output is not None:
+                atomic_write_text(run.output, dump_json(found.to_dict()))
+        except InputError as error:
+            failure = error
+        LINE.end()
+        click.echo("\n".join(_closing_block(found, result)))
+        if run.classifier is not None:
+            assert isinstance(found.learned.predictor, Classifier | PseudoClassifier)
+            save_classifier(found.learned.predictor, run.classifier)
     if failure is not None:
         raise failure
 

@@ -186,6 +186,7 @@ def solve(
     from milpbn.instances import DEFAULT
     from milpbn.network import read_structure, save_classifier
     from milpbn.solving.api import maximise
+    from milpbn.util import interrupts
 
     options = replace(
         search.options,
@@ -219,12 +220,13 @@ def solve(
                 )
     except (NotSavedError, FailedSearchError) as error:
         failure, result = error, error.result
-    if files.classifier is not None and result.classifier is not None:
-        try:
-            save_classifier(result.classifier, files.classifier)
-        except InputError as error:
-            failure = failure or error
-    code = show_result(result)
+    with interrupts.saving():
+        if files.classifier is not None and result.classifier is not None:
+            try:
+                save_classifier(result.classifier, files.classifier)
+            except InputError as error:
+                failure = failure or error
+        code = show_result(result)
     if failure is not None:
         raise failure
     return code

@@ -69,43 +69,68 @@ def atomic_path(path: str | os.PathLike[str]) -> Iterator[Path]:
         raise InputError(f"Cannot write {str(path)!r}, which is not a regular file; name a file instead.")
     if not os.path.isdir(target.parent):
         raise InputError(f"Cannot write {str(path)!r}: its folder does not exist; create it first.")
-    temporary, file = None, None
+    temporary = _Temporary(target)
     try:
-        temporary, file = _created(target)
-        yield temporary
-        os.replace(temporary, target)
-        temporary = None
+        yield temporary.create()
+        os.replace(temporary.path, target)
+        temporary.replaced = True
     except OSError as error:
         reason = error.strerror or str(error)
         raise InputError(f"Cannot write {str(path)!r} ({reason}); choose another path.") from error
     finally:
-        # After the file has its place, another process may have taken the temporary name.
-        if temporary is not None and (file is None or is_at(file, temporary)):
-            with suppress(OSError):
-                temporary.unlink()
-        if file is not None:
-            os.close(file)
+        temporary.close()
 
 
-def _created(target: Path) -> tuple[Path, int | None]:
-    """Create a temporary file beside the target; return its path, and the descriptor that holds its lock."""
-    if not can_lock():
-        path = target.with_name(f"{PREFIX}-{secrets.token_hex(6)}-{target.name}")
-        path.touch(exist_ok=False)
-        return path, None
-    for number in chain(range(MOST_NAMES), [secrets.token_hex(6)]):
-        path = target.with_name(f"{PREFIX}{number}-{target.name}")
-        remove_abandoned(path)
-        try:
-            file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
-        except FileExistsError:
-            continue  # in use
-        # Before it is locked, another process may take it for an abandoned one; it then removes it, and unlocks.
-        lock(file, wait=True)
-        if is_at(file, path):
-            return path, file
-        os.close(file)
-    raise OSError(errno.EEXIST, os.strerror(errno.EEXIST))
+class _Temporary:
+    """A temporary file beside its target; an interrupt may come between any two steps of its creation.
+
+    Attributes
+    ----------
+    path : Path
+        Its path.
+    replaced : bool
+        Whether it has replaced the target.
+    """
+
+    def __init__(self, target: Path) -> None:
+        self._target, self._file = target, -1
+        self.path, self.replaced = target, False
+
+    def create(self) -> Path:
+        """Create the file, lock it, and return its path."""
+        if not can_lock():
+            self.path = self._target.with_name(f"{PREFIX}-{secrets.token_hex(6)}-{self._target.name}")
+            self.path.touch(exist_ok=False)
+            return self.path
+        for number in chain(range(MOST_NAMES), [secrets.token_hex(6)]):
+            self.path = self._target.with_name(f"{PREFIX}{number}-{self._target.name}")
+            remove_abandoned(self.path)
+            try:
+                self._file = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
+            except FileExistsError:
+                continue  # in use
+            # Before it is locked, another process may take it for an abandoned one; it then removes it, and unlocks.
+            lock(self._file, wait=True)
+            if is_at(self._file, self.path):
+                return self.path
+            self._release()
+        raise OSError(errno.EEXIST, os.strerror(errno.EEXIST))
+
+    def close(self) -> None:
+        """Remove the file unless it has replaced its target."""
+        # After it has, another process may have taken the temporary name.
+        if not self.replaced and self.path != self._target:
+            if self._file < 0 and can_lock():
+                remove_abandoned(self.path)
+            elif self._file < 0 or is_at(self._file, self.path):
+                with suppress(OSError):
+                    self.path.unlink()
+        self._release()
+
+    def _release(self) -> None:
+        if self._file >= 0:
+            os.close(self._file)
+            self._file = -1
 
 
 def save_or_warn(save: Callable[[], None], going_on: str) -> None:

@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from milpbn.errors import InputError, MilpbnWarning
+from milpbn.util import atomic
 from milpbn.util.atomic import atomic_path, atomic_write_text, check_writable, save_or_warn
 
 
@@ -115,3 +116,37 @@ def test_threads_may_write_the_same_file(tmp_path):
 def test_a_file_that_cannot_be_written_in_the_middle_of_work_is_a_warning(tmp_path):
     with pytest.warns(MilpbnWarning, match=r"folder does not exist.*\. The search goes on\."):
         save_or_warn(lambda: atomic_write_text(tmp_path / "gone" / "a", ""), "The search")
+
+
+def test_an_interrupt_at_any_step_leaves_no_file(tmp_path):
+    """KeyboardInterrupt comes between two lines of Python, wherever the signal arrives."""
+    (tmp_path / "a").write_text("old")
+    lines = 0
+
+    def interrupt_at(line):
+        left = line
+
+        def trace(frame, event, _):
+            nonlocal left
+            if frame.f_code.co_filename != atomic.__file__ or frame.f_code.co_name in ("close", "_release"):
+                return None
+            if event == "line":
+                left -= 1
+                if left == 0:
+                    raise KeyboardInterrupt
+            return trace
+
+        sys.settrace(trace)
+        try:
+            atomic_write_text(tmp_path / "a", "new")
+        except KeyboardInterrupt:
+            return True
+        finally:
+            sys.settrace(None)
+        return False
+
+    while interrupt_at(lines + 1):
+        lines += 1
+        assert os.listdir(tmp_path) == ["a"]
+        assert (tmp_path / "a").read_text() in ("old", "new")
+    assert lines > 15

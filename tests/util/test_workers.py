@@ -14,7 +14,7 @@ pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="POSIX signals")
 
 
 def test_a_worker_ends_when_its_parent_is_killed() -> None:
-    worker = "import time; from milpbn.util import workers; workers.POLL_SECONDS = 0.05; workers.begin(); time.sleep(60)"
+    worker = "import time; from milpbn.util import workers; workers.POLL_SECONDS = 0.05; workers.begin(); time.sleep(9)"
     parent = (
         "import subprocess, sys, time\n"
         f"child = subprocess.Popen([sys.executable, '-c', {worker!r} + ' # '])\n"
@@ -27,7 +27,7 @@ def test_a_worker_ends_when_its_parent_is_killed() -> None:
             time.sleep(0.05)
         time.sleep(0.5)  # its watch has begun
         process.send_signal(signal.SIGKILL)
-    end = time.monotonic() + 20
+    end = time.monotonic() + 8
     while _state(number) not in ("", "Z"):
         assert time.monotonic() < end, "the worker is still there"
         time.sleep(0.05)
