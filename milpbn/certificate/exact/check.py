@@ -118,7 +118,7 @@ def _check(claim: Json, header: Json, arrays: Json, data: Any) -> tuple[Ends, Fr
         low, high = problem.score(structure, weights)
         close = abs(number(z) - low) <= TOLERANCE * max(Fraction(1), abs(low))
         need(close, f"The structure scores {float(low)!r}, not {z!r} as claimed.")
-    newer = problem.score(_structure(problem, header, place), problem.weights)  # the fixings hold for this one
+    newer = problem.score(_structure(problem, header, place), problem.weights)  # for the fixings
     best, top = max(low, newer[0]), max(high, newer[1])
     tree, bound, objective = ExactTree(problem, arrays), number(own["bound"]), number(own["objective"])
     proved, others = tree.prove(math.floor(best * ONE), *_listed(problem, claim, place))
