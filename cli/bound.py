@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from milpbn.cli.constraint_options import constraint_options
+from milpbn.cli.memory_option import memory_limit
 from milpbn.cli.outputs import check_outputs
 from milpbn.cli.score_options import ScoreOptions, score_options
 from milpbn.cli.search_options import SCREEN, SUBSET, SearchOptions
@@ -64,6 +65,7 @@ def bound_options(
 @score_options
 @constraint_options
 @bound_options
+@memory_limit("Search")
 @click.pass_obj
 def bound(
     started: float | None,

@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from milpbn.cli.learners import files_of, read_options
+from milpbn.cli.memory_option import memory_limit
 from milpbn.cli.outputs import check_outputs
 from milpbn.cli.score_options import PARAMETERS, ScoreOptions, score_options
 from milpbn.cli.sections import SEED, THREADS, option, option_group, verb
@@ -97,6 +98,7 @@ def run_options(
 @verb(short_help="Run several learners side by side, on one split or over folds.")
 @click.argument("data")
 @run_options
+@memory_limit("Run")
 @table_options
 @score_options
 def compare(data: str, table: TableOptions, score: ScoreOptions, run: dict[str, Any]) -> None:
@@ -136,6 +138,8 @@ def compare(data: str, table: TableOptions, score: ScoreOptions, run: dict[str, 
     from milpbn.problem.scores.registry import margin_scores
     from milpbn.solving.options import Options
     from milpbn.util import interrupts
+    from milpbn.util.atomic import atomic_write_text
+    from milpbn.util.jsonable import dump_json
 
     names = tuple(dict.fromkeys((*(run["learners"] or DEFAULT), *run["also"])))
     options = _settings(run["settings"])
@@ -180,7 +184,12 @@ def compare(data: str, table: TableOptions, score: ScoreOptions, run: dict[str, 
             show_notes(source)
         found = compare_over_folds(source, run["folds"], run["repeats"], names, **how)
     LINE.end()
-    click.echo(str(found))
+    with interrupts.saving():
+        click.echo(str(found))
+        if run["output"] is not None:
+            atomic_write_text(
+                run["output"], dump_json(found.to_dict())
+            )  # a warning was all, if it failed before
     if not found.classifiers:
         raise NoIncumbentError("None of the learners returned a classifier; the notes say why.")
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from milpbn.cli.constraint_options import constraint_options
+from milpbn.cli.memory_option import memory_limit
 from milpbn.cli.outputs import check_outputs
 from milpbn.cli.score_options import ScoreOptions, score_options
 from milpbn.cli.search_options import SUBSET
@@ -102,6 +103,7 @@ def model_options(
 @score_options
 @constraint_options
 @model_options
+@memory_limit("Model")
 def export(
     data: str | None,
     table: TableOptions,

@@ -11,6 +11,7 @@ import click
 
 from milpbn.cli.gaps import describe_gap
 from milpbn.cli.learners import files_of, learner_options
+from milpbn.cli.memory_option import memory_limit
 from milpbn.cli.outputs import check_outputs
 from milpbn.cli.score_options import PARAMETERS
 from milpbn.cli.sections import SEED, THREADS, option, option_group, verb
@@ -115,6 +116,7 @@ def _command(name: str, learner: type[Learner]) -> click.Command:
     @learner_options(learner)
     @table_options
     @run_options
+    @memory_limit("Run")
     @click.pass_obj
     def run_learner(
         started: float | None, data: str, options: Mapping[str, Any], table: TableOptions, run: RunOptions
@@ -194,13 +196,20 @@ def _learn(
         ),
         started=started,
     )
-    if run.output is not None:
-        atomic_write_text(run.output, dump_json(found.to_dict()))
-    LINE.end()
-    click.echo("\n".join(_closing_block(found, result)))
-    if run.classifier is not None:
-        assert isinstance(found.learned.predictor, Classifier | PseudoClassifier)
-        save_classifier(found.learned.predictor, run.classifier)
+    failure: InputError | None = None
+    with interrupts.saving():
+        try:
+            if run.output is not None:
+                atomic_write_text(run.output, dump_json(found.to_dict()))
+        except InputError as error:
+            failure = error
+        LINE.end()
+        click.echo("\n".join(_closing_block(found, result)))
+        if run.classifier is not None:
+            assert isinstance(found.learned.predictor, Classifier | PseudoClassifier)
+            save_classifier(found.learned.predictor, run.classifier)
+    if failure is not None:
+        raise failure
 
 
 def _closing_block(found: Appraisal, result: Result | None) -> list[str]:

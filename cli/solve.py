@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from milpbn.cli.constraint_options import constraint_options
+from milpbn.cli.memory_option import memory_limit
 from milpbn.cli.outputs import check_outputs, dropped_when_refused
 from milpbn.cli.report import exit_code, no_structure
 from milpbn.cli.score_options import PARAMETERS, ScoreOptions, score_options
@@ -17,10 +18,11 @@ from milpbn.cli.search_options import SearchOptions, search_options
 from milpbn.cli.sections import option, option_group, verb
 from milpbn.cli.table_options import TableOptions, table_options
 from milpbn.cli.types import COUNT
+from milpbn.errors import InputError, MilpbnError
 from milpbn.util.progress_line import LINE
 
 if TYPE_CHECKING:
-    from milpbn.claims.result import NotSavedError, Result
+    from milpbn.claims.result import Result
     from milpbn.data import Dataset, Table, Variable
     from milpbn.problem.constraints import Constraints
     from milpbn.solving.options import Options
@@ -136,6 +138,7 @@ def file_options(
 @score_options
 @constraint_options
 @search_options
+@memory_limit("Search")
 @select_options
 @parameter_options
 @file_options
@@ -179,10 +182,11 @@ def solve(
             "--average takes the best settings of a selection; add --recipe, --select, --p cv or --max-parents cv."
         )
 
-    from milpbn.claims.result import NotSavedError
+    from milpbn.claims.result import FailedSearchError, NotSavedError
     from milpbn.instances import DEFAULT
     from milpbn.network import read_structure, save_classifier
     from milpbn.solving.api import maximise
+    from milpbn.util import interrupts
 
     options = replace(
         search.options,
@@ -199,7 +203,7 @@ def solve(
         show_notes(dataset, variables=dataset.variables if files.verbose else ())
     if search.start is not None:
         options = replace(options, start=read_structure(search.start, dataset.names))
-    unsaved: NotSavedError | None = None
+    failure: MilpbnError | None = None
     try:
         with dropped_when_refused(files.trace, files.log):
             if selects:
@@ -214,13 +218,17 @@ def solve(
                     screen=search.screen,
                     started=started,
                 )
-    except NotSavedError as error:
-        unsaved, result = error, error.result
-    if files.classifier is not None and result.classifier is not None:
-        save_classifier(result.classifier, files.classifier)
-    code = show_result(result)
-    if unsaved is not None:
-        raise unsaved
+    except (NotSavedError, FailedSearchError) as error:
+        failure, result = error, error.result
+    with interrupts.saving():
+        if files.classifier is not None and result.classifier is not None:
+            try:
+                save_classifier(result.classifier, files.classifier)
+            except InputError as error:
+                failure = failure or error
+        code = show_result(result)
+    if failure is not None:
+        raise failure
     return code
 
 

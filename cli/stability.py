@@ -109,3 +109,6 @@ def stability(
     )
     LINE.end()
     click.echo(str(found))
+    output = bootstrap.get("output")
+    if output is not None:
+        found.save(output)  # a warning was all, if it failed before

@@ -61,6 +61,19 @@ def parse_count(text: str) -> int:
         raise ValueError("is not an integer") from None
 
 
+def parse_size(text: str) -> int:
+    """Return the bytes of a size such as ``4GiB``, ``500MB`` or ``1e9``."""
+    parts = re.fullmatch(r"\s*([^a-z]*(?:e\+?\d+)?)\s*(?:([kmgt])(i?))?b?\s*", text.lower())
+    try:
+        size = parse_number(parts[1]) if parts else math.nan
+    except ValueError:
+        size = math.nan
+    if parts is None or not 0 < size < 2**60:
+        raise ValueError("is not a size such as 4GiB or 500MB")
+    power = "kmgt".index(parts[2]) + 1 if parts[2] else 0
+    return int(size * (1024 if parts[3] else 1000) ** power)
+
+
 def split(text: str, separator: str) -> list[str]:
     """Split at the separators outside double quotes; the quotes are kept."""
     pieces, quoted = [""], False
@@ -184,6 +197,7 @@ NUMBER = Parsed("number", parse_number)
 COUNT = Parsed("integer", parse_count)
 NUMBER_OR_CV = Parsed("number|cv", _or_cv(parse_number))
 COUNT_OR_CV = Parsed("integer|cv", _or_cv(parse_count))
+SIZE = Parsed("size", parse_size)
 NAMES = Parsed("a,b,...", parse_names)
 ARC = Parsed("parent,child", parse_arc)
 ARC_WEIGHT = Parsed("parent,child=nats", parse_arc_weight)

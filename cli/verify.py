@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from milpbn.cli.memory_option import memory_limit
 from milpbn.cli.sections import verb
 from milpbn.cli.table_options import TableOptions, table_options
 from milpbn.errors import InputError
@@ -39,6 +40,7 @@ UNCHECKED = (
     is_flag=True,
     help="Check the certificate a second time, in exact arithmetic: up to 12 features; needs milpbn[exact].",
 )
+@memory_limit("Options")
 @table_options
 def verify(result: str, data: str, certificate: str | None, exact: bool, table: TableOptions) -> None:
     """Check that a certificate proves the bound of RESULT, a result.json, on DATA.

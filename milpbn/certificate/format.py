@@ -12,7 +12,7 @@ import hashlib
 import json
 import os
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -164,7 +164,6 @@ def save_certificate(
     path: str | os.PathLike[str],
     header: dict[str, Any],
     arrays: dict[str, NDArray[Any]],
-    ready: Callable[[], None] | None = None,
 ) -> None:
     """Write a proof's arrays, and a header that says what they prove, atomically.
 
@@ -176,8 +175,6 @@ def save_certificate(
         Return value of `certificate_header`.
     arrays : dict
         Return value of `Proof.arrays`.
-    ready : callable, optional
-        Called after everything is written, just before the file replaces an older one.
 
     Raises
     ------
@@ -189,9 +186,6 @@ def save_certificate(
     everything["digest"] = _digest(everything)
     with atomic_path(path) as temporary, temporary.open("wb") as file:
         np.savez_compressed(file, **everything)
-        file.flush()
-        if ready is not None:
-            ready()
 
 
 def certificate_header(result: Result) -> dict[str, Any]:

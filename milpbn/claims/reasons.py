@@ -46,7 +46,7 @@ class Limit(StrEnum):
     """The solver's own limit on nodes or iterations, or the end of the root bound where only that was asked for."""
 
     MEMORY = "memory"
-    """The machine's memory, or the maximum size of a certificate; the result's detail says which."""
+    """The memory limit, the machine's memory, or the maximum size of a certificate; the result's detail says which."""
 
     GAP = "gap"
     """The gap that was asked for (``--gap-rel``, ``--gap-abs``) is reached, but it does not prove an optimum."""

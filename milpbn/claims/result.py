@@ -33,7 +33,7 @@ from milpbn.claims.reading import (
 )
 from milpbn.claims.reasons import LIMITED, BoundSource, Limit, Reason
 from milpbn.claims.selection import Selection
-from milpbn.errors import InputError, MilpbnError
+from milpbn.errors import InputError, MilpbnError, SolverError
 from milpbn.network.averaged import FORMAT as AVERAGED_FORMAT
 from milpbn.network.averaged import AveragedClassifier
 from milpbn.network.formats.classifier_files import load_any_classifier
@@ -376,6 +376,14 @@ class NotSavedError(MilpbnError):
     """A file could not be written at the end of a search; the attribute `result` is what the search found."""
 
     exit_code = 2
+
+    def __init__(self, text: str, result: Result) -> None:
+        super().__init__(text)
+        self.result = result
+
+
+class FailedSearchError(SolverError):
+    """A solver failed in the middle of a search; the attribute `result` is what the search had found before."""
 
     def __init__(self, text: str, result: Result) -> None:
         super().__init__(text)

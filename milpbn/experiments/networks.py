@@ -5,7 +5,6 @@ They are those of Table 2 of Peharz & Pernkopf (2012, P12).
 
 from __future__ import annotations
 
-import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -32,6 +31,7 @@ from milpbn.solving.api import maximise
 from milpbn.solving.grid import MAX_PARENTS_GRID, Grid
 from milpbn.solving.options import Options
 from milpbn.solving.selection import choose
+from milpbn.util.scratch import scratch_folder
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -152,8 +152,8 @@ class ExactSearch(Method):
             smoothing=self.choice.smoothing,
         )
         start = given.needed["incumbent"]
-        with tempfile.TemporaryDirectory() as folder:
-            certificate = Path(folder, "certificate.npz") if find_score(score.name).certified else None
+        with scratch_folder() as folder:
+            certificate = folder / "certificate.npz" if find_score(score.name).certified else None
             options = Options(
                 time_limit=self.seconds,
                 threads=given.threads,

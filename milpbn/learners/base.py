@@ -15,7 +15,7 @@ from milpbn.network.classifier import Predictor
 from milpbn.network.cpt import require_states
 from milpbn.network.parameters.method import ParameterMethod
 from milpbn.network.structure import Structure
-from milpbn.util import stages
+from milpbn.util import memory, stages
 from milpbn.util.clock import within
 from milpbn.util.validation import convert_fields
 
@@ -29,8 +29,8 @@ class Control:
     random_state : int
         Seed of all random choices.
     time_limit : float or None
-        Wall-clock seconds. When they have passed, a learner returns its best result with ``stopped_early`` set in the
-        details, or raises NoIncumbentError if it has no result.
+        Wall-clock seconds. When they have passed, or the memory limit (`milpbn.util.memory`) is near, a learner returns
+        its best result with ``stopped_early`` set in the details, or raises NoIncumbentError if it has no result.
     n_jobs : int
         Number of threads that the learner may use.
     report : callable
@@ -58,9 +58,11 @@ class Control:
             ParameterMethod.parse(self.parameters)
 
     def watch(self) -> Callable[[], bool]:
-        """Start the clock, and return a function that says whether to stop."""
+        """Start the clock, and return a function that says whether to stop; the memory limit stops, too."""
         end = None if self.time_limit is None else time.monotonic() + self.time_limit
-        return lambda: self.interrupted() or (end is not None and time.monotonic() >= end)
+        return lambda: (
+            self.interrupted() or (end is not None and time.monotonic() >= end) or memory.exceeded()
+        )
 
     def clock(self) -> Callable[[], Control]:
         """Start the clock for work in several parts, and return a function that gives the settings of the next part.
@@ -137,7 +139,7 @@ class Learner(ABC):
         InputError
             If the method cannot run with the data or the options.
         NoIncumbentError
-            If the time limit ends before there is a result.
+            If the time limit ends, or the memory limit is reached, before there is a result.
         """
         require_states(data)
         for count, what in ((data.n_samples, "rows"), (data.n_features, "features")):
@@ -158,6 +160,11 @@ class Learner(ABC):
             return learned
         if control.interrupted():
             raise KeyboardInterrupt
+        if memory.exceeded():
+            raise NoIncumbentError(
+                f"The learner {self.name} found no classifier within the memory limit; raise it, or take fewer "
+                "features or rows."
+            )
         raise NoIncumbentError(
             f"The learner {self.name} found no classifier within its time limit; allow more time (the first run on a "
             "machine compiles for up to a minute), or take fewer features or rows."

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import fields, replace
+from functools import partial
 from typing import Any
 
 from milpbn.claims.result import DataSummary, Gap, Result
@@ -29,7 +30,7 @@ from milpbn.problem.scores.spec import Score
 from milpbn.solving.api import solve  # whose first incumbent is one of these learners' structures
 from milpbn.solving.warm_up import compile_all, count, tiny_data
 from milpbn.util import interrupts
-from milpbn.util.atomic import atomic_write_text
+from milpbn.util.atomic import atomic_write_text, save_or_warn
 from milpbn.util.clock import within
 from milpbn.util.jsonable import dump_json
 
@@ -206,7 +207,8 @@ def compare(
             for row in compare_each(train, test, names, score=score, options=options, control=control):
                 found = replace(found, rows=with_differences((*found.rows, row), found.against))
                 if output is not None:
-                    atomic_write_text(output, dump_json(found.to_dict()))
+                    text = dump_json(found.to_dict())
+                    save_or_warn(partial(atomic_write_text, output, text), "The comparison")
     except KeyboardInterrupt:
         if not found.rows:
             raise

@@ -6,6 +6,7 @@ import os
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,7 @@ from milpbn.learners.comparison import DEFAULT, check_against, check_names, comp
 from milpbn.learners.differences import corrected_interval, paired_parts
 from milpbn.learners.figures import Comparison, ComparisonRow
 from milpbn.util import interrupts
-from milpbn.util.atomic import atomic_write_text
+from milpbn.util.atomic import atomic_write_text, save_or_warn
 from milpbn.util.jsonable import dump_json
 
 #: Attributes of `ComparisonRow` that have intervals and differences.
@@ -121,7 +122,8 @@ def compare_over_folds(
                     ),
                 )
                 if output is not None:
-                    atomic_write_text(output, dump_json(found.to_dict()))
+                    text = dump_json(found.to_dict())
+                    save_or_warn(partial(atomic_write_text, output, text), "The comparison")
     except KeyboardInterrupt:
         if not found.rows:
             raise

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import signal
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import BrokenExecutor, Executor, ThreadPoolExecutor, wait
@@ -12,10 +11,11 @@ from typing import Any
 from joblib.externals.loky import ProcessPoolExecutor
 
 from milpbn.errors import SolverError
+from milpbn.util.workers import begin
 
 #: Seconds between two checks of whether to stop.
 POLL_SECONDS = 0.05
-#: Seconds after which a process without work ends, so that none is left if its parent is killed.
+#: Seconds after which a process without work ends.
 IDLE_SECONDS = 60
 
 
@@ -35,16 +35,11 @@ def workers(count: int, *, killable: bool) -> Iterator[Executor]:
         with ThreadPoolExecutor(count) as pool:
             yield pool
         return
-    pool = ProcessPoolExecutor(count, timeout=IDLE_SECONDS, initializer=_ignore_interrupts)
+    pool = ProcessPoolExecutor(count, timeout=IDLE_SECONDS, initializer=begin)
     try:
         yield pool
     finally:
         pool.shutdown(kill_workers=True)
-
-
-def _ignore_interrupts() -> None:
-    """Ignore Ctrl-C. A terminal sends it to the parent too, and the parent decides what happens."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def results(

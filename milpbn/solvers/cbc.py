@@ -8,7 +8,6 @@ import os
 import re
 import shutil
 import subprocess
-import tempfile
 import time
 from pathlib import Path
 from typing import TextIO
@@ -24,6 +23,7 @@ from milpbn.milp.milp import Milp
 from milpbn.solvers.base import MilpEvents, Outcome, Settings, Solver, unknown_option
 from milpbn.solvers.support.process import Exit, open_log, run_process
 from milpbn.solvers.support.repair import polish
+from milpbn.util.scratch import scratch_folder
 
 #: Maximum violation of a row by a solution after `polish`; CBC writes solutions with eight digits.
 FEASIBILITY = 1e-6
@@ -50,8 +50,7 @@ class CbcSolver(Solver):
         """Maximise the MILP; see `Solver.solve`."""
         program = executable()
         check_options(program, settings)
-        with tempfile.TemporaryDirectory(prefix="milpbn-cbc-") as name, open_log(settings.log) as log_file:
-            folder = Path(name)
+        with scratch_folder() as folder, open_log(settings.log) as log_file:
             write_mps(milp, folder / "model.mps")
             if start is not None:
                 write_cbc_start(milp, start, folder / "start.sol")

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import io
-import tempfile
 import threading
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -28,6 +26,7 @@ from milpbn.solvers.base import (
 from milpbn.solvers.support.guard import GuardedEvents
 from milpbn.solvers.support.process import open_log
 from milpbn.solvers.support.repair import polish
+from milpbn.util.scratch import scratch_folder
 
 #: Seconds between two calls of `MilpEvents.stopping`.
 POLL_SECONDS = 0.05
@@ -120,8 +119,8 @@ def _solve(
 
 def _read(model: Any, milp: Milp) -> list[Any]:
     """Load the MILP through an .mps file, which is a minimisation, and return its variables by column."""
-    with tempfile.TemporaryDirectory(prefix="milpbn-scip-") as folder:
-        path = Path(folder) / "model.mps"
+    with scratch_folder() as folder:
+        path = folder / "model.mps"
         write_mps(milp, path)
         model.readProblem(str(path))
     by_name = {variable.name: variable for variable in model.getVars()}

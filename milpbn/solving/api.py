@@ -32,6 +32,7 @@ from milpbn.solving.run import run
 from milpbn.solving.screening import small_problem
 from milpbn.util import stages
 from milpbn.util.clock import before
+from milpbn.util.memory import limited
 
 #: Samples times parent sets up to which the tables of all parent sets are built at once: they take a second or so, and
 #: with a time limit much less. Above, a search over small parent sets comes first.
@@ -57,6 +58,7 @@ def solve(
     backend: str = "auto",
     acyclicity: str = "order",
     time_limit: float | None = None,
+    memory_limit: int | None = None,
     gap_rel: float = 0.0,
     gap_abs: float = 0.0,
     threads: int | None = None,
@@ -95,8 +97,8 @@ def solve(
         for structures of these only.
     started : float, optional
         `time.monotonic` value from which the time limit counts; by default the time of the call.
-    backend, acyclicity, time_limit, gap_rel, gap_abs, threads, random_state, start, warm_start, root_bound, \
-root_only, reduce, merge, n_best, solver_options, parameters, output, trace, certificate, log, verbose, \
+    backend, acyclicity, time_limit, memory_limit, gap_rel, gap_abs, threads, random_state, start, warm_start, \
+root_bound, root_only, reduce, merge, n_best, solver_options, parameters, output, trace, certificate, log, verbose, \
 interrupted, on_change
         How to search; see `milpbn.solving.options.Options`.
 
@@ -146,7 +148,7 @@ def maximise(
     check_scope(options.n_best, subset, screen)
     engine, version = checked_engine(options, spec)
     for_milp, deadline = engine.capabilities.milp, options.deadline(began)
-    with stages.shown(began, wanted=wants_progress(options.verbose)):
+    with limited(options.memory_limit), stages.shown(began, wanted=wants_progress(options.verbose)):
         dataset = before(deadline, lambda: training_data(data), "the data were read")
         require_states(dataset)
         if options.n_best > 1:

@@ -6,6 +6,7 @@ import os
 import time
 import warnings
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -48,6 +49,8 @@ class RunFiles:
         self._saved = time.monotonic()
         self._save_every = min(SAVE_FIRST, SAVE_EVERY)
         self._warned = False
+        #: Whether this run has written result and certificate before.
+        self._begun = False
 
     def update(self, trace: Sequence[TracePoint], known: Callable[[], Known]) -> None:
         """Append new points to the trace file, and from time to time write result and certificate.
@@ -79,25 +82,23 @@ class RunFiles:
             self._trace.close()
 
     def _save(self, result: Result, arrays: dict[str, Any] | None) -> list[str]:
+        """Write certificate and result, so that a run that is killed in between leaves two that belong together."""
         output, certificate = self._options.output, self._options.certificate
-        unsaved = output is not None
-
-        def save_result() -> None:
-            nonlocal unsaved
-            unsaved = False
-            assert output is not None
-            result.save(output)
-
-        failures = []
+        actions: list[Callable[[], None]] = []
         if certificate is not None and arrays is not None:
             header = certificate_header(result)
-            # The result replaces its old version right after the certificate, which takes longer to write. So a killed
-            # run rarely leaves two files of different moments.
-            with_result = (lambda: failures.extend(_try(save_result))) if unsaved else None
-            failures += _try(lambda: save_certificate(certificate, header, arrays, with_result))
-        if unsaved:
-            failures += _try(save_result)
-        return list(dict.fromkeys(failures))
+            actions.append(lambda: save_certificate(certificate, header, arrays))
+        if output is not None:
+            actions.append(lambda: result.save(output))
+        # A certificate that is newer than its result proves it, and an older one does not; so the certificate comes
+        # first. But beside the result of an earlier run it would prove nothing. The first time, the result therefore
+        # takes its place alone.
+        if not self._begun and certificate is not None:
+            actions.reverse()
+            with suppress(OSError):
+                os.unlink(certificate)
+        self._begun = True
+        return _try(*actions)
 
 
 def _try(*actions: Callable[[], None]) -> list[str]:

@@ -32,6 +32,9 @@ class Options:
         How a MILP excludes cycles; the backend ``native`` refuses ``cluster``.
     time_limit : float or None
         Wall-clock seconds for everything, reading included.
+    memory_limit : int or None
+        Bytes of memory for the process and its child processes. A search that comes near the limit becomes depth-first,
+        and stops there with what it has found; what is forecast to need more is refused.
     gap_rel, gap_abs : float
         Stop when the gap is at most this, relative to the bound or in nats. 0 asks for a proof.
     threads : int or None
@@ -80,6 +83,7 @@ class Options:
     backend: str = "auto"
     acyclicity: str = "order"
     time_limit: float | None = None
+    memory_limit: int | None = None
     gap_rel: float = 0.0
     gap_abs: float = 0.0
     threads: int | None = None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import sys
@@ -108,9 +109,12 @@ class TraceFile:
             raise self._refusal(self._path, error) from None
 
     def close(self) -> None:
-        """Close the file; raises the same errors as `update`."""
+        """Close the file; raises the same errors as `update`, also if the file was removed meanwhile."""
         try:
+            written = os.fstat(self._file.fileno())
             self._file.close()
+            if not os.path.samestat(written, os.stat(self._path)):
+                raise FileNotFoundError(errno.ENOENT, "it was removed or replaced while the search ran")
         except OSError as error:
             raise self._refusal(self._path, error) from None
 

@@ -22,6 +22,7 @@ from milpbn.solving.job import Job
 from milpbn.solving.listing import Listing
 from milpbn.solving.progress import Progress, wants_progress
 from milpbn.solving.state import Made, Session
+from milpbn.util.memory import format_bytes, memory_limit
 from milpbn.version import __version__
 
 
@@ -172,9 +173,11 @@ class Report:
         return Reason.FEASIBLE, Limit.GAP if session.stopped is Limit.GAP else limit
 
     def _detail(self) -> str:
-        """Return the text of the error, or the solver's own status if the solver ended by itself."""
+        """Return the text of the error, the memory limit, or the solver's own status if it ended by itself."""
         if self._session.error is not None:
             return str(self._session.error)
+        if self._session.stopped is Limit.MEMORY:
+            return f"the memory limit of {format_bytes(memory_limit() or 0)} is nearly reached"
         return self._session.made.outcome.detail if self._session.stopped is None else ""
 
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import closing
+from contextlib import AbstractContextManager, closing, nullcontext
 from pathlib import Path
 
 from milpbn.certificate.format import Proof
 from milpbn.claims.reasons import BoundSource, Limit
-from milpbn.claims.result import NotSavedError, Result
+from milpbn.claims.result import FailedSearchError, NotSavedError, Result
 from milpbn.errors import MilpbnError, SolverError
 from milpbn.solvers.base import Outcome, Settings
 from milpbn.solving.engines.base import Engine, Start
@@ -34,8 +34,11 @@ def run(job: Job) -> Result:
 
     Raises
     ------
+    FailedSearchError
+        If the solver failed after a structure was found; incumbent and bound are in its attribute ``result``, and in
+        the output file.
     SolverError
-        If the solver failed; the output file still contains incumbent and bound.
+        If the solver failed before.
     NotSavedError
         If a file could not be written.
     """
@@ -68,18 +71,27 @@ def run(job: Job) -> Result:
             session.fail(error)
         except MemoryError:
             session.make(outcome=OUT_OF_MEMORY)
-        known = report.known(final=True)
+        with _saving(session):
+            known = report.known(final=True)
     finally:
         session.end()  # a thread that nobody waits for may still run
     if session.error is None:
         result = with_parameters(job, known[0], interrupted=session.stopped is Limit.USER)
         known = result, known[1]
-    failures = report.finish(known)
+    with _saving(session):
+        failures = report.finish(known)
     if session.error is not None:
+        if isinstance(session.error, SolverError) and known[0].structure is not None:
+            raise FailedSearchError(str(session.error), known[0]) from session.error
         raise session.error
     if failures:
         raise NotSavedError(failures[0], known[0])
     return known[0]
+
+
+def _saving(session: Session) -> AbstractContextManager[None]:
+    """Let a signal not disturb the writing of files, unless it is the second one, after that which ended the search."""
+    return nullcontext() if session.stopped is Limit.USER else interrupts.saving()
 
 
 def _run_stages(job: Job, session: Session, kernels: Kernels, update: Callable[[], None]) -> None:

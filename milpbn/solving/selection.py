@@ -44,6 +44,7 @@ def select(
     backend: str = "auto",
     acyclicity: str = "order",
     time_limit: float | None = None,
+    memory_limit: int | None = None,
     gap_rel: float = 0.0,
     gap_abs: float = 0.0,
     threads: int | None = None,
@@ -84,8 +85,8 @@ def select(
         What every structure has to obey.
     started : float, optional
         `time.monotonic` value from which the time limit counts.
-    backend, acyclicity, time_limit, gap_rel, gap_abs, threads, random_state, start, warm_start, root_bound, \
-root_only, reduce, merge, n_best, solver_options, parameters, output, trace, certificate, log, verbose, \
+    backend, acyclicity, time_limit, memory_limit, gap_rel, gap_abs, threads, random_state, start, warm_start, \
+root_bound, root_only, reduce, merge, n_best, solver_options, parameters, output, trace, certificate, log, verbose, \
 interrupted, on_change
         How to search; see `milpbn.solving.options.Options`. The selection takes half of a time limit.
 
@@ -194,6 +195,7 @@ def solve_selected(
     backend: str = "auto",
     acyclicity: str = "order",
     time_limit: float | None = None,
+    memory_limit: int | None = None,
     gap_rel: float = 0.0,
     gap_abs: float = 0.0,
     threads: int | None = None,
@@ -243,8 +245,8 @@ def solve_selected(
         As for `solve`, in the final search and in every trial.
     started : float, optional
         `time.monotonic` value from which the time limit counts.
-    backend, acyclicity, time_limit, gap_rel, gap_abs, threads, random_state, start, warm_start, root_bound, \
-root_only, reduce, merge, n_best, solver_options, parameters, output, trace, certificate, log, verbose, \
+    backend, acyclicity, time_limit, memory_limit, gap_rel, gap_abs, threads, random_state, start, warm_start, \
+root_bound, root_only, reduce, merge, n_best, solver_options, parameters, output, trace, certificate, log, verbose, \
 interrupted, on_change
         How to search; see `milpbn.solving.options.Options`. The selection takes half of a time limit.
 

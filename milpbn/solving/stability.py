@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, wait
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -25,8 +26,8 @@ from milpbn.solving.api import maximise, training_data
 from milpbn.solving.engines.registry import checked_engine
 from milpbn.solving.options import Options
 from milpbn.solving.warm_up import compile_all
-from milpbn.util import interrupts
-from milpbn.util.atomic import check_writable
+from milpbn.util import interrupts, workers
+from milpbn.util.atomic import check_writable, save_or_warn
 from milpbn.util.jsonable import parse_object, read_text
 from milpbn.util.validation import whole_number
 
@@ -191,7 +192,7 @@ def stability(
         found = replace(known, all_rows=all_rows, runs=runs)
         found = _search(searches, found, n_jobs, output, report)
     if output is not None:
-        found.save(output)
+        save_or_warn(partial(found.save, output), "The run")
     return found
 
 
@@ -232,7 +233,7 @@ def _search(
         found = replace(found, runs=dict(runs))
         report(f"{len(runs)} of {found.asked} samples searched, {found.n_proved} proved")
         if output is not None and time.monotonic() - saved > SAVE_EVERY:
-            found.save(output)
+            save_or_warn(partial(found.save, output), "The bootstrap")
             saved = time.monotonic()
     return found
 
@@ -276,9 +277,9 @@ _searches: Searches
 
 
 def _begin(searches: Searches) -> None:
-    """Prepare a process; the one that started it handles Ctrl-C, which a terminal sends to all of them."""
+    """Prepare a process."""
     global _searches
-    interrupts.ignore()
+    workers.begin()
     _searches = searches
 
 

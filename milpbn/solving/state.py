@@ -20,7 +20,7 @@ from milpbn.problem.problem import Problem
 from milpbn.problem.unused import without_unused
 from milpbn.solvers.base import Outcome
 from milpbn.solvers.support.audit import TOLERANCE
-from milpbn.util import interrupts
+from milpbn.util import interrupts, memory
 
 #: Relative difference between a structure's score by the coefficients and its score from the data that is an error.
 MISMATCH = 1e-7
@@ -281,11 +281,13 @@ class Session:
         self._ended = True
 
     def stopping(self) -> bool:
-        """Whether to stop now: by a signal, the deadline, a small enough gap, an error, or the end of the run."""
+        """Whether to stop now: by a signal, a limit, a small enough gap, an error, or the end of the run."""
         if self.stopped is None and (interrupts.requested() or self._interrupted()):
             self.stop(Limit.USER)
         if self.stopped is None and self.deadline is not None and time.monotonic() >= self.deadline:
             self.stop(Limit.TIME)
+        if self.stopped is None and memory.exceeded():
+            self.stop(Limit.MEMORY)
         if self.stopped is None and self.closed():
             self.stop(Limit.GAP)
         return self._ended or self.stopped is not None or self.error is not None

@@ -1,4 +1,4 @@
-"""Time limits and interrupts for work before the first incumbent, when there is no result to fall back on."""
+"""Limits and interrupts for work before the first incumbent, when there is no result to fall back on."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import TypeVar
 
 from milpbn.errors import NoIncumbentError
-from milpbn.util import interrupts, stages
+from milpbn.util import interrupts, memory, stages
 
 #: Seconds that work may take to stop after it is asked to; later it is no longer waited for.
 GRACE = 0.7
@@ -21,7 +21,7 @@ T = TypeVar("T")
 
 
 def check_deadline(deadline: float | None, doing: str, stage: str = "") -> None:
-    """Raise an exception if the time is over or a signal has arrived, and enter a stage of progress.
+    """Raise an exception if a limit is reached or a signal has arrived, and enter a stage of progress.
 
     Parameters
     ----------
@@ -35,7 +35,7 @@ def check_deadline(deadline: float | None, doing: str, stage: str = "") -> None:
     Raises
     ------
     NoIncumbentError
-        If the deadline has passed.
+        If the deadline has passed, or the memory limit is nearly reached.
     KeyboardInterrupt
         If a signal was noted (`milpbn.util.interrupts`).
     """
@@ -47,6 +47,11 @@ def check_deadline(deadline: float | None, doing: str, stage: str = "") -> None:
         raise NoIncumbentError(
             f"The time limit ended while {doing}, before any structure was scored; allow more time (a first run "
             "compiles for up to a minute), or reduce --max-parents."
+        )
+    if memory.exceeded():
+        raise NoIncumbentError(
+            f"The memory limit was nearly reached while {doing}, before any structure was scored; raise it, reduce "
+            "--max-parents, or take fewer features or rows."
         )
 
 
@@ -92,7 +97,8 @@ def before(deadline: float | None, work: Callable[[], T], doing: str) -> T:
     Parameters
     ----------
     deadline : float or None
-        `time.monotonic` value at which to give up. Without a deadline the work runs in the calling thread.
+        `time.monotonic` value at which to give up. Without a limit of time or memory the work runs in the calling
+        thread.
     work : callable
         The work.
     doing : str
@@ -101,12 +107,16 @@ def before(deadline: float | None, work: Callable[[], T], doing: str) -> T:
     Raises
     ------
     NoIncumbentError
-        If the work has not ended `GRACE` seconds after the deadline.
+        If the work has not ended `GRACE` seconds after the deadline, or after the memory limit is nearly reached.
     """
-    if deadline is None:
+    if deadline is None and memory.memory_limit() is None:
         return work()
+
+    def stopping() -> bool:
+        return (deadline is not None and time.monotonic() >= deadline) or memory.exceeded()
+
     done: list[T] = []
-    within(lambda: done.append(work()), lambda: time.monotonic() >= deadline, name="milpbn-work")
+    within(lambda: done.append(work()), stopping, name="milpbn-work")
     if not done:
         check_deadline(deadline, doing)
     return done[0]

@@ -15,6 +15,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
+import pickle
 import re
 import sys
 import tempfile
@@ -22,9 +23,10 @@ from collections.abc import Callable, Iterator
 from copy import copy
 from functools import cache
 from importlib import import_module
+from itertools import count
 from pathlib import Path
 from types import ModuleType
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, BinaryIO, NamedTuple, TypeVar
 
 import llvmlite.binding as llvm
 from numba import njit, typeof
@@ -33,10 +35,9 @@ from numba.core.dispatcher import Dispatcher
 from numba.core.imputils import user_function
 from numba.core.sigutils import normalize_signature
 
-try:
-    import fcntl
-except ImportError:  # Windows: two processes may compile the same kernel; the file written last stays
-    fcntl = None  # type: ignore[assignment]
+from milpbn.errors import InputError
+from milpbn.util.atomic import atomic_path
+from milpbn.util.locks import can_lock, lock
 
 T = TypeVar("T", bound=Callable[..., Any])
 
@@ -80,7 +81,7 @@ def _take_over(compiled: Any, linked: bool, inner: bool) -> None:
     # If the attributes are missing (another numba, no writable folder), numba's check of the file's age remains.
     with contextlib.suppress(AttributeError):
         compiled._cache._cache_file._source_stamp = Stamp(function.__module__)
-        compiled._cache._cache_file._load_index = _or_nothing(compiled._cache._cache_file._load_index)
+        _make_safe(compiled._cache._cache_file)
     compiled.compile = _Once(compiled, linked)
     if inner:
 
@@ -92,16 +93,48 @@ def _take_over(compiled: Any, linked: bool, inner: bool) -> None:
         compiled.add_overload, compiled._compile_for_args = add_overload, _refuse
 
 
-def _or_nothing(load: Callable[[], Any]) -> Callable[[], Any]:
-    """Return a loader that returns an empty index if the index is unreadable, as after a record was renamed."""
+def _make_safe(kept: Any) -> None:
+    """Make a kernel's files in the cache safe against processes that write at once, are killed, or cannot write.
 
-    def load_index() -> Any:
+    numba writes the index first, and then the file that it names. If a process is killed in between, or if two write
+    the code for other argument types at once, the index can name a file with other code.
+
+    Parameters
+    ----------
+    kept : numba.core.caching.IndexDataCacheFile
+        The files of one kernel; the methods of this object are replaced.
+    """
+    load, load_index = kept.load, kept._load_index
+
+    def save(key: Any, data: Any) -> None:
+        # Where nothing can be written, the kernel is compiled again in every process.
+        with contextlib.suppress(OSError, InputError), _locked(kept._index_path):
+            index = kept._load_index()
+            taken = set(index.values())
+            name = index.get(key) or next(n for n in map(kept._data_name, count(1)) if n not in taken)
+            kept._save_data(name, data)
+            if key not in index:
+                kept._save_index({**index, key: name})
+
+    @contextlib.contextmanager
+    def open_for_write(path: str) -> Iterator[BinaryIO]:
+        with atomic_path(path) as temporary, temporary.open("wb") as file:
+            yield file
+
+    kept.save, kept._open_for_write = save, open_for_write
+    kept._load_index, kept.load = _or(load_index, {}), _or(load, None)
+
+
+def _or(read: Callable[..., Any], nothing: Any) -> Callable[..., Any]:
+    """Return a function that returns `nothing` for files that cannot be read, as after a record was renamed."""
+
+    def read_or_nothing(*arguments: Any) -> Any:
         try:
-            return load()
-        except (AttributeError, ImportError):
-            return {}
+            return read(*arguments)
+        except (AttributeError, ImportError, OSError, EOFError, ValueError, pickle.UnpicklingError):
+            return copy(nothing)
 
-    return load_index
+    return read_or_nothing
 
 
 def also_kernel(function: T) -> T:
@@ -157,7 +190,7 @@ class Specialization(NamedTuple):
 
 def are_kept() -> bool:
     """Return whether kernels are compiled and cached on disk, where other processes find them."""
-    return fcntl is not None and any(getattr(k._cache, "_cache_path", None) for k in _kernels.values())
+    return can_lock() and any(getattr(k._cache, "_cache_path", None) for k in _kernels.values())
 
 
 def specialized(compiled: Any, *arguments: Any) -> Specialization:
@@ -225,34 +258,36 @@ def _refuse(*arguments: object, **named: object) -> None:
     raise TypeError("only other kernels can call this kernel; from Python, call its py_func")
 
 
-@contextlib.contextmanager
-def _claimed(this: Specialization, *, wait: bool = True) -> Iterator[bool]:
-    """Hold the lock on the compilation of a kernel; yield whether this process has it.
+def _claimed(this: Specialization, *, wait: bool = True) -> contextlib.AbstractContextManager[bool]:
+    """Hold the lock on the compilation of a kernel; the context is whether this process has it.
 
-    The operating system holds the lock, on an empty file, and releases it when the process ends for any reason. With
-    `wait` false, the lock is only tried.
+    With `wait` false, the lock is only tried.
     """
-    file = _lock_file(this)
+    folder = getattr(this.kernel._cache, "_cache_path", None)
+    return contextlib.nullcontext(True) if folder is None else _locked(f"{folder} {this!r}", wait=wait)
+
+
+@contextlib.contextmanager
+def _locked(what: str, *, wait: bool = True) -> Iterator[bool]:
+    """Hold the lock of this name; yield whether this process has it, True also where there are no locks.
+
+    It is a lock on an empty file (`milpbn.util.locks`), so it ends with the process.
+    """
+    file = _lock_file(what)
     if file is None:
         yield True
         return
     try:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
-        except OSError:
-            yield False
-            return
-        yield True
+        yield lock(file, wait=wait)
     finally:
         os.close(file)
 
 
-def _lock_file(this: Specialization) -> int | None:
-    """Open the lock file of a kernel, and return its descriptor; None if there is no cache or no lock file."""
-    cached = this.kernel._cache
-    if fcntl is None or getattr(cached, "_cache_path", None) is None:
+def _lock_file(what: str) -> int | None:
+    """Open the lock file of this name, and return its descriptor; None if that is not possible."""
+    if not can_lock():  # two processes may compile the same kernel; the file written last stays
         return None
-    name = hashlib.sha256(f"{cached._cache_path} {this!r}".encode()).hexdigest()[:32]
+    name = hashlib.sha256(what.encode()).hexdigest()[:32]
     folder = Path(tempfile.gettempdir(), f"milpbn-{os.getuid()}")
     try:
         folder.mkdir(mode=0o700, exist_ok=True)

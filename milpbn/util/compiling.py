@@ -20,12 +20,15 @@ from contextlib import contextmanager, suppress
 from typing import BinaryIO
 
 from milpbn.util.compiled import Specialization, are_kept
+from milpbn.util.memory import available_memory, memory_limit
 from milpbn.util.threads import all_cores
 
 #: Largest number of helper processes. More do not help, because a kernel is compiled after those that it calls.
 MOST_HELPERS = 7
 #: Least number of kernels per helper process. With fewer, its start would take longer than its work.
 KERNELS_PER_HELPER = 4
+#: Bytes that a helper process takes at most, where there is a memory limit.
+HELPER_BYTES = 2**29
 #: Seconds between two checks whether another process still compiles a kernel, and between two counts of kernels.
 POLL, COUNT_EVERY = 0.02, 0.5
 #: The program of a helper process. It reads its input before it imports numba, so that its parent need not wait.
@@ -62,6 +65,8 @@ class Compilation:
         self._missing = self._unfinished = _absent(self._jobs)
         if are_kept():
             count = min(all_cores() - 1, MOST_HELPERS, len(self._missing) // KERNELS_PER_HELPER)
+            if memory_limit() is not None:
+                count = min(count, (available_memory() or 0) // HELPER_BYTES)
             started = (_started(self._missing) for _ in range(count))
             self._helpers = [helper for helper in started if helper is not None]
 

@@ -26,8 +26,8 @@ _raised = threading.Event()
 _heard = 0
 #: Whether `requested` has seen the noted signal.
 _answered = threading.Event()
-#: Number of nested `deferred` blocks that are active.
-_depth = 0
+#: Number of nested `deferred` blocks that are active, and of `saving` blocks.
+_depth = _saving = 0
 
 
 def install() -> None:
@@ -120,11 +120,28 @@ def deferred() -> Iterator[None]:
             _noted.clear()
 
 
+@contextmanager
+def saving() -> Iterator[None]:
+    """Let the first signal change nothing within this block; a second signal raises KeyboardInterrupt.
+
+    It is for the end of a run, when the work is done and its files are written.
+    """
+    global _saving
+    with deferred():
+        _saving += 1
+        try:
+            yield
+        finally:
+            _saving -= 1
+
+
 def _interrupt(number: int, frame: FrameType | None) -> None:
     global _heard
     if _depth > 0 and not _noted.is_set():
         _answered.clear()
         _noted.set()
+        if _saving > 0:
+            requested()
     else:
         _heard += 1
         _raised.set()

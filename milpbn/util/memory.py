@@ -1,18 +1,108 @@
-"""The machine's memory, and a check that an allocation fits into it."""
+"""The machine's memory, the limit of a run, and a check that an allocation fits into them.
+
+A limit (`limited`) is met in three ways. What is forecast to need more is refused (`require_memory`). A search plans
+with what is left (`available_memory`). And what was not forecast is measured (`exceeded`): a run that comes near the
+limit stops as at a time limit, with what it has found.
+"""
 
 from __future__ import annotations
 
 import os
 import sys
-from contextlib import suppress
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from milpbn.errors import InputError
 
+#: Share of a limit at which a run is stopped. What is left is for what it allocates until it has stopped.
+STOP_AT = 0.9
+#: Seconds between two measurements of the memory in use.
+MEASURE_EVERY = 0.2
+#: Smallest limit in bytes: Python, its libraries and the compiled kernels need most of it (benchmarks/memory.py).
+LEAST = 2**29
+
+_limits: list[int] = []
+_measured_at, _exceeded = -1.0, False
+
+
+@contextmanager
+def limited(most: int | None) -> Iterator[None]:
+    """Limit the memory of this process and its child processes within the block, in all of its threads.
+
+    Parameters
+    ----------
+    most : int or None
+        Bytes; None adds no limit. Of several limits the smallest holds.
+
+    Raises
+    ------
+    InputError
+        If the limit is less than `LEAST`.
+    """
+    if most is None:
+        yield
+        return
+    if most < LEAST:
+        raise InputError(
+            f"The memory limit of {format_bytes(most)} is less than {format_bytes(LEAST)}, which the program and its "
+            "libraries need; set a larger one, for example 4GiB."
+        )
+    _limits.append(most)
+    try:
+        yield
+    finally:
+        _limits.remove(most)
+
+
+def memory_limit() -> int | None:
+    """Return the limit of this process in bytes, None without one."""
+    return min(_limits, default=None)
+
+
+def exceeded() -> bool:
+    """Return whether the memory in use has come near the limit; measured every `MEASURE_EVERY` seconds at most."""
+    global _measured_at, _exceeded
+    limit = memory_limit()
+    if limit is None:
+        return False
+    now = time.monotonic()
+    if now >= _measured_at + MEASURE_EVERY:
+        _measured_at = now
+        _exceeded = (used_memory() or 0) > STOP_AT * limit
+    return _exceeded
+
+
+def used_memory() -> int | None:
+    """Return the number of bytes that this process and all its child processes have in memory; None if unknown.
+
+    Where the system has no ``/proc``, it is the peak of this process alone.
+    """
+    try:
+        return _resident("self")
+    except OSError:
+        return peak_memory()
+
+
+def _resident(process: str) -> int:
+    """Return the bytes of a process and its descendants, by its folder in ``/proc``."""
+    folder = Path("/proc", process)
+    total = int((folder / "statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    for thread in (folder / "task").iterdir():
+        with suppress(OSError):  # the thread or the child may have ended
+            for child in (thread / "children").read_text().split():
+                with suppress(OSError):
+                    total += _resident(child)
+    return total
+
 
 def available_memory() -> int | None:
-    """Return the number of bytes that can be allocated now, within cgroup limits; None if that is unknown."""
+    """Return the number of bytes that can be allocated now, within all limits; None if that is unknown."""
     limits = []
+    limit = memory_limit()
+    if limit is not None:
+        limits.append(max(0, int(STOP_AT * limit) - (used_memory() or 0)))
     try:
         for line in Path("/proc/meminfo").read_text().splitlines():
             if line.startswith("MemAvailable:"):
@@ -23,8 +113,16 @@ def available_memory() -> int | None:
     with suppress(OSError, ValueError):
         maximum = Path("/sys/fs/cgroup/memory.max").read_text().strip()
         if maximum != "max":
-            limits.append(int(maximum) - int(Path("/sys/fs/cgroup/memory.current").read_text()))
+            limits.append(int(maximum) - int(Path("/sys/fs/cgroup/memory.current").read_text()) + _cached())
     return min(limits) if limits else None
+
+
+def _cached() -> int:
+    """Return the bytes of files that the cgroup keeps in memory, and drops when memory is needed."""
+    for line in Path("/sys/fs/cgroup/memory.stat").read_text().splitlines():
+        if line.startswith("inactive_file "):
+            return int(line.split()[1])
+    return 0
 
 
 def format_bytes(size: float) -> str:
@@ -55,8 +153,10 @@ def require_memory(needed: int, what: str, remedy: str) -> None:
     """
     available = available_memory()
     if available is not None and needed > available:
+        limit = memory_limit()
+        within = "" if limit is None else f" within the memory limit of {format_bytes(limit)}"
         raise InputError(
-            f"{what} would need {format_bytes(needed)} of memory, but {format_bytes(available)} are available; "
+            f"{what} would need {format_bytes(needed)} of memory, but {format_bytes(available)} are available{within}; "
             f"{remedy}."
         )
 

@@ -6,18 +6,21 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
 import pytest
 from numba import typeof
+from numba.core.caching import IndexDataCacheFile
 
 from milpbn.engine.dual import frank_wolfe, newton
 from milpbn.engine.dual.frank_wolfe import take_compiled_steps
 from milpbn.engine.relaxation import branching, oracle
 from milpbn.engine.relaxation.oracle import heaviest_structure
 from milpbn.problem import products
-from milpbn.util.compiled import _or_nothing, _reached, kernel, source_stamp, specialized
+from milpbn.util.compiled import _make_safe, _or, _reached, kernel, source_stamp, specialized
 from milpbn.util.compiling import Compilation
 
 #: A module of kernels that call each other, small enough to be compiled in a test.
@@ -183,5 +186,65 @@ def test_an_index_that_names_a_lost_record_counts_as_empty() -> None:
     def lost() -> None:
         raise AttributeError("Can't get attribute 'Node' on a module")
 
-    assert _or_nothing(lost)() == {}
-    assert _or_nothing(lambda: {"key": "file"})() == {"key": "file"}
+    assert _or(lost, {})() == {}
+    assert _or(lambda: {"key": "file"}, {})() == {"key": "file"}
+
+
+@pytest.fixture
+def entry(tmp_path: Path) -> Callable[[str], IndexDataCacheFile]:
+    """Return a function from a stamp of the sources to the cache files of one kernel, as another process opens them."""
+
+    def opened(stamp: str) -> IndexDataCacheFile:
+        files = IndexDataCacheFile(str(tmp_path), "kernel", stamp)
+        _make_safe(files)
+        return files
+
+    return opened
+
+
+@pytest.mark.parametrize("killed_in", ["_save_data", "_save_index"])
+def test_a_process_killed_while_it_saves_a_kernel_leaves_no_wrong_code(
+    entry: Callable[[str], IndexDataCacheFile], killed_in: str, tmp_path: Path
+) -> None:
+    """With numba's own order, the new index named the file with the code of the old sources."""
+    entry("old").save("key", "old code")
+    killed = entry("new")
+
+    def kill(*arguments: object) -> None:
+        raise SystemExit
+
+    setattr(killed, killed_in, kill)
+    with pytest.raises(SystemExit):
+        killed.save("key", "new code")
+    assert entry("new").load("key") is None
+    entry("new").save("key", "new code")
+    assert entry("new").load("key") == "new code"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["kernel.1.nbc", "kernel.nbi"]
+
+
+def test_processes_that_save_code_for_different_types_at_once_keep_both(
+    entry: Callable[[str], IndexDataCacheFile],
+) -> None:
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(lambda k: entry("stamp").save(k, f"code {k}"), range(20)))
+    assert [entry("stamp").load(k) for k in range(20)] == [f"code {k}" for k in range(20)]
+
+
+@pytest.mark.parametrize("name", ["kernel.nbi", "kernel.1.nbc"])
+def test_a_damaged_file_counts_as_none(
+    entry: Callable[[str], IndexDataCacheFile], name: str, tmp_path: Path
+) -> None:
+    entry("stamp").save("key", "code")
+    (tmp_path / name).write_bytes((tmp_path / name).read_bytes()[:5])
+    assert entry("stamp").load("key") is None
+    entry("stamp").save("key", "code")
+    assert entry("stamp").load("key") == "code"
+
+
+def test_a_cache_that_cannot_be_written_is_done_without(
+    entry: Callable[[str], IndexDataCacheFile], tmp_path: Path
+) -> None:
+    files = entry("stamp")
+    tmp_path.joinpath("kernel.1.nbc").mkdir()  # a file of this name cannot be written
+    files.save("key", "code")
+    assert files.load("key") is None

@@ -53,3 +53,14 @@ def test_the_handler_of_a_program_is_kept() -> None:
     with interrupts.handled():
         assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
     assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+
+
+def test_the_first_signal_does_not_disturb_the_writing_of_files() -> None:
+    with interrupts.saving():
+        heard = interrupts._heard
+        signal.raise_signal(signal.SIGTERM)
+        assert interrupts._heard == heard + 1  # so that the guard does not end the process
+        with pytest.raises(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGTERM)
+    with pytest.raises(KeyboardInterrupt):
+        signal.raise_signal(signal.SIGTERM)

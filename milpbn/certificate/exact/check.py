@@ -112,19 +112,18 @@ def _check(claim: Json, header: Json, arrays: Json, data: Any) -> tuple[Ends, Fr
         same = all(screened[key] == header["screened"][key] for key in ("k", "criterion", "ranked"))
         fits = same and screened["kept"] == counts and screened["total"] == problem.total
         need(fits and len(problem.parent_sets) < problem.total, "Other parent sets were kept than claimed.")
-    need(set(claim["structure"]) == set(place), "The structure has other variables than the data.")
-    structure = [tuple(sorted(place[j] for j in claim["structure"][name])) for name in place]
-    need(problem.allows(structure), "The structure does not obey the options and constraints.")
+    structure = _structure(problem, claim, place)
     parts = [(claim["objective"], problem.counts), (own["objective"], problem.weights)]
     for z, weights in parts if subset is not None else parts[:1]:
         low, high = problem.score(structure, weights)
         close = abs(number(z) - low) <= TOLERANCE * max(Fraction(1), abs(low))
         need(close, f"The structure scores {float(low)!r}, not {z!r} as claimed.")
+    newer = problem.score(_structure(problem, header, place), problem.weights)  # for the fixings
+    best, top = max(low, newer[0]), max(high, newer[1])
     tree, bound, objective = ExactTree(problem, arrays), number(own["bound"]), number(own["objective"])
-    listed = _listed(problem, claim, place)
-    proved, others = tree.prove(math.floor(low * ONE), *listed)
+    proved, others = tree.prove(math.floor(best * ONE), *_listed(problem, claim, place))
     _check_others(claim.get("alternatives"), others, problem)
-    proved = Fraction(max(high, proved if proved <= bound else min(proved, problem.bound_without_search())))
+    proved = Fraction(max(top, proved if proved <= bound else min(proved, problem.bound_without_search())))
     need(proved <= bound, f"The claimed bound is {float(proved - bound):.3g} below the proved bound.")
     optimal = bound - objective <= OPTIMALITY * max(Fraction(1), abs(objective))
     need(optimal or not (reason == "optimal" or own.get("optimal")), "The structure is not proved optimal.")
@@ -132,6 +131,14 @@ def _check(claim: Json, header: Json, arrays: Json, data: Any) -> tuple[Ends, Fr
         arcs = {(place[j], place[i]) for j, i in (claim.get("proved") or {}).get(key, ())}
         need(undecided.isdisjoint(arcs), f"An arc in the claim's list {key!r} is not proved.")
     return (low, high), proved
+
+
+def _structure(problem: ExactProblem, claim: Json, place: Json) -> list[tuple[int, ...]]:
+    """Return the structure of a claim, as the sorted parents of every variable."""
+    need(set(claim["structure"]) == set(place), "The structure has other variables than the data.")
+    structure = [tuple(sorted(place[j] for j in claim["structure"][name])) for name in place]
+    need(problem.allows(structure), "The structure does not obey the options and constraints.")
+    return structure
 
 
 def _listed(problem: ExactProblem, claim: Json, place: Json) -> tuple[set[frozenset[int]], int] | tuple[()]:

@@ -32,6 +32,7 @@ from milpbn.solvers.base import MilpEvents, Outcome, Settings, Solver
 from milpbn.solvers.support.canary import examine, has_passed, passed
 from milpbn.solvers.support.kept_child import ANSWER, IDLE, STOP, child_for
 from milpbn.solvers.support.process import open_log
+from milpbn.util.scratch import scratch_folder
 
 #: The program of the child.
 _PROGRAM = "from milpbn.solvers.support.child import main; main()"
@@ -74,7 +75,8 @@ class ChildSolver(Solver):
         with open_log(log):
             pass  # the file can be written, and is empty now
         # Every job has its own current and temporary folder, since solvers leave files in these.
-        with tempfile.TemporaryDirectory(prefix="milpbn-") as folder:
+        with scratch_folder() as created:
+            folder = str(created)
             environment = os.environ | {"TMPDIR": folder, "TMP": folder, "TEMP": folder}
             job = _Job(self, milp, start, settings, not has_passed(self), folder, environment, log)
             for new in (False, True):

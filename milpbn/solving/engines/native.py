@@ -45,7 +45,7 @@ class NativeEngine(Engine):
         `start` must have a structure and a root. The root's problem and fixed parent sets are used, not `problem`.
         """
         stages.enter("branch and bound")
-        root = start.root
+        root, free = start.root, available_memory()
         assert root is not None
         assert start.structure is not None
         tree = BranchAndBound(
@@ -56,7 +56,7 @@ class NativeEngine(Engine):
             random_state=settings.seed,
             reduce=settings.reduce,
             proof=root.proof,
-            memory=MEMORY_SHARE * (available_memory() or FALLBACK_MEMORY),
+            memory=MEMORY_SHARE * (FALLBACK_MEMORY if free is None else free),
         )
         finished = tree.run()
         if not finished and root.proof is not None and root.proof.full:

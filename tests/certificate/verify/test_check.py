@@ -600,6 +600,28 @@ def test_what_a_running_search_wrote_is_verified(case, tmp_path):
     refused(path, saying(result, bound=result.bound - 1e-3), data, "claims the bound|below the score")
 
 
+def test_a_result_with_an_older_incumbent_is_verified_by_a_newer_certificate(tmp_path):
+    """The fixings of the certificate hold for its own incumbent, not for the one of the result."""
+    data = random_data(0, n_features=6, n_samples=40)
+    score = Score(p=0.9)
+    path = tmp_path / "c.npz"
+    result = proved(data, score, path)
+    assert verify(result, path, data).deletions
+    empty = Structure.empty(data.names)
+    worse = rescore(data, empty, score)
+    older = saying(
+        result, structure=empty, objective=worse, proved=None, reason="running", limit=None, detail=""
+    )
+    assert worse < result.objective
+    assert verify(older, path, data).bound <= older.bound
+    header, arrays = load_proof(path)
+    forged = claiming(header, header["structure"], result.objective + 1.0, result.bound + 1.0)
+    refused(
+        write(tmp_path / "f.npz", forged, arrays), saying(older, bound=result.bound + 2.0), data, "scores"
+    )
+    refused(path, saying(older, bound=worse), data, "claims the bound|is below|only proves")
+
+
 def test_files_that_are_no_certificates_are_refused(case, tmp_path):
     data, result, header, arrays = case
     path = write(tmp_path / "c.npz", header, arrays)

@@ -1,0 +1,24 @@
+"""The option that limits the memory of a verb, whatever the verb does."""
+
+from __future__ import annotations
+
+import click
+
+from milpbn.cli.sections import option
+from milpbn.cli.types import SIZE
+from milpbn.util.memory import limited
+
+
+def _limit(context: click.Context, parameter: click.Parameter, most: int | None) -> None:
+    context.with_resource(limited(most))
+
+
+#: Decorates a verb, as a function of the section of its help. The limit holds until the verb ends.
+memory_limit = option(
+    "--memory-limit",
+    type=SIZE,
+    metavar="SIZE",
+    expose_value=False,
+    callback=_limit,
+    help="For the process and its child processes, for example 4GiB. Near it, the run stops with what it has found.",
+)

@@ -1,0 +1,28 @@
+"""Worker processes: what each of them does first, so that none outlives the process that started it."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+
+from milpbn.util import interrupts
+
+#: Seconds between two checks whether the parent process still runs.
+POLL_SECONDS = 1.0
+
+
+def begin() -> None:
+    """Ignore Ctrl-C in this worker process, and end it soon after its parent process has ended.
+
+    A terminal sends Ctrl-C to the parent, too, which ends its workers. If the parent is killed, it cannot do that.
+    """
+    interrupts.ignore()
+    parent = os.getppid()
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(POLL_SECONDS)
+        os._exit(1)
+
+    threading.Thread(target=watch, name="milpbn-parent", daemon=True).start()

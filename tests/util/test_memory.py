@@ -1,0 +1,85 @@
+"""The memory in use, and its limit."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from milpbn.errors import InputError, NoIncumbentError
+from milpbn.util import memory
+from milpbn.util.clock import before, check_deadline
+
+GIB = 2**30
+
+
+@pytest.fixture
+def used(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The bytes in use, which a test may change; every call measures."""
+    amount = [GIB]
+    monkeypatch.setattr(memory, "used_memory", lambda: amount[0])
+    monkeypatch.setattr(memory, "MEASURE_EVERY", 0.0)
+    return amount
+
+
+def test_the_smallest_limit_holds_until_its_block_ends(used: list[int]) -> None:
+    assert memory.memory_limit() is None
+    with memory.limited(4 * GIB), memory.limited(None):
+        with memory.limited(2 * GIB), memory.limited(3 * GIB):
+            assert memory.memory_limit() == 2 * GIB
+            free = memory.available_memory()
+            assert free is not None
+            assert free <= memory.STOP_AT * 2 * GIB - GIB
+        assert memory.memory_limit() == 4 * GIB
+    assert memory.memory_limit() is None
+
+
+def test_a_limit_below_what_the_program_needs_is_refused() -> None:
+    with (
+        pytest.raises(InputError, match=r"100 bytes is less than 512\.0 MiB.*larger one"),
+        memory.limited(100),
+    ):
+        pass
+
+
+def test_memory_near_the_limit_is_noticed(used: list[int]) -> None:
+    used[0] = 100 * GIB
+    assert not memory.exceeded()
+    with memory.limited(2 * GIB):
+        assert memory.exceeded()
+        used[0] = GIB
+        assert not memory.exceeded()
+
+
+def test_a_forecast_beyond_the_limit_is_refused(used: list[int]) -> None:
+    memory.require_memory(GIB, "The work", "do less")
+    with (
+        memory.limited(2 * GIB),
+        pytest.raises(InputError, match=r"would need 1\.0 GiB.*within the memory limit of 2\.0 GiB; do less"),
+    ):
+        memory.require_memory(GIB, "The work", "do less")
+
+
+def test_work_before_any_structure_ends_with_a_sentence(used: list[int]) -> None:
+    used[0] = 3 * GIB
+    with memory.limited(2 * GIB):
+        with pytest.raises(NoIncumbentError, match="memory limit was nearly reached while tables were made"):
+            check_deadline(None, "tables were made")
+        assert before(None, lambda: 7, "the data were read") == 7  # it had ended already
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="needs /proc")
+def test_child_processes_are_counted() -> None:
+    alone = memory.used_memory()
+    code = "import sys; a = bytearray(range(256)) * 300_000; print(flush=True); sys.stdin.read()"
+    with subprocess.Popen(
+        [sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as child:
+        assert child.stdout is not None
+        child.stdout.readline()
+        both = memory.used_memory()
+        child.communicate()
+    assert alone is not None
+    assert both is not None
+    assert both - alone > 60_000_000
