@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from milpbn.cli.constraint_options import constraint_options
+from milpbn.cli.local_scores import is_local_scores, solve_scores
 from milpbn.cli.outputs import check_outputs, dropped_when_refused
 from milpbn.cli.report import exit_code, no_structure
 from milpbn.cli.score_options import PARAMETERS, ScoreOptions, score_options
@@ -154,7 +155,8 @@ def solve(
     """Find the structure with the best score, and bound the score of every structure.
 
     DATA is a CSV, TSV, ARFF or Parquet file (also .gz), or the name of a catalog entry (--data-dir) or of an
-    embedded instance (milpbn instances). Without DATA, the default instance is solved.
+    embedded instance (milpbn instances). Without DATA, the default instance is solved. A file that ends in .jkl has
+    the local scores of parent sets, as GOBNILP and BLIP write them, and no data: its best structure has no classifier.
 
     \b
     Examples:
@@ -194,6 +196,9 @@ def solve(
         parameters=parameters,
     )
     show_stages(started, quiet=files.quiet)
+    if data is not None and is_local_scores(data):
+        with dropped_when_refused(files.trace, files.log):
+            return solve_scores(data, options, search.start, started)
     source, dataset = read(table, data or f"instance:{DEFAULT}", started, options.time_limit)
     if not files.quiet:
         show_notes(dataset, variables=dataset.variables if files.verbose else ())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
+from pathlib import Path
 from typing import Any
 
 from milpbn.claims.result import Result
@@ -12,6 +13,7 @@ from milpbn.errors import InputError
 from milpbn.milp.formulation import ACYCLICITY
 from milpbn.network.parameters.method import ParameterMethod
 from milpbn.network.structure import Structure
+from milpbn.solvers.base import Settings
 from milpbn.util.clock import PARAMETERS_SHARE
 from milpbn.util.threads import all_cores
 from milpbn.util.validation import convert_fields
@@ -137,6 +139,26 @@ class Options:
             return None
         share = 0.0 if self.parameters == "ml" else PARAMETERS_SHARE
         return started + (1.0 - share) * self.time_limit
+
+    def settings(self, deadline: float | None) -> Settings:
+        """Return what an engine or a solver needs to know of the options.
+
+        Parameters
+        ----------
+        deadline : float or None
+            `time.monotonic` value at which it has to stop.
+        """
+        return Settings(
+            deadline=deadline,
+            threads=self.n_threads,
+            seed=self.random_state,
+            gap_rel=self.gap_rel,
+            gap_abs=self.gap_abs,
+            options=self.solver_options,
+            log=None if self.log is None else Path(self.log),
+            acyclicity=self.acyclicity,
+            reduce=self.reduce,
+        )
 
     @classmethod
     def among(cls, arguments: Mapping[str, Any]) -> Options:

@@ -180,7 +180,7 @@ class Trials:
             start = result.structure
             tally = self.tallies.setdefault(k, Tally())
             with suppress(Stopped):  # the parameters that were tried in time are compared
-                tally.add(result, held_out, starved, self._fitted(k, result, train))
+                tally.add(result, held_out, starved, self._fitted(k, result, train, held_out))
             if self._show:
                 self._report(k)
             if result.limit is Limit.USER:
@@ -250,7 +250,9 @@ class Trials:
         except NotSavedError as error:  # the final search tries to write again, and reports it
             return error.result
 
-    def _fitted(self, k: int, result: Result, train: Dataset) -> Iterator[tuple[ParameterMethod, Classifier]]:
+    def _fitted(
+        self, k: int, result: Result, train: Dataset, held_out: Dataset
+    ) -> Iterator[tuple[ParameterMethod, Classifier]]:
         """Return classifiers with all parameters that a setting compares, for the structure of its trial."""
         if not isinstance(result.classifier, Classifier):
             return iter(())
@@ -261,6 +263,7 @@ class Trials:
             self._settings[k].parameters,
             objection=objection_to_arcs(result.score, result.constraints),
             stopping=lambda: asked() or time.monotonic() >= self._trial_end,
+            joint=bool((held_out.X < 0).any()),
         )
 
     def _report(self, k: int) -> None:
