@@ -102,6 +102,10 @@ class MaxMarginBNClassifier(CallbackSupportMixin, BaseBNClassifier):
         How many of the best structures to find, in ``result_.alternatives``, with a bound on all others.
     root_bound, root_only, reduce, merge, solver_options, output, trace, certificate, log, interrupted
         How to search, and what to write; see `milpbn.solving.options.Options`.
+    drop, features : collection of str or int, default=None
+        Columns of X to leave out, and the only columns to use, by name or by position. By default all columns are
+        features, except those of a data frame that look like identifiers, dates or free text. X has all columns at
+        prediction, too; what the ones left out hold does not matter.
     continuous, nominal : collection of str or int, default=None
         Features declared as continuous and as nominal, by name or by position. Of the others, floats are continuous,
         text, booleans and categoricals are nominal, and integers are nominal if they have at most 10 different values.
@@ -203,6 +207,8 @@ class MaxMarginBNClassifier(CallbackSupportMixin, BaseBNClassifier):
         certificate: str | os.PathLike[str] | None = None,
         log: str | os.PathLike[str] | None = None,
         interrupted: Callable[[], bool] | None = None,
+        drop: Columns = None,
+        features: Columns = None,
         continuous: Columns = None,
         nominal: Columns = None,
         missing: str = "drop",
@@ -249,6 +255,8 @@ class MaxMarginBNClassifier(CallbackSupportMixin, BaseBNClassifier):
         self.certificate = certificate
         self.log = log
         self.interrupted = interrupted
+        self.drop = drop
+        self.features = features
         self.continuous = continuous
         self.nominal = nominal
         self.missing = missing
