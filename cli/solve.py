@@ -15,7 +15,7 @@ from milpbn.cli.outputs import check_outputs, dropped_when_refused
 from milpbn.cli.report import exit_code, no_structure
 from milpbn.cli.score_options import PARAMETERS, ScoreOptions, score_options
 from milpbn.cli.search_options import SearchOptions, search_options
-from milpbn.cli.sections import option, option_group, verb
+from milpbn.cli.sections import option, option_group, typed, verb
 from milpbn.cli.table_options import TableOptions, table_options
 from milpbn.cli.types import COUNT
 from milpbn.util.progress_line import LINE
@@ -57,7 +57,8 @@ class Selecting:
         "--recipe",
         metavar="NAME",
         help="The recommended grid for --select: accurate (accurate classes and calibrated probabilities; at most 10 "
-        "minutes without --time-limit). Options of the score that you give are left out of the grid.",
+        "minutes without --time-limit). Options that you give are left out of the grid, also at "
+        "their default values.",
     ),
     option(
         "--select",
@@ -96,9 +97,9 @@ def select_options(recipe: str | None, grid: str | None, by: str | None, average
 
 
 @option_group("Parameters", "parameters", PARAMETERS)
-def parameter_options(parameters: str | None) -> str:
-    """Return the name of the parameters of the classifier."""
-    return "ml" if parameters is None else parameters
+def parameter_options(parameters: str | None) -> str | None:
+    """Return the parameters of the classifier, None if none are given."""
+    return parameters
 
 
 @option_group(
@@ -149,7 +150,7 @@ def solve(
     constraints: Constraints,
     search: SearchOptions,
     selecting: Selecting,
-    parameters: str,
+    parameters: str | None,
     files: Files,
 ) -> int:
     """Find the structure with the best score, and bound the score of every structure.
@@ -240,23 +241,22 @@ def _choose_and_solve(
 ) -> Result:
     """Let validation choose p, max_parents or other options, then solve."""
     from milpbn.problem.scores.spec import P_GRID
-    from milpbn.solving.grid import MAX_PARENTS_GRID, Grid
+    from milpbn.solving.grid import DISCRETISE, MAX_PARENTS_GRID, Grid
     from milpbn.solving.recipes import find_recipe
     from milpbn.solving.selection import maximise_selected
 
     spec = score.score()
+    given = {*score.given, *({DISCRETISE} & {*typed()})}
     grid = Grid(
         P_GRID if score.choose_p else None,
         MAX_PARENTS_GRID if score.choose_max_parents else (spec.max_parents,),
         by=selecting.by or "accuracy",
     )
     if selecting.grid is not None:
-        grid = Grid.parse(selecting.grid, grid.by).joined(grid, score.given)
+        grid = Grid.parse(selecting.grid, grid.by).joined(grid, given)
     if selecting.recipe is not None:
-        recipe = find_recipe(selecting.recipe)
-        grid = recipe.choices(score.given).joined(grid, score.given)
-        if options.time_limit is None:
-            options = replace(options, time_limit=recipe.time_limit)
+        chosen, options = find_recipe(selecting.recipe).applied(options, given)
+        grid = chosen.joined(grid, given)
     grid = replace(grid, average=1 if selecting.average is None else selecting.average)
     return maximise_selected(
         source, spec, options, grid, constraints, subset=search.subset, screen=search.screen, started=started

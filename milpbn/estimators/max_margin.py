@@ -50,8 +50,9 @@ class MaxMarginBNClassifier(CallbackSupportMixin, BaseBNClassifier):
         ``aicc`` or ``bdeu``. (It is called `score` elsewhere in milpbn, which is a method of an estimator.)
     recipe : {"accurate"} or None, default=None
         Choose options of the score, cuts and parameters by held-out log-loss from a recommended grid, before the final
-        search. Options that differ from their defaults are left out of the grid. Without `time_limit` it takes at
-        most 10 minutes. Rows are split at random, so that a row of weight 2 may differ from two rows.
+        search. Options that differ from their defaults win, and are left out of the grid; a default value cannot be
+        told from none, except that ``parameters="ml"`` wins, too. Without `time_limit` it takes at most 10 minutes.
+        Rows are split at random, so that a row of weight 2 may differ from two rows.
     average : int, default=1
         With a recipe, average the posteriors of the networks of so many of its best settings. Structure, bound and gap
         are those of the best one, and there is no `predict_joint_log_proba`.
@@ -75,8 +76,9 @@ class MaxMarginBNClassifier(CallbackSupportMixin, BaseBNClassifier):
         Factor of the log-likelihood that is added to a discriminative score.
     leave_one_out : bool, default=False
         Score each sample with parameters that it does not count for; weights must be at least 1.
-    parameters : str, default="ml"
-        How the structure found gets its parameters: ``ml``, ``cll``, ``hybrid`` or ``temperature``.
+    parameters : str or None, default=None
+        How the structure found gets its parameters: ``ml``, ``cll``, ``hybrid`` or ``temperature``. None leaves the
+        choice to a recipe, and means ``ml`` without one.
     constraints : Constraints or None, default=None
         Arcs that are required or forbidden, and more; see `milpbn.Constraints`.
     subset : int or None, default=None
@@ -185,7 +187,7 @@ class MaxMarginBNClassifier(CallbackSupportMixin, BaseBNClassifier):
         penalty: float | str = 0.0,
         hybrid: float = 0.0,
         leave_one_out: bool = False,
-        parameters: str = "ml",
+        parameters: str | None = None,
         constraints: Constraints | None = None,
         subset: int | None = None,
         screen: int | None = None,
@@ -332,9 +334,10 @@ class MaxMarginBNClassifier(CallbackSupportMixin, BaseBNClassifier):
                 if self.recipe is None:
                     result = maximise(data, score, options, subset=self.subset, screen=self.screen, **common)
                 else:
-                    grid = replace(find_recipe(self.recipe).choices(self._given()), average=self.average)
+                    grid, own = find_recipe(self.recipe).applied(options, self._given())
+                    grid = replace(grid, average=self.average)
                     result = maximise_selected(
-                        table, score, options, grid, subset=self.subset, screen=self.screen, **common
+                        table, score, own, grid, subset=self.subset, screen=self.screen, **common
                     )
             except NoIncumbentError:
                 result = None
@@ -352,11 +355,8 @@ class MaxMarginBNClassifier(CallbackSupportMixin, BaseBNClassifier):
 
     def _options(self, task: FitTask) -> Options:
         """Return how to search."""
-        limit = self.time_limit
-        if limit is None and self.recipe is not None:
-            limit = find_recipe(self.recipe).time_limit
         own = {
-            "time_limit": None if limit == 0 else limit,
+            "time_limit": None if self.time_limit == 0 else self.time_limit,
             "threads": threads(self.n_jobs),
             "random_state": seed(self.random_state),
             "verbose": bool(self.verbose),
@@ -365,10 +365,10 @@ class MaxMarginBNClassifier(CallbackSupportMixin, BaseBNClassifier):
         return Options(**{**self._named(Options), **own})
 
     def _given(self) -> set[str]:
-        """Return the options of the score, ``discretise`` and ``parameters`` that differ from their defaults."""
+        """Return the options of the score, and ``discretise``, that differ from their defaults."""
         defaults = {k: v.default for k, v in inspect.signature(type(self).__init__).parameters.items()}
         options = {field.name: RENAMED.get(field.name, field.name) for field in fields(Score)}
-        options |= {"discretise": "discretise", "parameters": "parameters"}
+        options["discretise"] = "discretise"
         return {option for option, name in options.items() if getattr(self, name) != defaults[name]}
 
     def _attributes(self, result: Result) -> dict[str, Any]:
@@ -398,9 +398,9 @@ class MaxMarginBNClassifier(CallbackSupportMixin, BaseBNClassifier):
             relative = gap.relative_to_bound
             share = "" if relative is None else f" ({100 * relative:.3g} % of the bound)"
             known = f"the gap is at most {gap.absolute:.6g} nats{share}"
-        stopped = "" if result.limit is None else f", which was stopped by: {result.limit}"
+        how = "ended within the solver's tolerances" if result.limit is None else result.limit.words
         warnings.warn(
-            f"The structure is not proved best by the search{stopped}; {known}. Allow more time with time_limit, or "
+            f"The search {how} before it proved the structure best; {known}. Allow more time with time_limit, or "
             "accept a gap with gap_rel or gap_abs.",
             ConvergenceWarning,
             stacklevel=3 + FRAMES,

@@ -179,7 +179,7 @@ class Grid:
         other : Grid
             The grid without ``--select``.
         given : collection of str
-            Attributes of the score that the user gave as single values.
+            Attributes of the score, or ``discretise``, that the user gave as single values.
 
         Raises
         ------
@@ -187,7 +187,7 @@ class Grid:
             If an option of this grid is given elsewhere, too.
         """
         own = {"p": self.p, "max-parents": tuple(self.max_parents), **self.others}
-        elsewhere = [key for key in own if own[key] and key in NAMES and NAMES[key] in given]
+        elsewhere = [key for key in own if own[key] and NAMES.get(key, key) in given]
         elsewhere += ["p"] if self.p is not None and (other.p is not None or "gamma" in given) else []
         elsewhere += ["max-parents"] if self.max_parents and len(other.max_parents) > 1 else []
         if elsewhere:

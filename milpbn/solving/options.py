@@ -57,9 +57,10 @@ class Options:
         they are proved, and the gaps at which to stop are those between the last of them and that bound.
     solver_options : mapping of str to str
         Parameters of the MILP solver itself.
-    parameters : str
+    parameters : str or None
         How the found structure gets its parameters: ``ml``, ``cll``, ``hybrid`` or ``temperature``
-        (`milpbn.network.parameters`). What is not ``ml`` takes `PARAMETERS_SHARE` of a time limit, and no part in the
+        (`milpbn.network.parameters`). None means ``ml``, except that a recipe then chooses them; ``ml`` itself is taken
+        at its word. What is not ``ml`` takes `PARAMETERS_SHARE` of a time limit, and no part in the
         search.
     output : path or None
         File for ``result.json``, written at the end and at least every 30 seconds.
@@ -94,7 +95,7 @@ class Options:
     merge: bool = True
     n_best: int = 1
     solver_options: Mapping[str, str] = field(default_factory=dict)
-    parameters: str = "ml"
+    parameters: str | None = None
     output: str | os.PathLike[str] | None = None
     trace: str | os.PathLike[str] | None = None
     certificate: str | os.PathLike[str] | None = None
@@ -123,7 +124,7 @@ class Options:
         for word, gap in (("relative", self.gap_rel), ("absolute", self.gap_abs)):
             if not gap >= 0:
                 raise InputError(f"The {word} gap at which to stop must be at least 0, got {gap}.")
-        ParameterMethod.parse(self.parameters)
+        ParameterMethod.parse(self.method)
         if self.acyclicity not in ACYCLICITY:
             raise InputError(
                 f"There is no acyclicity {self.acyclicity!r}; choose one of {', '.join(ACYCLICITY)}."
@@ -137,7 +138,7 @@ class Options:
         """Return the `time.monotonic` value at which the search has to stop, or None. What follows takes time, too."""
         if self.time_limit is None:
             return None
-        share = 0.0 if self.parameters == "ml" else PARAMETERS_SHARE
+        share = 0.0 if self.method == "ml" else PARAMETERS_SHARE
         return started + (1.0 - share) * self.time_limit
 
     def settings(self, deadline: float | None) -> Settings:
@@ -168,6 +169,11 @@ class Options:
         method with their ``locals()``.
         """
         return cls(**{field.name: arguments[field.name] for field in fields(cls)})
+
+    @property
+    def method(self) -> str:
+        """How the found structure gets its parameters: `parameters`, or ``ml`` if these are None."""
+        return "ml" if self.parameters is None else self.parameters
 
     @property
     def n_threads(self) -> int:

@@ -56,7 +56,7 @@ def select(
     merge: bool = True,
     n_best: int = 1,
     solver_options: Mapping[str, str] | None = None,
-    parameters: str = "ml",
+    parameters: str | None = None,
     output: str | os.PathLike[str] | None = None,
     trace: str | os.PathLike[str] | None = None,
     certificate: str | os.PathLike[str] | None = None,
@@ -144,7 +144,7 @@ def _compare(
         raise InputError(
             "Only a table can be discretised in other ways; give the selection a table, not a dataset."
         )
-    if PARAMETERS in grid.others and options.parameters != "ml":
+    if PARAMETERS in grid.others and options.parameters is not None:
         raise InputError(
             f"{PARAMETERS} is among the options to select, and is given as --{PARAMETERS}; keep one of them."
         )
@@ -206,7 +206,7 @@ def solve_selected(
     merge: bool = True,
     n_best: int = 1,
     solver_options: Mapping[str, str] | None = None,
-    parameters: str = "ml",
+    parameters: str | None = None,
     output: str | os.PathLike[str] | None = None,
     trace: str | os.PathLike[str] | None = None,
     certificate: str | os.PathLike[str] | None = None,
@@ -230,8 +230,8 @@ def solve_selected(
     by : {'accuracy', 'log-loss'}
         What is compared.
     recipe : str, optional
-        Name of a recommended grid (`milpbn.solving.recipes.RECIPES`), with what it compares. Without a time limit of
-        the caller it has one of its own.
+        Name of a recommended grid (`milpbn.solving.recipes.RECIPES`), with what it compares. Its values replace those
+        of the score. Parameters of the caller, ``ml`` included, replace its own, and so does a time limit.
     average : int
         Average the posteriors of the networks of so many of the best settings; `Grid.average` says which. All but the
         classifier of the result is about the best setting.
@@ -275,10 +275,7 @@ interrupted, on_change
     if grid is not None:
         values = Grid.parse(grid, by).joined(Grid(None, (spec.max_parents,)), ())
     if recipe is not None:
-        values = find_recipe(recipe).choices()
-        options = (
-            options if time_limit is not None else replace(options, time_limit=find_recipe(recipe).time_limit)
-        )
+        values, options = find_recipe(recipe).applied(options)
     values = replace(values, average=average)
     return maximise_selected(
         data, spec, options, values, constraints, subset=subset, screen=screen, started=started

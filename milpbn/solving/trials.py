@@ -237,7 +237,7 @@ class Trials:
             trace=None,
             log=None,
             verbose=False,
-            parameters="ml",
+            parameters=None,
             n_best=1,
             on_change=None,
         )

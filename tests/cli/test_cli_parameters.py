@@ -123,6 +123,22 @@ def test_recipes_are_refused_beside_a_grid_of_ones_own(table) -> None:
     done = run("solve", table, "--recipe", "exact")
     assert done.exit_code == 2
     assert "There is no recipe 'exact'; choose from accurate." in done.stderr
-    done = run("solve", table, "--recipe", "accurate", "--parameters", "cll")
-    assert done.exit_code == 2
-    assert "parameters is among the options to select, and is given as --parameters" in done.stderr
+    grid = "parameters=hybrid discretise=mdl,quantile:3"
+    for option, value in (("parameters", "ml"), ("discretise", "mdl")):
+        done = run("solve", table, "--select", grid, f"--{option}", value)
+        assert done.exit_code == 2
+        assert f"{option} is among the options to select, and is given as --{option}" in done.stderr
+
+
+def test_an_option_that_is_typed_wins_over_the_recipe_also_at_its_default(table, tmp_path) -> None:
+    result = tmp_path / "r.json"
+    done = run(
+        "solve", table, "--recipe", "accurate", "--max-parents", 1, "--parameters", "ml", "--discretise", "mdl",
+        "--time-limit", 20, "--threads", 1, "--output", result,
+    )  # fmt: skip
+    assert done.exit_code == 0, done.stderr
+    found = json.loads(result.read_text())
+    assert found["parameters"]["method"] == "ml"
+    (trial,) = found["selection"]["trials"]
+    assert trial["options"]["parameters"] == "ml"
+    assert "discretise" not in trial["options"]
