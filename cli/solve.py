@@ -49,6 +49,12 @@ class Selecting:
     recipe: str | None
     average: int | None
 
+    @property
+    def chooses_missing(self) -> bool:
+        """Whether validation chooses between dropping rows with missing values and a state for these."""
+        words = "" if self.grid is None else self.grid
+        return self.recipe is not None or any(word.startswith("missing=") for word in words.split())
+
 
 @option_group(
     "Selection",
@@ -66,8 +72,8 @@ class Selecting:
         metavar="GRID",
         help="Choose options by validation, for example --select 'p=.6,.9 max-parents=1,2,3 leave-one-out=no,yes "
         "discretise=mdl,quantile:5 parameters=hybrid'. All combinations of score, p, max-parents, leave-one-out, "
-        "smoothing, smoothing-towards, penalty, hybrid, class-parents, discretise and parameters are compared; those "
-        "that fall behind are dropped on the way. 'default' is a grid for a first try.",
+        "smoothing, smoothing-towards, penalty, hybrid, class-parents, discretise, missing and parameters are "
+        "compared; those that fall behind are dropped on the way. 'default' is a grid for a first try.",
     ),
     option(
         "--select-by",
@@ -197,12 +203,19 @@ def solve(
         parameters=parameters,
     )
     show_stages(started, quiet=files.quiet)
+    undecided = "missing" not in typed() and selecting.chooses_missing
+    if undecided:
+        # Rows with missing values are kept, so that validation can choose whether they are dropped.
+        table = replace(table, settings={**table.settings, "missing": "state"})
     if data is not None and is_local_scores(data):
         with dropped_when_refused(files.trace, files.log):
             return solve_scores(data, options, search.start, started)
     source, dataset = read(table, data or f"instance:{DEFAULT}", started, options.time_limit)
     if not files.quiet:
-        show_notes(dataset, variables=dataset.variables if files.verbose else ())
+        show_notes(
+            _undecided(source, dataset) if undecided else dataset,
+            variables=dataset.variables if files.verbose else (),
+        )
     if search.start is not None:
         options = replace(options, start=read_structure(search.start, dataset.names))
     unsaved: NotSavedError | None = None
@@ -230,6 +243,22 @@ def solve(
     return code
 
 
+def _undecided(source: Table, dataset: Dataset) -> Dataset:
+    """Return the data with notes that say that validation will choose what to do with missing values."""
+    import numpy as np
+
+    from milpbn.data.dataset import OWN_STATE
+
+    lacking = source.n_rows - int(np.count_nonzero(source.complete))
+    notes = [note for note in dataset.notes if not note.startswith(OWN_STATE)]
+    if lacking:
+        notes.append(
+            f"Rows with missing values: {lacking} of {source.n_rows}; validation chooses whether they are dropped or "
+            "missing values get a state of their own."
+        )
+    return replace(dataset, notes=tuple(notes))
+
+
 def _choose_and_solve(
     source: Table,
     score: ScoreOptions,
@@ -241,12 +270,12 @@ def _choose_and_solve(
 ) -> Result:
     """Let validation choose p, max_parents or other options, then solve."""
     from milpbn.problem.scores.spec import P_GRID
-    from milpbn.solving.grid import DISCRETISE, MAX_PARENTS_GRID, Grid
+    from milpbn.solving.grid import DISCRETISE, MAX_PARENTS_GRID, MISSING, Grid
     from milpbn.solving.recipes import find_recipe
     from milpbn.solving.selection import maximise_selected
 
     spec = score.score()
-    given = {*score.given, *({DISCRETISE} & {*typed()})}
+    given = {*score.given, *({DISCRETISE, MISSING} & {*typed()})}
     grid = Grid(
         P_GRID if score.choose_p else None,
         MAX_PARENTS_GRID if score.choose_max_parents else (spec.max_parents,),

@@ -40,6 +40,10 @@ from milpbn.util.jsonable import shorten
 
 #: What may be done at prediction with columns that a data frame lacks.
 ABSENT = ("error", "marginalise")
+#: Value of ``missing`` that leaves the choice between "drop" and "state" to a recipe.
+SELECT = "select"
+#: Values of ``missing`` under which features may lack values.
+ALLOWING = ("state", "drop", SELECT)
 #: Name of the class variable where y has none.
 CLASS = "class"
 
@@ -68,7 +72,7 @@ class BaseBNClassifier(ExplainedEstimator, ClassifierMixin, BaseEstimator):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = self.missing in ("state", "drop")
+        tags.input_tags.allow_nan = self.missing in ALLOWING
         return tags
 
     def _table(self, X: Any, y: Any, sample_weight: Any) -> Table:
@@ -83,7 +87,7 @@ class BaseBNClassifier(ExplainedEstimator, ClassifierMixin, BaseEstimator):
             raise InputError(
                 f"absent_columns must be one of {', '.join(ABSENT)}; got {shorten(self.absent_columns)}."
             )
-        allow_missing = self.missing in ("state", "drop")
+        allow_missing = self.missing in ALLOWING
         asked = {"drop": self.drop, "features": self.features}
         frame = features_frame(self, X, reset=True, allow_missing=allow_missing, y=y, **asked)
         names = [str(name).strip() for name in frame.columns]
@@ -112,7 +116,7 @@ class BaseBNClassifier(ExplainedEstimator, ClassifierMixin, BaseEstimator):
             features=[name.strip() for name in features],
             continuous=[name.strip() for name in continuous],
             nominal=[*(name.strip() for name in nominal), target],
-            missing=self.missing,
+            missing="state" if self.missing == SELECT else self.missing,
             discretise=self.discretise,
         )
         kept = np.asarray(table.frame.index)
@@ -155,7 +159,7 @@ class BaseBNClassifier(ExplainedEstimator, ClassifierMixin, BaseEstimator):
             self,
             X,
             reset=False,
-            allow_missing=self.missing in ("state", "drop"),
+            allow_missing=self.missing in ALLOWING,
             drop=self.drop,
             features=self.features,
         )

@@ -17,14 +17,16 @@ from sklearn.exceptions import ConvergenceWarning
 from milpbn.claims.reasons import Limit
 from milpbn.claims.result import NotSavedError, Reason, Result
 from milpbn.data import Table
-from milpbn.errors import InputError, NoIncumbentError
-from milpbn.estimators.base import BaseBNClassifier
+from milpbn.data.dataset import dropped_notes
+from milpbn.errors import DataWarning, InputError, NoIncumbentError, warn
+from milpbn.estimators.base import SELECT, BaseBNClassifier
 from milpbn.estimators.callbacks import FRAMES, CallbackSupportMixin, FitTask, with_callbacks
 from milpbn.estimators.inputs import Columns, seed, threads
 from milpbn.network.structure import Structure
 from milpbn.problem.constraints import Constraints
 from milpbn.problem.scores.spec import Score
 from milpbn.solving.api import maximise
+from milpbn.solving.grid import MISSING
 from milpbn.solving.options import Options
 from milpbn.solving.recipes import find_recipe
 from milpbn.solving.selection import maximise_selected
@@ -111,9 +113,10 @@ class MaxMarginBNClassifier(CallbackSupportMixin, BaseBNClassifier):
     continuous, nominal : collection of str or int, default=None
         Features declared as continuous and as nominal, by name or by position. Of the others, floats are continuous,
         text, booleans and categoricals are nominal, and integers are nominal if they have at most 10 different values.
-    missing : {"drop", "state", "error"}, default="drop"
+    missing : {"drop", "state", "error", "select"}, default="drop"
         What to do with missing values in training: drop the rows that have any (with a `milpbn.DataWarning`, and their
-        number in ``n_dropped_``), give those of a feature a state of their own, or refuse them. Unless it is "error",
+        number in ``n_dropped_``), give those of a feature a state of their own, refuse them, or let the recipe choose
+        between the first two (on the same held-out rows, all of which count). Unless it is "error",
         predictions take missing values, too: they have that state, or else are marginalised.
     absent_columns : {"error", "marginalise"}, default="error"
         What to do at prediction if a data frame lacks columns of the training data: refuse it as scikit-learn does, or
@@ -311,6 +314,9 @@ class MaxMarginBNClassifier(CallbackSupportMixin, BaseBNClassifier):
         except NotSavedError as error:
             unsaved, result = error, error.result
         self._set(self._attributes(result))
+        if result.data.samples < table.n_rows:  # the recipe has dropped rows
+            self.n_dropped_ += table.n_rows - result.data.samples
+            warn(" ".join(dropped_notes(result.notes)), DataWarning)
         task.end()
         self._warn(result)
         if unsaved is not None:
@@ -321,6 +327,11 @@ class MaxMarginBNClassifier(CallbackSupportMixin, BaseBNClassifier):
         """Return the result of the search, or of the smallest model if there is no time for a search."""
         score = Score(**self._named(Score))
         options = self._options(task)
+        if self.recipe is None and self.missing == SELECT:
+            raise InputError(
+                f"missing={SELECT!r} leaves the choice to a recipe; add recipe='accurate', or choose drop, state or "
+                "error."
+            )
         if self.recipe is None and self.average != 1:
             raise InputError(
                 "average takes the best settings of a recipe; add recipe='accurate', or leave it out."
@@ -365,11 +376,12 @@ class MaxMarginBNClassifier(CallbackSupportMixin, BaseBNClassifier):
         return Options(**{**self._named(Options), **own})
 
     def _given(self) -> set[str]:
-        """Return the options of the score, and ``discretise``, that differ from their defaults."""
+        """Return the options of the score and the table that the user has chosen, as far as defaults can tell."""
         defaults = {k: v.default for k, v in inspect.signature(type(self).__init__).parameters.items()}
         options = {field.name: RENAMED.get(field.name, field.name) for field in fields(Score)}
         options["discretise"] = "discretise"
-        return {option for option, name in options.items() if getattr(self, name) != defaults[name]}
+        chosen = {option for option, name in options.items() if getattr(self, name) != defaults[name]}
+        return chosen if self.missing == SELECT else {*chosen, MISSING}
 
     def _attributes(self, result: Result) -> dict[str, Any]:
         """Return the fitted attributes that belong to a result with a structure."""

@@ -7,12 +7,16 @@ from dataclasses import dataclass, replace
 
 from milpbn.errors import InputError
 from milpbn.network.parameters.method import ParameterMethod
-from milpbn.solving.grid import NAMES, PARAMETERS, Grid
+from milpbn.solving.grid import MISSING, MISSING_VALUES, NAMES, PARAMETERS, Grid
 from milpbn.solving.options import Options
 
 #: Candidate parent sets times training rows above which a recipe leaves out a setting: building its tables takes some
 #: ten seconds. With three parents that is 3,000 rows of 60 features, or 15,000 rows of 34.
 MOST_WORK = 3e8
+
+#: What recipes compare where a table has missing values, beside their grids. The experiments of the papers read tables
+#: as the papers do, and leave it out.
+POLICIES = f"{MISSING}={','.join(MISSING_VALUES)}"
 
 
 @dataclass(frozen=True)
@@ -56,13 +60,14 @@ class Recipe:
             the grid; those with values are fitted after the final search only. Without a time limit the options get
             the recipe's.
         given : collection of str
-            Attributes of `Score`, or ``discretise``, that the user has given as single values.
+            Attributes of `Score`, ``discretise`` or ``missing``, if the user has given single values.
         """
         if options.time_limit is None:
             options = replace(options, time_limit=self.time_limit)
+        words = [word for word in (*self.grid.split(), POLICIES) if _option(word) not in given]
         if options.parameters is None:
-            return self.choices(given), options
-        words = [word for word in self.grid.split() if _option(word) not in {*given, PARAMETERS}]
+            return self._grid(words), options
+        words = [word for word in words if _option(word) != PARAMETERS]
         if ParameterMethod.parse(options.parameters).kappa is None:
             words.append(f"{PARAMETERS}={options.parameters}")
             options = replace(options, parameters=None)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from milpbn.problem.scores.spec import Score
@@ -13,7 +15,8 @@ RECIPE = find_recipe("accurate")
 
 def test_without_options_the_recipe_is_as_it_is() -> None:
     grid, options = RECIPE.applied(Options())
-    assert grid == RECIPE.choices()
+    assert grid == replace(RECIPE.choices(), others={**RECIPE.choices().others, "missing": ("drop", "state")})
+    assert RECIPE.applied(Options(), ["missing"])[0] == RECIPE.choices()
     assert options == Options(time_limit=RECIPE.time_limit)
     assert grid.others["parameters"] == ("hybrid",)
 
