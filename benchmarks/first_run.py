@@ -14,6 +14,7 @@ from __future__ import annotations
 import json
 import os
 import resource
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -39,12 +40,17 @@ def run(program: str, cache: str, time_limit: float) -> dict[str, float | bool |
         ]
         load, before = os.getloadavg()[0], resource.getrusage(resource.RUSAGE_CHILDREN)
         begun = time.perf_counter()
-        subprocess.run(
+        done = subprocess.run(
             [*command, "-q"],
             env=os.environ | {"NUMBA_CACHE_DIR": cache},
-            check=True,
             stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
         )
+        if done.returncode != 0 or not output.exists():
+            raise SystemExit(
+                f"{program!r} did not solve the default instance (exit code {done.returncode}): {done.stderr.strip()}"
+            )
         wall = time.perf_counter() - begun
         after = resource.getrusage(resource.RUSAGE_CHILDREN)
         result = json.loads(output.read_text())
@@ -71,6 +77,9 @@ def main() -> None:
         help="programs of other installations",
     )
     options = made.parse_args()
+    for program in options.program:
+        if shutil.which(program) is None:
+            made.error(f"{program!r} is not a program that can be run; give the path of a milpbn command.")
     rows = []
     for number, program in enumerate(options.program):
         with tempfile.TemporaryDirectory() as cache:

@@ -41,6 +41,7 @@ def _is_object(path: str) -> bool:
 
 
 def _describe_document(path: str) -> str:
+    from milpbn.claims.local_result import FORMAT as LOCAL_SCORES
     from milpbn.claims.stability import FORMAT as STABILITY
     from milpbn.errors import InputError
     from milpbn.milp.files.sidecar import FORMAT as SIDECAR
@@ -57,6 +58,11 @@ def _describe_document(path: str) -> str:
         return _describe_classifier(path)
     if document.get("format") == SIDECAR:
         return _describe_sidecar(path)
+    if document.get("format") == LOCAL_SCORES:
+        from milpbn.claims.local_result import LocalResult
+        from milpbn.solving.local_scores import describe
+
+        return describe(LocalResult.from_dict(document, f"The file {path!r}"), read=True)
     if "status" in document and "structure" in document:
         from milpbn.claims.result import Result
         from milpbn.solving.progress import closing_block

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
 from milpbn.errors import InputError
 
@@ -52,6 +53,26 @@ def option(*names: str, **settings: Any) -> Callable[[str], Callable[[Verb], Ver
 def given(values: Mapping[str, Any]) -> dict[str, Any]:
     """Return the options that were given: all that are not None."""
     return {key: value for key, value in values.items() if value is not None}
+
+
+def typed(context: click.Context | None = None) -> dict[str, str]:
+    """Return the options that stand on the command line: the spelling of each, by the name of its parameter.
+
+    An option at its default value counts if the user wrote it.
+
+    Parameters
+    ----------
+    context : click.Context, optional
+        By default the current one.
+    """
+    context = context or click.get_current_context()
+    return {
+        parameter.name: parameter.opts[0]
+        for parameter in context.command.params
+        if isinstance(parameter, click.Option)
+        and parameter.name is not None
+        and context.get_parameter_source(parameter.name) is ParameterSource.COMMANDLINE
+    }
 
 
 def once(name: str, base: Mapping[Any, Any], given: Iterable[tuple[Any, Any]]) -> dict[Any, Any]:

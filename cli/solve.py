@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING
 import click
 
 from milpbn.cli.constraint_options import constraint_options
+from milpbn.cli.local_scores import is_local_scores, solve_scores
 from milpbn.cli.memory_option import memory_limit
 from milpbn.cli.outputs import check_outputs, dropped_when_refused
 from milpbn.cli.report import exit_code, no_structure
 from milpbn.cli.score_options import PARAMETERS, ScoreOptions, score_options
 from milpbn.cli.search_options import SearchOptions, search_options
-from milpbn.cli.sections import option, option_group, verb
+from milpbn.cli.sections import option, option_group, typed, verb
 from milpbn.cli.table_options import TableOptions, table_options
 from milpbn.cli.types import COUNT
 from milpbn.errors import InputError, MilpbnError
@@ -50,6 +51,12 @@ class Selecting:
     recipe: str | None
     average: int | None
 
+    @property
+    def chooses_missing(self) -> bool:
+        """Whether validation chooses between dropping rows with missing values and a state for these."""
+        words = "" if self.grid is None else self.grid
+        return self.recipe is not None or any(word.startswith("missing=") for word in words.split())
+
 
 @option_group(
     "Selection",
@@ -58,7 +65,8 @@ class Selecting:
         "--recipe",
         metavar="NAME",
         help="The recommended grid for --select: accurate (accurate classes and calibrated probabilities; at most 10 "
-        "minutes without --time-limit). Options of the score that you give are left out of the grid.",
+        "minutes without --time-limit). Options that you give are left out of the grid, also at "
+        "their default values.",
     ),
     option(
         "--select",
@@ -66,8 +74,8 @@ class Selecting:
         metavar="GRID",
         help="Choose options by validation, for example --select 'p=.6,.9 max-parents=1,2,3 leave-one-out=no,yes "
         "discretise=mdl,quantile:5 parameters=hybrid'. All combinations of score, p, max-parents, leave-one-out, "
-        "smoothing, smoothing-towards, penalty, hybrid, class-parents, discretise and parameters are compared; those "
-        "that fall behind are dropped on the way. 'default' is a grid for a first try.",
+        "smoothing, smoothing-towards, penalty, hybrid, class-parents, discretise, missing and parameters are "
+        "compared; those that fall behind are dropped on the way. 'default' is a grid for a first try.",
     ),
     option(
         "--select-by",
@@ -97,9 +105,9 @@ def select_options(recipe: str | None, grid: str | None, by: str | None, average
 
 
 @option_group("Parameters", "parameters", PARAMETERS)
-def parameter_options(parameters: str | None) -> str:
-    """Return the name of the parameters of the classifier."""
-    return "ml" if parameters is None else parameters
+def parameter_options(parameters: str | None) -> str | None:
+    """Return the parameters of the classifier, None if none are given."""
+    return parameters
 
 
 @option_group(
@@ -151,13 +159,14 @@ def solve(
     constraints: Constraints,
     search: SearchOptions,
     selecting: Selecting,
-    parameters: str,
+    parameters: str | None,
     files: Files,
 ) -> int:
     """Find the structure with the best score, and bound the score of every structure.
 
     DATA is a CSV, TSV, ARFF or Parquet file (also .gz), or the name of a catalog entry (--data-dir) or of an
-    embedded instance (milpbn instances). Without DATA, the default instance is solved.
+    embedded instance (milpbn instances). Without DATA, the default instance is solved. A file that ends in .jkl has
+    the local scores of parent sets, as GOBNILP and BLIP write them, and no data: its best structure has no classifier.
 
     \b
     Examples:
@@ -198,9 +207,19 @@ def solve(
         parameters=parameters,
     )
     show_stages(started, quiet=files.quiet)
+    undecided = "missing" not in typed() and selecting.chooses_missing
+    if undecided:
+        # Rows with missing values are kept, so that validation can choose whether they are dropped.
+        table = replace(table, settings={**table.settings, "missing": "state"})
+    if data is not None and is_local_scores(data):
+        with dropped_when_refused(files.trace, files.log):
+            return solve_scores(data, options, search.start, started)
     source, dataset = read(table, data or f"instance:{DEFAULT}", started, options.time_limit)
     if not files.quiet:
-        show_notes(dataset, variables=dataset.variables if files.verbose else ())
+        show_notes(
+            _undecided(source, dataset) if undecided else dataset,
+            variables=dataset.variables if files.verbose else (),
+        )
     if search.start is not None:
         options = replace(options, start=read_structure(search.start, dataset.names))
     failure: MilpbnError | None = None
@@ -232,6 +251,22 @@ def solve(
     return code
 
 
+def _undecided(source: Table, dataset: Dataset) -> Dataset:
+    """Return the data with notes that say that validation will choose what to do with missing values."""
+    import numpy as np
+
+    from milpbn.data.dataset import OWN_STATE
+
+    lacking = source.n_rows - int(np.count_nonzero(source.complete))
+    notes = [note for note in dataset.notes if not note.startswith(OWN_STATE)]
+    if lacking:
+        notes.append(
+            f"Rows with missing values: {lacking} of {source.n_rows}; validation chooses whether they are dropped or "
+            "missing values get a state of their own."
+        )
+    return replace(dataset, notes=tuple(notes))
+
+
 def _choose_and_solve(
     source: Table,
     score: ScoreOptions,
@@ -243,23 +278,22 @@ def _choose_and_solve(
 ) -> Result:
     """Let validation choose p, max_parents or other options, then solve."""
     from milpbn.problem.scores.spec import P_GRID
-    from milpbn.solving.grid import MAX_PARENTS_GRID, Grid
+    from milpbn.solving.grid import DISCRETISE, MAX_PARENTS_GRID, MISSING, Grid
     from milpbn.solving.recipes import find_recipe
     from milpbn.solving.selection import maximise_selected
 
     spec = score.score()
+    given = {*score.given, *({DISCRETISE, MISSING} & {*typed()})}
     grid = Grid(
         P_GRID if score.choose_p else None,
         MAX_PARENTS_GRID if score.choose_max_parents else (spec.max_parents,),
         by=selecting.by or "accuracy",
     )
     if selecting.grid is not None:
-        grid = Grid.parse(selecting.grid, grid.by).joined(grid, score.given)
+        grid = Grid.parse(selecting.grid, grid.by).joined(grid, given)
     if selecting.recipe is not None:
-        recipe = find_recipe(selecting.recipe)
-        grid = recipe.choices(score.given).joined(grid, score.given)
-        if options.time_limit is None:
-            options = replace(options, time_limit=recipe.time_limit)
+        chosen, options = find_recipe(selecting.recipe).applied(options, given)
+        grid = chosen.joined(grid, given)
     grid = replace(grid, average=1 if selecting.average is None else selecting.average)
     return maximise_selected(
         source, spec, options, grid, constraints, subset=search.subset, screen=search.screen, started=started

@@ -54,6 +54,17 @@ class Limit(StrEnum):
     USER = "user"
     """Ctrl-C, SIGTERM, or the caller's function `interrupted`."""
 
+    @property
+    def words(self) -> str:
+        """What happened to the search, as the rest of a sentence that begins with "The search"."""
+        return {
+            Limit.TIME: "came to its time limit",
+            Limit.NODE: "came to its limit on nodes",
+            Limit.MEMORY: "ran out of memory",
+            Limit.GAP: "came to the gap that was asked for",
+            Limit.USER: "was interrupted",
+        }[self]
+
 
 class BoundSource(StrEnum):
     """The arithmetic that the bound rests on."""

@@ -19,6 +19,7 @@ from milpbn.claims.card import result_card
 from milpbn.claims.consistency import check_claims
 from milpbn.claims.gap import Gap as Gap
 from milpbn.claims.gap import is_optimal as is_optimal
+from milpbn.claims.local_result import FORMAT as LOCAL_FORMAT
 from milpbn.claims.parts import ProvedArcs, ScreenedClaim, Searched, SubsetClaim, read_pair
 from milpbn.claims.reading import (
     BOUND_SOURCES,
@@ -340,6 +341,11 @@ class Result:
             values = parse_object(read_text(path, "result"))
         except ValueError as error:
             raise InputError(f"{_where(path)} cannot be used: {error}") from None
+        if values.get("format") == LOCAL_FORMAT:
+            raise InputError(
+                f"{_where(path)} cannot be used: it is of local scores (.jkl), which have no data and no classifier; "
+                "milpbn info shows it."
+            )
         if values.get("format") == AVERAGED_FORMAT:
             raise InputError(
                 f"{_where(path)} cannot be used: it is a classifier, the average of several networks; give the file "
@@ -373,11 +379,14 @@ def _number(value: float | None) -> float | None:
 
 
 class NotSavedError(MilpbnError):
-    """A file could not be written at the end of a search; the attribute `result` is what the search found."""
+    """A file could not be written at the end of a search; the attribute `result` is what the search found.
+
+    It is a `Result`, or of local scores a `milpbn.claims.local_result.LocalResult`.
+    """
 
     exit_code = 2
 
-    def __init__(self, text: str, result: Result) -> None:
+    def __init__(self, text: str, result: Any) -> None:
         super().__init__(text)
         self.result = result
 

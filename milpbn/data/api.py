@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from milpbn.data.catalog import CatalogEntry
 from milpbn.data.column import Column
-from milpbn.data.dataset import DROPPED, Dataset, Variable
+from milpbn.data.dataset import DROPPED, OWN_STATE, Dataset, Variable
 from milpbn.data.discretisation import Discretisation
 from milpbn.data.encodings import Encodings
 from milpbn.data.kinds import Kind, decide_kinds, describe_kinds
@@ -139,7 +139,7 @@ def read_table(
     notes = [*about, *describe_kinds(columns, names, kinds, declared if entry is None else names), *dropped]
     own_state = [name for name in names if policy == "state" and columns[name].missing[keep].any()]
     if own_state:
-        notes.append(f"Missing values have a state of their own in: {', '.join(own_state)}.")
+        notes.append(f"{OWN_STATE}: {', '.join(own_state)}.")
     table = Table(
         name=name or loaded.name,
         frame=frame[keep],

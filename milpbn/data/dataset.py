@@ -27,6 +27,8 @@ UNKNOWN = -1
 MISSING = -2
 #: Beginnings of the notes on dropped rows, on columns that are no features, and on features that no structure can use.
 DROPPED, LEFT_OUT, UNUSED = "Rows dropped for", "Left out", "Features with one state only, not used"
+#: Beginning of the note on features whose missing values have a state.
+OWN_STATE = "Missing values have a state of their own in"
 
 
 def dropped_notes(notes: Sequence[str]) -> tuple[str, ...]:

@@ -16,7 +16,7 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from milpbn.data.column import Column
-from milpbn.data.dataset import MISSING, UNKNOWN, UNUSED, Dataset, Variable, dropped_notes
+from milpbn.data.dataset import DROPPED, MISSING, OWN_STATE, UNKNOWN, UNUSED, Dataset, Variable, dropped_notes
 from milpbn.data.discretisation import Discretisation
 from milpbn.data.kinds import Kind
 from milpbn.data.left_out import Why
@@ -102,6 +102,25 @@ class Table:
     def test_indices(self) -> NDArray[np.int64]:
         """Positions of the test rows; none if there is no split."""
         return np.flatnonzero(self.frame.index >= (np.inf if self.train_rows is None else self.train_rows))
+
+    @cached_property
+    def complete(self) -> NDArray[np.bool_]:
+        """Rows without missing values, shape (M,); under the policy 'state' there may be others."""
+        missing = [column.missing for column in self.columns.values()]
+        return ~np.logical_or.reduce(missing)
+
+    def of_complete_rows(self) -> Table:
+        """Return the table that the policy 'drop' makes of the source of a table with the policy 'state'."""
+        kept, total = self.complete, self.n_rows
+        dropped = f"{DROPPED} missing values: {total - np.count_nonzero(kept)} of {total}."
+        notes = (note for note in self.notes if not note.startswith(OWN_STATE))
+        return replace(
+            self,
+            frame=self.frame[kept],
+            weights=self.weights[kept],
+            missing="drop",
+            notes=(*notes, *([] if kept.all() else [dropped])),
+        )
 
     @cached_property
     def columns(self) -> dict[str, Column]:

@@ -18,12 +18,14 @@ from milpbn.data.weights import require_range
 from milpbn.errors import DataWarning, InputError, warn
 from milpbn.estimators.explained import ExplainedEstimator
 from milpbn.estimators.inputs import (
+    asked_out,
     class_texts,
     declared_kinds,
     features_frame,
     has_columns,
     in_pandas,
     labels,
+    named_columns,
     seed,
     states_of_classes,
     weights_of_classes,
@@ -38,6 +40,10 @@ from milpbn.util.jsonable import shorten
 
 #: What may be done at prediction with columns that a data frame lacks.
 ABSENT = ("error", "marginalise")
+#: Value of ``missing`` that leaves the choice between "drop" and "state" to a recipe.
+SELECT = "select"
+#: Values of ``missing`` under which features may lack values.
+ALLOWING = ("state", "drop", SELECT)
 #: Name of the class variable where y has none.
 CLASS = "class"
 
@@ -66,7 +72,7 @@ class BaseBNClassifier(ExplainedEstimator, ClassifierMixin, BaseEstimator):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = self.missing in ("state", "drop")
+        tags.input_tags.allow_nan = self.missing in ALLOWING
         return tags
 
     def _table(self, X: Any, y: Any, sample_weight: Any) -> Table:
@@ -81,8 +87,9 @@ class BaseBNClassifier(ExplainedEstimator, ClassifierMixin, BaseEstimator):
             raise InputError(
                 f"absent_columns must be one of {', '.join(ABSENT)}; got {shorten(self.absent_columns)}."
             )
-        allow_missing = self.missing in ("state", "drop")
-        frame = features_frame(self, X, reset=True, allow_missing=allow_missing, y=y)
+        allow_missing = self.missing in ALLOWING
+        asked = {"drop": self.drop, "features": self.features}
+        frame = features_frame(self, X, reset=True, allow_missing=allow_missing, y=y, **asked)
         names = [str(name).strip() for name in frame.columns]
         name = getattr(y, "name", None)
         target = CLASS if name is None else str(name).strip() or CLASS
@@ -95,14 +102,21 @@ class BaseBNClassifier(ExplainedEstimator, ClassifierMixin, BaseEstimator):
 
         classes, codes = np.unique(y, return_inverse=True)
         texts = class_texts(classes)
-        continuous, nominal = declared_kinds(frame, self.continuous, self.nominal)
+        drop, features = named_columns(frame, self.drop), named_columns(frame, self.features)
+        if self.features is not None and not features:
+            raise InputError("features names no column; name some, or leave it out.")
+        if self.features is None and not has_columns(X):  # the columns of an array are all features
+            features = [name for name in frame.columns if name not in drop]
+        out = asked_out(frame, self.drop, self.features)
+        continuous, nominal = declared_kinds(frame, self.continuous, self.nominal, out)
         table = read_table(
             frame.assign(**{target: pd.Series(texts, dtype=object).take(codes).to_numpy()}),
             target=target,
-            features=() if has_columns(X) else names,  # the columns of an array are all features
+            drop=[name.strip() for name in drop],
+            features=[name.strip() for name in features],
             continuous=[name.strip() for name in continuous],
             nominal=[*(name.strip() for name in nominal), target],
-            missing=self.missing,
+            missing="state" if self.missing == SELECT else self.missing,
             discretise=self.discretise,
         )
         kept = np.asarray(table.frame.index)
@@ -141,7 +155,14 @@ class BaseBNClassifier(ExplainedEstimator, ClassifierMixin, BaseEstimator):
             # Any value does for the checks of the others; the columns are taken out again below.
             others = [name for name in X.columns if name not in self.feature_names_in_]
             X = X.assign(**dict.fromkeys(absent, 0))[[*self.feature_names_in_, *others]]
-        frame = features_frame(self, X, reset=False, allow_missing=self.missing in ("state", "drop"))
+        frame = features_frame(
+            self,
+            X,
+            reset=False,
+            allow_missing=self.missing in ALLOWING,
+            drop=self.drop,
+            features=self.features,
+        )
         variables = [variable.name for variable in self.classifier_.variables[:-1]]
         places = [
             place

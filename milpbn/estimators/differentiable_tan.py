@@ -58,6 +58,10 @@ class DifferentiableTANClassifier(LearntClassifier):
         Fit other parameters to the structure afterwards: ``ml``, ``cll``, ``hybrid`` or ``temperature``.
     time_limit : float or None, default=None
         Seconds, after which the training stops with what it has.
+    drop, features : collection of str or int, default=None
+        Columns of X to leave out, and the only columns to use, by name or by position. By default all columns are
+        features, except those of a data frame that look like identifiers, dates or free text. X has all columns at
+        prediction, too; what the ones left out hold does not matter.
     continuous, nominal : collection of str or int, default=None
         Features declared as continuous and as nominal, by name or by position. Of the others, floats are continuous,
         text, booleans and categoricals are nominal, and integers are nominal if they have at most 10 different values.
@@ -126,6 +130,8 @@ class DifferentiableTANClassifier(LearntClassifier):
         selection: int = 0,
         parameters: str | None = None,
         time_limit: float | None = None,
+        drop: Columns = None,
+        features: Columns = None,
         continuous: Columns = None,
         nominal: Columns = None,
         missing: str = "drop",
@@ -154,6 +160,8 @@ class DifferentiableTANClassifier(LearntClassifier):
         self.selection = selection
         self.parameters = parameters
         self.time_limit = time_limit
+        self.drop = drop
+        self.features = features
         self.continuous = continuous
         self.nominal = nominal
         self.missing = missing

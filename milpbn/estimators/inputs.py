@@ -25,7 +25,14 @@ Columns = Collection[str | int] | None
 
 
 def features_frame(
-    estimator: Any, X: Any, *, reset: bool, allow_missing: bool, y: Any = None
+    estimator: Any,
+    X: Any,
+    *,
+    reset: bool,
+    allow_missing: bool,
+    y: Any = None,
+    drop: Columns = None,
+    features: Columns = None,
 ) -> pd.DataFrame:
     """Check features as scikit-learn does, and return them as a data frame with text as column names.
 
@@ -41,6 +48,8 @@ def features_frame(
         Whether missing values are allowed.
     y : object
         The target of a fit; None is refused then.
+    drop, features : collection of str or int, optional
+        Columns to leave out, or the only ones to use. What the other columns hold is not checked.
 
     Raises
     ------
@@ -54,17 +63,29 @@ def features_frame(
         if X.shape[0] == 0 or X.shape[1] == 0:
             check_array(np.empty(X.shape), estimator=estimator, input_name="X")  # raises
         frame = X.set_axis([str(c) for c in X.columns], axis=1).reset_index(drop=True).infer_objects()
-        _check_finite(estimator, frame, allow_missing)
+        used = frame.drop(columns=list(asked_out(frame, drop, features)))
+        _check_finite(estimator, used, allow_missing)
     else:
         finite: bool | str = "allow-nan" if allow_missing else True
+        if drop is not None or features is not None:
+            finite = False  # the columns that are used are checked below
         options: dict[str, Any] = {"dtype": None, "ensure_all_finite": finite, "reset": reset}
         if reset and y is None:
             validate_data(estimator, X, y, **options)  # raises
         X = validate_data(estimator, X, **options)
         frame = pd.DataFrame(X, columns=[f"x{i}" for i in range(X.shape[1])]).infer_objects()
-    for name, column in frame.items():
+        used = frame.drop(columns=list(asked_out(frame, drop, features)))
+        if finite is False:
+            _check_finite(estimator, used, allow_missing)
+    for name, column in used.items():
         _check_scalars(str(name), column)
     return frame
+
+
+def asked_out(frame: pd.DataFrame, drop: Columns, features: Columns) -> set[str]:
+    """Return the names of the columns that the user leaves out, by name or by position."""
+    left, used = set(named_columns(frame, drop)), set(named_columns(frame, features))
+    return {name for name in frame.columns if name in left or (features is not None and name not in used)}
 
 
 def in_pandas(X: Any) -> Any:
@@ -157,18 +178,29 @@ def weights_of_classes(
     return weights * factors[codes]
 
 
-def declared_kinds(frame: pd.DataFrame, continuous: Columns, nominal: Columns) -> tuple[list[str], list[str]]:
+def declared_kinds(
+    frame: pd.DataFrame, continuous: Columns, nominal: Columns, left_out: Collection[str] = ()
+) -> tuple[list[str], list[str]]:
     """Return the names of the continuous and of the nominal features; undeclared integers are in neither list.
 
     The type of a column decides: floats are continuous; text, booleans, categoricals and all else but integers are
     nominal. Integers are left to `milpbn.data.kinds.detect_kind`. What the user declares comes first. Other columns
     that look like identifiers, dates or free text are not declared, so that `milpbn.data.read_table` leaves them out.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        All columns.
+    continuous, nominal : collection of str or int, optional
+        What the user declares.
+    left_out : collection of str
+        Columns that are no features, which stay undeclared.
     """
-    given = {"continuous": _named(frame, continuous), "nominal": _named(frame, nominal)}
+    given = {"continuous": named_columns(frame, continuous), "nominal": named_columns(frame, nominal)}
     declared = {*given["continuous"], *given["nominal"]}
     for name, column in frame.items():
         kind = column.dtype
-        if name in declared or pd.api.types.is_integer_dtype(kind):
+        if name in declared or name in left_out or pd.api.types.is_integer_dtype(kind):
             continue
         if pd.api.types.is_float_dtype(kind):
             given["continuous"].append(str(name))
@@ -177,8 +209,14 @@ def declared_kinds(frame: pd.DataFrame, continuous: Columns, nominal: Columns) -
     return given["continuous"], given["nominal"]
 
 
-def _named(frame: pd.DataFrame, columns: Columns) -> list[str]:
-    """Return the names of columns that are given by name or by position."""
+def named_columns(frame: pd.DataFrame, columns: Columns) -> list[str]:
+    """Return the names of columns that are given by name or by position.
+
+    Raises
+    ------
+    InputError
+        If there is no such position.
+    """
     if columns is None:
         return []
     names = []

@@ -17,14 +17,16 @@ from sklearn.exceptions import ConvergenceWarning
 from milpbn.claims.reasons import Limit
 from milpbn.claims.result import NotSavedError, Reason, Result
 from milpbn.data import Table
-from milpbn.errors import InputError, NoIncumbentError
-from milpbn.estimators.base import BaseBNClassifier
+from milpbn.data.dataset import dropped_notes
+from milpbn.errors import DataWarning, InputError, NoIncumbentError, warn
+from milpbn.estimators.base import SELECT, BaseBNClassifier
 from milpbn.estimators.callbacks import FRAMES, CallbackSupportMixin, FitTask, with_callbacks
 from milpbn.estimators.inputs import Columns, seed, threads
 from milpbn.network.structure import Structure
 from milpbn.problem.constraints import Constraints
 from milpbn.problem.scores.spec import Score
 from milpbn.solving.api import maximise
+from milpbn.solving.grid import MISSING
 from milpbn.solving.options import Options
 from milpbn.solving.recipes import find_recipe
 from milpbn.solving.selection import maximise_selected
@@ -50,8 +52,9 @@ class MaxMarginBNClassifier(CallbackSupportMixin, BaseBNClassifier):
         ``aicc`` or ``bdeu``. (It is called `score` elsewhere in milpbn, which is a method of an estimator.)
     recipe : {"accurate"} or None, default=None
         Choose options of the score, cuts and parameters by held-out log-loss from a recommended grid, before the final
-        search. Options that differ from their defaults are left out of the grid. Without `time_limit` it takes at
-        most 10 minutes. Rows are split at random, so that a row of weight 2 may differ from two rows.
+        search. Options that differ from their defaults win, and are left out of the grid; a default value cannot be
+        told from none, except that ``parameters="ml"`` wins, too. Without `time_limit` it takes at most 10 minutes.
+        Rows are split at random, so that a row of weight 2 may differ from two rows.
     average : int, default=1
         With a recipe, average the posteriors of the networks of so many of its best settings. Structure, bound and gap
         are those of the best one, and there is no `predict_joint_log_proba`.
@@ -75,8 +78,9 @@ class MaxMarginBNClassifier(CallbackSupportMixin, BaseBNClassifier):
         Factor of the log-likelihood that is added to a discriminative score.
     leave_one_out : bool, default=False
         Score each sample with parameters that it does not count for; weights must be at least 1.
-    parameters : str, default="ml"
-        How the structure found gets its parameters: ``ml``, ``cll``, ``hybrid`` or ``temperature``.
+    parameters : str or None, default=None
+        How the structure found gets its parameters: ``ml``, ``cll``, ``hybrid`` or ``temperature``. None leaves the
+        choice to a recipe, and means ``ml`` without one.
     constraints : Constraints or None, default=None
         Arcs that are required or forbidden, and more; see `milpbn.Constraints`.
     subset : int or None, default=None
@@ -102,12 +106,17 @@ class MaxMarginBNClassifier(CallbackSupportMixin, BaseBNClassifier):
         How many of the best structures to find, in ``result_.alternatives``, with a bound on all others.
     root_bound, root_only, reduce, merge, solver_options, output, trace, certificate, log, interrupted
         How to search, and what to write; see `milpbn.solving.options.Options`.
+    drop, features : collection of str or int, default=None
+        Columns of X to leave out, and the only columns to use, by name or by position. By default all columns are
+        features, except those of a data frame that look like identifiers, dates or free text. X has all columns at
+        prediction, too; what the ones left out hold does not matter.
     continuous, nominal : collection of str or int, default=None
         Features declared as continuous and as nominal, by name or by position. Of the others, floats are continuous,
         text, booleans and categoricals are nominal, and integers are nominal if they have at most 10 different values.
-    missing : {"drop", "state", "error"}, default="drop"
+    missing : {"drop", "state", "error", "select"}, default="drop"
         What to do with missing values in training: drop the rows that have any (with a `milpbn.DataWarning`, and their
-        number in ``n_dropped_``), give those of a feature a state of their own, or refuse them. Unless it is "error",
+        number in ``n_dropped_``), give those of a feature a state of their own, refuse them, or let the recipe choose
+        between the first two (on the same held-out rows, all of which count). Unless it is "error",
         predictions take missing values, too: they have that state, or else are marginalised.
     absent_columns : {"error", "marginalise"}, default="error"
         What to do at prediction if a data frame lacks columns of the training data: refuse it as scikit-learn does, or
@@ -181,7 +190,7 @@ class MaxMarginBNClassifier(CallbackSupportMixin, BaseBNClassifier):
         penalty: float | str = 0.0,
         hybrid: float = 0.0,
         leave_one_out: bool = False,
-        parameters: str = "ml",
+        parameters: str | None = None,
         constraints: Constraints | None = None,
         subset: int | None = None,
         screen: int | None = None,
@@ -203,6 +212,8 @@ class MaxMarginBNClassifier(CallbackSupportMixin, BaseBNClassifier):
         certificate: str | os.PathLike[str] | None = None,
         log: str | os.PathLike[str] | None = None,
         interrupted: Callable[[], bool] | None = None,
+        drop: Columns = None,
+        features: Columns = None,
         continuous: Columns = None,
         nominal: Columns = None,
         missing: str = "drop",
@@ -249,6 +260,8 @@ class MaxMarginBNClassifier(CallbackSupportMixin, BaseBNClassifier):
         self.certificate = certificate
         self.log = log
         self.interrupted = interrupted
+        self.drop = drop
+        self.features = features
         self.continuous = continuous
         self.nominal = nominal
         self.missing = missing
@@ -301,6 +314,9 @@ class MaxMarginBNClassifier(CallbackSupportMixin, BaseBNClassifier):
         except NotSavedError as error:
             unsaved, result = error, error.result
         self._set(self._attributes(result))
+        if result.data.samples < table.n_rows:  # the recipe has dropped rows
+            self.n_dropped_ += table.n_rows - result.data.samples
+            warn(" ".join(dropped_notes(result.notes)), DataWarning)
         task.end()
         self._warn(result)
         if unsaved is not None:
@@ -311,6 +327,11 @@ class MaxMarginBNClassifier(CallbackSupportMixin, BaseBNClassifier):
         """Return the result of the search, or of the smallest model if there is no time for a search."""
         score = Score(**self._named(Score))
         options = self._options(task)
+        if self.recipe is None and self.missing == SELECT:
+            raise InputError(
+                f"missing={SELECT!r} leaves the choice to a recipe; add recipe='accurate', or choose drop, state or "
+                "error."
+            )
         if self.recipe is None and self.average != 1:
             raise InputError(
                 "average takes the best settings of a recipe; add recipe='accurate', or leave it out."
@@ -324,9 +345,10 @@ class MaxMarginBNClassifier(CallbackSupportMixin, BaseBNClassifier):
                 if self.recipe is None:
                     result = maximise(data, score, options, subset=self.subset, screen=self.screen, **common)
                 else:
-                    grid = replace(find_recipe(self.recipe).choices(self._given()), average=self.average)
+                    grid, own = find_recipe(self.recipe).applied(options, self._given())
+                    grid = replace(grid, average=self.average)
                     result = maximise_selected(
-                        table, score, options, grid, subset=self.subset, screen=self.screen, **common
+                        table, score, own, grid, subset=self.subset, screen=self.screen, **common
                     )
             except NoIncumbentError:
                 result = None
@@ -344,11 +366,8 @@ class MaxMarginBNClassifier(CallbackSupportMixin, BaseBNClassifier):
 
     def _options(self, task: FitTask) -> Options:
         """Return how to search."""
-        limit = self.time_limit
-        if limit is None and self.recipe is not None:
-            limit = find_recipe(self.recipe).time_limit
         own = {
-            "time_limit": None if limit == 0 else limit,
+            "time_limit": None if self.time_limit == 0 else self.time_limit,
             "threads": threads(self.n_jobs),
             "random_state": seed(self.random_state),
             "verbose": bool(self.verbose),
@@ -357,11 +376,12 @@ class MaxMarginBNClassifier(CallbackSupportMixin, BaseBNClassifier):
         return Options(**{**self._named(Options), **own})
 
     def _given(self) -> set[str]:
-        """Return the options of the score, ``discretise`` and ``parameters`` that differ from their defaults."""
+        """Return the options of the score and the table that the user has chosen, as far as defaults can tell."""
         defaults = {k: v.default for k, v in inspect.signature(type(self).__init__).parameters.items()}
         options = {field.name: RENAMED.get(field.name, field.name) for field in fields(Score)}
-        options |= {"discretise": "discretise", "parameters": "parameters"}
-        return {option for option, name in options.items() if getattr(self, name) != defaults[name]}
+        options["discretise"] = "discretise"
+        chosen = {option for option, name in options.items() if getattr(self, name) != defaults[name]}
+        return chosen if self.missing == SELECT else {*chosen, MISSING}
 
     def _attributes(self, result: Result) -> dict[str, Any]:
         """Return the fitted attributes that belong to a result with a structure."""
@@ -390,9 +410,9 @@ class MaxMarginBNClassifier(CallbackSupportMixin, BaseBNClassifier):
             relative = gap.relative_to_bound
             share = "" if relative is None else f" ({100 * relative:.3g} % of the bound)"
             known = f"the gap is at most {gap.absolute:.6g} nats{share}"
-        stopped = "" if result.limit is None else f", which was stopped by: {result.limit}"
+        how = "ended within the solver's tolerances" if result.limit is None else result.limit.words
         warnings.warn(
-            f"The structure is not proved best by the search{stopped}; {known}. Allow more time with time_limit, or "
+            f"The search {how} before it proved the structure best; {known}. Allow more time with time_limit, or "
             "accept a gap with gap_rel or gap_abs.",
             ConvergenceWarning,
             stacklevel=3 + FRAMES,

@@ -25,6 +25,10 @@ class NaiveBayesClassifier(WeightedClassifier):
         relative frequencies.
     time_limit : float or None, default=None
         Seconds for the parameters.
+    drop, features : collection of str or int, default=None
+        Columns of X to leave out, and the only columns to use, by name or by position. By default all columns are
+        features, except those of a data frame that look like identifiers, dates or free text. X has all columns at
+        prediction, too; what the ones left out hold does not matter.
     continuous, nominal : collection of str or int, default=None
         Features declared as continuous and as nominal, by name or by position. Of the others, floats are continuous,
         text, booleans and categoricals are nominal, and integers are nominal if they have at most 10 different values.
@@ -76,6 +80,8 @@ class NaiveBayesClassifier(WeightedClassifier):
         smoothing_towards: str = "uniform",
         parameters: str | None = None,
         time_limit: float | None = None,
+        drop: Columns = None,
+        features: Columns = None,
         continuous: Columns = None,
         nominal: Columns = None,
         missing: str = "drop",
@@ -88,6 +94,8 @@ class NaiveBayesClassifier(WeightedClassifier):
         self.smoothing_towards = smoothing_towards
         self.parameters = parameters
         self.time_limit = time_limit
+        self.drop = drop
+        self.features = features
         self.continuous = continuous
         self.nominal = nominal
         self.missing = missing

@@ -71,7 +71,7 @@ def solve(
     merge: bool = True,
     n_best: int = 1,
     solver_options: Mapping[str, str] | None = None,
-    parameters: str = "ml",
+    parameters: str | None = None,
     output: str | os.PathLike[str] | None = None,
     trace: str | os.PathLike[str] | None = None,
     certificate: str | os.PathLike[str] | None = None,

@@ -53,6 +53,8 @@ class Ranked:
         """Return the score, the data and the options of a search with this setting on all training rows."""
         if self.setting.discretisation is not None and isinstance(source, Table):
             source = replace(source, discretisation=self.setting.discretisation)
+        if self.setting.missing == "drop" and isinstance(source, Table):
+            source = source.of_complete_rows()
         options = replace(options, parameters=self.trial.options.get(PARAMETERS, options.parameters))
         return self.setting.score, source, options
 
@@ -73,7 +75,8 @@ def to_average(ranked: Sequence[Ranked], most: int) -> list[Ranked]:
     different: dict[tuple[Any, ...], Ranked] = {}
     for one in ranked:
         if one.trial.splits == ranked[0].trial.splits:
-            different.setdefault((one.setting.score, one.setting.discretisation), one)
+            setting = one.setting
+            different.setdefault((setting.score, setting.discretisation, setting.missing), one)
     return list(different.values())[:most]
 
 

@@ -8,7 +8,7 @@ import warnings
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from milpbn.certificate.format import certificate_header, save_certificate
 from milpbn.claims.result import Result, TracePoint
@@ -19,6 +19,14 @@ from milpbn.util.atomic import check_writable
 
 #: Seconds between two updates of the output file: at most, and at the beginning, from which they double.
 SAVE_EVERY, SAVE_FIRST = 15.0, 0.5
+
+
+class Savable(Protocol):
+    """What `RunFiles` writes as the result of a run."""
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write it atomically."""
+
 
 #: A result, and the arrays of its proof, or None without a proof.
 Known = tuple[Result, dict[str, Any] | None]
@@ -52,7 +60,9 @@ class RunFiles:
         #: Whether this run has written result and certificate before.
         self._begun = False
 
-    def update(self, trace: Sequence[TracePoint], known: Callable[[], Known]) -> None:
+    def update(
+        self, trace: Sequence[TracePoint], known: Callable[[], tuple[Savable, dict[str, Any] | None]]
+    ) -> None:
         """Append new points to the trace file, and from time to time write result and certificate.
 
         If a file cannot be written, there is one warning, and the next call tries again.
@@ -69,7 +79,9 @@ class RunFiles:
             self._warned = True
             warnings.warn(f"{failures[0]} The search goes on.", MilpbnWarning, stacklevel=2)
 
-    def finish(self, trace: Sequence[TracePoint], result: Result, arrays: dict[str, Any] | None) -> list[str]:
+    def finish(
+        self, trace: Sequence[TracePoint], result: Savable, arrays: dict[str, Any] | None
+    ) -> list[str]:
         """Write everything for the last time; return a sentence for each file that could not be written."""
         return self._save(result, arrays) + _try(lambda: self._append(trace), self._close)
 
@@ -81,11 +93,11 @@ class RunFiles:
         if self._trace is not None:
             self._trace.close()
 
-    def _save(self, result: Result, arrays: dict[str, Any] | None) -> list[str]:
+    def _save(self, result: Savable, arrays: dict[str, Any] | None) -> list[str]:
         """Write certificate and result, so that a run that is killed in between leaves two that belong together."""
         output, certificate = self._options.output, self._options.certificate
         actions: list[Callable[[], None]] = []
-        if certificate is not None and arrays is not None:
+        if certificate is not None and arrays is not None and isinstance(result, Result):
             header = certificate_header(result)
             actions.append(lambda: save_certificate(certificate, header, arrays))
         if output is not None:

@@ -36,9 +36,11 @@ NAMES = {
     "hybrid": "hybrid",
     "class-parents": "class_parents",
 }
-DISCRETISE, PARAMETERS = "discretise", "parameters"
+DISCRETISE, PARAMETERS, MISSING = "discretise", "parameters", "missing"
+#: What a grid may compare for missing values in training: drop their rows, or give them a state.
+MISSING_VALUES = ("drop", "state")
 #: All options that a grid may name.
-SELECTABLE = (*NAMES, DISCRETISE, PARAMETERS)
+SELECTABLE = (*NAMES, DISCRETISE, MISSING, PARAMETERS)
 _FLAGS = {"yes": True, "no": False}
 #: Options that only some scores have, by the name under which those declare them.
 _OWN = {
@@ -66,6 +68,8 @@ class Setting:
         The values other than p and max_parents, by the names of the command line, JSON-safe.
     parameters : str
         A name in `milpbn.network.parameters.method.METHODS`: the trial compares all values of this method.
+    missing : {'drop', 'state'} or None
+        What happens to missing values in training; None for what the table does.
     """
 
     score: Score
@@ -73,6 +77,7 @@ class Setting:
     discretisation: Discretisation | None
     options: Mapping[str, Any] = field(compare=False)
     parameters: str = "ml"
+    missing: str | None = None
 
     def describe(self) -> str:
         """Return the values in the words of the command line, for example ``p = 0.9, max-parents = 2``."""
@@ -99,8 +104,8 @@ class Grid:
     max_parents : sequence of int
         Values of max_parents.
     others : mapping from str to sequence
-        Values of further options by the names of the command line: the keys of `NAMES`, ``discretise`` and
-        ``parameters``.
+        Values of further options by the names of the command line: the keys of `NAMES`, ``discretise``, ``missing``
+        and ``parameters``.
     by : {'accuracy', 'log-loss'}
         What is compared.
     halving : bool
@@ -179,7 +184,7 @@ class Grid:
         other : Grid
             The grid without ``--select``.
         given : collection of str
-            Attributes of the score that the user gave as single values.
+            Attributes of the score, or ``discretise``, that the user gave as single values.
 
         Raises
         ------
@@ -187,7 +192,7 @@ class Grid:
             If an option of this grid is given elsewhere, too.
         """
         own = {"p": self.p, "max-parents": tuple(self.max_parents), **self.others}
-        elsewhere = [key for key in own if own[key] and key in NAMES and NAMES[key] in given]
+        elsewhere = [key for key in own if own[key] and NAMES.get(key, key) in given]
         elsewhere += ["p"] if self.p is not None and (other.p is not None or "gamma" in given) else []
         elsewhere += ["max-parents"] if self.max_parents and len(other.max_parents) > 1 else []
         if elsewhere:
@@ -216,19 +221,23 @@ class Grid:
         }
         chosen |= {key: tuple(values) for key, values in self.others.items() if key != "score"}
         cuts, fits = chosen.pop(DISCRETISE, (None,)), chosen.pop(PARAMETERS, (None,))
+        policies = chosen.pop(MISSING, (None,))
         if self.p is not None:
             chosen["p"] = tuple(self.p)  # last: settings that differ only in p follow one another
         found: dict[tuple[Any, ...], Setting] = {}
         taken: set[str] = set()
-        for cut, fit, combination in product(cuts, fits, list(product(*chosen.values()))):
+        for policy, cut, fit, combination in product(policies, cuts, fits, list(product(*chosen.values()))):
             own = _taken(dict(zip(chosen, combination, strict=True)))
             taken.update(own)
             told = {k: v for k, v in own.items() if k in self.others}
             told |= {} if cut is None else {DISCRETISE: str(cut)}
             told |= {} if fit is None else {PARAMETERS: fit}
+            told |= {} if policy is None else {MISSING: policy}
             how = None if cut is None else Discretisation.parse(cut)
-            setting = Setting(_score(score, own), own.get("p"), how, told, "ml" if fit is None else fit)
-            found.setdefault((setting.score, how, setting.parameters), setting)
+            setting = Setting(
+                _score(score, own), own.get("p"), how, told, "ml" if fit is None else fit, policy
+            )
+            found.setdefault((setting.score, how, setting.parameters, policy), setting)
         unused = next((key for key in chosen if key not in taken), None)
         if unused is not None:
             names = " and ".join(chosen["score"])
@@ -266,6 +275,10 @@ def _value(key: str, text: str) -> Any:
         return method.name
     if key == "smoothing-towards":
         check_towards(text)
+        return text
+    if key == MISSING:
+        if text not in MISSING_VALUES:
+            raise InputError(f"The grid has {key}={text!r}; {key} is {' or '.join(MISSING_VALUES)}.")
         return text
     try:
         if key == "max-parents":

@@ -5,46 +5,39 @@ from __future__ import annotations
 import math
 import os
 import time
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from milpbn.claims.about import BackendInfo
+from milpbn.claims.gap import Gap
+from milpbn.claims.local_result import LocalResult
+from milpbn.claims.reasons import BoundSource, Limit, Reason
+from milpbn.claims.result import NotSavedError
 from milpbn.data.dataset import Dataset, Variable
-from milpbn.engine.events import EventLog
-from milpbn.errors import InputError, NoIncumbentError
+from milpbn.errors import InputError, MilpbnError, NoIncumbentError, SolverError
 from milpbn.milp.files.jkl_file import LocalScores, read_jkl, write_jkl
 from milpbn.network.structure import Structure
 from milpbn.problem.constraints import Constraints, Rules
 from milpbn.problem.problem import Problem, build_problem
+from milpbn.problem.rounding import EPS
 from milpbn.problem.scores.spec import Score
-from milpbn.solvers.base import Settings
+from milpbn.solvers.base import Outcome
 from milpbn.solvers.registry import find_solver, solver_names
 from milpbn.solving.api import training_data
 from milpbn.solving.engines.base import Start
 from milpbn.solving.engines.milp import MilpEngine
+from milpbn.solving.files import RunFiles
+from milpbn.solving.options import Options
+from milpbn.solving.progress import Progress, show_gap, show_number, structure_lines, wants_progress
+from milpbn.solving.state import Session
+from milpbn.solving.watched import run_watched
+from milpbn.util import interrupts, stages
 
-
-@dataclass(frozen=True)
-class BestStructure:
-    """The best structure that was found by its local scores.
-
-    Attributes
-    ----------
-    structure : Structure
-        The variables have the order of the file.
-    objective : float
-        Sum of its local scores.
-    bound : float
-        The solver's upper bound on the sum of every structure, at least `objective`.
-    finished : bool
-        Whether the solver finished its search.
-    """
-
-    structure: Structure
-    objective: float
-    bound: float
-    finished: bool
+#: What ``auto`` stands for.
+DEFAULT_SOLVER = "highs"
 
 
 def export_local_scores(
@@ -89,11 +82,23 @@ def export_local_scores(
 def solve_local_scores(
     scores: LocalScores | str | os.PathLike[str],
     *,
-    backend: str = "highs",
+    name: str | None = None,
+    backend: str = "auto",
     acyclicity: str = "cluster",
     time_limit: float | None = None,
-    threads: int = 1,
-) -> BestStructure:
+    gap_rel: float = 0.0,
+    gap_abs: float = 0.0,
+    threads: int | None = 1,
+    random_state: int = 0,
+    start: Structure | None = None,
+    solver_options: Mapping[str, str] | None = None,
+    output: str | os.PathLike[str] | None = None,
+    trace: str | os.PathLike[str] | None = None,
+    log: str | os.PathLike[str] | None = None,
+    verbose: bool | None = None,
+    interrupted: Callable[[], bool] | None = None,
+    started: float | None = None,
+) -> LocalResult:
     """Find the structure with the largest sum of local scores, such as those of a ``.jkl`` file.
 
     There are no data, so there is no classifier, and the structure's score is not computed anew from data.
@@ -102,57 +107,211 @@ def solve_local_scores(
     ----------
     scores : LocalScores or path
         The scores, or their file.
+    name : str, optional
+        Name of the scores in the result; by default that of the file without its ending.
     backend : str
-        A MILP solver (`milpbn.solvers.registry.solver_names`).
+        A MILP solver (`milpbn.solvers.registry.solver_names`); ``auto`` is HiGHS.
     acyclicity : {"cluster", "order"}
         How cycles are excluded.
-    time_limit : float, optional
-        Seconds.
-    threads : int
-        Threads of the solver.
+    time_limit, gap_rel, gap_abs, threads, random_state, start, solver_options, output, trace, log, verbose, interrupted
+        How to search; see `milpbn.solving.options.Options`. The start is a structure over the variables of the file, in
+        its order. ``output`` gets what `LocalResult.to_dict` returns.
+    started : float, optional
+        `time.monotonic` value from which the time limit counts; by default the time of the call.
+
+    Returns
+    -------
+    LocalResult
 
     Raises
     ------
     InputError
         If the file or an option is unusable, or every choice of parent sets has a cycle.
     NoIncumbentError
-        If no structure was found within the time limit.
+        If no structure was found within the limits.
     SolverError
         If the solver fails.
+    NotSavedError
+        If a file could not be written at the end; its attribute ``result`` is the result.
     """
-    local = scores if isinstance(scores, LocalScores) else read_jkl(scores)
-    solver = find_solver(backend)
-    if solver is None:
-        raise InputError(f"There is no MILP solver {backend!r}; choose one of {', '.join(solver_names())}.")
-    solver.version()  # refuses one that is not installed
-    deadline = None if time_limit is None else time.monotonic() + time_limit
-    record = EventLog(lambda: deadline is not None and time.monotonic() > deadline)
-    settings = Settings(deadline=deadline, threads=threads, acyclicity=acyclicity)
-    problem = _problem(local)
-    empty = Structure.empty(local.candidates.names)
-    start = Start(empty if problem.obeys(empty) else None)
-    outcome = MilpEngine(solver).run(problem, start, settings, record)
-    if outcome.infeasible:
-        raise InputError("Every choice of the listed parent sets has a cycle; add smaller parent sets.")
-    found = [*record.structures, *([start.structure] if start.structure is not None else [])]
-    if not found:
-        raise NoIncumbentError(f"No structure was found within {time_limit:g} s; allow more time.")
-
-    def total(structure: Structure) -> float:
-        choice = local.candidates.choice(structure)
-        assert choice is not None
-        return math.fsum(local.scores[choice])
-
-    best = max(found, key=total)
-    bound = min(record.bounds, default=math.inf)
-    return BestStructure(best, total(best), max(bound, total(best)), outcome.finished)
-
-
-def _problem(local: LocalScores) -> Problem:
-    """Return the problem of a linear score; its data are one row without meaning, since the scores are given."""
-    names = local.candidates.names
-    variables = tuple(Variable(name, ("0", "1")) for name in names)
-    data = Dataset("local scores", variables, np.zeros((1, len(names)), dtype=np.int32), np.ones(1))
-    return Problem(
-        data, Score(name="ll"), local.candidates, Rules(), local.scores, np.zeros(len(local.scores))
+    began = time.monotonic() if started is None else started
+    options = Options(
+        backend=backend,
+        acyclicity=acyclicity,
+        time_limit=time_limit,
+        gap_rel=gap_rel,
+        gap_abs=gap_abs,
+        threads=threads,
+        random_state=random_state,
+        start=start,
+        solver_options=solver_options or {},
+        output=output,
+        trace=trace,
+        log=log,
+        verbose=verbose,
+        interrupted=interrupted,
     )
+    engine = _engine(options)
+    version = engine.version()  # refuses one that is not installed
+    engine.check_options(options.solver_options)
+    with stages.shown(began, wanted=wants_progress(options.verbose)):
+        local = scores if isinstance(scores, LocalScores) else read_jkl(scores)
+        if name is None:
+            name = "local scores" if isinstance(scores, LocalScores) else Path(scores).stem
+        return _Search(local, name, options, engine, version, began).run()
+
+
+def _engine(options: Options) -> MilpEngine:
+    name = DEFAULT_SOLVER if options.backend.lower() == "auto" else options.backend
+    solver = find_solver(name)
+    if solver is None:
+        raise InputError(
+            f"Local scores are maximised by a MILP solver, and there is no MILP solver {name!r}; choose one of "
+            f"{', '.join(solver_names())}."
+        )
+    return MilpEngine(solver)
+
+
+class _Search:
+    """One search: its session, its files, and its result."""
+
+    def __init__(
+        self, local: LocalScores, name: str, options: Options, engine: MilpEngine, version: str, began: float
+    ) -> None:
+        self._local, self._name, self._options = local, name, options
+        self._engine, self._version = engine, version
+        self._problem = LocalProblem.of(local)
+        self._session = Session(
+            self._problem,
+            started=began,
+            deadline=options.deadline(began),
+            gap_rel=options.gap_rel,
+            gap_abs=options.gap_abs,
+            interrupted=options.interrupted,
+        )
+        self._progress = Progress() if wants_progress(options.verbose) else None
+        self._files = RunFiles(options)
+
+    def run(self) -> LocalResult:
+        """Search, report, and return the result."""
+        session, problem = self._session, self._problem
+        events = session.events(self._engine.source, BoundSource.SOLVER)
+        names = self._local.candidates.names
+        start = self._options.start
+        if start is not None and (start.names != names or not problem.obeys(start)):
+            raise InputError(
+                "The start has other variables than the local scores, or a parent set that they do not list."
+            )
+        empty = Structure.empty(names)
+        first = start if start is not None else empty if problem.obeys(empty) else None
+        if first is not None:
+            events.offer(first)
+        settings = self._options.settings(session.deadline)
+
+        def search() -> None:
+            session.make(outcome=self._engine.run(problem, Start(first), settings, events))
+
+        try:
+            with interrupts.deferred():
+                error = run_watched(search, session, self._update, name="milpbn-local-scores", ends=False)
+        except KeyboardInterrupt:
+            session.stop(Limit.USER)
+            error = None
+        finally:
+            session.end()
+        if isinstance(error, MemoryError):
+            session.make(outcome=Outcome(limit="memory", detail="out of memory"))
+        elif isinstance(error, MilpbnError):
+            session.fail(error)
+        elif error is not None:
+            session.fail(SolverError(f"{self._version} failed: {error}"))
+        result = self._result(final=True)
+        failures = self._files.finish(session.snapshot()[3], result, None)
+        if session.error is not None:
+            raise session.error
+        if result.reason is Reason.INFEASIBLE:
+            raise InputError("Every choice of the listed parent sets has a cycle; add smaller parent sets.")
+        if result.structure is None:
+            raise NoIncumbentError(
+                f"No structure was found within the {result.limit or 'time'} limit; allow more time."
+            )
+        if failures:
+            raise NotSavedError(failures[0], result)
+        return result
+
+    def _update(self) -> None:
+        """Show and save what changed."""
+        session = self._session
+        _, objective, bound, trace = session.snapshot()
+        if self._progress is not None:
+            gap = Gap.between(objective, bound).relative_to_bound
+            self._progress.line(session.elapsed(), session.node_count, objective, bound, gap, session.source)
+        self._files.update(trace, lambda: (self._result(final=False), None))
+
+    def _result(self, *, final: bool) -> LocalResult:
+        session, candidates = self._session, self._local.candidates
+        structure, objective, bound, trace = session.snapshot()
+        reason, limit = session.how_ended(objective, bound) if final else (Reason.RUNNING, None)
+        detail = session.made.outcome.detail if final and session.stopped is None else ""
+        return LocalResult(
+            name=self._name,
+            sha256=self._local.sha256,
+            variables=candidates.n_variables,
+            parent_sets=candidates.n_sets,
+            reason=reason,
+            limit=limit,
+            detail=detail,
+            structure=structure,
+            objective=objective,
+            bound=bound,
+            backend=BackendInfo(self._engine.name, self._version, self._options.n_threads),
+            seconds=session.elapsed(),
+            trace=tuple(trace),
+            seed=self._options.random_state,
+            nodes=session.node_count,
+        )
+
+
+class LocalProblem(Problem):
+    """The problem of a linear score that is given instead of computed; its data are one row without meaning."""
+
+    @classmethod
+    def of(cls, local: LocalScores) -> LocalProblem:
+        """Return the problem of local scores."""
+        names = local.candidates.names
+        variables = tuple(Variable(name, ("0", "1")) for name in names)
+        data = Dataset("local scores", variables, np.zeros((1, len(names)), dtype=np.int32), np.ones(1))
+        errors = np.zeros(len(local.scores))
+        return cls(data, Score(name="ll"), local.candidates, Rules(), local.scores, errors)
+
+    def rescored(self, structure: Structure) -> tuple[float, float]:
+        """Return the sum of a structure's local scores, and a bound on its rounding error."""
+        choice = self.choice(structure)
+        assert choice is not None
+        parts = self.linear[choice]
+        return math.fsum(parts), 4 * EPS * math.fsum(np.abs(parts))
+
+    def objection(self, structure: Structure) -> str | None:
+        """Return None: there are no constraints but the listed parent sets."""
+        return None
+
+
+def describe(result: LocalResult, *, read: bool = False) -> str:
+    """Return the closing block: data, status, score, bound, gap, time and structure.
+
+    For a result that was `read` from a file, the block says that the bound is the claim of the file.
+    """
+    gap, limit = result.gap, result.limit
+    lines = [
+        f"data       {result.name}: local scores of {result.parent_sets} parent sets of {result.variables} variables",
+        f"backend    {result.backend.version}",
+        f"status     {result.reason}{'' if limit is None else f' (stopped by: {limit})'}",
+        f"incumbent  {show_number(result.objective)}",
+        f"bound      {show_number(result.bound)}"
+        + ("" if result.bound is None else f"  ({'the file says ' if read else ''}{BoundSource.SOLVER})"),
+        f"gap        {show_number(gap.absolute)} nats; {show_gap(gap.relative_to_bound)} of the bound",
+        f"seconds    {result.seconds:.2f}",
+    ]
+    if result.structure is not None:
+        lines += structure_lines(result.structure)
+    return "\n".join(lines)

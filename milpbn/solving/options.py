@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
+from pathlib import Path
 from typing import Any
 
 from milpbn.claims.result import Result
@@ -12,6 +13,7 @@ from milpbn.errors import InputError
 from milpbn.milp.formulation import ACYCLICITY
 from milpbn.network.parameters.method import ParameterMethod
 from milpbn.network.structure import Structure
+from milpbn.solvers.base import Settings
 from milpbn.util.clock import PARAMETERS_SHARE
 from milpbn.util.threads import all_cores
 from milpbn.util.validation import convert_fields
@@ -58,9 +60,10 @@ class Options:
         they are proved, and the gaps at which to stop are those between the last of them and that bound.
     solver_options : mapping of str to str
         Parameters of the MILP solver itself.
-    parameters : str
+    parameters : str or None
         How the found structure gets its parameters: ``ml``, ``cll``, ``hybrid`` or ``temperature``
-        (`milpbn.network.parameters`). What is not ``ml`` takes `PARAMETERS_SHARE` of a time limit, and no part in the
+        (`milpbn.network.parameters`). None means ``ml``, except that a recipe then chooses them; ``ml`` itself is taken
+        at its word. What is not ``ml`` takes `PARAMETERS_SHARE` of a time limit, and no part in the
         search.
     output : path or None
         File for ``result.json``, written at the end and at least every 30 seconds.
@@ -96,7 +99,7 @@ class Options:
     merge: bool = True
     n_best: int = 1
     solver_options: Mapping[str, str] = field(default_factory=dict)
-    parameters: str = "ml"
+    parameters: str | None = None
     output: str | os.PathLike[str] | None = None
     trace: str | os.PathLike[str] | None = None
     certificate: str | os.PathLike[str] | None = None
@@ -125,7 +128,7 @@ class Options:
         for word, gap in (("relative", self.gap_rel), ("absolute", self.gap_abs)):
             if not gap >= 0:
                 raise InputError(f"The {word} gap at which to stop must be at least 0, got {gap}.")
-        ParameterMethod.parse(self.parameters)
+        ParameterMethod.parse(self.method)
         if self.acyclicity not in ACYCLICITY:
             raise InputError(
                 f"There is no acyclicity {self.acyclicity!r}; choose one of {', '.join(ACYCLICITY)}."
@@ -139,8 +142,28 @@ class Options:
         """Return the `time.monotonic` value at which the search has to stop, or None. What follows takes time, too."""
         if self.time_limit is None:
             return None
-        share = 0.0 if self.parameters == "ml" else PARAMETERS_SHARE
+        share = 0.0 if self.method == "ml" else PARAMETERS_SHARE
         return started + (1.0 - share) * self.time_limit
+
+    def settings(self, deadline: float | None) -> Settings:
+        """Return what an engine or a solver needs to know of the options.
+
+        Parameters
+        ----------
+        deadline : float or None
+            `time.monotonic` value at which it has to stop.
+        """
+        return Settings(
+            deadline=deadline,
+            threads=self.n_threads,
+            seed=self.random_state,
+            gap_rel=self.gap_rel,
+            gap_abs=self.gap_abs,
+            options=self.solver_options,
+            log=None if self.log is None else Path(self.log),
+            acyclicity=self.acyclicity,
+            reduce=self.reduce,
+        )
 
     @classmethod
     def among(cls, arguments: Mapping[str, Any]) -> Options:
@@ -150,6 +173,11 @@ class Options:
         method with their ``locals()``.
         """
         return cls(**{field.name: arguments[field.name] for field in fields(cls)})
+
+    @property
+    def method(self) -> str:
+        """How the found structure gets its parameters: `parameters`, or ``ml`` if these are None."""
+        return "ml" if self.parameters is None else self.parameters
 
     @property
     def n_threads(self) -> int:

@@ -37,7 +37,7 @@ def with_parameters(job: Job, result: Result, *, interrupted: bool) -> Result:
     interrupted : bool
         Whether the user stopped the search, and expects the run to end now.
     """
-    method = job.options.parameters
+    method = job.options.method
     if result.structure is None or not isinstance(result.classifier, Classifier) or job.is_trial:
         return result
     if method == "ml":

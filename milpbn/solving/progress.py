@@ -16,6 +16,7 @@ from milpbn.claims.selection import Selection
 from milpbn.data.dataset import dropped_notes
 from milpbn.errors import InputError
 from milpbn.network.parameters.record import ParameterFit
+from milpbn.network.structure import Structure
 from milpbn.solving.grid import describe
 from milpbn.util import stages
 from milpbn.util.progress_line import LINE, ProgressLine, in_notebook
@@ -329,8 +330,17 @@ def closing_block(result: Result, *, read: bool = False) -> str:
     lines += average_lines(result.average)
     lines += alternative_lines(result.alternatives)
     if result.structure is not None:
-        lines.append("structure")
-        width = max(len(name) for name in result.structure.names)
-        for name, parents in result.structure.to_mapping().items():
-            lines.append(f"  {name:<{width}} <- {', '.join(parents) if parents else '(none)'}")
+        lines += structure_lines(result.structure)
     return "\n".join(lines)
+
+
+def structure_lines(structure: Structure) -> list[str]:
+    """Return a heading and the parents of every variable, one line each."""
+    width = max(len(name) for name in structure.names)
+    return [
+        "structure",
+        *(
+            f"  {name:<{width}} <- {', '.join(parents) if parents else '(none)'}"
+            for name, parents in structure.to_mapping().items()
+        ),
+    ]

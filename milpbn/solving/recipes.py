@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from milpbn.errors import InputError
-from milpbn.solving.grid import NAMES, Grid
+from milpbn.network.parameters.method import ParameterMethod
+from milpbn.solving.grid import MISSING, MISSING_VALUES, NAMES, PARAMETERS, Grid
+from milpbn.solving.options import Options
 
 #: Candidate parent sets times training rows above which a recipe leaves out a setting: building its tables takes some
 #: ten seconds. With three parents that is 3,000 rows of 60 features, or 15,000 rows of 34.
 MOST_WORK = 3e8
+
+#: What recipes compare where a table has missing values, beside their grids. The experiments of the papers read tables
+#: as the papers do, and leave it out.
+POLICIES = f"{MISSING}={','.join(MISSING_VALUES)}"
 
 
 @dataclass(frozen=True)
@@ -42,13 +48,39 @@ class Recipe:
         given : collection of str
             Attributes of `Score`, ``discretise`` or ``parameters``.
         """
+        return self._grid([word for word in self.grid.split() if _option(word) not in given])
 
-        def option(word: str) -> str:
-            key = word.partition("=")[0]
-            return NAMES.get(key, key)
+    def applied(self, options: Options, given: Collection[str] = ()) -> tuple[Grid, Options]:
+        """Return the grid and the options of a selection by this recipe. What the user has given wins.
 
-        kept = [word for word in self.grid.split() if option(word) not in given]
-        return replace(Grid.parse(" ".join(kept), self.by), smallest_first=True, most_work=MOST_WORK)
+        Parameters
+        ----------
+        options : Options
+            Those of the user. Parameters without values, such as ``ml`` or ``cll``, take the place of the recipe's in
+            the grid; those with values are fitted after the final search only. Without a time limit the options get
+            the recipe's.
+        given : collection of str
+            Attributes of `Score`, ``discretise`` or ``missing``, if the user has given single values.
+        """
+        if options.time_limit is None:
+            options = replace(options, time_limit=self.time_limit)
+        words = [word for word in (*self.grid.split(), POLICIES) if _option(word) not in given]
+        if options.parameters is None:
+            return self._grid(words), options
+        words = [word for word in words if _option(word) != PARAMETERS]
+        if ParameterMethod.parse(options.parameters).kappa is None:
+            words.append(f"{PARAMETERS}={options.parameters}")
+            options = replace(options, parameters=None)
+        return self._grid(words), options
+
+    def _grid(self, words: Sequence[str]) -> Grid:
+        return replace(Grid.parse(" ".join(words), self.by), smallest_first=True, most_work=MOST_WORK)
+
+
+def _option(word: str) -> str:
+    """Return the option that a word of a grid is about, as it is called in Python."""
+    key = word.partition("=")[0]
+    return NAMES.get(key, key)
 
 
 #: The recipes by name. How they were found, and what they bring, is in docs/accuracy.md.

@@ -11,7 +11,7 @@ import numpy as np
 from milpbn.certificate.format import kept_arrays
 from milpbn.claims.parts import ProvedArcs, ScreenedClaim, SubsetClaim
 from milpbn.claims.reasons import Limit, Reason
-from milpbn.claims.result import BackendInfo, DataSummary, Gap, Result, Seconds, is_optimal
+from milpbn.claims.result import BackendInfo, DataSummary, Gap, Result, Seconds
 from milpbn.data import Dataset
 from milpbn.data.dataset import notes_of_results
 from milpbn.network.classifier import Classifier
@@ -121,7 +121,7 @@ class Report:
         structure, objective, _, trace = session.snapshot()
         if bound is not None and objective is not None:
             bound = max(bound, objective)
-        reason, limit = self._end(objective, bound) if final else (Reason.RUNNING, None)
+        reason, limit = session.how_ended(objective, bound) if final else (Reason.RUNNING, None)
         alternatives = None
         if self._listing is not None and rest is not None and structure is not None and objective is not None:
             alternatives = self._listing.claim(rest, structure, objective, bound, final=final)
@@ -152,25 +152,6 @@ class Report:
         )
         result = of_whole_problem(made.problem, result)
         return replace(result, classifier=fit_classifier(job.dataset, result)) if final else result
-
-    def _end(self, objective: float | None, bound: float | None) -> tuple[Reason, Limit | None]:
-        """Return the reason and the limit with which the run ends."""
-        session, outcome = self._session, self._session.made.outcome
-        limit = None if outcome.limit is None else Limit(outcome.limit)
-        if limit is Limit.USER:
-            # An interrupt by the user is in `session.stopped`; so the deadline stopped the solver.
-            limit = Limit.TIME
-        if session.stopped not in (None, Limit.GAP):
-            limit = session.stopped
-        if session.error is not None:
-            return Reason.ERROR, None
-        if objective is None:
-            if outcome.infeasible:
-                return Reason.INFEASIBLE, None
-            return Reason.NO_SOLUTION, limit or Limit.TIME
-        if bound is not None and is_optimal(objective, bound, session.objective_error):
-            return Reason.OPTIMAL, None
-        return Reason.FEASIBLE, Limit.GAP if session.stopped is Limit.GAP else limit
 
     def _detail(self) -> str:
         """Return the text of the error, the memory limit, or the solver's own status if it ended by itself."""

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager, closing, nullcontext
-from pathlib import Path
 
 from milpbn.certificate.format import Proof
 from milpbn.claims.reasons import BoundSource, Limit
 from milpbn.claims.result import FailedSearchError, NotSavedError, Result
 from milpbn.errors import MilpbnError, SolverError
-from milpbn.solvers.base import Outcome, Settings
+from milpbn.solvers.base import Outcome
 from milpbn.solving.engines.base import Engine, Start
 from milpbn.solving.engines.registry import get_engine
 from milpbn.solving.job import Job
@@ -123,17 +122,7 @@ def _search(job: Job, session: Session, engine: Engine) -> None:
     structure = session.structure if options.warm_start else options.start
     if structure is not None:
         structure = made.problem.adopted(structure)
-    settings = Settings(
-        deadline=session.deadline,
-        threads=options.n_threads,
-        seed=options.random_state,
-        gap_rel=options.gap_rel,
-        gap_abs=options.gap_abs,
-        options=options.solver_options,
-        log=None if options.log is None else Path(options.log),
-        acyclicity=options.acyclicity,
-        reduce=options.reduce,
-    )
+    settings = options.settings(session.deadline)
     bound_source = BoundSource.CERTIFIED if engine.capabilities.certificate else BoundSource.SOLVER
     events = session.events(engine.source, bound_source)
     outcome = engine.run(made.reduced, Start(structure, made.root), settings, events)

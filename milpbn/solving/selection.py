@@ -12,6 +12,7 @@ from milpbn.claims.reasons import Limit, Reason
 from milpbn.claims.result import NotSavedError, Result
 from milpbn.claims.selection import Selection
 from milpbn.data import Dataset, Table, read_table
+from milpbn.data.folds import Split
 from milpbn.errors import InputError, NoIncumbentError
 from milpbn.network.structure import Structure
 from milpbn.problem.constraints import Constraints
@@ -21,10 +22,10 @@ from milpbn.problem.subset import Subset
 from milpbn.solving.api import maximise
 from milpbn.solving.averaging import LEAST_SECONDS, Ranked, averaged, later, to_average
 from milpbn.solving.engines.registry import checked_engine
-from milpbn.solving.grid import MAX_PARENTS_GRID, PARAMETERS, Grid, affordable
+from milpbn.solving.grid import MAX_PARENTS_GRID, MISSING, PARAMETERS, Grid, Setting, affordable
 from milpbn.solving.options import Options
 from milpbn.solving.recipes import find_recipe
-from milpbn.solving.splits import splits_of
+from milpbn.solving.splits import may_drop, splits_of
 from milpbn.solving.trials import Trials
 
 #: Seconds for each trial without a time limit.
@@ -57,7 +58,7 @@ def select(
     merge: bool = True,
     n_best: int = 1,
     solver_options: Mapping[str, str] | None = None,
-    parameters: str = "ml",
+    parameters: str | None = None,
     output: str | os.PathLike[str] | None = None,
     trace: str | os.PathLike[str] | None = None,
     certificate: str | os.PathLike[str] | None = None,
@@ -130,11 +131,13 @@ def _compare(
     """Return the choice, and all settings with what their trials found, the best first."""
     began = time.monotonic() if started is None else started
     screened = Screen.of(screen)
-    source = data if isinstance(data, Table | Dataset) else read_table(data)
+    source = _source(data, grid)
     settings = grid.settings(score)
     if isinstance(source, Table) and "continuous" not in source.kinds.values():
         # Without a continuous column, settings that differ in their discretisation are the same.
-        settings = list({(s.score, s.parameters): s for s in reversed(settings)}.values())[::-1]
+        settings = list({(s.score, s.parameters, s.missing): s for s in reversed(settings)}.values())[::-1]
+    splits, protocol = splits_of(source, options.random_state)
+    settings = _of_policies(settings, source, splits)
     if isinstance(source, Table):
         n_features, n_rows = len(source.features), len(source.train_indices)
     else:
@@ -145,11 +148,10 @@ def _compare(
         raise InputError(
             "Only a table can be discretised in other ways; give the selection a table, not a dataset."
         )
-    if PARAMETERS in grid.others and options.parameters != "ml":
+    if PARAMETERS in grid.others and options.parameters is not None:
         raise InputError(
             f"{PARAMETERS} is among the options to select, and is given as --{PARAMETERS}; keep one of them."
         )
-    splits, protocol = splits_of(source, options.random_state)
     trials = Trials(
         settings, engines, source, splits, options, constraints, screened, grid, began, trial_seconds
     )
@@ -176,6 +178,34 @@ def _compare(
         best.trial.options,
     )
     return chosen, ranked
+
+
+def _source(data: Any, grid: Grid) -> Table | Dataset:
+    """Return the data, and read what is no table yet: with all rows if the grid chooses between policies."""
+    if isinstance(data, Table | Dataset):
+        return data
+    return read_table(data, missing="state" if MISSING in grid.others else None)
+
+
+def _of_policies(settings: list[Setting], source: Table | Dataset, splits: Sequence[Split]) -> list[Setting]:
+    """Return the settings that differ on this data, if they differ in what they do with missing values.
+
+    A table without missing values, or one whose incomplete rows are dropped already, has nothing to choose from. Where
+    dropping rows would leave too few classes, they are not dropped.
+    """
+    chooses = isinstance(source, Table) and not source.complete.all()
+    if not chooses:
+        found = {
+            replace(s, missing=None): replace(
+                s, missing=None, options={k: v for k, v in s.options.items() if k != MISSING}
+            )
+            for s in reversed(settings)
+        }
+        return list(found.values())[::-1]
+    assert isinstance(source, Table)
+    if may_drop(source, splits):
+        return settings
+    return [s for s in settings if s.missing != "drop"] or settings
 
 
 def solve_selected(
@@ -208,7 +238,7 @@ def solve_selected(
     merge: bool = True,
     n_best: int = 1,
     solver_options: Mapping[str, str] | None = None,
-    parameters: str = "ml",
+    parameters: str | None = None,
     output: str | os.PathLike[str] | None = None,
     trace: str | os.PathLike[str] | None = None,
     certificate: str | os.PathLike[str] | None = None,
@@ -232,8 +262,9 @@ def solve_selected(
     by : {'accuracy', 'log-loss'}
         What is compared.
     recipe : str, optional
-        Name of a recommended grid (`milpbn.solving.recipes.RECIPES`), with what it compares. Without a time limit of
-        the caller it has one of its own.
+        Name of a recommended grid (`milpbn.solving.recipes.RECIPES`), with what it compares. Its values replace those
+        of the score. Parameters of the caller, ``ml`` included, replace its own, and so does a time limit. It also
+        chooses between the missing value policies, unless the data are a `Table`, which was read with one.
     average : int
         Average the posteriors of the networks of so many of the best settings; `Grid.average` says which. All but the
         classifier of the result is about the best setting.
@@ -276,11 +307,14 @@ interrupted, on_change
     values = Grid(p_values, max_parents_values, by=by)
     if grid is not None:
         values = Grid.parse(grid, by).joined(Grid(None, (spec.max_parents,)), ())
+        if MISSING in values.others and isinstance(data, Table) and data.missing != "state":
+            raise InputError(
+                f"{MISSING} is among the options to select, but the table was read with missing={data.missing!r}, "
+                "which keeps no row with missing values; read it with missing='state'."
+            )
     if recipe is not None:
-        values = find_recipe(recipe).choices()
-        options = (
-            options if time_limit is not None else replace(options, time_limit=find_recipe(recipe).time_limit)
-        )
+        # A table was read with the policy that its reader wants.
+        values, options = find_recipe(recipe).applied(options, [MISSING] if isinstance(data, Table) else ())
     values = replace(values, average=average)
     return maximise_selected(
         data, spec, options, values, constraints, subset=subset, screen=screen, started=started
@@ -302,7 +336,7 @@ def maximise_selected(
     began = time.monotonic() if started is None else started
     Subset.of(subset)  # this line and the next refuse impossible numbers before the trials
     Screen.of(screen, subset)
-    source = data if isinstance(data, Table | Dataset) else read_table(data)
+    source = _source(data, grid)
     chosen, ranked = _compare(source, score, options, grid, constraints, screen, began)
     members, deadline, now = to_average(ranked, grid.average), options.deadline(began), time.monotonic()
     final, rows, own = ranked[0].applied(source, options)

@@ -77,7 +77,7 @@ def smallest_model(
     bound = bound if bound is not None and math.isfinite(bound) else None
     proved = bound is not None and is_optimal(objective, bound, error)
     elapsed = time.monotonic() - began
-    own = options.parameters == "ml"
+    own = options.method == "ml"
     result = Result(
         data=DataSummary.of(data),
         score=score,
@@ -95,7 +95,7 @@ def smallest_model(
         run=uuid.uuid4().hex,
         parameters=ParameterFit()
         if own
-        else give_up(ParameterMethod.parse(options.parameters).name, interrupted=limit is Limit.USER),
+        else give_up(ParameterMethod.parse(options.method).name, interrupted=limit is Limit.USER),
         notes=notes_of_results(data.notes),
     )
     result = replace(result, classifier=fit_classifier(data, result))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -72,13 +73,32 @@ def splits_of(source: Table | Dataset, random_state: int) -> tuple[list[Split], 
     return [(rows[a], rows[b]) for a, b in parts], protocol
 
 
+def may_drop(source: Table, splits: Sequence[Split]) -> bool:
+    """Return whether rows with missing values may be dropped: each class is left, and two in every split."""
+    classes = source.columns[source.target].codes
+    rows = source.train_indices
+    kept = rows[source.complete[rows]]
+    whole = len(np.unique(classes[kept])) == len(np.unique(classes[rows]))
+    return whole and all(len(np.unique(classes[train[source.complete[train]]])) > 1 for train, _ in splits)
+
+
 def datasets_of(
-    source: Table | Dataset, split: Split, discretisation: Discretisation | None = None
+    source: Table | Dataset,
+    split: Split,
+    discretisation: Discretisation | None = None,
+    missing: str | None = None,
 ) -> tuple[Dataset, Dataset]:
-    """Return the training and the held-out rows of a split. Cuts and states of a table come from its training rows."""
+    """Return the training and the held-out rows of a split. Cuts and states of a table come from its training rows.
+
+    With ``missing="drop"`` training rows with missing values are left out. No held-out row is: what they lack is
+    `milpbn.data.dataset.MISSING` then, and is summed over. So all policies are compared on the same rows.
+    """
     train_rows, held_out_rows = split
     if isinstance(source, Dataset):
         return source.take(train_rows), source.take(held_out_rows)
+    if missing == "drop":
+        train_rows = train_rows[source.complete[train_rows]]
+        source = replace(source, missing="drop")
     if discretisation is not None:
         source = replace(source, discretisation=discretisation)
     train = source.dataset(train_rows)

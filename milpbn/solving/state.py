@@ -11,7 +11,7 @@ from typing import Any
 
 from milpbn.certificate.format import Proof
 from milpbn.claims.reading import TracePoint
-from milpbn.claims.reasons import BoundSource, Limit
+from milpbn.claims.reasons import BoundSource, Limit, Reason
 from milpbn.claims.result import Gap, is_optimal
 from milpbn.engine.root import Root
 from milpbn.errors import MilpbnError, SolverError
@@ -307,6 +307,25 @@ class Session:
         relative = Gap.between(z, b).relative_to_bound
         small_enough = b - z <= self._gap_abs or (relative is not None and relative <= self._gap_rel)
         return small_enough or is_optimal(z, b, error)
+
+    def how_ended(self, objective: float | None, bound: float | None) -> tuple[Reason, Limit | None]:
+        """Return the reason and the limit with which the run ends, given its last numbers."""
+        outcome = self.made.outcome
+        limit = None if outcome.limit is None else Limit(outcome.limit)
+        if limit is Limit.USER:
+            # An interrupt by the user is in `stopped`; so the deadline stopped the solver.
+            limit = Limit.TIME
+        if self.stopped not in (None, Limit.GAP):
+            limit = self.stopped
+        if self.error is not None:
+            return Reason.ERROR, None
+        if objective is None:
+            if outcome.infeasible:
+                return Reason.INFEASIBLE, None
+            return Reason.NO_SOLUTION, limit or Limit.TIME
+        if bound is not None and is_optimal(objective, bound, self.objective_error):
+            return Reason.OPTIMAL, None
+        return Reason.FEASIBLE, Limit.GAP if self.stopped is Limit.GAP else limit
 
     def _record(self) -> None:
         self.trace.append((self.elapsed(), self.objective, self.best_bound))

@@ -11,6 +11,7 @@ from itertools import groupby
 from milpbn.claims.reasons import Limit
 from milpbn.claims.result import NotSavedError, Result
 from milpbn.data import Dataset, Table
+from milpbn.data.discretisation import Discretisation
 from milpbn.data.folds import Split
 from milpbn.network.classifier import Classifier
 from milpbn.network.parameters.conditional import Stopped
@@ -161,13 +162,17 @@ class Trials:
     def _compare(self, split: Split, alive: Sequence[int]) -> None:
         """Try settings on one split."""
         largest = max((self._settings[k].score for k in alive), key=lambda score: score.max_parents)
-        for discretisation, same_cuts in groupby(alive, key=lambda k: self._settings[k].discretisation):
-            train, held_out = datasets_of(self._source, split, discretisation)
+
+        def data(k: int) -> tuple[Discretisation | None, str | None]:
+            return self._settings[k].discretisation, self._settings[k].missing
+
+        for (discretisation, missing), same_data in groupby(alive, key=data):
+            train, held_out = datasets_of(self._source, split, discretisation, missing)
             if not self._constraints and self._screen is None:
                 # Refuse a problem that is too large before the first trial, not after the small ones.
                 for_milp = any(self._engines[k][0].capabilities.milp for k in alive)
                 require_room(train.merged, largest, for_milp=for_milp)
-            for _, group in groupby(same_cuts, key=lambda k: _without_p(self._settings[k])):
+            for _, group in groupby(same_data, key=lambda k: _without_p(self._settings[k])):
                 self._try(list(group), train, held_out)
 
     def _try(self, group: Sequence[int], train: Dataset, held_out: Dataset) -> None:
@@ -180,7 +185,7 @@ class Trials:
             start = result.structure
             tally = self.tallies.setdefault(k, Tally())
             with suppress(Stopped):  # the parameters that were tried in time are compared
-                tally.add(result, held_out, starved, self._fitted(k, result, train))
+                tally.add(result, held_out, starved, self._fitted(k, result, train, held_out))
             if self._show:
                 self._report(k)
             if result.limit is Limit.USER:
@@ -237,7 +242,7 @@ class Trials:
             trace=None,
             log=None,
             verbose=False,
-            parameters="ml",
+            parameters=None,
             n_best=1,
             on_change=None,
         )
@@ -250,7 +255,9 @@ class Trials:
         except NotSavedError as error:  # the final search tries to write again, and reports it
             return error.result
 
-    def _fitted(self, k: int, result: Result, train: Dataset) -> Iterator[tuple[ParameterMethod, Classifier]]:
+    def _fitted(
+        self, k: int, result: Result, train: Dataset, held_out: Dataset
+    ) -> Iterator[tuple[ParameterMethod, Classifier]]:
         """Return classifiers with all parameters that a setting compares, for the structure of its trial."""
         if not isinstance(result.classifier, Classifier):
             return iter(())
@@ -261,6 +268,7 @@ class Trials:
             self._settings[k].parameters,
             objection=objection_to_arcs(result.score, result.constraints),
             stopping=lambda: asked() or time.monotonic() >= self._trial_end,
+            joint=bool((held_out.X < 0).any()),
         )
 
     def _report(self, k: int) -> None:

@@ -123,6 +123,51 @@ def test_recipes_are_refused_beside_a_grid_of_ones_own(table) -> None:
     done = run("solve", table, "--recipe", "exact")
     assert done.exit_code == 2
     assert "There is no recipe 'exact'; choose from accurate." in done.stderr
-    done = run("solve", table, "--recipe", "accurate", "--parameters", "cll")
-    assert done.exit_code == 2
-    assert "parameters is among the options to select, and is given as --parameters" in done.stderr
+    grid = "parameters=hybrid discretise=mdl,quantile:3"
+    for option, value in (("parameters", "ml"), ("discretise", "mdl")):
+        done = run("solve", table, "--select", grid, f"--{option}", value)
+        assert done.exit_code == 2
+        assert f"{option} is among the options to select, and is given as --{option}" in done.stderr
+
+
+def test_an_option_that_is_typed_wins_over_the_recipe_also_at_its_default(table, tmp_path) -> None:
+    result = tmp_path / "r.json"
+    done = run(
+        "solve", table, "--recipe", "accurate", "--max-parents", 1, "--parameters", "ml", "--discretise", "mdl",
+        "--time-limit", 20, "--threads", 1, "--output", result,
+    )  # fmt: skip
+    assert done.exit_code == 0, done.stderr
+    found = json.loads(result.read_text())
+    assert found["parameters"]["method"] == "ml"
+    (trial,) = found["selection"]["trials"]
+    assert trial["options"]["parameters"] == "ml"
+    assert "discretise" not in trial["options"]
+
+
+def test_validation_chooses_what_to_do_with_missing_values(tmp_path) -> None:
+    rows = [
+        f"{'' if k % 3 == 0 else 'ab'[k % 2]},{'uv'[k % 5 > 2]},{'no' if k % 2 else 'yes'}" for k in range(90)
+    ]
+    (tmp_path / "t.csv").write_text("\n".join(["x,y,class", *rows]))
+    grid = ["--select", "missing=drop,state max-parents=1", "--threads", 1, "--time-limit", 20]
+    done = run(
+        "solve",
+        tmp_path / "t.csv",
+        *grid,
+        "--output",
+        tmp_path / "r.json",
+        "--classifier",
+        tmp_path / "c.json",
+    )
+    assert done.exit_code == 0, done.stderr
+    assert "Rows with missing values: 30 of 90; validation chooses whether they are dropped" in done.stderr
+    assert "state of their own in" not in done.stderr
+    found = json.loads((tmp_path / "r.json").read_text())
+    chosen = found["selection"]["options"]["missing"]
+    assert {trial["options"]["missing"] for trial in found["selection"]["trials"]} == {"drop", "state"}
+    assert found["data"]["samples"] == {"drop": 60, "state": 90}[chosen]
+    assert ("Rows dropped for missing values: 30 of 90." in done.stdout) == (chosen == "drop")
+    assert f"missing = {chosen}" in done.stdout
+    again = run("solve", tmp_path / "t.csv", *grid, "--missing", "drop")
+    assert again.exit_code == 2
+    assert "missing is among the options to select, and is given as --missing" in again.stderr

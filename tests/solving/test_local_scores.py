@@ -33,7 +33,7 @@ def test_the_optimum_of_random_scores_is_that_of_enumeration(seed, acyclicity):
         sets.append(((), *(every[k] for k in sorted(rng.choice(np.arange(1, len(every)), 5, replace=False)))))
     local = LocalScores(Candidates(tuple("abcde"), tuple(sets)), rng.normal(-100, 20, 30))
     found = solve_local_scores(local, acyclicity=acyclicity)
-    assert found.finished
+    assert found.optimal
     assert found.objective == pytest.approx(best_by_enumeration(local), abs=1e-9)
     assert found.bound == pytest.approx(found.objective, abs=1e-5)
 

@@ -7,10 +7,13 @@ begin with ``#`` are comments. A variable's parent sets are all that it may have
 
 from __future__ import annotations
 
+import hashlib
+import json
 import os
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,6 +39,13 @@ class LocalScores:
 
     candidates: Candidates
     scores: NDArray[np.float64]
+
+    @cached_property
+    def sha256(self) -> str:
+        """SHA-256 of names, parent sets and scores."""
+        digest = hashlib.sha256(json.dumps([self.candidates.names, self.candidates.sets]).encode())
+        digest.update(np.ascontiguousarray(self.scores, dtype="<f8").tobytes())
+        return digest.hexdigest()
 
 
 def write_jkl(local: LocalScores, path: str | os.PathLike[str]) -> None:

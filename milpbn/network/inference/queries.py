@@ -66,9 +66,10 @@ class Queries:
 
     All answers are exact, by variable elimination. Its memory is forecast, and refused in a sentence beyond a limit.
 
-    Where other parameters than the generative ones were fitted (``parameters``), the tables are normalised to have the
-    fitted P(class | all features). All else is then a property of these tables, of which many have the same P(class |
-    features); so frequencies of features, and posteriors of the class with missing ones, need not be those of the data.
+    Where other parameters than the generative ones were fitted (``parameters``), the tables have the fitted P(class |
+    all features), and of all tables with it those whose joint distribution is nearest to the generative one
+    (`milpbn.network.parameters.nearest`). Frequencies of features are then those of the generative tables within each
+    family. The frequencies of the classes, and their posteriors with missing features, may be others.
     """
 
     def _network(self) -> Network:

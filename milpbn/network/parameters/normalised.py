@@ -17,7 +17,6 @@ from itertools import combinations
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import logsumexp
 
 from milpbn.network.cpt import Cpt
 from milpbn.network.structure import Structure
@@ -49,30 +48,67 @@ def normalised(structure: Structure, weights: Sequence[Cpt]) -> list[Cpt] | None
     ValueError
         If the structure has an obstacle.
     """
+    order = structure.topological_order()
+    logs = upward(structure, order, [cpt.table for cpt in weights])[0]
+    if any(table.min() < SMALLEST_LOG for table in logs):
+        return None
+    return [replace(cpt, table=np.exp(table)) for cpt, table in zip(weights, logs, strict=True)]
+
+
+def upward(
+    structure: Structure, order: Sequence[int], logs: Sequence[NDArray[np.float64]]
+) -> tuple[list[NDArray[np.float64]], NDArray[np.float64]]:
+    """Normalise log-linear weights from children to parents.
+
+    Parameters
+    ----------
+    structure : Structure
+        As for `normalised`.
+    order : sequence of int, length V
+        The variables, parents before children.
+    logs : sequence of float64 array, length V
+        The weights in nats, in the shapes of the tables. They are not changed.
+
+    Returns
+    -------
+    tables : list of float64 array, length V
+        Logarithms of the probability tables.
+    sums : float64 array, shape (states of each parent of the class...)
+        Logarithm of the sum over the class, and so over all its descendants, for each state of its parents.
+
+    Raises
+    ------
+    ValueError
+        If the structure has an obstacle.
+    """
     target = len(structure.names) - 1
-    position = {i: rank for rank, i in enumerate(structure.topological_order())}
-    logs = [cpt.table.copy() for cpt in weights]
-    for i in sorted(position, key=position.__getitem__, reverse=True):
+    position = {i: rank for rank, i in enumerate(order)}
+    tables, sums = list(logs), np.zeros(())
+    for i in reversed(order):
         parents = structure.parents[i]
         if i != target and target not in parents:
             continue
-        sums = logsumexp(logs[i], axis=-1)
-        logs[i] -= sums[..., np.newaxis]
+        sums = _log_sums(tables[i])
+        tables[i] = tables[i] - sums[..., np.newaxis]
         if i == target:
-            continue
+            break
         host = max(parents, key=position.__getitem__)
         axes = (*structure.parents[host], host)
         if not set(parents) <= set(axes):
             raise ValueError(
                 f"the family of {structure.names[host]!r} lacks a parent of {structure.names[i]!r}"
             )
-        logs[host] += _spread(np.asarray(sums), parents, axes)
-    if any(table.min() < SMALLEST_LOG for table in logs):
-        return None
-    return [replace(cpt, table=np.exp(table)) for cpt, table in zip(weights, logs, strict=True)]
+        tables[host] = tables[host] + spread(sums, parents, axes)
+    return tables, sums
 
 
-def _spread(values: NDArray[np.float64], own: Sequence[int], axes: Sequence[int]) -> NDArray[np.float64]:
+def _log_sums(logs: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return log sum exp over the last axis; all logarithms are finite."""
+    top = logs.max(axis=-1)
+    return np.asarray(top + np.log(np.exp(logs - top[..., np.newaxis]).sum(axis=-1)))
+
+
+def spread(values: NDArray[np.float64], own: Sequence[int], axes: Sequence[int]) -> NDArray[np.float64]:
     """Return values with one axis per variable of `own` as an array that broadcasts over the variables `axes`."""
     order = [own.index(j) for j in axes if j in own]
     return values.transpose(order).reshape([values.shape[own.index(j)] if j in own else 1 for j in axes])

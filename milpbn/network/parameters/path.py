@@ -14,6 +14,7 @@ from milpbn.network.parameters.conditional import fit_deviations
 from milpbn.network.parameters.design import Design
 from milpbn.network.parameters.folds import STRENGTHS, TOLERANCE, generative_log_joint
 from milpbn.network.parameters.method import ParameterMethod
+from milpbn.network.parameters.nearest import nearest
 from milpbn.network.parameters.normalised import completed, normalised, widened
 from milpbn.network.prior import Prior
 from milpbn.network.structure import Structure
@@ -36,6 +37,7 @@ def fitted_path(
     *,
     objection: Callable[[Structure], str | None] | None = None,
     stopping: Callable[[], bool] = lambda: False,
+    joint: bool = False,
 ) -> Iterator[tuple[ParameterMethod, Classifier]]:
     """Yield one classifier for each kappa and strength that a method compares, with these values before it.
 
@@ -54,6 +56,9 @@ def fitted_path(
         As for `milpbn.network.parameters.normalised.completed`.
     stopping : callable
         Asked often; True ends the path with `Stopped`.
+    joint : bool
+        Whether the joint distribution matters, too, because features of the compared rows are missing. It takes a fit
+        of its own (`milpbn.network.parameters.nearest`), which changes nothing for complete rows.
 
     Raises
     ------
@@ -90,7 +95,10 @@ def fitted_path(
                         stopping=stopping,
                     )
             weights = design.tables(logs, kappa, None if strength is None else deviations)
-            cpts = normalised(whole, widened(weights, whole, used.n_states))
+            weights = widened(weights, whole, used.n_states)
+            if joint:
+                weights = nearest(whole, weights, log_cpts(used, whole, *prior), stopping=stopping)
+            cpts = normalised(whole, weights)
             if cpts is not None:
                 fitted = replace(classifier, structure=whole, cpts=tuple(cpts))
                 yield ParameterMethod(method, kappa, strength), fitted

@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from milpbn.data.dataset import Dataset
 from milpbn.network.classifier import Classifier
@@ -24,6 +23,7 @@ from milpbn.network.parameters.folds import (
     make_folds,
 )
 from milpbn.network.parameters.method import ParameterMethod
+from milpbn.network.parameters.nearest import nearest
 from milpbn.network.parameters.normalised import completed, normalised, widened
 from milpbn.network.parameters.record import ParameterFit
 from milpbn.network.prior import UNIFORM, Prior
@@ -131,7 +131,8 @@ def refit(
         used = data if len(rows) == data.n_samples else data.take(rows)
         with library_threads(1):  # more threads of BLAS slow down the solver's products of short vectors
             fitted = _fit(used, structure, how, prior, random_state, (choice_over, stopping), report)
-            found = Refit(structure=whole, cpts=_tables(fitted, whole, data.n_states), record=fitted.record)
+            cpts = _tables(fitted, whole, used, prior, stopping)
+            found = Refit(structure=whole, cpts=cpts, record=fitted.record)
     except Stopped:
         record = give_up(how.name, before, interrupted=interrupted())
         found = Refit(structure=structure, cpts=None, record=record)
@@ -243,9 +244,14 @@ def _chosen(
     )
 
 
-def _tables(fitted: _Fitted, structure: Structure, n_states: NDArray[np.int64]) -> tuple[Cpt, ...]:
-    """Return normalised tables of the weights."""
-    cpts = normalised(structure, widened(fitted.weights, structure, n_states))
+def _tables(
+    fitted: _Fitted, structure: Structure, data: Dataset, prior: Prior, stopping: Callable[[], bool]
+) -> tuple[Cpt, ...]:
+    """Return normalised tables of the weights, nearest to the generative ones of all that have their posteriors."""
+    weights = widened(fitted.weights, structure, data.n_states)
+    cpts = normalised(
+        structure, nearest(structure, weights, log_cpts(data, structure, *prior), stopping=stopping)
+    )
     if cpts is None:
         raise _NotFitted("a fitted probability is below the smallest that float64 holds accurately")
     return tuple(cpts)

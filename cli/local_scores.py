@@ -1,0 +1,81 @@
+"""``milpbn solve scores.jkl``: the best structure for given local scores, without data."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from milpbn.cli.sections import typed
+from milpbn.errors import InputError
+
+if TYPE_CHECKING:
+    from milpbn.solving.options import Options
+
+#: Parameters of ``milpbn solve`` that have a meaning without data.
+ALLOWED = {
+    "backend",
+    "acyclicity",
+    "time_limit",
+    "gap_rel",
+    "gap_abs",
+    "threads",
+    "random_state",
+    "start",
+    "solver_option",
+    "output",
+    "trace",
+    "log",
+    "quiet",
+    "verbose",
+}
+
+
+def is_local_scores(source: str | None) -> bool:
+    """Whether a source is a file of local scores, by its ending."""
+    return source is not None and source.lower().endswith(".jkl")
+
+
+def solve_scores(path: str, options: Options, start: str | None, started: float | None) -> int:
+    """Solve a file of local scores, print the closing block, and return the exit code.
+
+    Raises
+    ------
+    InputError
+        If an option concerns data, a score or a classifier, or the file is unusable.
+    """
+    given = typed()
+    refused = [spelling for name, spelling in given.items() if name not in ALLOWED]
+    if refused:
+        verb = "has" if len(refused) == 1 else "have"
+        raise InputError(
+            f"{', '.join(refused)} {verb} no meaning for the local scores of {path!r}: they come without data, so that "
+            f"there are no coefficients and no classifier. Leave {'it' if len(refused) == 1 else 'them'} out."
+        )
+
+    from milpbn.milp.files.jkl_file import read_jkl
+    from milpbn.network import read_structure
+    from milpbn.solving.local_scores import describe, solve_local_scores
+
+    scores = read_jkl(path)
+    result = solve_local_scores(
+        scores,
+        name=Path(path).stem,
+        backend=options.backend,
+        acyclicity=options.acyclicity if "acyclicity" in given else "cluster",
+        time_limit=options.time_limit,
+        gap_rel=options.gap_rel,
+        gap_abs=options.gap_abs,
+        threads=options.threads,
+        random_state=options.random_state,
+        start=None if start is None else read_structure(start, scores.candidates.names),
+        solver_options=options.solver_options,
+        output=options.output,
+        trace=options.trace,
+        log=options.log,
+        verbose=options.verbose,
+        started=started,
+    )
+    click.echo(describe(result))
+    return 0

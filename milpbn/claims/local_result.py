@@ -1,0 +1,168 @@
+"""The result of a search over local scores (``.jkl``), and the format of its file.
+
+There are no data, so there is no classifier, and no score is computed from data. The keys are those of ``result.json``
+that have a meaning here, with a key ``format`` that tells the two kinds of files apart.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from milpbn.claims.about import BackendInfo, read_backend
+from milpbn.claims.gap import Gap, is_optimal
+from milpbn.claims.reading import TracePoint, read_status, read_trace
+from milpbn.claims.reasons import WITH_STRUCTURE, BoundSource, Limit, Reason
+from milpbn.network.structure import Structure
+from milpbn.util.atomic import atomic_write_text
+from milpbn.util.jsonable import Fields, dump_json
+from milpbn.version import __version__
+
+#: Value of the key ``format``.
+FORMAT = "milpbn-local-scores-result"
+
+
+@dataclass(frozen=True, kw_only=True)
+class LocalResult:
+    """Outcome of a search for the structure with the largest sum of local scores.
+
+    Attributes
+    ----------
+    name, sha256 : str
+        Name of the file of scores without its ending, and the hash of its variables, parent sets and scores.
+    variables, parent_sets : int
+        Number of variables, and of their parent sets in all.
+    reason : Reason
+        What is claimed of the structure.
+    limit : Limit or None
+        What stopped the search.
+    detail : str
+        The solver's own status.
+    structure : Structure or None
+        The best structure that was found; its variables have the order of the file.
+    objective, bound : float or None
+        Sum of its local scores, and an upper bound on the sum of every structure. The bound is the solver's, and holds
+        up to its tolerances.
+    backend : BackendInfo
+        The MILP solver.
+    seconds : float
+        Wall-clock seconds, reading included.
+    trace : tuple of (seconds, incumbent, bound)
+        At every change.
+    seed : int
+        Random seed.
+    nodes : int or None
+        Branch-and-bound nodes.
+    """
+
+    name: str
+    sha256: str
+    variables: int
+    parent_sets: int
+    reason: Reason
+    limit: Limit | None
+    detail: str
+    structure: Structure | None
+    objective: float | None
+    bound: float | None
+    backend: BackendInfo
+    seconds: float
+    trace: tuple[TracePoint, ...]
+    seed: int
+    nodes: int | None
+
+    @property
+    def gap(self) -> Gap:
+        """All gaps between objective and bound."""
+        return Gap.between(self.objective, self.bound)
+
+    @property
+    def optimal(self) -> bool:
+        """Whether the structure is proved optimal, up to the solver's tolerances."""
+        return self.reason is Reason.OPTIMAL
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the contents of the file; unknown numbers are None."""
+        return {
+            "format": FORMAT,
+            "version": __version__,
+            "data": {
+                "name": self.name,
+                "sha256": self.sha256,
+                "variables": self.variables,
+                "parent_sets": self.parent_sets,
+            },
+            "status": {
+                "reason": self.reason.value,
+                "limit": None if self.limit is None else self.limit.value,
+                "detail": self.detail,
+            },
+            "objective": self.objective,
+            "bound": self.bound,
+            "gap": vars(self.gap),
+            "structure": None if self.structure is None else self.structure.to_mapping(),
+            "backend": vars(self.backend),
+            "bound_source": BoundSource.SOLVER.value,
+            "seconds": {"total": round(self.seconds, 6)},
+            "trace": [[round(t, 6), z, b] for t, z, b in self.trace],
+            "seed": self.seed,
+            "nodes": self.nodes,
+        }
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the result atomically.
+
+        Raises
+        ------
+        InputError
+            If the file cannot be written.
+        """
+        atomic_write_text(path, dump_json(self.to_dict()))
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any], where: str = "The result") -> LocalResult:
+        """Read what `to_dict` returned.
+
+        Raises
+        ------
+        InputError
+            If a value is missing or impossible, or values contradict each other; `where` begins the sentence.
+        """
+        f = Fields(values, where)
+        f.text("format", (FORMAT,))
+        data, status = f.fields("data"), read_status(f)
+        objective, bound = f.number("objective", optional=True), f.number("bound", optional=True)
+        structure = None
+        if not f.missing("structure"):
+            given = f.fields("structure")
+            structure = Structure.from_mapping(tuple(given), {name: given.texts(name) for name in given})
+        found = cls(
+            name=data.text("name"),
+            sha256=data.text("sha256"),
+            variables=data.whole("variables", 1),
+            parent_sets=data.whole("parent_sets", 1),
+            reason=status.reason,
+            limit=status.limit,
+            detail=status.detail,
+            structure=structure,
+            objective=objective,
+            bound=bound,
+            backend=read_backend(f.fields("backend")),
+            seconds=f.fields("seconds").number("total", 0.0),
+            trace=read_trace(f),
+            seed=f.whole("seed"),
+            nodes=f.whole("nodes", optional=True),
+        )
+        if (structure is None) != (objective is None) or (
+            found.reason in WITH_STRUCTURE and structure is None
+        ):
+            raise f.contradiction("its structure, its score and its status do not go together")
+        if objective is not None and bound is not None and bound < objective:
+            raise f.contradiction("its bound is below its score")
+        if found.optimal and (objective is None or bound is None or not is_optimal(objective, bound)):
+            raise f.contradiction("it calls its structure optimal, and its score and bound do not prove it")
+        if structure is not None and len(structure.names) != found.variables:
+            raise f.contradiction("its structure has another number of variables than its data")
+        return found

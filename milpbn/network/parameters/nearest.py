@@ -1,0 +1,164 @@
+r"""The joint distribution next to the generative one among all that have the posteriors of log-linear weights.
+
+The posterior :math:`P(c | x) \propto \exp \sum_i w_i(x_i, x_{pa(i)}, c)` does not change if each weight gets a summand
+:math:`u_i(x_i, x_{pa(i)})` without the class, but the joint distribution :math:`Q_u` of the normalised tables does. A
+classifier needs the joint distribution where features are missing, since it sums over their states. Without summands
+even P(c) may be far from the data's. The summands chosen here minimise
+
+.. math:: KL(P \| Q_u) = KL(P(x) \| Q_u(x)) + \text{constant}
+
+where P is the distribution of the generative tables of the same structure. Here :math:`Q_u(x)` is a log-linear model
+with the summands as its parameters: :math:`Q_u(x) \propto \exp(\sum_i u_i) \sum_c \exp(\sum_i w_i)`, for each state of
+the parents of the class, whose own distribution is that of P. So the problem is convex, and at its minimum every family
+has the same distribution of its features under Q as under P: what iterative proportional fitting of the families
+converges to (Deming and Stephan 1940). Here L-BFGS solves it. Every point on its way has the same posteriors.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import OptimizeResult, minimize
+
+from milpbn.data.dataset import MISSING
+from milpbn.network.cpt import Cpt
+from milpbn.network.inference.elimination import eliminate, factors_of, total_log
+from milpbn.network.inference.plan import Planner
+from milpbn.network.parameters.conditional import MEMORY
+from milpbn.network.parameters.normalised import spread, upward
+from milpbn.network.structure import Structure
+
+#: Largest number of iterations of the solver.
+MAX_ITERATIONS = 300
+#: The solver stops when no joint state's probability differs by more than this times its square root.
+TOLERANCE = 1e-4
+
+
+def nearest(
+    structure: Structure,
+    weights: Sequence[Cpt],
+    generative: Sequence[Cpt],
+    *,
+    stopping: Callable[[], bool] = lambda: False,
+) -> list[Cpt]:
+    """Return weights with the same posteriors whose normalised tables are nearest to the generative ones.
+
+    Parameters
+    ----------
+    structure : Structure
+        A structure for which `milpbn.network.parameters.normalised.obstacle` returns None.
+    weights : sequence of Cpt, length V
+        Tables of finite weights in nats, as for `milpbn.network.parameters.normalised.normalised`.
+    generative : sequence of Cpt, length V
+        Logarithms of the generative tables of the same structure.
+    stopping : callable
+        Asked after every iteration.
+
+    Returns
+    -------
+    list of Cpt, length V
+        Arguments of `normalised`. They have the summands of the last iteration if `stopping` returned True.
+    """
+    families = _Families(structure, generative)
+    logs = [cpt.table for cpt in weights]
+    goal = np.concatenate([margin.ravel() for margin in families.feature_margins(generative)] or [[]])
+    if not goal.size:
+        return list(weights)
+    scale = 1.0 / np.sqrt(goal)
+
+    def scaled(point: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
+        summands = scale * point
+        log_sum, margins = families.evaluate(logs, summands)
+        return log_sum - float(goal @ summands), scale * (margins - goal)
+
+    def callback(intermediate_result: OptimizeResult) -> None:
+        if stopping():
+            raise StopIteration
+
+    found = minimize(
+        scaled,
+        np.zeros_like(goal),
+        jac=True,
+        method="L-BFGS-B",
+        callback=callback,
+        options={"maxiter": MAX_ITERATIONS, "maxcor": MEMORY, "gtol": TOLERANCE, "ftol": 0.0},
+    )
+    tables = families.added(logs, scale * np.asarray(found.x))
+    return [replace(cpt, table=table) for cpt, table in zip(weights, tables, strict=True)]
+
+
+class _Families:
+    """The families with the class, in an order in which margins pass from one to the next.
+
+    Parameters
+    ----------
+    structure : Structure
+        As for `nearest`.
+    generative : sequence of Cpt, length V
+        Logarithms of tables; those of the ancestors of the class give the distribution of its parents.
+    """
+
+    def __init__(self, structure: Structure, generative: Sequence[Cpt]) -> None:
+        self._structure, self._target = structure, len(structure.names) - 1
+        self._order = structure.topological_order()
+        self._position = {i: rank for rank, i in enumerate(self._order)}
+        #: Features with a summand: the class is among their parents, the last one of them.
+        self._members = [i for i in self._order if self._target in structure.parents[i]]
+        self._shapes = [self._without_class(generative[i].table.shape) for i in self._members]
+        self._ends = np.cumsum([math.prod(shape) for shape in self._shapes])
+        self._above = _distribution(generative, structure.parents[self._target])
+
+    @staticmethod
+    def _without_class(shape: tuple[int, ...]) -> tuple[int, ...]:
+        return (*shape[:-2], shape[-1])
+
+    def added(
+        self, logs: Sequence[NDArray[np.float64]], summands: NDArray[np.float64]
+    ) -> list[NDArray[np.float64]]:
+        """Return weights with summands: one number for each joint state of a family without the class."""
+        out = list(logs)
+        parts = np.split(summands, self._ends[:-1])
+        for i, shape, part in zip(self._members, self._shapes, parts, strict=True):
+            out[i] = out[i] + part.reshape(shape)[..., np.newaxis, :]
+        return out
+
+    def evaluate(
+        self, logs: Sequence[NDArray[np.float64]], summands: NDArray[np.float64]
+    ) -> tuple[float, NDArray[np.float64]]:
+        """Return the mean of the log-sum over the states of the class's parents, and its gradient: the margins."""
+        tables, sums = upward(self._structure, self._order, self.added(logs, summands))
+        margins = self._margins(tables)
+        return float((self._above * sums).sum()), np.concatenate([margin.ravel() for margin in margins])
+
+    def feature_margins(self, tables: Sequence[Cpt]) -> list[NDArray[np.float64]]:
+        """Return the probabilities of the joint states of each family without the class."""
+        return self._margins([cpt.table for cpt in tables])
+
+    def _margins(self, tables: Sequence[NDArray[np.float64]]) -> list[NDArray[np.float64]]:
+        """Pass the probabilities of parents from each family to the next; tables are logarithms."""
+        parents = self._structure.parents
+        joint = {self._target: self._above[..., np.newaxis] * np.exp(tables[self._target])}
+        for i in self._members:
+            host = max(parents[i], key=self._position.__getitem__)
+            axes = (*parents[host], host)
+            others = tuple(a for a, j in enumerate(axes) if j not in parents[i])
+            inside = [j for j in axes if j in parents[i]]
+            given = spread(joint[host].sum(axis=others), inside, parents[i])
+            joint[i] = given[..., np.newaxis] * np.exp(tables[i])
+        return [joint[i].sum(axis=-2) for i in self._members]
+
+
+def _distribution(logs: Sequence[Cpt], variables: Sequence[int]) -> NDArray[np.float64]:
+    """Return the joint distribution of some variables under logarithms of tables, one axis per variable."""
+    if not variables:
+        return np.ones(())
+    codes = np.full((1, len(logs)), MISSING, dtype=np.intp)
+    cpts = [replace(cpt, table=np.exp(cpt.table)) for cpt in logs]
+    plan = Planner(cpts, len(cpts)).plan(codes, codes[0] == MISSING, variables)
+    factors = factors_of(plan.tables, codes, plan.free)
+    left = eliminate(factors, plan.order.variables, codes, plan.n_states, keep=False)[1]
+    return np.asarray(np.exp(total_log(left, variables)[0]))

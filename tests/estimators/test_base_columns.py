@@ -1,0 +1,98 @@
+"""Columns that are left out of X by ``drop`` and ``features``."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.base import clone
+
+from milpbn.errors import InputError
+from milpbn.sklearn import MaxMarginBNClassifier, NaiveBayesClassifier, TANClassifier
+
+
+@pytest.fixture(scope="module")
+def frame() -> pd.DataFrame:
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, 60)
+    return pd.DataFrame(
+        {
+            "id": np.arange(60),
+            "x": y + rng.normal(0, 0.4, 60),
+            "noise": rng.choice(["a", "b"], 60),
+            "z": np.where(rng.random(60) < 0.2, 1 - y, y),
+            "y": y,
+        }
+    )
+
+
+def array(frame: pd.DataFrame) -> np.ndarray:
+    return frame.drop(columns=["noise", "y"]).to_numpy(dtype=float)
+
+
+@pytest.mark.parametrize("model", [MaxMarginBNClassifier(p=0.9), TANClassifier()])
+def test_dropped_columns_count_as_absent(frame, model) -> None:
+    X, y = frame.drop(columns="y"), frame["y"]
+    plain = clone(model).fit(X[["x", "z"]], y).predict_proba(X[["x", "z"]])
+    for options in (
+        {"drop": ["id", "noise"]},
+        {"drop": [0, "noise"]},
+        {"features": ["x", "z"]},
+        {"features": [1, 3]},
+        {"features": ["x", 3], "drop": "id"},
+    ):
+        fitted = clone(model).set_params(**options).fit(X, y)
+        assert {name: fitted.get_params()[name] for name in options} == options
+        assert fitted.n_features_in_ == 4
+        assert set(fitted.structure_) == {"x", "z", "y"}
+        np.testing.assert_array_equal(fitted.predict_proba(X), plain)
+
+
+def test_columns_of_arrays_are_named_or_numbered(frame) -> None:
+    X, y = array(frame), frame["y"].to_numpy()
+    plain = TANClassifier(continuous=[0], nominal=[1]).fit(X[:, 1:], y).predict_proba(X[:, 1:])
+    kinds = {"continuous": [1], "nominal": [2]}
+    for options in ({"drop": [0]}, {"drop": ["x0"]}, {"features": [1, 2]}, {"features": ["x1", 2]}):
+        fitted = clone(TANClassifier(**options, **kinds)).fit(X, y)
+        assert set(fitted.structure_) == {"x1", "x2", "class"}
+        np.testing.assert_array_equal(fitted.predict_proba(X), plain)
+
+
+def test_what_left_out_columns_hold_does_not_matter(frame) -> None:
+    X, y = frame.drop(columns="y"), frame["y"]
+    odd = X.assign(id=[np.inf, np.nan, *range(58)], noise=[None, *range(59)])
+    model = NaiveBayesClassifier(missing="error", drop=["id", "noise"])
+    expected = model.fit(X, y).predict_proba(X)
+    np.testing.assert_array_equal(model.fit(odd, y).predict_proba(odd), expected)
+    assert model.n_dropped_ == 0
+    numbers = array(frame)
+    holed = numbers.copy()
+    holed[3, 0] = np.nan
+    model = NaiveBayesClassifier(missing="error", drop=[0])
+    np.testing.assert_array_equal(
+        model.fit(numbers, y).predict_proba(numbers), model.fit(holed, y).predict_proba(holed)
+    )
+    holed[3, 1] = np.nan
+    with pytest.raises(ValueError, match="contains NaN"):
+        model.fit(holed, y)
+
+
+def test_a_column_that_looks_like_an_identifier_is_used_when_named(frame) -> None:
+    X, y = frame.drop(columns="y"), frame["y"]
+    assert "id" in NaiveBayesClassifier(features=["id", "x"]).fit(X, y).structure_
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"drop": ["q"]}, "The option 'drop' names 'q', which is not a column"),
+        ({"features": [7]}, "There is no column 7 in X"),
+        ({"features": []}, "features names no column"),
+        ({"drop": ["x"], "features": ["x"]}, "in both 'drop' and 'features'"),
+        ({"drop": ["id", "x", "noise", "z"]}, "is left as a feature"),
+        ({"drop": ["x"], "continuous": ["x"]}, "leaves it out"),
+    ],
+)
+def test_unusable_columns_are_refused(frame, options, said) -> None:
+    with pytest.raises(InputError, match=said):
+        NaiveBayesClassifier(**options).fit(frame.drop(columns="y"), frame["y"])
