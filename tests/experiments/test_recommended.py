@@ -19,9 +19,9 @@ GRID = "score=cll leave-one-out=yes max-parents=1,2 discretise=mdl,quantile:3 pa
 
 def test_the_method_is_a_selection_with_its_grid(catalog) -> None:
     part = parts(read_table("folded", data_dir=catalog), 0)[0]
-    method = RecommendedMethod(title="small", grid=GRID, by="log-loss", seconds=60.0)
+    method = RecommendedMethod(title="small", grid=GRID, by="log-loss", seconds=600.0)
     found = method.run(MethodInput(part, 0, 1, {}))
-    told = solve_selected(part.training, grid=GRID, by="log-loss", time_limit=60.0, threads=1, verbose=False)
+    told = solve_selected(part.training, grid=GRID, by="log-loss", time_limit=600.0, threads=1, verbose=False)
     assert found["structure"] == told.structure.to_mapping()
     assert found["choice"] == {"max_parents": told.selection.max_parents, **told.selection.options}
     figures = evaluate(told.classifier, part.table.frame.iloc[part.test_rows])
