@@ -214,12 +214,16 @@ def run(step: Step, page: str, names: dict[str, object], capsys: pytest.CaptureF
         )
         return
     program, *words = shlex.split(step.text, comments=True)
-    assert program == "milpbn", f"{page} has a command of an unknown program: {step.text}"
-    code = app.run(words)
-    printed = capsys.readouterr()
-    assert code == 0, f"{step.text}\n{printed.err}"
-    line = agrees(step.output, printed.out)
-    assert line is None, f"{step.text}\ndid not print: {line}\n{printed.out}"
+    assert program in ("milpbn", "python"), f"{page} has a command of an unknown program: {step.text}"
+    if program == "python":
+        done = subprocess.run([sys.executable, *words], capture_output=True, text=True, check=False)
+        code, out, err = done.returncode, done.stdout, done.stderr
+    else:
+        code = app.run(words)
+        out, err = capsys.readouterr()
+    assert code == 0, f"{step.text}\n{err}"
+    line = agrees(step.output, out)
+    assert line is None, f"{step.text}\ndid not print: {line}\n{out}"
 
 
 @pytest.mark.slow
