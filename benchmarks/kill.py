@@ -530,6 +530,30 @@ def line_of(name: str, tally: Tally) -> str:
     )
 
 
+def table_of(cells: dict[str, Any]) -> str:
+    """Return the figures of all cells as a table of Markdown."""
+    lines = [
+        "| command | instants | KILL, TERM, INT | while writing | twice | files read | left for the next run | "
+        "obeyed within s | second signal s | CPU s | failures |",
+        "|---|---|---|---|---|---|---|---|---|---|---|",
+    ]
+    tallies = {name: Tally.read(values) for name, values in cells.items()}
+    for name, t in tallies.items():
+        signals = ", ".join(str(t.signals[number.name]) for number in SIGNALS)
+        lines.append(
+            f"| {name} | {t.instants} | {signals} | {t.while_writing} | {t.twice} | {t.files_checked} | "
+            f"{t.left_for_next_run} | {t.longest_to_obey:.1f} | {t.longest_to_obey_second:.1f} | "
+            f"{t.processor_seconds:.0f} | {len(t.failures)} |"
+        )
+    of = list(tallies.values())
+    lines.append(
+        f"| all | {sum(t.instants for t in of)} | | {sum(t.while_writing for t in of)} | {sum(t.twice for t in of)} | "
+        f"{sum(t.files_checked for t in of)} | {sum(t.left_for_next_run for t in of)} | | | "
+        f"{sum(t.processor_seconds for t in of):.0f} | {sum(len(t.failures) for t in of)} |"
+    )
+    return "\n".join(lines)
+
+
 def main() -> None:
     made = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     made.add_argument("words", nargs="*", metavar="WORD", help="words that the names of the cells have")
@@ -538,12 +562,18 @@ def main() -> None:
     made.add_argument("--output", type=Path, default=RESULTS / "reliability" / "kill.json")
     made.add_argument("--pause", type=Path, metavar="FILE", help="begin no instant while this file exists")
     made.add_argument("--list", action="store_true", help="only list the cells")
+    made.add_argument(
+        "--table", action="store_true", help="only print the results so far as a table of Markdown"
+    )
     options = made.parse_args()
     chosen = [cell for cell in CELLS if all(word in cell.name.split() for word in options.words)]
     if options.list:
         print("\n".join(cell.name for cell in chosen))
         return
     results = read_results(options.output)
+    if options.table:
+        print(table_of(results["cells"]))
+        return
     results["python"], results["system"] = platform.python_version(), platform.platform()
     results["versions"] = {
         name: version(name) for name in ("milpbn", "numpy", "numba", "highspy", "ortools", "pulp")

@@ -41,8 +41,12 @@ def main() -> NoReturn:
         for category in (DataWarning, BoundWarning):  # the verbs print the same sentences as notes
             warnings.simplefilter("ignore", category)
         warnings.showwarning = _show_warning
-    code = app.run(obj=started)
-    flush_streams()
+    try:
+        code = app.run(obj=started)
+        flush_streams()
+        interrupts.end_at_once(code)
+    except KeyboardInterrupt:  # a second signal, while the first one was answered
+        os._exit(130)
     _end(code)
 
 

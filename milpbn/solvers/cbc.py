@@ -21,7 +21,7 @@ from milpbn.milp.files.solution_files import read_solution
 from milpbn.milp.files.start_files import write_cbc_start
 from milpbn.milp.milp import Milp
 from milpbn.solvers.base import MilpEvents, Outcome, Settings, Solver, unknown_option
-from milpbn.solvers.support.process import Exit, open_log, run_process
+from milpbn.solvers.support.process import Exit, open_log, run_process, temporary_files
 from milpbn.solvers.support.repair import polish
 from milpbn.util.scratch import scratch_folder
 
@@ -51,9 +51,10 @@ class CbcSolver(Solver):
         program = executable()
         check_options(program, settings)
         with scratch_folder() as folder, open_log(settings.log) as log_file:
-            write_mps(milp, folder / "model.mps")
-            if start is not None:
-                write_cbc_start(milp, start, folder / "start.sol")
+            with temporary_files("CBC"):
+                write_mps(milp, folder / "model.mps")
+                if start is not None:
+                    write_cbc_start(milp, start, folder / "start.sol")
             log = CbcLog()
 
             def on_line(line: str) -> None:

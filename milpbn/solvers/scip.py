@@ -24,7 +24,7 @@ from milpbn.solvers.base import (
     unknown_option,
 )
 from milpbn.solvers.support.guard import GuardedEvents
-from milpbn.solvers.support.process import open_log
+from milpbn.solvers.support.process import open_log, temporary_files
 from milpbn.solvers.support.repair import polish
 from milpbn.util.scratch import scratch_folder
 
@@ -121,7 +121,8 @@ def _read(model: Any, milp: Milp) -> list[Any]:
     """Load the MILP through an .mps file, which is a minimisation, and return its variables by column."""
     with scratch_folder() as folder:
         path = folder / "model.mps"
-        write_mps(milp, path)
+        with temporary_files("SCIP"):
+            write_mps(milp, path)
         model.readProblem(str(path))
     by_name = {variable.name: variable for variable in model.getVars()}
     return [by_name[name] for name in milp.column_names]

@@ -15,7 +15,6 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
-import pickle
 import re
 import sys
 import tempfile
@@ -131,7 +130,7 @@ def _or(read: Callable[..., Any], nothing: Any) -> Callable[..., Any]:
     def read_or_nothing(*arguments: Any) -> Any:
         try:
             return read(*arguments)
-        except (AttributeError, ImportError, OSError, EOFError, ValueError, pickle.UnpicklingError):
+        except Exception:  # the data may be damaged, or from another version; almost any exception can follow
             return copy(nothing)
 
     return read_or_nothing

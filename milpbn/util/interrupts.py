@@ -60,6 +60,12 @@ def handled() -> Iterator[None]:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+def end_at_once(code: int) -> None:
+    """Make the next signal end this process with an exit code, because its work is done."""
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: os._exit(code))
+
+
 def guard() -> None:
     """Start a thread that ends this process if no code reacts to a signal within `UNHEARD` seconds.
 

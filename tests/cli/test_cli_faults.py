@@ -12,6 +12,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -119,6 +120,18 @@ def test_other_commands_on_a_full_disk_show_what_they_found(
     assert "No space left on device" in sentence(done)
     assert shown in done.stdout
     assert [path.name for path in full.iterdir()] == ["filler"]
+
+
+@pytest.mark.parametrize("backend", ["cbc", "scip"])
+def test_a_solver_without_room_for_its_model_leaves_incumbent_and_bound(
+    full: Path, monkeypatch: pytest.MonkeyPatch, backend: str
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(full))
+    done = run("solve", *OPEN, "--backend", backend, "--threads", "1")
+    assert re.search("cannot get its model: .*No space left on device", sentence(done, 4))
+    assert_found(done)
+    # The folder of empty lock files stays.
+    assert {path.name for path in full.iterdir()} <= {"filler", f"milpbn-{os.getuid()}"}
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")

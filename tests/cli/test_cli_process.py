@@ -97,6 +97,25 @@ def test_a_signal_before_any_structure_ends_with_130(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_second_signal_at_the_very_end_ends_the_process_without_a_traceback() -> None:
+    code = (
+        "import os, signal, sys, threading, time\nimport milpbn.cli\nfrom milpbn.util import interrupts\n"
+        "begun = threading.Event()\n"
+        "threading.Thread(target=lambda: (begun.set(), time.sleep(30)), daemon=True).start()\n"  # _end waits for it
+        "join = threading.Thread.join\n"
+        "def signalled(*arguments):\n"
+        "    os.kill(os.getpid(), signal.SIGINT)\n"
+        "    join(*arguments)\n"
+        "threading.Thread.join = signalled\n"
+        "sys.argv = ['milpbn', 'no-such-verb']\nmilpbn.cli.main()"
+    )
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", code], capture_output=True, text=True, check=False, timeout=60
+    )
+    assert done.returncode == 2
+    assert done.stderr.count("\n") == 1
+
+
 def test_the_time_limit_holds_for_everything(tmp_path: Path) -> None:
     begin = time.monotonic()
     # Imports and coefficients take three seconds of it on a slow machine.

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TextIO
 
-from milpbn.errors import InputError
+from milpbn.errors import InputError, SolverError
 
 #: Seconds between two checks of the child and of `stop`.
 POLL_SECONDS = 0.05
@@ -245,6 +245,15 @@ def kill(process: subprocess.Popen[bytes]) -> None:
         else:
             process.kill()
     process.wait()
+
+
+@contextlib.contextmanager
+def temporary_files(solver: str) -> Iterator[None]:
+    """Make a temporary file that cannot be written within the block, as on a full disk, a failure of the solver."""
+    try:
+        yield
+    except InputError as error:
+        raise SolverError(f"{solver} cannot get its model: {error}") from error
 
 
 def open_log(path: Path | None) -> contextlib.AbstractContextManager[TextIO | None]:
