@@ -100,7 +100,8 @@ class MaxMarginBNClassifier(CallbackSupportMixin, BaseBNClassifier):
         which means something else in scikit-learn.)
     n_best : int, default=1
         How many of the best structures to find, in ``result_.alternatives``, with a bound on all others.
-    root_bound, root_only, reduce, merge, solver_options, output, trace, certificate, log, interrupted
+    root_bound, root_only, reduce, merge, solver_options, output, trace, certificate, checkpoint, resume, log, \
+interrupted
         How to search, and what to write; see `milpbn.solving.options.Options`.
     continuous, nominal : collection of str or int, default=None
         Features declared as continuous and as nominal, by name or by position. Of the others, floats are continuous,
@@ -201,6 +202,8 @@ class MaxMarginBNClassifier(CallbackSupportMixin, BaseBNClassifier):
         output: str | os.PathLike[str] | None = None,
         trace: str | os.PathLike[str] | None = None,
         certificate: str | os.PathLike[str] | None = None,
+        checkpoint: str | os.PathLike[str] | None = None,
+        resume: bool = False,
         log: str | os.PathLike[str] | None = None,
         interrupted: Callable[[], bool] | None = None,
         continuous: Columns = None,
@@ -247,6 +250,8 @@ class MaxMarginBNClassifier(CallbackSupportMixin, BaseBNClassifier):
         self.output = output
         self.trace = trace
         self.certificate = certificate
+        self.checkpoint = checkpoint
+        self.resume = resume
         self.log = log
         self.interrupted = interrupted
         self.continuous = continuous

@@ -239,6 +239,8 @@ class Trials:
             verbose=False,
             parameters="ml",
             n_best=1,
+            checkpoint=None,
+            resume=False,
             on_change=None,
         )
         own = problem if p is None else problem.with_p(p)
