@@ -94,8 +94,6 @@ def _go_on(job: Job, session: Session, kernels: Kernels, earlier: SavedSearch, t
         root.pool.restore(tree.under("pool."), problem, root.checked_value)
     except UnfitError:
         raise incomplete(earlier.path) from None
-    if root.proof is not None:
-        root.proof.rows = root.rows
     session.make(root=root)
 
 
