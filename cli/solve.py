@@ -117,7 +117,7 @@ def parameter_options(parameters: str | None) -> str:
     option(
         "--checkpoint",
         metavar="FILE",
-        help="The state of the search, written every minute and at the end (native backend). If FILE exists, the search "
+        help="The state of the search, kept up to date (native backend). If FILE exists, the search "
         "goes on from it, also with another time limit or number of threads; so the same command begins and goes on.",
     ),
     option("--resume", is_flag=True, help="Go on from --checkpoint; refuse to begin anew if there is none."),

@@ -146,7 +146,6 @@ class Pool:
         with self._lock:
             return max(rest, self._dropped, *self._leaves.values(), -math.inf)
 
-
     def mark(self) -> PoolMark:
         """Return what the pool holds now."""
         with self._lock:
@@ -169,7 +168,9 @@ class Pool:
             "explored": choices_of(explored),
         }
 
-    def restore(self, saved: SavedArrays, problem: Problem, checked: Callable[[NDArray[np.int64], float], float]) -> None:
+    def restore(
+        self, saved: SavedArrays, problem: Problem, checked: Callable[[NDArray[np.int64], float], float]
+    ) -> None:
         """Become the pool whose arrays `state` returned.
 
         Parameters

@@ -200,7 +200,9 @@ def _difference(theirs: Any, ours: Mapping[str, Any]) -> str | None:
         other = other if isinstance(other, dict) else {}
         for name in own:
             if other.get(name) != own[name]:
-                return f"with another value of {prefix}{name} ({_show(other.get(name))}, not {_show(own[name])})"
+                return (
+                    f"with another value of {prefix}{name} ({_show(other.get(name))}, not {_show(own[name])})"
+                )
     return None if theirs == ours else "with other constraints"
 
 
@@ -234,7 +236,9 @@ def _saved(found: Checkpoint, saved: SavedArrays, names: tuple[str, ...], proof:
         tree=saved if begun else None,
         candidates=kept_candidates(saved, names) if begun and "kept_size" in saved else None,
         ranked=run.count("ranked"),
-        sample_weights=run.finite("samples", np.float64, None, least=0.0).copy() if "samples" in run else None,
+        sample_weights=run.finite("samples", np.float64, None, least=0.0).copy()
+        if "samples" in run
+        else None,
         proof=proof,
     )
 
@@ -347,9 +351,7 @@ class _Moment(NamedTuple):
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Return the arrays about the run, and those that the problem is built from."""
         made, problem = self.made, self.made.problem
-        trace = [
-            (t, -math.inf if z is None else z, math.inf if b is None else b) for t, z, b in self.trace
-        ]
+        trace = [(t, -math.inf if z is None else z, math.inf if b is None else b) for t, z, b in self.trace]
         screened = problem.screened
         found = {
             "objective": number(self.objective),

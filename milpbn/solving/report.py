@@ -50,9 +50,7 @@ class Report:
         self._progress = Progress() if wants_progress(job.options.verbose) else None
         path = job.options.checkpoint
         #: The checkpoint, if one is wanted.
-        self.checkpoint = (
-            None if path is None else CheckpointFile(path, session, job.described, job.earlier)
-        )
+        self.checkpoint = None if path is None else CheckpointFile(path, session, job.described, job.earlier)
         self._files = RunFiles(job.options, self.checkpoint)
         n_best = job.options.n_best
         self._listing = Listing(session, job.dataset, n_best) if n_best > 1 else None

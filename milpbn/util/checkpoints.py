@@ -89,7 +89,6 @@ def load_checkpoint(path: str | os.PathLike[str], kind: str, largest: int) -> Ch
     name = f"The checkpoint {str(path)!r}"
     try:
         found = read_sealed(path, largest)
-        header = parse_object(found.header)
     except InputError as error:  # its sentence begins with "it"
         raise InputError(f"{name} cannot be used: {str(error).rstrip('.')}; {ADVICE}") from None
     except MemoryError:
@@ -102,8 +101,14 @@ def load_checkpoint(path: str | os.PathLike[str], kind: str, largest: int) -> Ch
         raise InputError(
             f"The file {str(path)!r} is not a complete checkpoint: it was changed after it was written; {ADVICE}"
         )
+    try:
+        header = parse_object(found.header)
+    except InputError:
+        raise incomplete(path) from None
     if header.get("kind") != kind:
-        raise InputError(f"{name} is that of another kind of work ({header.get('kind')}, not {kind}); {ADVICE}")
+        raise InputError(
+            f"{name} is that of another kind of work ({header.get('kind')}, not {kind}); {ADVICE}"
+        )
     if (header.get("version"), header.get("milpbn")) != (VERSION, __version__):
         raise InputError(
             f"{name} was written by milpbn {header.get('milpbn')}, and this is milpbn {__version__}; go on with that "

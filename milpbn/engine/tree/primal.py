@@ -230,9 +230,7 @@ class PrimalHeuristic:
         self._here = here, root.checked_value(self.problem.choice(here), saved.number("here_value"))
         self._climbs, self._passes = saved.count("climbs"), saved.count("passes")
         self._next_climb, self._pause = saved.number("next_climb"), saved.number("pause")
-        self._climbed = {
-            choice.tobytes(): None for choice in saved_choices(saved, "climbed", self.problem)
-        }
+        self._climbed = {choice.tobytes(): None for choice in saved_choices(saved, "climbed", self.problem)}
 
 
 def _arcs(structure: Structure) -> NDArray[np.bool_]:
