@@ -25,7 +25,7 @@ from milpbn.problem.scores.spec import Score
 from milpbn.problem.screening import Screen
 from milpbn.problem.subset import Subset
 from milpbn.problem.unused import forbid_unused
-from milpbn.solving.checkpoint import describe, read_saved_search
+from milpbn.solving.checkpoint import SavedSearch, describe, read_saved_search
 from milpbn.solving.engines.registry import checked_engine
 from milpbn.solving.job import FullProblem, Job
 from milpbn.solving.listing import check_scope
@@ -157,8 +157,12 @@ def maximise(
         require_states(dataset)
         if options.n_best > 1:
             constraints = forbid_unused(dataset, checked_constraints(constraints))
-        described = describe(dataset, spec, constraints, options, subset, screen)
-        earlier = read_saved_search(options, dataset.names, described)
+        described: dict[str, Any] = {}
+        earlier: SavedSearch | None = None
+        if options.checkpoint is not None:
+            constraints = checked_constraints(constraints)
+            described = describe(dataset, spec, constraints, options, subset, screen)
+            earlier = read_saved_search(options.checkpoint, options, dataset.names, described)
         if earlier is not None:
             # Without a state of the tree search, the stages before it begin anew from this structure.
             options = replace(options, start=earlier.structure)

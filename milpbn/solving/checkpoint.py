@@ -13,6 +13,7 @@ import os
 import shutil
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -33,7 +34,7 @@ from milpbn.solving.state import Made, Session
 from milpbn.util.archives import Source
 from milpbn.util.atomic import check_writable
 from milpbn.util.checkpoints import ADVICE, Checkpoint, incomplete, load_checkpoint, save_checkpoint
-from milpbn.util.memory import format_bytes
+from milpbn.util.memory import available_memory, format_bytes
 from milpbn.util.saved_arrays import SavedArrays, UnfitError, count, number
 
 KIND = "search"
@@ -119,7 +120,7 @@ class SavedSearch(NamedTuple):
 def describe(
     dataset: Dataset,
     score: Score,
-    constraints: Constraints | None,
+    constraints: Constraints,
     options: Options,
     subset: int | None,
     screen: int | None,
@@ -128,7 +129,7 @@ def describe(
     described = {
         "data": dataset.sha256,
         "score": score.to_dict(),
-        "constraints": (constraints or Constraints()).to_dict(),
+        "constraints": constraints.to_dict(),
         "options": {
             "--subset": subset,
             "--screen": screen,
@@ -143,12 +144,14 @@ def describe(
 
 
 def read_saved_search(
-    options: Options, names: tuple[str, ...], described: Mapping[str, Any]
+    path: str | os.PathLike[str], options: Options, names: tuple[str, ...], described: Mapping[str, Any]
 ) -> SavedSearch | None:
-    """Read the checkpoint that the options name; return None if there is none yet.
+    """Read a checkpoint; return None if there is none yet.
 
     Parameters
     ----------
+    path : path
+        The file.
     options : Options
         The options of the run.
     names : tuple of str, length V
@@ -162,9 +165,6 @@ def read_saved_search(
         If the file is no checkpoint of a search with the same data and options by the same version, or if it must
         exist (``resume``) and does not, or if it has no proof and a certificate is wanted.
     """
-    path = options.checkpoint
-    if path is None:
-        return None
     found = load_checkpoint(path, KIND, LARGEST)
     if found is None:
         if options.resume:
@@ -320,10 +320,16 @@ class CheckpointFile:
         arrays = moment.arrays()
         known = sum(array.nbytes for array in arrays.values())
         size = known + (0 if moment.state is None else moment.state.nbytes)
-        path = os.path.realpath(self._path)
-        free = shutil.disk_usage(os.path.dirname(path)).free
-        for most, whose in ((LARGEST, "such files have at most"), (free, "the disk has only")):
-            if size > most:
+        disk = memory = available_memory()
+        with suppress(OSError):  # if there is no folder any more, writing says so
+            disk = shutil.disk_usage(os.path.dirname(os.path.realpath(self._path))).free
+        limits = (
+            (LARGEST, "such files have at most"),
+            (disk, "the disk has only"),
+            (memory, "the memory has only"),
+        )
+        for most, whose in limits:
+            if most is not None and size > most:
                 raise InputError(
                     f"The checkpoint {str(self._path)!r} would take {format_bytes(size)}, but {whose} "
                     f"{format_bytes(most)}; it was not written."

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -20,18 +19,22 @@ class SavedArrays:
 
     Parameters
     ----------
-    arrays : mapping from str to array
+    arrays : dict from str to array
         The arrays.
     prefix : str
         What the names of the arrays begin with in the mapping, but not in calls.
     """
 
-    def __init__(self, arrays: Mapping[str, NDArray[Any]], prefix: str = "") -> None:
+    def __init__(self, arrays: dict[str, NDArray[Any]], prefix: str = "") -> None:
         self._arrays, self._prefix = arrays, prefix
 
     def under(self, prefix: str) -> SavedArrays:
         """Return the arrays whose names begin with another prefix, after that of these."""
         return SavedArrays(self._arrays, self._prefix + prefix)
+
+    def drop(self) -> None:
+        """Forget all arrays, those with other prefixes as well, once nothing needs them any more."""
+        self._arrays.clear()
 
     def __contains__(self, name: str) -> bool:
         return self._prefix + name in self._arrays

@@ -35,7 +35,7 @@ def test_a_search_that_sigterm_stops_goes_on(tmp_path: Path) -> None:
     )
     assert process.stderr is not None
     # The second word of a line of progress is the number of nodes; it is a dash before the tree search.
-    while (line := process.stderr.readline()) and not (line.split() + ["", ""])[1].isdigit():
+    while (line := process.stderr.readline()) and not [*line.split(), "", ""][1].isdigit():
         pass
     process.send_signal(signal.SIGTERM)
     _, stderr = process.communicate(timeout=60)

@@ -59,6 +59,8 @@ class NativeEngine(Engine):
             memory=MEMORY_SHARE * (available_memory() or FALLBACK_MEMORY),
             saved=start.saved,
         )
+        if start.saved is not None:
+            start.saved.drop()
         events.resumable(tree.state)
         finished = tree.run()
         if not finished and root.proof is not None and root.proof.full:
