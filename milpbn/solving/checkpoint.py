@@ -34,6 +34,7 @@ from milpbn.solving.state import Made, Session
 from milpbn.util.archives import Source
 from milpbn.util.atomic import check_writable
 from milpbn.util.checkpoints import ADVICE, Checkpoint, incomplete, load_checkpoint, save_checkpoint
+from milpbn.util.clock import Pause
 from milpbn.util.memory import available_memory, format_bytes
 from milpbn.util.saved_arrays import SavedArrays, UnfitError, count, number
 
@@ -42,8 +43,6 @@ KIND = "search"
 LARGEST = 2 * 2**30
 #: Seconds between two checkpoints: at most, and at the beginning, from which they double.
 SAVE_EVERY, SAVE_FIRST = 60.0, 2.0
-#: The pause after a checkpoint is at least this many times as long as writing it took.
-PAUSES = 20
 #: What the names of the arrays about the run begin with.
 RUN = "run."
 
@@ -274,22 +273,19 @@ class CheckpointFile:
         self._path, self._session, self._described = path, session, described
         #: Whether the file has the state of a tree search. If so, no poorer state replaces it.
         self._has_tree = earlier is not None and earlier.tree is not None
-        self._saved, self._pause, self._took = time.monotonic(), SAVE_FIRST, 0.0
+        self._pause = Pause(SAVE_FIRST, SAVE_EVERY)
         self._last: _Moment | None = None
 
     def update(self) -> None:
         """Write the file, from time to time; raise InputError if that is impossible."""
-        now, deadline = time.monotonic(), self._session.deadline
-        if now - self._saved < self._pause or (deadline is not None and deadline - now < 2 * self._took):
-            return  # the one at the end comes soon enough
-        try:
+        deadline = self._session.deadline
+        ends = deadline is not None and deadline - time.monotonic() < 2 * self._pause.took
+        if ends or not self._pause.over():
+            return  # at the end, the one of `finish` comes soon
+        with self._pause.after():
             moment = self._moment()
             if moment is not None:
                 self._write(moment)
-        finally:
-            self._saved = time.monotonic()
-            self._took = self._saved - now
-            self._pause = max(min(2 * self._pause, SAVE_EVERY), PAUSES * self._took)
 
     def capture(self) -> None:
         """Keep the state of this moment for `finish`."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import time
 import warnings
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -16,6 +15,7 @@ from milpbn.solving.checkpoint import CheckpointFile
 from milpbn.solving.options import Options
 from milpbn.solving.progress import TraceFile
 from milpbn.util.atomic import check_writable
+from milpbn.util.clock import Pause
 
 #: Seconds between two updates of the output file: at most, and at the beginning, from which they double.
 SAVE_EVERY, SAVE_FIRST = 15.0, 0.5
@@ -53,8 +53,7 @@ class RunFiles:
                 raise InputError(
                     f"The log {os.fspath(options.log)!r} cannot be written ({error.strerror})."
                 ) from None
-        self._saved = time.monotonic()
-        self._save_every = min(SAVE_FIRST, SAVE_EVERY)
+        self._pause = Pause(SAVE_FIRST, SAVE_EVERY)
         self._warned = False
 
     def update(self, trace: Sequence[TracePoint], known: Callable[[], Known]) -> None:
@@ -63,13 +62,10 @@ class RunFiles:
         If a file cannot be written, there is one warning, and the next call tries again.
         """
         failures = _try(lambda: self._append(trace))
-        begun = time.monotonic()
         wanted = self._options.output is not None or self._options.certificate is not None
-        if wanted and begun - self._saved > self._save_every:
-            failures += self._save(*known())
-            self._saved = time.monotonic()
-            # A large certificate is written less often, so that saving takes a small share of the time.
-            self._save_every = max(min(2 * self._save_every, SAVE_EVERY), 20 * (self._saved - begun))
+        if wanted and self._pause.over():
+            with self._pause.after():
+                failures += self._save(*known())
         if self._checkpoint is not None:
             failures += _try(self._checkpoint.update)
         if failures and not self._warned:

@@ -20,6 +20,7 @@ from milpbn.claims.result import NotSavedError, Result
 from milpbn.data import Dataset
 from milpbn.errors import InputError
 from milpbn.solving import checkpoint as module
+from milpbn.util import clock
 from milpbn.util.archives import read_sealed, write_sealed
 from milpbn.util.saved_arrays import SavedArrays
 
@@ -165,7 +166,7 @@ def test_a_full_certificate_is_left_out_by_the_search_that_goes_on(whole, tmp_pa
 
 def test_a_checkpoint_is_written_while_the_search_runs(tmp_path: Path, monkeypatch) -> None:
     monkeypatch.setattr(module, "SAVE_FIRST", 0.0)
-    monkeypatch.setattr(module, "PAUSES", 0.0)
+    monkeypatch.setattr(clock, "PAUSES", 0.0)
     monkeypatch.setattr(module, "SAVE_EVERY", 0.0)
     path, sizes = tmp_path / "c.npz", []
 
