@@ -36,6 +36,8 @@ class Files:
     output: str | None
     classifier: str | None
     certificate: str | None
+    checkpoint: str | None
+    resume: bool
     trace: str | None
     log: str | None
     quiet: bool
@@ -122,6 +124,13 @@ def parameter_options(parameters: str | None) -> str | None:
     option(
         "--certificate", metavar="FILE", help="The proof of the bound, for milpbn verify (native backend)."
     ),
+    option(
+        "--checkpoint",
+        metavar="FILE",
+        help="The state of the search, kept up to date (native backend). If FILE exists, the search "
+        "goes on from it, also with another time limit or number of threads; so the same command begins and goes on.",
+    ),
+    option("--resume", is_flag=True, help="Go on from --checkpoint; refuse to begin anew if there is none."),
     option("--trace", metavar="FILE", help="Incumbent and bound at every change, as JSON lines."),
     option("--log", metavar="FILE", help="The MILP solver's own log."),
     option("-q", "--quiet", is_flag=True, help="No notes and no progress on stderr."),
@@ -131,13 +140,15 @@ def file_options(
     output: str | None,
     classifier: str | None,
     certificate: str | None,
+    checkpoint: str | None,
+    resume: bool,
     trace: str | None,
     log: str | None,
     quiet: bool,
     verbose: bool,
 ) -> Files:
     """Gather the options of the output."""
-    return Files(output, classifier, certificate, trace, log, quiet, verbose)
+    return Files(output, classifier, certificate, checkpoint, resume, trace, log, quiet, verbose)
 
 
 @verb(short_help="Find the best structure, and bound the score of every structure.")
@@ -173,13 +184,15 @@ def solve(
       milpbn solve --score sm --time-limit 60
       milpbn solve table.csv --target class --p 0.9 --output result.json --classifier classifier.json
       milpbn solve table.csv --target class --recipe accurate --classifier classifier.json
+      milpbn solve table.csv --target class --output result.json --checkpoint state.npz
 
-    Ctrl-C stops the search and keeps the best structure so far.
+    Ctrl-C stops the search and keeps the best structure so far; with --checkpoint, the same command goes on.
     """
     outputs = {
         "--output": files.output,
         "--classifier": files.classifier,
         "--certificate": files.certificate,
+        "--checkpoint": files.checkpoint,
         "--trace": files.trace,
         "--log": files.log,
     }
@@ -201,6 +214,8 @@ def solve(
         search.options,
         output=files.output,
         certificate=files.certificate,
+        checkpoint=files.checkpoint,
+        resume=files.resume,
         trace=files.trace,
         log=files.log,
         verbose=not files.quiet,

@@ -8,8 +8,6 @@ count as 0 (`milpbn.problem.duals.SPARSE`, `SPARSE_LIKELY`) is part of the forma
 
 from __future__ import annotations
 
-import hashlib
-import json
 import os
 import threading
 from collections.abc import Iterable
@@ -19,13 +17,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from milpbn.certificate.records import Decision, DualWeights, Inequalities
+from milpbn.certificate.records import CLUSTER, Decision, DualWeights, Inequalities
 from milpbn.claims.result import Result
 from milpbn.errors import InputError
 from milpbn.problem.candidates import Candidates
-from milpbn.util.archives import read_arrays
-from milpbn.util.atomic import atomic_path
+from milpbn.util.archives import read_sealed, write_sealed
 from milpbn.util.jsonable import parse_object
+from milpbn.util.saved_arrays import SavedArrays, UnfitError
 
 #: Version of the file format. Since version 5 the header holds all that the result says about the run.
 VERSION = 5
@@ -114,6 +112,46 @@ class Proof:
         if dropped is not None:
             self.nbytes -= dropped.nbytes + PLACE_BYTES
 
+    def copy(self) -> Proof:
+        """Return the proof of this moment, which does not grow any more. It shares its arrays with this one."""
+        with self._lock:
+            return Proof(
+                list(self.branches),
+                list(self.fixings),
+                dict(self.leaves),
+                self.rows,
+                self.sample_weights,
+                self.nbytes,
+            )
+
+    @classmethod
+    def restored(cls, saved: SavedArrays) -> Proof:
+        """Return the proof of which `arrays` returned the arrays; without the weights of a subset's samples.
+
+        Raises
+        ------
+        UnfitError
+            If the arrays do not fit together.
+        """
+        proof = cls(rows=restored_rows(saved))
+        nodes = saved.array("deletion_node", np.int32, None)
+        fixed = saved.pieces("deletion_size", "deleted", np.int32)
+        leaves = saved.array("leaf_node", np.int32, None)
+        entries = saved.pieces("weights_size", "entries", np.int32)
+        eta = saved.pieces("weights_size", "eta", np.float64)
+        rows = saved.pieces("multipliers_size", "multiplier_row", np.int32)
+        multipliers = saved.pieces("multipliers_size", "multiplier", np.float64)
+        temperature = saved.array("temperature", np.float64, None).tolist()
+        points = zip(entries, eta, temperature, rows, multipliers, strict=True)
+        weights = (DualWeights(*point) for point in points)
+        for node, parent_sets in zip(nodes.tolist(), fixed, strict=True):
+            proof.fix(node, next(weights), parent_sets)
+        for node, own in zip(leaves.tolist(), weights, strict=True):
+            proof.leaf(node, own)
+        proof.branches = [tuple(one) for one in saved.array("branches", np.int32, None, 6).tolist()]
+        proof.nbytes += PLACE_BYTES * len(proof.branches)
+        return proof
+
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Return the proof as arrays: branches, and the concatenated dual weights of fixings and leaves."""
         with self._lock:
@@ -146,6 +184,18 @@ class Proof:
         }
 
 
+def restored_rows(saved: SavedArrays) -> Inequalities:
+    """Return the inequalities among the arrays of a proof.
+
+    Raises
+    ------
+    UnfitError
+        If the arrays do not fit together.
+    """
+    members = saved.array("row_members", np.bool_, None, None)
+    return Inequalities(members, saved.array("row_limit", np.int64, len(members), least=CLUSTER))
+
+
 def kept_arrays(candidates: Candidates) -> dict[str, NDArray[Any]]:
     """Return the parent sets that screening kept, in the order of eta, as arrays of a certificate.
 
@@ -158,6 +208,19 @@ def kept_arrays(candidates: Candidates) -> dict[str, NDArray[Any]]:
         "kept_size": np.array([len(s) for s in sets], dtype=np.int32),
         "kept_member": np.array([j for s in sets for j in s], dtype=np.int32),
     }
+
+
+def kept_candidates(saved: SavedArrays, names: tuple[str, ...]) -> Candidates:
+    """Return the parent sets of which `kept_arrays` returned the arrays; raise UnfitError if they are no such sets."""
+    variable = saved.array("kept_variable", np.int32, None, least=0, below=len(names))
+    sizes = saved.array("kept_size", np.int32, len(variable), least=0, below=len(names))
+    members = saved.array("kept_member", np.int32, int(sizes.sum()), least=0, below=len(names)).tolist()
+    sets: list[list[tuple[int, ...]]] = [[] for _ in names]
+    for i, n, end in zip(variable.tolist(), sizes.tolist(), np.cumsum(sizes).tolist(), strict=True):
+        sets[i].append(tuple(members[end - n : end]))
+    if not all(sets) or (np.diff(variable) < 0).any() or any(len(set(own)) < len(own) for own in sets):
+        raise UnfitError("the kept parent sets are not those of the variables")
+    return Candidates(names, tuple(map(tuple, sets)))
 
 
 def save_certificate(
@@ -181,11 +244,7 @@ def save_certificate(
     InputError
         If the file cannot be written.
     """
-    text = np.frombuffer(json.dumps({"version": VERSION, **header}).encode(), dtype=np.uint8)
-    everything: dict[str, Any] = {"header": text, **arrays}
-    everything["digest"] = _digest(everything)
-    with atomic_path(path) as temporary, temporary.open("wb") as file:
-        np.savez_compressed(file, **everything)
+    write_sealed(path, {"version": VERSION, **header}, arrays, compressed=True)
 
 
 def certificate_header(result: Result) -> dict[str, Any]:
@@ -199,16 +258,6 @@ def certificate_header(result: Result) -> dict[str, Any]:
     return {**header, "milpbn": values["version"]}
 
 
-def _digest(arrays: dict[str, NDArray[Any]]) -> NDArray[np.uint8]:
-    """Return the SHA-256 of all names, types, shapes and numbers, as a uint8 array of shape (32,)."""
-    digest = hashlib.sha256()
-    for name in sorted(arrays):
-        values = np.ascontiguousarray(arrays[name])
-        digest.update(f"{name} {values.dtype.str} {values.shape};".encode())
-        digest.update(values.tobytes())
-    return np.frombuffer(digest.digest(), dtype=np.uint8)
-
-
 def load_proof(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
     """Read a certificate file; return its header and its arrays.
 
@@ -219,10 +268,7 @@ def load_proof(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, 
     """
     where = f"The certificate {str(path)!r}"
     try:
-        arrays = read_arrays(path, LARGEST_FILE)
-        digest = arrays.pop("digest", None)
-        unchanged = digest is not None and bool(np.array_equal(digest, _digest(arrays)))
-        text = arrays.pop("header").tobytes().decode()
+        text, arrays, unchanged = read_sealed(path, LARGEST_FILE)
     except FileNotFoundError:
         raise InputError(f"There is no certificate {str(path)!r}.") from None
     except InputError as error:

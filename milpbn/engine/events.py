@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Protocol
 
+from milpbn.engine.tree.saved_search import SearchState
 from milpbn.network.structure import Structure
 
 
@@ -20,6 +21,9 @@ class Events(Protocol):
 
     def nodes(self, count: int) -> None:
         """Take the number of branch-and-bound nodes so far."""
+
+    def resumable(self, state: Callable[[], SearchState | None]) -> None:
+        """Take a function that returns the state of the search, from which another search can go on; None for now."""
 
     def stopping(self) -> bool:
         """Whether the search has to stop now (deadline, interrupt, gap reached)."""
@@ -42,12 +46,15 @@ class EventLog:
         All bounds, the smallest last.
     count : int
         Number of branch-and-bound nodes.
+    state : callable
+        Returns the state of the search; None before it has begun.
     """
 
     def __init__(self, stopping: Callable[[], bool] = lambda: False) -> None:
         self.structures: list[Structure] = []
         self.bounds: list[float] = []
         self.count = 0
+        self.state: Callable[[], SearchState | None] = lambda: None
         self._stopping = stopping
 
     def offer(self, structure: Structure) -> Structure:
@@ -62,6 +69,10 @@ class EventLog:
     def nodes(self, count: int) -> None:
         """Record the number of nodes."""
         self.count = count
+
+    def resumable(self, state: Callable[[], SearchState | None]) -> None:
+        """Record the function that returns the state of the search."""
+        self.state = state
 
     def stopping(self) -> bool:
         """Return what the `stopping` callable returns."""

@@ -9,16 +9,39 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Collection
+from itertools import islice
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from milpbn.heuristics.neighbours import best_neighbours
 from milpbn.problem.problem import Problem
+from milpbn.util.saved_arrays import SavedArrays, UnfitError, number
 
 #: A number below every score and every bound but -inf. Thresholds are computed from it, so that it has to be finite.
 BELOW_ALL = -1e250
+
+
+class PoolMark(NamedTuple):
+    """What a pool held at one moment; `Pool.mark` makes it.
+
+    Attributes
+    ----------
+    values, leaves : dict
+        As in the pool.
+    dropped, rest : float
+        As in the pool.
+    explored : int
+        Number of structures whose neighbours had been scored.
+    """
+
+    values: dict[bytes, float]
+    leaves: dict[bytes, float]
+    dropped: float
+    rest: float
+    explored: int
 
 
 class Pool:
@@ -46,8 +69,8 @@ class Pool:
         self._leaves: dict[bytes, float] = {}
         #: The largest bound of a node that holds a single structure which is not among the K best.
         self._dropped = -math.inf
-        #: Structures whose neighbours were scored.
-        self._explored: set[bytes] = set()
+        #: Structures whose neighbours were scored, in this order.
+        self._explored: dict[bytes, None] = {}
 
     @property
     def full(self) -> bool:
@@ -96,7 +119,7 @@ class Pool:
             if not left:
                 return None
             key = max(left, key=self._values.__getitem__)
-            self._explored.add(key)
+            self._explored[key] = None
             return _choice(key)
 
     def best(self) -> list[tuple[NDArray[np.int64], float]]:
@@ -122,6 +145,89 @@ class Pool:
         """Return a bound on all structures in nodes, those of the list included; see `others`."""
         with self._lock:
             return max(rest, self._dropped, *self._leaves.values(), -math.inf)
+
+    def mark(self) -> PoolMark:
+        """Return what the pool holds now."""
+        with self._lock:
+            return PoolMark(
+                dict(self._values), dict(self._leaves), self._dropped, self.rest, len(self._explored)
+            )
+
+    def state(self, mark: PoolMark) -> dict[str, NDArray[Any]]:
+        """Return what the pool held at an earlier moment as arrays, which `restore` takes."""
+        with self._lock:
+            explored = list(islice(self._explored, mark.explored))
+        leaves = {n: mark.leaves[key] for n, key in enumerate(mark.values) if key in mark.leaves}
+        return {
+            "structures": choices_of(mark.values),
+            "scores": np.array(list(mark.values.values()), dtype=np.float64),
+            "leaf_of": np.array(list(leaves), dtype=np.int64),
+            "leaf": np.array(list(leaves.values()), dtype=np.float64),
+            "dropped": number(mark.dropped),
+            "rest": number(mark.rest),
+            "explored": choices_of(explored),
+        }
+
+    def restore(
+        self, saved: SavedArrays, problem: Problem, checked: Callable[[NDArray[np.int64], float], float]
+    ) -> None:
+        """Become the pool whose arrays `state` returned.
+
+        Parameters
+        ----------
+        saved : SavedArrays
+            The arrays.
+        problem : Problem
+            The problem.
+        checked : callable
+            Returns the saved score of a choice of parent sets; raises UnfitError if it is not its score.
+
+        Raises
+        ------
+        UnfitError
+            If the arrays are not those of a pool of this problem.
+        """
+        found = saved_choices(saved, "structures", problem)
+        if len(found) > self.size:
+            raise UnfitError("there are too many structures")
+        scores = saved.finite("scores", np.float64, len(found)).tolist()
+        leaf_of = saved.array("leaf_of", np.int64, None, least=0, below=len(found)).tolist()
+        leaves = saved.array("leaf", np.float64, len(leaf_of)).tolist()
+        keys = [_key(choice) for choice in found]
+        if len(set(keys)) < len(keys):
+            raise UnfitError("a structure is listed twice")
+        for choice in found:
+            if not problem.obeys(problem.candidates.structure(choice)):
+                raise UnfitError("a structure breaks the constraints")
+        known = zip(keys, found, scores, strict=True)
+        self._values = {key: checked(choice, value) for key, choice, value in known}
+        self._leaves = {keys[n]: bound for n, bound in zip(leaf_of, leaves, strict=True)}
+        self._dropped, self.rest = saved.number("dropped"), saved.number("rest")
+        self._explored = {_key(choice): None for choice in saved_choices(saved, "explored", problem)}
+        self.cutoff = min(self._values.values()) if self.full else BELOW_ALL
+
+
+def choices_of(keys: Collection[bytes]) -> NDArray[np.int64]:
+    """Return choices of parent sets, given as the bytes of their int64 arrays, as one array, shape (k, V)."""
+    if not keys:
+        return np.empty((0, 0), dtype=np.int64)
+    return np.frombuffer(b"".join(keys), dtype=np.int64).reshape(len(keys), -1)
+
+
+def saved_choices(saved: SavedArrays, name: str, problem: Problem) -> NDArray[np.int64]:
+    """Return saved choices of one parent set per variable, int64 array, shape (k, V).
+
+    Raises
+    ------
+    UnfitError
+        If a number is not the index of one of the variable's parent sets.
+    """
+    offsets = problem.candidates.offsets
+    if saved.array(name, np.int64, None, None).size == 0:
+        return np.empty((0, problem.candidates.n_variables), dtype=np.int64)
+    return saved.array(
+        name, np.int64, None, problem.candidates.n_variables, least=offsets[:-1], below=offsets[1:]
+    )
 
 
 def _key(choice: NDArray[np.integer]) -> bytes:

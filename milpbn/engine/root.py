@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
-from milpbn.certificate.format import Proof
+from milpbn.certificate.format import Proof, restored_rows
 from milpbn.certificate.records import DualWeights, Inequalities
 from milpbn.claims.result import is_optimal
 from milpbn.engine.dual.frank_wolfe import INFEASIBLE, PAUSED, take_steps
@@ -32,6 +34,10 @@ from milpbn.engine.tuning import TUNING
 from milpbn.network.structure import Structure
 from milpbn.problem.problem import Problem
 from milpbn.problem.rounding import CAREFUL, bound_errors
+from milpbn.util.saved_arrays import SavedArrays, UnfitError, count, number
+
+#: Relative difference of a saved score from the score that counts as rounding.
+SAME_SCORE = 1e-9
 
 
 def model_of(problem: Problem) -> Model:
@@ -296,6 +302,67 @@ class Root:
         optima = Optima(self.problem.candidates, self.model.score_error)
         optima.add(self.allowed, np.inf, -np.inf)
         return optima.arcs()
+
+    def checked_value(self, choice: NDArray[np.int64] | None, value: float) -> float:
+        """Return the saved score of a choice of parent sets; raise UnfitError if it is not that, but for rounding."""
+        if choice is None:
+            raise UnfitError("a saved structure is outside the candidate parent sets")
+        actual = score_of(self.model, choice, self.point.direction, self.parallel)
+        if not abs(actual - value) <= self.model.score_error + SAME_SCORE * max(1.0, abs(actual)):
+            raise UnfitError(f"a saved structure scores {actual!r}, not {value!r}")
+        return value
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        """Return what `restore` takes, but for the pool. It shares arrays that no longer change in a tree search."""
+        point, state = self.point, self.point.state
+        n = int(state.best_vertices)
+        return {
+            "allowed": self.allowed,
+            "bound": number(self.bound),
+            "steps": count(self.steps),
+            "row_members": self.rows.members,
+            "row_limit": self.rows.limit,
+            "multipliers": self.multipliers,
+            "point_bound": number(state.bound),
+            "constant": number(state.constant),
+            "temperature": number(state.best_temperature),
+            "gradient": point.gradient,
+            "vertices": point.best_vertices[:n],
+            "shares": point.best_shares[:n],
+        }
+
+    def restore(self, saved: SavedArrays) -> None:
+        """Become the root whose arrays `state` returned: bound, fixed parent sets, multipliers and the best point.
+
+        Raises
+        ------
+        UnfitError
+            If the arrays are not those of a root of this problem.
+        """
+        candidates, state = self.problem.candidates, self.point.state
+        P, V, offsets = candidates.n_sets, candidates.n_variables, candidates.offsets
+        allowed = saved.array("allowed", np.bool_, P).copy()
+        if not np.logical_or.reduceat(allowed, offsets[:-1]).all():
+            raise UnfitError("a variable has no parent sets")
+        rows = restored_rows(saved)
+        if len(rows.limit) and rows.members.shape[1] != V:
+            raise UnfitError("the inequalities are about other variables")
+        multipliers = saved.finite("multipliers", np.float64, len(rows.limit), least=0).copy()
+        vertices = saved.array("vertices", np.int64, None, V, least=offsets[:-1], below=offsets[1:])
+        shares = saved.finite("shares", np.float64, len(vertices), least=0)
+        n = len(vertices)
+        if n > len(self.point.best_shares):
+            raise UnfitError("the point has too many vertices")
+        self.bound, self.steps = saved.number("bound"), saved.count("steps")
+        self.allowed, self.multipliers = allowed, multipliers
+        self.rows = Inequalities(rows.members.copy(), rows.limit.copy())
+        self.point.best_vertices[:n], self.point.best_shares[:n] = vertices, shares
+        self.point.gradient[:] = saved.finite("gradient", np.float64, P)
+        state.best_vertices = n
+        state.bound, state.constant = saved.number("point_bound"), saved.number("constant")
+        state.best_temperature = saved.number("temperature")
+        self.subproblem = self._subproblem()
+        self.weights = self._weights()
 
     def _weights(self) -> DualWeights:
         point = self.point

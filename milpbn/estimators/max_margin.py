@@ -104,7 +104,8 @@ class MaxMarginBNClassifier(CallbackSupportMixin, BaseBNClassifier):
         which means something else in scikit-learn.)
     n_best : int, default=1
         How many of the best structures to find, in ``result_.alternatives``, with a bound on all others.
-    root_bound, root_only, reduce, merge, solver_options, output, trace, certificate, log, interrupted
+    root_bound, root_only, reduce, merge, solver_options, output, trace, certificate, checkpoint, resume, log, \
+interrupted
         How to search, and what to write; see `milpbn.solving.options.Options`.
     drop, features : collection of str or int, default=None
         Columns of X to leave out, and the only columns to use, by name or by position. By default all columns are
@@ -210,6 +211,8 @@ class MaxMarginBNClassifier(CallbackSupportMixin, BaseBNClassifier):
         output: str | os.PathLike[str] | None = None,
         trace: str | os.PathLike[str] | None = None,
         certificate: str | os.PathLike[str] | None = None,
+        checkpoint: str | os.PathLike[str] | None = None,
+        resume: bool = False,
         log: str | os.PathLike[str] | None = None,
         interrupted: Callable[[], bool] | None = None,
         drop: Columns = None,
@@ -258,6 +261,8 @@ class MaxMarginBNClassifier(CallbackSupportMixin, BaseBNClassifier):
         self.output = output
         self.trace = trace
         self.certificate = certificate
+        self.checkpoint = checkpoint
+        self.resume = resume
         self.log = log
         self.interrupted = interrupted
         self.drop = drop

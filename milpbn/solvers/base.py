@@ -36,6 +36,8 @@ class Capabilities:
     continues_root : bool
         Whether it continues from the project's root bound, with the project's kernels and its own local search. If so,
         the root bound is not cut short, no restarts come before it, and a run without limits is deterministic.
+    resumes : bool
+        Whether it can save the state of its search, and go on from there in another run.
     warm_start : bool
         Whether it takes a complete starting point.
     bound_stream : bool
@@ -49,6 +51,7 @@ class Capabilities:
     certificate: bool = False
     milp: bool = True
     continues_root: bool = False
+    resumes: bool = False
     warm_start: bool = True
     bound_stream: bool = True
     lazy_rows: bool = False

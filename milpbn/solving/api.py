@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -23,16 +25,18 @@ from milpbn.problem.scores.spec import Score
 from milpbn.problem.screening import Screen
 from milpbn.problem.subset import Subset
 from milpbn.problem.unused import forbid_unused
+from milpbn.solving.checkpoint import SavedSearch, describe, read_saved_search
 from milpbn.solving.engines.registry import checked_engine
 from milpbn.solving.job import FullProblem, Job
 from milpbn.solving.listing import check_scope
 from milpbn.solving.options import Options
 from milpbn.solving.progress import wants_progress
 from milpbn.solving.run import run
-from milpbn.solving.screening import small_problem
+from milpbn.solving.screening import restored_problem, small_problem
 from milpbn.util import stages
 from milpbn.util.clock import before
 from milpbn.util.memory import limited
+from milpbn.util.progress_line import LINE
 
 #: Samples times parent sets up to which the tables of all parent sets are built at once: they take a second or so, and
 #: with a time limit much less. Above, a search over small parent sets comes first.
@@ -75,6 +79,8 @@ def solve(
     output: str | os.PathLike[str] | None = None,
     trace: str | os.PathLike[str] | None = None,
     certificate: str | os.PathLike[str] | None = None,
+    checkpoint: str | os.PathLike[str] | None = None,
+    resume: bool = False,
     log: str | os.PathLike[str] | None = None,
     verbose: bool | None = None,
     interrupted: Callable[[], bool] | None = None,
@@ -98,8 +104,8 @@ def solve(
     started : float, optional
         `time.monotonic` value from which the time limit counts; by default the time of the call.
     backend, acyclicity, time_limit, memory_limit, gap_rel, gap_abs, threads, random_state, start, warm_start, \
-root_bound, root_only, reduce, merge, n_best, solver_options, parameters, output, trace, certificate, log, verbose, \
-interrupted, on_change
+root_bound, root_only, reduce, merge, n_best, solver_options, parameters, output, trace, certificate, checkpoint, \
+resume, log, verbose, interrupted, on_change
         How to search; see `milpbn.solving.options.Options`.
 
     Returns
@@ -153,6 +159,27 @@ def maximise(
         require_states(dataset)
         if options.n_best > 1:
             constraints = forbid_unused(dataset, checked_constraints(constraints))
+        described: dict[str, Any] = {}
+        earlier: SavedSearch | None = None
+        if options.checkpoint is not None:
+            constraints = checked_constraints(constraints)
+            described = describe(dataset, spec, constraints, options, subset, screen)
+            earlier = read_saved_search(options.checkpoint, options, dataset.names, described)
+        if earlier is not None:
+            # Without a state of the tree search, the stages before it begin anew from this structure.
+            options = replace(options, start=earlier.structure)
+            if wants_progress(options.verbose):
+                LINE.keep(earlier.describe())
+        job = partial(
+            Job,
+            dataset=dataset,
+            options=options,
+            engine=engine,
+            version=version,
+            started=began,
+            described=described,
+            earlier=earlier,
+        )
         samples = before(
             deadline, lambda: dataset.merged if options.merge else dataset, "identical samples were merged"
         )
@@ -167,8 +194,10 @@ def maximise(
                 start=options.start,
                 deadline=deadline,
             )
+            if kept is not None and earlier is not None and earlier.tree is not None:
+                return run(job(restored_problem(kept[0], kept[1], earlier)))
             if kept is not None:
-                return run(Job(kept[0], dataset, options, engine, version, began, screening=kept[1]))
+                return run(job(kept[0], screening=kept[1]))
         # The whole problem is checked before a search over a part of it begins.
         rules, candidates = parent_sets(samples, spec, constraints, for_milp=for_milp, deadline=deadline)
 
@@ -188,14 +217,16 @@ def maximise(
         at_once = SMALL_TABLES if options.time_limit is None else SMALL_TABLES_WITHIN_LIMIT
         n_samples = max(1, samples.n_samples)
         small = None
-        if candidates.n_sets * n_samples > at_once:
+        goes_on = earlier is not None and earlier.tree is not None
+        if candidates.n_sets * n_samples > at_once and not goes_on:
             small = _small_sets(rules, candidates, SMALL_TABLES // n_samples, options.start)
         build_began = time.monotonic()
-        problem, full = build(candidates if small is None else small), None
+        weights = None if earlier is None else earlier.weights_of(samples)
+        problem, full = build(candidates if small is None else small, weights), None
         if small is not None:
             seconds = (time.monotonic() - build_began) * candidates.n_sets / small.n_sets
             full = FullProblem(lambda: build(candidates, problem.sample_weights), seconds)
-        return run(Job(problem, dataset, options, engine, version, began, full))
+        return run(job(problem, full=full))
 
 
 def _small_sets(

@@ -118,7 +118,7 @@ def averaged(
     began = time.monotonic()
     members, failures, note = [result.classifier], [], ""
     quiet = replace(options, start=None, output=None, trace=None, certificate=None, log=None)
-    quiet = replace(quiet, verbose=False, on_change=None, n_best=1)
+    quiet = replace(quiet, verbose=False, on_change=None, n_best=1, checkpoint=None, resume=False)
     stopped = interrupted or result.limit is Limit.USER
     asks = options.interrupted or (lambda: False)
     with interrupts.deferred():

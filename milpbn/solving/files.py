@@ -1,9 +1,8 @@
-"""The files that a run writes, during the search and at its end: trace, result and certificate."""
+"""The files that a run writes, during the search and at its end: trace, result, certificate and checkpoint."""
 
 from __future__ import annotations
 
 import os
-import time
 import warnings
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -13,9 +12,11 @@ from typing import Any, Protocol
 from milpbn.certificate.format import certificate_header, save_certificate
 from milpbn.claims.result import Result, TracePoint
 from milpbn.errors import InputError, MilpbnWarning
+from milpbn.solving.checkpoint import CheckpointFile
 from milpbn.solving.options import Options
 from milpbn.solving.progress import TraceFile
 from milpbn.util.atomic import check_writable
+from milpbn.util.clock import Pause
 
 #: Seconds between two updates of the output file: at most, and at the beginning, from which they double.
 SAVE_EVERY, SAVE_FIRST = 15.0, 0.5
@@ -35,14 +36,21 @@ Known = tuple[Result, dict[str, Any] | None]
 class RunFiles:
     """Writes the files that the options name. A file that cannot be written later does not end the search.
 
+    Parameters
+    ----------
+    options : Options
+        The options.
+    checkpoint : CheckpointFile, optional
+        The checkpoint, if one is wanted.
+
     Raises
     ------
     InputError
         If one of the files cannot be written when the run begins.
     """
 
-    def __init__(self, options: Options) -> None:
-        self._options = options
+    def __init__(self, options: Options, checkpoint: CheckpointFile | None = None) -> None:
+        self._options, self._checkpoint = options, checkpoint
         for path in (options.output, options.certificate):
             if path is not None:
                 check_writable(path)
@@ -54,8 +62,7 @@ class RunFiles:
                 raise InputError(
                     f"The log {os.fspath(options.log)!r} cannot be written ({error.strerror})."
                 ) from None
-        self._saved = time.monotonic()
-        self._save_every = min(SAVE_FIRST, SAVE_EVERY)
+        self._pause = Pause(SAVE_FIRST, SAVE_EVERY)
         self._warned = False
         #: Whether this run has written result and certificate before.
         self._begun = False
@@ -68,13 +75,12 @@ class RunFiles:
         If a file cannot be written, there is one warning, and the next call tries again.
         """
         failures = _try(lambda: self._append(trace))
-        begun = time.monotonic()
         wanted = self._options.output is not None or self._options.certificate is not None
-        if wanted and begun - self._saved > self._save_every:
-            failures += self._save(*known())
-            self._saved = time.monotonic()
-            # A large certificate is written less often, so that saving takes a small share of the time.
-            self._save_every = max(min(2 * self._save_every, SAVE_EVERY), 20 * (self._saved - begun))
+        if wanted and self._pause.over():
+            with self._pause.after():
+                failures += self._save(*known())
+        if self._checkpoint is not None:
+            failures += _try(self._checkpoint.update)
         if failures and not self._warned:
             self._warned = True
             warnings.warn(f"{failures[0]} The search goes on.", MilpbnWarning, stacklevel=2)
@@ -83,7 +89,8 @@ class RunFiles:
         self, trace: Sequence[TracePoint], result: Savable, arrays: dict[str, Any] | None
     ) -> list[str]:
         """Write everything for the last time; return a sentence for each file that could not be written."""
-        return self._save(result, arrays) + _try(lambda: self._append(trace), self._close)
+        failures = self._save(result, arrays) + _try(lambda: self._append(trace), self._close)
+        return failures if self._checkpoint is None else failures + _try(self._checkpoint.finish)
 
     def _append(self, trace: Sequence[TracePoint]) -> None:
         if self._trace is not None:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import NamedTuple
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
 
 from milpbn.data import Dataset
 from milpbn.problem.problem import Problem
+from milpbn.solving.checkpoint import SavedSearch
 from milpbn.solving.engines.base import Engine
 from milpbn.solving.options import Options
 from milpbn.solving.screening import Screening
@@ -57,6 +58,10 @@ class Job:
         bound is `loose_bound`, which needs no coefficients.
     screening : Screening or None
         How to choose the parent sets of the problem, if `problem` is over the small ones of a screening only.
+    described : mapping
+        What a search must have in common with this one to go on from its checkpoint; empty without a checkpoint.
+    earlier : SavedSearch or None
+        The run from which this one goes on; None to begin anew.
     is_trial : bool
         Whether this run is a part of a longer job. Its files then say ``running`` even at its end.
     """
@@ -69,6 +74,8 @@ class Job:
     started: float
     full: FullProblem | None = None
     screening: Screening | None = None
+    described: Mapping[str, Any] = field(default_factory=dict)
+    earlier: SavedSearch | None = None
     is_trial: bool = False
 
     def brief(self, session: Session, most: float = BRIEF_SECONDS) -> Callable[[], bool]:

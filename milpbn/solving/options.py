@@ -71,6 +71,11 @@ class Options:
         File for the any-time trace, as JSON lines.
     certificate : path or None
         File for the proof of the bound (`milpbn verify`); backend ``native`` only.
+    checkpoint : path or None
+        File for the state of the search, written at least every minute and at the end; backend ``native`` only. If it
+        exists, the search goes on from it, and refuses one of other data or options.
+    resume : bool
+        Refuse to begin anew if there is no checkpoint yet.
     log : path or None
         File for the MILP solver's own log; ``native`` refuses it.
     verbose : bool or None
@@ -103,6 +108,8 @@ class Options:
     output: str | os.PathLike[str] | None = None
     trace: str | os.PathLike[str] | None = None
     certificate: str | os.PathLike[str] | None = None
+    checkpoint: str | os.PathLike[str] | None = None
+    resume: bool = False
     log: str | os.PathLike[str] | None = None
     verbose: bool | None = None
     interrupted: Callable[[], bool] | None = None
@@ -129,6 +136,10 @@ class Options:
             if not gap >= 0:
                 raise InputError(f"The {word} gap at which to stop must be at least 0, got {gap}.")
         ParameterMethod.parse(self.method)
+        if self.resume and self.checkpoint is None:
+            raise InputError(
+                "--resume (resume) goes on from the file that --checkpoint (checkpoint) names; add it."
+            )
         if self.acyclicity not in ACYCLICITY:
             raise InputError(
                 f"There is no acyclicity {self.acyclicity!r}; choose one of {', '.join(ACYCLICITY)}."

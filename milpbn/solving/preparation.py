@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from milpbn.claims.reasons import BoundSource, Limit
-from milpbn.engine.root import root_bound
+from milpbn.engine.root import Root, root_bound
 from milpbn.errors import NoIncumbentError
 from milpbn.heuristics.local_search import search
 from milpbn.heuristics.starts import plain_starts
@@ -17,11 +17,14 @@ from milpbn.network.cpt import require_match
 from milpbn.network.structure import Structure
 from milpbn.problem.first_bound import first_bound
 from milpbn.problem.trivial_bound import loose_bound, trivial_bound
+from milpbn.solving.checkpoint import SavedSearch, require_incumbent
 from milpbn.solving.job import BRIEF_SECONDS, FullProblem, Job
 from milpbn.solving.screening import Screening, screen
 from milpbn.solving.state import Session
 from milpbn.solving.warm_up import Kernels
 from milpbn.util import stages
+from milpbn.util.checkpoints import incomplete
+from milpbn.util.saved_arrays import SavedArrays, UnfitError
 
 #: Seconds for the trivial bound; it rarely needs more.
 TRIVIAL_SECONDS = 0.5
@@ -31,6 +34,11 @@ SMALL_SETS_SHARE = 0.2
 
 def prepare(job: Job, session: Session, kernels: Kernels) -> None:
     """Find first structures and bounds, the quickest first; each stage waits for its kernels."""
+    if job.earlier is not None and job.earlier.tree is not None:
+        _go_on(job, session, kernels, job.earlier, job.earlier.tree)
+        return
+    if job.earlier is not None:
+        _begin_with(session, job.earlier)
     session.bound(_loose_bound(session), BoundSource.CERTIFIED)
     if job.full is not None and not _search_small_sets(job, session, job.full):
         return
@@ -56,6 +64,37 @@ def prepare(job: Job, session: Session, kernels: Kernels) -> None:
     _climb(job, session, starts, 0 if job.engine.capabilities.continues_root else CLIMBS.restarts)
     if job.options.root_bound and kernels.ready("root") and not session.stopping():
         _bound_root(job, session)
+
+
+def _begin_with(session: Session, earlier: SavedSearch) -> None:
+    """Take the incumbent of an earlier run whose tree search had not begun. Its bounds are computed anew."""
+    require_incumbent(earlier, session.problem)
+    session.resume(earlier.structure, None, [(t, z, None) for t, z, _ in earlier.trace], None)
+
+
+def _go_on(job: Job, session: Session, kernels: Kernels, earlier: SavedSearch, tree: SavedArrays) -> None:
+    """Take incumbent, bound and root of an earlier run; its engine takes the rest."""
+    stages.enter("checkpoint")
+    problem = session.problem
+    require_incumbent(earlier, problem)
+    # Kernels come first: the session of a search that has ended stops as soon as it has the bound.
+    ready = kernels.ready("root") and kernels.ready("branching")
+    session.resume(earlier.structure, earlier.bound, earlier.trace, earlier.nodes)
+    if not ready:
+        return
+    root = Root(
+        problem,
+        earlier.structure,
+        threads=job.options.n_threads,
+        proof=session.made.proof,
+        n_best=job.options.n_best,
+    )
+    try:
+        root.restore(tree.under("root."))
+        root.pool.restore(tree.under("pool."), problem, root.checked_value)
+    except UnfitError:
+        raise incomplete(earlier.path) from None
+    session.make(root=root)
 
 
 def _loose_bound(session: Session) -> float:

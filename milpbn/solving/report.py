@@ -17,6 +17,7 @@ from milpbn.data.dataset import notes_of_results
 from milpbn.network.classifier import Classifier
 from milpbn.problem.problem import Problem
 from milpbn.problem.rescore import rescore
+from milpbn.solving.checkpoint import CheckpointFile
 from milpbn.solving.files import Known, RunFiles
 from milpbn.solving.job import Job
 from milpbn.solving.listing import Listing
@@ -48,7 +49,10 @@ class Report:
         #: The name of the run, which its certificate has too.
         self._name = uuid.uuid4().hex
         self._progress = Progress() if wants_progress(job.options.verbose) else None
-        self._files = RunFiles(job.options)
+        path = job.options.checkpoint
+        #: The checkpoint, if one is wanted.
+        self.checkpoint = None if path is None else CheckpointFile(path, session, job.described, job.earlier)
+        self._files = RunFiles(job.options, self.checkpoint)
         n_best = job.options.n_best
         self._listing = Listing(session, job.dataset, n_best) if n_best > 1 else None
         #: Number of points of the trace that the caller's function has been told of.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager, closing, nullcontext
 
@@ -20,6 +21,8 @@ from milpbn.solving.state import Session
 from milpbn.solving.warm_up import Kernels
 from milpbn.solving.watched import run_watched
 from milpbn.util import interrupts
+from milpbn.util.checkpoints import incomplete
+from milpbn.util.saved_arrays import UnfitError
 from milpbn.util.threads import library_threads, threads_used
 
 OUT_OF_MEMORY = Outcome(limit="memory", detail="out of memory")
@@ -42,18 +45,28 @@ def run(job: Job) -> Result:
         If a file could not be written.
     """
     options = job.options
+    earlier = job.earlier
     session = Session(
         job.problem,
-        started=job.started,
+        started=job.started - (0.0 if earlier is None else earlier.seconds),
         deadline=options.search_deadline(job.started),
         gap_rel=options.gap_rel,
         gap_abs=options.gap_abs,
         interrupted=options.interrupted,
         n_best=options.n_best,
     )
-    session.make(coefficient_seconds=session.elapsed())
+    session.make(coefficient_seconds=time.monotonic() - job.started)
     if options.certificate is not None:
-        session.make(proof=Proof(sample_weights=job.problem.subset_weights))
+        session.make(proof=Proof())
+    if earlier is not None:
+        made = session.made
+        session.make(
+            coefficient_seconds=made.coefficient_seconds + earlier.coefficient_seconds,
+            model_seconds=earlier.model_seconds,
+            proof=earlier.proof or made.proof,
+        )
+    if session.made.proof is not None:
+        session.made.proof.sample_weights = job.problem.subset_weights
     report = Report(job, session)
     try:
         try:
@@ -63,7 +76,7 @@ def run(job: Job) -> Result:
                 bounds = options.root_bound or job.screening is not None
                 branches = job.engine.capabilities.continues_root and not options.root_only
                 with closing(Kernels(job.problem, bounds, branches, session.stopping)) as kernels:
-                    _run_stages(job, session, kernels, report.update)
+                    _run_stages(job, session, kernels, report)
         except KeyboardInterrupt:
             session.stop(Limit.USER)
         except SolverError as error:
@@ -93,10 +106,13 @@ def _saving(session: Session) -> AbstractContextManager[None]:
     return nullcontext() if session.stopped is Limit.USER else interrupts.saving()
 
 
-def _run_stages(job: Job, session: Session, kernels: Kernels, update: Callable[[], None]) -> None:
+def _run_stages(job: Job, session: Session, kernels: Kernels, report: Report) -> None:
     """Prepare, then search, each in a thread; a thread that does not stop in time is not waited for."""
+    update = report.update
     _in_thread(lambda: prepare(job, session, kernels), job, session, update, ends=True)
-    if session.stopping() or session.made.outcome is OUT_OF_MEMORY:
+    # A search that goes on has a root; its engine notices by itself that it has ended before.
+    goes_on = job.earlier is not None and job.earlier.tree is not None and session.made.root is not None
+    if session.made.outcome is OUT_OF_MEMORY or (session.stopping() and not goes_on):
         return
     if job.options.root_only:
         session.make(outcome=Outcome(limit="node"))
@@ -111,6 +127,9 @@ def _run_stages(job: Job, session: Session, kernels: Kernels, update: Callable[[
             _search(job, session, engine)
 
     _in_thread(search, job, session, update, ends=ends)
+    if report.checkpoint is not None:
+        # Before the last fixing, which a run without a stop would not do here.
+        report.checkpoint.capture()
     root = session.made.root
     if root is not None and session.structure is not None and job.options.reduce:
         root.fix(session.structure)  # the last incumbent may fix more parent sets
@@ -125,7 +144,13 @@ def _search(job: Job, session: Session, engine: Engine) -> None:
     settings = options.settings(session.deadline)
     bound_source = BoundSource.CERTIFIED if engine.capabilities.certificate else BoundSource.SOLVER
     events = session.events(engine.source, bound_source)
-    outcome = engine.run(made.reduced, Start(structure, made.root), settings, events)
+    earlier = job.earlier
+    start = Start(structure, made.root, None if earlier is None else earlier.tree)
+    try:
+        outcome = engine.run(made.reduced, start, settings, events)
+    except UnfitError:
+        assert earlier is not None
+        raise incomplete(earlier.path) from None
     session.make(outcome=outcome, model_seconds=outcome.model_seconds)
     known = session.structure
     # If the reduced problem lacks a parent set of the incumbent, it may truly be infeasible.

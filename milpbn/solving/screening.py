@@ -23,8 +23,10 @@ from milpbn.problem.problem import Problem, build_problem, checked_constraints, 
 from milpbn.problem.ranking import Ranking, best_sets, criterion
 from milpbn.problem.scores.spec import Score
 from milpbn.problem.screening import Screen, Screened
+from milpbn.solving.checkpoint import SavedSearch
 from milpbn.solving.state import Session, SessionEvents
 from milpbn.util import stages
+from milpbn.util.checkpoints import incomplete
 
 #: Shares of the remaining time at which the bound over the small sets ends, and at which the ranking ends.
 BOUND_SHARE, RANKING_SHARE = 0.15, 0.35
@@ -136,6 +138,26 @@ def screen(
         return False
     session.make(problem=made, reduced=made, coefficient_seconds=session.elapsed())
     return True
+
+
+def restored_problem(problem: Problem, screening: Screening, earlier: SavedSearch) -> Problem:
+    """Return the problem over the parent sets that an earlier run kept; `problem` is the one over the small sets.
+
+    Raises
+    ------
+    InputError
+        If there are none, or one of them breaks an option or a constraint.
+    NoIncumbentError
+        If the deadline has passed.
+    """
+    candidates = earlier.candidates
+    if candidates is None:
+        raise incomplete(earlier.path)
+    c = candidates.n_variables - 1
+    pairs = zip(screening.admitted, candidates.sets, strict=True)
+    if not all(own.contains(parents, c) for own, sets in pairs for parents in sets):
+        raise incomplete(earlier.path)
+    return _kept_problem(problem, candidates, screening, earlier.ranked)
 
 
 def _kept_problem(problem: Problem, candidates: Candidates, screening: Screening, ranked: int) -> Problem:

@@ -62,6 +62,8 @@ def select(
     output: str | os.PathLike[str] | None = None,
     trace: str | os.PathLike[str] | None = None,
     certificate: str | os.PathLike[str] | None = None,
+    checkpoint: str | os.PathLike[str] | None = None,
+    resume: bool = False,
     log: str | os.PathLike[str] | None = None,
     verbose: bool | None = None,
     interrupted: Callable[[], bool] | None = None,
@@ -87,8 +89,8 @@ def select(
     started : float, optional
         `time.monotonic` value from which the time limit counts.
     backend, acyclicity, time_limit, memory_limit, gap_rel, gap_abs, threads, random_state, start, warm_start, \
-root_bound, root_only, reduce, merge, n_best, solver_options, parameters, output, trace, certificate, log, verbose, \
-interrupted, on_change
+root_bound, root_only, reduce, merge, n_best, solver_options, parameters, output, trace, certificate, checkpoint, \
+resume, log, verbose, interrupted, on_change
         How to search; see `milpbn.solving.options.Options`. The selection takes half of a time limit.
 
     Returns
@@ -130,6 +132,11 @@ def _compare(
 ) -> tuple[Selection, list[Ranked]]:
     """Return the choice, and all settings with what their trials found, the best first."""
     began = time.monotonic() if started is None else started
+    if options.checkpoint is not None:
+        raise InputError(
+            "A checkpoint keeps one search, and a selection makes many; leave out --checkpoint (checkpoint), or give "
+            "the options that a selection has chosen instead of the selection."
+        )
     screened = Screen.of(screen)
     source = _source(data, grid)
     settings = grid.settings(score)
@@ -242,6 +249,8 @@ def solve_selected(
     output: str | os.PathLike[str] | None = None,
     trace: str | os.PathLike[str] | None = None,
     certificate: str | os.PathLike[str] | None = None,
+    checkpoint: str | os.PathLike[str] | None = None,
+    resume: bool = False,
     log: str | os.PathLike[str] | None = None,
     verbose: bool | None = None,
     interrupted: Callable[[], bool] | None = None,
@@ -277,8 +286,8 @@ def solve_selected(
     started : float, optional
         `time.monotonic` value from which the time limit counts.
     backend, acyclicity, time_limit, memory_limit, gap_rel, gap_abs, threads, random_state, start, warm_start, \
-root_bound, root_only, reduce, merge, n_best, solver_options, parameters, output, trace, certificate, log, verbose, \
-interrupted, on_change
+root_bound, root_only, reduce, merge, n_best, solver_options, parameters, output, trace, certificate, checkpoint, \
+resume, log, verbose, interrupted, on_change
         How to search; see `milpbn.solving.options.Options`. The selection takes half of a time limit.
 
     Returns

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -14,6 +14,7 @@ from milpbn.claims.reading import TracePoint
 from milpbn.claims.reasons import BoundSource, Limit, Reason
 from milpbn.claims.result import Gap, is_optimal
 from milpbn.engine.root import Root
+from milpbn.engine.tree.saved_search import SearchState
 from milpbn.errors import MilpbnError, SolverError
 from milpbn.network.structure import Structure
 from milpbn.problem.problem import Problem
@@ -45,6 +46,8 @@ class Made:
         The root bound, from which the native engine continues.
     proof : Proof or None
         The proof of the bound, if a certificate is wanted.
+    search : callable or None
+        Returns the state of the engine's search, from which another run can go on; None while there is none.
     outcome : Outcome
         How the engine ended.
     coefficient_seconds, model_seconds : float
@@ -55,6 +58,7 @@ class Made:
     reduced: Problem
     root: Root | None = None
     proof: Proof | None = None
+    search: Callable[[], SearchState | None] | None = None
     outcome: Outcome = Outcome()  # noqa: RUF009  # frozen
     coefficient_seconds: float = 0.0
     model_seconds: float = 0.0
@@ -191,6 +195,31 @@ class Session:
                 self.best_bound = objective
             self._record()
             return structure
+
+    def resume(
+        self, structure: Structure, bound: float | None, trace: Sequence[TracePoint], nodes: int | None
+    ) -> None:
+        """Go on where an earlier run stopped: take its incumbent, which is scored from the data, and its trace.
+
+        Parameters
+        ----------
+        structure : Structure
+            The incumbent.
+        bound : float or None
+            The bound on every structure; None without any.
+        trace : sequence of (seconds, incumbent, bound)
+            The trace.
+        nodes : int or None
+            Number of branch-and-bound nodes; None before the first.
+        """
+        objective, error = self.scored(structure, "the checkpoint")
+        with self._lock:
+            self.structure, self.objective, self.objective_error = structure, objective, error
+            self.best_bound = None if bound is None else max(bound, objective)
+            self.trace, self.node_count, self.source = list(trace), nodes, "checkpoint"
+            if not trace or trace[-1][1:] != (objective, self.best_bound):
+                self._record()
+            self.changed.set()
 
     def scored(self, structure: Structure, source: str) -> tuple[float, float]:
         """Return the score of a structure from the data and its rounding error, checked as `offer` checks it.
@@ -357,3 +386,7 @@ class SessionEvents:
     def nodes(self, count: int) -> None:
         """Report the number of branch-and-bound nodes so far."""
         self._session.nodes(count)
+
+    def resumable(self, state: Callable[[], SearchState | None]) -> None:
+        """Give the run the function that returns the state of the search."""
+        self._session.make(search=state)

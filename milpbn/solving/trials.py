@@ -244,6 +244,8 @@ class Trials:
             verbose=False,
             parameters=None,
             n_best=1,
+            checkpoint=None,
+            resume=False,
             on_change=None,
         )
         own = problem if p is None else problem.with_p(p)

@@ -1,23 +1,137 @@
-"""Reading NumPy archives of unknown origin: memory is allocated only after a size is known to be acceptable."""
+"""NumPy archives with a header and a checksum, and the reading of archives of unknown origin.
+
+Certificates and checkpoints are such archives. Reading allocates memory only after a size is known to be acceptable.
+"""
 
 from __future__ import annotations
 
+import hashlib
+import json
 import math
 import os
 import zipfile
-from typing import IO
+from collections.abc import Callable, Iterator, Mapping
+from typing import IO, Any, NamedTuple
 
 import numpy as np
 from numpy.lib import format as npy
 from numpy.typing import NDArray
 
 from milpbn.errors import InputError
+from milpbn.util.atomic import atomic_path
 from milpbn.util.memory import format_bytes, require_memory
 
 #: Accepted compression methods; decompression takes little memory with them.
 COMPRESSIONS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 #: Accepted kinds of dtypes: booleans, integers, floating-point numbers, text.
 KINDS = "biufU"
+#: Bytes that are hashed and written at once. Between two pieces the interpreter can react to a signal.
+PIECE = 1 << 24
+
+#: An array of an archive, or a function that returns it.
+Source = NDArray[Any] | Callable[[], NDArray[Any]]
+
+
+class Sealed(NamedTuple):
+    """The contents of an archive that `write_sealed` wrote.
+
+    Attributes
+    ----------
+    header : str
+        The header as JSON text.
+    arrays : dict
+        The arrays by name.
+    unchanged : bool
+        Whether the checksum is that of header and arrays.
+    """
+
+    header: str
+    arrays: dict[str, NDArray[Any]]
+    unchanged: bool
+
+
+def write_sealed(
+    path: str | os.PathLike[str],
+    header: Mapping[str, Any],
+    arrays: Mapping[str, Source],
+    *,
+    compressed: bool,
+) -> None:
+    """Write arrays, a header and a checksum of both as an ``.npz`` file, atomically.
+
+    The checksum is the SHA-256 of all names, types, shapes and numbers. It is the array ``digest``, and the header's
+    JSON text is the array ``header``. Equal contents make equal files.
+
+    Parameters
+    ----------
+    path : path
+        Path of the file.
+    header : mapping
+        JSON values.
+    arrays : mapping from str to array or function
+        Arrays of the kinds `KINDS`. A function is called when its array is written, so that not all need be in
+        memory at the same time.
+    compressed : bool
+        Whether to compress the arrays.
+
+    Raises
+    ------
+    InputError
+        If the file cannot be written.
+    """
+    text = np.frombuffer(json.dumps(header).encode(), dtype=np.uint8)
+    sources: dict[str, Source] = {**arrays, "header": text}
+    method = zipfile.ZIP_DEFLATED if compressed else zipfile.ZIP_STORED
+    digest = hashlib.sha256()
+    with atomic_path(path) as temporary, temporary.open("wb") as file:
+        with zipfile.ZipFile(file, "w") as archive:
+            for name in sorted(sources):
+                source = sources[name]
+                values = np.asarray(source() if callable(source) else source, order="C")
+                _write(archive, name, values, method, digest)
+            seal = np.frombuffer(digest.digest(), dtype=np.uint8)
+            _write(archive, "digest", seal, method, hashlib.sha256())
+
+
+def _write(archive: zipfile.ZipFile, name: str, values: NDArray[Any], method: int, digest: Any) -> None:
+    """Write one array to an archive, and add it to a hash."""
+    member = zipfile.ZipInfo(f"{name}.npy")  # with a fixed date, so that equal contents make equal files
+    member.compress_type = method
+    with archive.open(member, "w", force_zip64=True) as file:
+        npy.write_array_header_1_0(file, npy.header_data_from_array_1_0(values))
+        for piece in _pieces(name, values, digest):
+            file.write(piece)
+
+
+def _pieces(name: str, values: NDArray[Any], digest: Any) -> Iterator[bytes]:
+    """Yield the bytes of an array in pieces, and add them to a hash after the array's name, type and shape."""
+    digest.update(f"{name} {values.dtype.str} {values.shape};".encode())
+    flat = np.asarray(values, order="C").reshape(-1)
+    step = max(1, PIECE // max(1, flat.dtype.itemsize))
+    for begin in range(0, len(flat), step):
+        piece = flat[begin : begin + step].tobytes()
+        digest.update(piece)
+        yield piece
+
+
+def read_sealed(path: str | os.PathLike[str], largest: int) -> Sealed:
+    """Return the contents of a file of unknown origin that should be one of `write_sealed`; see `read_arrays`.
+
+    Raises
+    ------
+    InputError
+        As for `read_arrays`.
+    Exception
+        Of many types, if the file is not such an archive.
+    """
+    arrays = read_arrays(path, largest)
+    seal = arrays.pop("digest", None)
+    digest = hashlib.sha256()
+    for name in sorted(arrays):
+        for _ in _pieces(name, arrays[name], digest):
+            pass
+    unchanged = seal is not None and seal.tobytes() == digest.digest()
+    return Sealed(arrays.pop("header").tobytes().decode(), arrays, unchanged)
 
 
 def read_arrays(path: str | os.PathLike[str], largest: int) -> dict[str, NDArray[np.generic]]:

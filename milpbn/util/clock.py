@@ -1,10 +1,11 @@
-"""Limits and interrupts for work before the first incumbent, when there is no result to fall back on."""
+"""Limits and interrupts for work before the first incumbent, and pauses between saves."""
 
 from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import TypeVar
 
 from milpbn.errors import NoIncumbentError
@@ -17,7 +18,44 @@ SELECTION_SHARE = 0.5
 #: Share of the time limit for parameters of the found structure that are fitted after the search.
 PARAMETERS_SHARE = 0.2
 
+#: A pause between two saves is at least this many times as long as the last save, so that saves take 5 % of the time.
+PAUSES = 20
+
 T = TypeVar("T")
+
+
+class Pause:
+    """The pause between two saves of the same file: short at first, then twice as long each time.
+
+    Parameters
+    ----------
+    first, longest : float
+        Seconds of the first pause, and of the longest one unless a save takes long (`PAUSES`).
+
+    Attributes
+    ----------
+    took : float
+        Seconds that the last save took.
+    """
+
+    def __init__(self, first: float, longest: float) -> None:
+        self._seconds, self._longest = min(first, longest), longest
+        self._began, self.took = time.monotonic(), 0.0
+
+    def over(self) -> bool:
+        """Return whether the next save is due."""
+        return time.monotonic() - self._began > self._seconds
+
+    @contextmanager
+    def after(self) -> Iterator[None]:
+        """Begin a pause after the block, which saves, even if it fails."""
+        begun = time.monotonic()
+        try:
+            yield
+        finally:
+            self._began = time.monotonic()
+            self.took = self._began - begun
+            self._seconds = max(min(2 * self._seconds, self._longest), PAUSES * self.took)
 
 
 def check_deadline(deadline: float | None, doing: str, stage: str = "") -> None:

@@ -12,6 +12,8 @@ from pathlib import Path
 
 import numpy as np
 
+from milpbn.util.checkpoints import load_checkpoint
+
 #: Columns of the table: nominal text, numbers with holes, quotes, few integers, weights; the class last.
 HEADER = ("colour", "size", "wide, name", "count", "w", "class")
 ROWS = [
@@ -172,9 +174,9 @@ def _write_solutions(folder: Path) -> None:
 
 def checkpoint_state(folder: Path) -> tuple[str, dict[str, np.ndarray]]:
     """Return the run's name and the arrays of the shop's checkpoint."""
-    with np.load(folder / "checkpoint.npz") as archive:
-        arrays = {name: archive[name] for name in archive.files}
-    return str(arrays.pop("run")), {k: v for k, v in arrays.items() if k != "history"}
+    found = load_checkpoint(folder / "checkpoint.npz", "training", 2**30)
+    assert found is not None
+    return found.header["run"], found.arrays
 
 
 if __name__ == "__main__":

@@ -12,6 +12,7 @@ from milpbn.certificate.records import ARC, EDGE, ORPHAN, PARENT_SET, Decision
 from milpbn.engine.relaxation.oracle import BRANCHINGS, Oracle
 from milpbn.engine.tuning import TUNING
 from milpbn.util.compiled import kernel
+from milpbn.util.saved_arrays import SavedArrays
 
 #: A share this close to 0 or 1 is integral.
 INTEGRAL = 1e-6
@@ -111,6 +112,16 @@ class BranchingRule:
         other = BranchingRule(self.oracle)
         other._sums, other._counts = self._sums.copy(), self._counts.copy()
         return other
+
+    def state(self) -> dict[str, NDArray[np.float64]]:
+        """Return the observations as arrays, which `restore` takes."""
+        return {"sums": self._sums.copy(), "counts": self._counts.copy()}
+
+    def restore(self, saved: SavedArrays) -> None:
+        """Become the rule whose arrays `state` returned; raise UnfitError if they are of another problem."""
+        shape = self._sums.shape
+        self._sums = saved.finite("sums", np.float64, *shape, least=0).copy()
+        self._counts = saved.finite("counts", np.float64, *shape, least=0).copy()
 
     def _table(self, arcs: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the shares of all decisions with pseudo-costs, shape (V, V); the others are 0."""

@@ -91,6 +91,8 @@ class BoundedNodes:
     ----------
     decision : Decision or None
         The branching decision; None for the root itself, and for a node that a better incumbent prunes.
+    numbers : pair of int
+        Numbers of the child in which the decision holds, and of the other child; 0 without a decision.
     open : list of Node
         New open nodes.
     pruned : list of (bool array of shape (P,), float)
@@ -106,6 +108,7 @@ class BoundedNodes:
     """
 
     decision: Decision | None = None
+    numbers: tuple[int, int] = (0, 0)
     open: list[Node] = field(default_factory=list)
     pruned: list[tuple[NDArray[np.bool_], float]] = field(default_factory=list)
     falls: list[Fall] = field(default_factory=list)
@@ -160,7 +163,7 @@ def bound_children(
     BoundedNodes or None
         None if told to stop; the node is then still open.
     """
-    out = BoundedNodes(decision)
+    out = BoundedNodes(decision, numbers)
     model = context.model
     parent = node.restriction(len(model.linear))
 

@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import heapq
 import math
+from collections.abc import Iterable
+
+import numpy as np
+from numpy.typing import NDArray
 
 from milpbn.engine.tree.node import Node
 from milpbn.engine.tuning import TUNING
+from milpbn.util.saved_arrays import SavedArrays, number
 
 #: The heaps are rebuilt when they have more items than this plus four per open node: items of nodes that are no longer
 #: open stay in them.
@@ -63,6 +68,21 @@ class Frontier:
         if not 0.5 * self._step < step < 2 * self._step or abs(bound - self._top) > 0.5 * step:
             self._top, self._step = bound, step
             self._rebuild()
+
+    def nodes(self) -> list[Node]:
+        """Return the open nodes in the order of their arrival."""
+        return list(self._open.values())
+
+    def state(self) -> dict[str, NDArray[np.float64]]:
+        """Return what decides the order besides the nodes as arrays, which `restore` takes."""
+        return {"top": number(self._top), "step": number(self._step)}
+
+    def restore(self, saved: SavedArrays, nodes: Iterable[Node]) -> None:
+        """Become the frontier whose arrays `state` returned, with these nodes, in the order of their arrival."""
+        self._top, self._step = saved.number("top"), saved.number("step")
+        self._open = {node.number: node for node in nodes}
+        self.nbytes = sum(node.nbytes for node in self._open.values())
+        self._rebuild()
 
     def _rebuild(self) -> None:
         """Rebuild the heaps from the open nodes."""

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
 from milpbn.engine.thresholds import fixing_threshold
 from milpbn.problem.candidates import Candidates
+from milpbn.util.saved_arrays import SavedArrays, number
 
 
 class Optima:
@@ -49,6 +52,21 @@ class Optima:
         left = np.bincount(self._candidates.variable[allowed], minlength=len(having))
         self._inside &= having == left[None, :]
         self._possible |= having > 0
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        """Return the arcs as arrays, which `restore` takes."""
+        return {
+            "bound": number(self._bound),
+            "inside": self._inside.copy(),
+            "possible": self._possible.copy(),
+        }
+
+    def restore(self, saved: SavedArrays) -> None:
+        """Become the object whose arrays `state` returned; raise UnfitError if they are of another problem."""
+        shape = self._candidate.shape
+        self._bound = saved.number("bound")
+        self._inside = saved.array("inside", np.bool_, *shape).copy()
+        self._possible = saved.array("possible", np.bool_, *shape).copy()
 
     def arcs(self) -> dict[str, list[list[str]]]:
         """Return the arcs [parent, child] of candidate sets that every optimum has (``in``) or lacks (``out``)."""

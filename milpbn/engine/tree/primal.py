@@ -3,16 +3,43 @@
 from __future__ import annotations
 
 from contextlib import AbstractContextManager
+from itertools import islice
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from milpbn.engine.dual.point import Point, score_of
 from milpbn.engine.events import Events
+from milpbn.engine.pool import choices_of, saved_choices
 from milpbn.engine.root import Root
 from milpbn.engine.tuning import TUNING
+from milpbn.errors import InputError
 from milpbn.heuristics.local_search import LocalSearch
 from milpbn.heuristics.tuning import TUNING as CLIMBS
 from milpbn.network.structure import Structure
+from milpbn.util.saved_arrays import SavedArrays, UnfitError, count, number
+
+
+class PrimalMark(NamedTuple):
+    """The state of a primal heuristic at one moment; `PrimalHeuristic.mark` makes it.
+
+    Attributes
+    ----------
+    structure, value, here, climbs, next_climb, pause, passes
+        As in the heuristic.
+    climbed : int
+        Number of the oracle's answers from which a climb had begun.
+    """
+
+    structure: Structure
+    value: float
+    here: tuple[Structure, float]
+    climbs: int
+    next_climb: float
+    pause: float
+    passes: int
+    climbed: int
 
 
 class PrimalHeuristic:
@@ -30,6 +57,9 @@ class PrimalHeuristic:
         A reentrant lock, held while attributes change.
     random_state : int
         Seed of the climbs.
+    saved : SavedArrays, optional
+        What `state` returned in an earlier search, from which this one goes on. `best` is then not used. Raises
+        UnfitError if it is not the state of a search on this problem.
 
     Attributes
     ----------
@@ -48,13 +78,15 @@ class PrimalHeuristic:
         events: Events,
         lock: AbstractContextManager[bool],
         random_state: int,
+        saved: SavedArrays | None = None,
     ) -> None:
         self.root, self.problem = root, root.problem
         self.structure, self.value = best, root.value(best)
         self.pool = root.pool
         self.random_state = random_state
         self._events, self._lock = events, lock
-        self._climbed: set[bytes] = set()
+        #: The oracle's answers from which a climb has begun, in this order.
+        self._climbed: dict[bytes, None] = {}
         self._climbs = 0
         #: The branching at which the next climb near the incumbent may come, and the pause after it.
         self._next_climb, self._pause = 0.0, 1.0
@@ -65,7 +97,10 @@ class PrimalHeuristic:
         self._stray = tuned.stray * max(1.0, model.softening.cap) if size <= tuned.medium_data else 0.0
         # The structure that the next climb near the incumbent perturbs, and its score.
         self._here = best, self.value
-        self._list(best, self.value)
+        if saved is None:
+            self._list(best, self.value)
+        else:
+            self._restore(saved)
 
     @property
     def cutoff(self) -> float:
@@ -110,14 +145,16 @@ class PrimalHeuristic:
         if value < self.value - TUNING.primal.answer_distance * max(0.0, self.root.bound - self.value):
             return
         key = point.found.tobytes()
-        if key in self._climbed:
-            return
-        self._climbed.add(key)
+        with self._lock:
+            if key in self._climbed:
+                return
+            self._climbed[key] = None
+            n_climbed = len(self._climbed)
         structure = self.problem.candidates.structure(point.found)
         if not self.problem.obeys(structure):
             return
         search = LocalSearch(self.problem, structure, parallel=False)
-        rng = np.random.default_rng([self.random_state, len(self._climbed)])
+        rng = np.random.default_rng([self.random_state, n_climbed])
         value = search.climb(rng, self._events.stopping)
         self.offer(search.structure, value)
 
@@ -154,3 +191,60 @@ class PrimalHeuristic:
             else:
                 self._pause = min(tuned.longest_pause, self._pause * tuned.pause_growth)
                 self._passes += search.passes if rare else 0
+
+    def mark(self) -> PrimalMark:
+        """Return the state of this moment."""
+        with self._lock:
+            return PrimalMark(
+                self.structure,
+                self.value,
+                self._here,
+                self._climbs,
+                self._next_climb,
+                self._pause,
+                self._passes,
+                len(self._climbed),
+            )
+
+    def state(self, mark: PrimalMark) -> dict[str, NDArray[Any]]:
+        """Return the state of an earlier moment as arrays."""
+        with self._lock:
+            climbed = list(islice(self._climbed, mark.climbed))
+        return {
+            "structure": _arcs(mark.structure),
+            "value": number(mark.value),
+            "here": _arcs(mark.here[0]),
+            "here_value": number(mark.here[1]),
+            "climbs": count(mark.climbs),
+            "next_climb": number(mark.next_climb),
+            "pause": number(mark.pause),
+            "passes": count(mark.passes),
+            "climbed": choices_of(climbed),
+        }
+
+    def _restore(self, saved: SavedArrays) -> None:
+        """Take the state that `state` returned."""
+        root, names = self.root, self.problem.candidates.names
+        self.structure, here = (_structure(names, saved, name) for name in ("structure", "here"))
+        self.value = root.checked_value(self.problem.choice(self.structure), saved.number("value"))
+        self._here = here, root.checked_value(self.problem.choice(here), saved.number("here_value"))
+        self._climbs, self._passes = saved.count("climbs"), saved.count("passes")
+        self._next_climb, self._pause = saved.number("next_climb"), saved.number("pause")
+        self._climbed = {choice.tobytes(): None for choice in saved_choices(saved, "climbed", self.problem)}
+
+
+def _arcs(structure: Structure) -> NDArray[np.bool_]:
+    """Return whether there is an arc from each variable (row) to each (column), shape (V, V)."""
+    out = np.zeros((len(structure.names), len(structure.names)), dtype=bool)
+    for parent, child in structure.arcs:
+        out[parent, child] = True
+    return out
+
+
+def _structure(names: tuple[str, ...], saved: SavedArrays, name: str) -> Structure:
+    """Return a saved structure; raise UnfitError if there is none."""
+    arcs = saved.array(name, np.bool_, len(names), len(names))
+    try:
+        return Structure(names, tuple(tuple(np.flatnonzero(column).tolist()) for column in arcs.T))
+    except InputError as error:
+        raise UnfitError(f"{name} is no structure: {error}") from None

@@ -6,17 +6,18 @@ import hashlib
 import json
 import os
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
 from milpbn.errors import InputError
-from milpbn.util.archives import read_arrays
-from milpbn.util.atomic import atomic_path
+from milpbn.util.checkpoints import ADVICE, incomplete
+from milpbn.util.checkpoints import load_checkpoint as read
+from milpbn.util.checkpoints import save_checkpoint as write
+from milpbn.util.saved_arrays import SavedArrays
 
-#: Largest size of the history of all epochs in a checkpoint, in bytes; a character takes four.
+KIND = "training"
+#: Largest size of the history of all epochs in a checkpoint, in bytes.
 LARGEST_HISTORY = 64 * 2**20
 
 
@@ -46,9 +47,7 @@ def save_checkpoint(
     InputError
         If the file cannot be written.
     """
-    arrays: dict[str, Any] = {"run": np.array(run), "history": np.array(json.dumps(history)), **state}
-    with atomic_path(path) as temporary, temporary.open("wb") as file:
-        np.savez(file, **arrays)
+    write(path, KIND, {"run": run, "history": history}, state)
 
 
 def load_checkpoint(
@@ -61,43 +60,27 @@ def load_checkpoint(
     InputError
         If the file is not a checkpoint, or belongs to another run.
     """
-    if not Path(path).exists():
-        return []
-    advice = "name another file, or delete it if it is an old checkpoint."
     largest = 2 * sum(array.nbytes for array in state.values()) + LARGEST_HISTORY
+    found = read(path, KIND, largest)
+    if found is None:
+        return []
+    if found.header.get("run") != run:
+        raise InputError(
+            f"The checkpoint {found.path!r} belongs to a run with other data or options; {ADVICE}"
+        )
+    saved = SavedArrays(found.arrays)
     try:
-        try:
-            arrays = read_arrays(path, largest)
-        except InputError as error:  # its sentence begins with "it"
-            raise InputError(
-                f"The checkpoint {str(path)!r} cannot be used: {str(error).rstrip('.')}; {advice}"
-            ) from None
-        if str(arrays["run"]) != run:
-            raise InputError(
-                f"The checkpoint {str(path)!r} belongs to a run with other data or options; {advice}"
-            )
-        history = _history(str(arrays["history"]))
-        for name, array in state.items():
-            if arrays[name].dtype != array.dtype or arrays[name].shape != array.shape:
-                raise ValueError(f"{name} has another shape or dtype")
-            if not np.isfinite(arrays[name]).all():
-                raise ValueError(f"{name} is not finite")
-    except (InputError, MemoryError):
-        raise
-    except OSError as error:
-        raise InputError(f"The checkpoint {str(path)!r} cannot be read ({error}); {advice}") from None
-    except (
-        Exception
-    ):  # zip, zlib, npy, tokenizer and JSON errors; NumPy's messages would advise to trust the file
-        raise InputError(f"The file {str(path)!r} is not a complete checkpoint; {advice}") from None
+        history = _history(found.header["history"])
+        arrays = {name: saved.finite(name, array.dtype, *array.shape) for name, array in state.items()}
+    except (KeyError, TypeError, ValueError):
+        raise incomplete(path) from None
     for name, array in state.items():
         array[...] = arrays[name]
     return history
 
 
-def _history(text: str) -> list[list[Any]]:
+def _history(history: list[list[Any]]) -> list[list[Any]]:
     """Return for every finished epoch its number, its loss, and the error on held-out samples or None."""
-    history: list[list[Any]] = json.loads(text)
     for i, (number, value, error) in enumerate(history):
         if number != i + 1 or not isinstance(value, float) or not isinstance(error, float | None):
             raise ValueError(f"epoch {i + 1} has another number or other types")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -31,9 +30,10 @@ from milpbn.learners.generative.closed_form import check_data
 from milpbn.network.cpt import Cpt, class_log_joint
 from milpbn.network.prior import Prior
 from milpbn.network.structure import Structure
+from milpbn.util.clock import Pause
 from milpbn.util.compiled import kernel
 
-#: Seconds between two checkpoints.
+#: Seconds between two checkpoints, unless writing one takes long.
 CHECKPOINT_SECONDS = 30.0
 #: Number of reports of a training.
 REPORTS = 20
@@ -265,7 +265,7 @@ def train(
         save_checkpoint(checkpoint, run, runner.arrays, history)
 
     total = training.averaged_runs * training.epochs
-    saved, stopped_early = time.monotonic(), False
+    pause, stopped_early = Pause(CHECKPOINT_SECONDS, CHECKPOINT_SECONDS), False
     for epoch in range(len(history), total):
         if stopping():
             stopped_early = True
@@ -277,9 +277,9 @@ def train(
         if reporting:
             watched = "" if error is None else f"  validation error {100 * error:.2f} %"
             control.report(f"epoch {epoch + 1} of {total}  loss {value:.6g}{watched}")
-        if checkpoint is not None and time.monotonic() - saved > CHECKPOINT_SECONDS:
-            save_checkpoint(checkpoint, run, runner.arrays, history)
-            saved = time.monotonic()
+        if checkpoint is not None and pause.over():
+            with pause.after():
+                save_checkpoint(checkpoint, run, runner.arrays, history)
     if checkpoint is not None:
         save_checkpoint(checkpoint, run, runner.arrays, history)
     tables, phi = runner.answer(len(history))

@@ -11,6 +11,7 @@ from milpbn.engine.root import Root
 from milpbn.network.structure import Structure
 from milpbn.problem.problem import Problem
 from milpbn.solvers.base import Capabilities, Outcome, Settings
+from milpbn.util.saved_arrays import SavedArrays
 
 
 @dataclass(frozen=True)
@@ -23,10 +24,13 @@ class Start:
         The incumbent, or the user's own start. The problem may lack some of its parent sets.
     root : Root or None
         The root bound of the whole problem with its fixed parent sets, if it was computed.
+    saved : SavedArrays or None
+        The state of an earlier search, from which the engine goes on (`Capabilities.resumes`).
     """
 
     structure: Structure | None = None
     root: Root | None = None
+    saved: SavedArrays | None = None
 
 
 class Engine(ABC):

@@ -28,7 +28,7 @@ class NativeEngine(Engine):
     name = "native"
     source = "branch and bound"
     capabilities = Capabilities(
-        sums_only=True, n_best=True, certificate=True, milp=False, continues_root=True
+        sums_only=True, n_best=True, certificate=True, milp=False, continues_root=True, resumes=True
     )
 
     def version(self) -> str:
@@ -57,7 +57,11 @@ class NativeEngine(Engine):
             reduce=settings.reduce,
             proof=root.proof,
             memory=MEMORY_SHARE * (FALLBACK_MEMORY if free is None else free),
+            saved=start.saved,
         )
+        if start.saved is not None:
+            start.saved.drop()
+        events.resumable(tree.state)
         finished = tree.run()
         if not finished and root.proof is not None and root.proof.full:
             return Outcome(limit="memory", detail=CERTIFICATE_FULL)

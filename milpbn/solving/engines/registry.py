@@ -88,6 +88,12 @@ def check_engine(engine: Engine, options: Options, score: Score) -> None:
             f"{', '.join(NativeEngine.capabilities.scores)}; leave out --n-best (n_best), or choose these.",
         ),
         (
+            options.checkpoint is not None,
+            can.resumes and not options.root_only,
+            f"A checkpoint comes with the tree search of the backend {NativeEngine.name}, which maximises "
+            f"{', '.join(NativeEngine.capabilities.scores)}; leave out --checkpoint (checkpoint), or choose these.",
+        ),
+        (
             options.certificate is not None,
             can.certificate,
             f"A certificate comes with the backend {NativeEngine.name}, not with {name}; leave one of them out.",

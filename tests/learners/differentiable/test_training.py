@@ -269,7 +269,7 @@ def test_checkpoints_of_other_runs_are_refused(tmp_path) -> None:
     with pytest.raises(InputError, match=r"text' is not a complete checkpoint; name another file"):
         train(data, TAN, training, checkpoint=str(tmp_path / "text"))
     np.savez(tmp_path / "part.npz", run=np.array("x"))
-    with pytest.raises(InputError, match="other data"):
+    with pytest.raises(InputError, match="not a complete checkpoint"):
         train(data, TAN, training, checkpoint=str(tmp_path / "part.npz"))
     with pytest.raises(InputError, match="folder"):
         train(data, TAN, training, checkpoint=str(tmp_path / "none" / "run"))

@@ -240,7 +240,9 @@ def test_the_node_of_a_failed_thread_stays_open(monkeypatch: pytest.MonkeyPatch)
 
     def fail(self: BranchAndBound, node, point):
         with self._lock:
-            worst = node.bound >= max([self._frontier.bound(), *self._busy.values()])
+            worst = node.bound >= max(
+                [self._frontier.bound(), *(other.bound for other in self._busy.values())]
+            )
             if not lost and self._n_children > 6 and worst:
                 lost.append(node.bound)
                 raise MemoryError

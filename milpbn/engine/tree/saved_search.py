@@ -1,0 +1,152 @@
+"""The state of a search at one moment, as plain arrays: the open nodes, the proof, and everything else.
+
+A search on one thread that goes on from its state takes the same steps as one without a stop, to the last digit. So
+the state has everything that a step depends on besides the problem and the options.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from milpbn.certificate.format import Proof
+from milpbn.certificate.records import DualWeights
+from milpbn.engine.tree.node import DualPoint, Node
+from milpbn.problem.candidates import Candidates
+from milpbn.util.archives import Source
+from milpbn.util.saved_arrays import SavedArrays, UnfitError
+
+#: What the names of a node's arrays and of a proof's arrays begin with.
+NODE, PROOF = "node.", "proof."
+#: Largest number of bytes per node in a file besides its arrays: numbers, sizes, edges.
+NUMBERS = 80
+
+
+@dataclass(frozen=True)
+class SearchState:
+    """The state of a search at one moment. Nothing in it changes any more.
+
+    Attributes
+    ----------
+    parts : mapping from str to array
+        Root, pool, frontier, branching rule, optima, primal heuristic, and the search's own numbers.
+    nodes : sequence of Node
+        The open nodes. A node that was being expanded is one of them.
+    proof : Proof or None
+        The proof, if a certificate is wanted.
+    bound : float
+        Upper bound on the score of every structure.
+    count : int
+        Number of nodes so far.
+    """
+
+    parts: Mapping[str, NDArray[Any]]
+    nodes: Sequence[Node]
+    proof: Proof | None
+    bound: float
+    count: int
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all arrays, at most."""
+        proof = 0 if self.proof is None else self.proof.nbytes
+        nodes = sum(node.packed.nbytes + node.start.nbytes + NUMBERS for node in self.nodes)
+        return sum(array.nbytes for array in self.parts.values()) + nodes + proof
+
+    def arrays(self) -> dict[str, Source]:
+        """Return everything as arrays by name, those of the nodes as functions that make them."""
+        proof = {} if self.proof is None else self.proof.arrays()
+        named = {PROOF + name: array for name, array in proof.items()}
+        return {**self.parts, **named, **_node_arrays(self.nodes)}
+
+
+def _node_arrays(nodes: Sequence[Node]) -> dict[str, Callable[[], NDArray[Any]]]:
+    """Return functions that make the arrays of nodes; their proof has the dual weights."""
+
+    def joined(dtype: type, of: Callable[[Node], Any]) -> Callable[[], NDArray[Any]]:
+        # The first array gives the shape of the others if there are no nodes.
+        return lambda: np.array([of(node) for node in nodes], dtype=dtype)
+
+    def pieces(dtype: type, of: Callable[[Node], NDArray[Any]]) -> Callable[[], NDArray[Any]]:
+        return lambda: np.concatenate([np.empty((0, *of(nodes[0]).shape[1:]), dtype), *map(of, nodes)])
+
+    if not nodes:
+        return {NODE + "number": joined(np.int64, lambda node: node.number)}
+    found = {
+        "number": joined(np.int64, lambda node: node.number),
+        "bound": joined(np.float64, lambda node: node.bound),
+        "allowed": joined(np.uint8, lambda node: node.packed),
+        "edges_size": joined(np.int64, lambda node: len(node.edges)),
+        "edges": pieces(np.int64, lambda node: np.array(node.edges, dtype=np.int64).reshape(-1, 2)),
+        "vertices_size": joined(np.int64, lambda node: len(node.start.shares)),
+        "vertices": pieces(np.int32, lambda node: node.start.vertices),
+        "shares": pieces(np.float64, lambda node: node.start.shares),
+        "gradient": joined(np.float32, lambda node: node.start.gradient),
+        "temperature": joined(np.float64, lambda node: node.start.temperature),
+        "multipliers": joined(np.float64, lambda node: node.start.multipliers),
+    }
+    return {NODE + name: make for name, make in found.items()}
+
+
+def restored_nodes(
+    saved: SavedArrays, candidates: Candidates, n_rows: int, leaves: Mapping[int, DualWeights] | None
+) -> list[Node]:
+    """Return the open nodes that `SearchState.arrays` returned.
+
+    Parameters
+    ----------
+    saved : SavedArrays
+        The arrays of the nodes.
+    candidates : Candidates
+        Parent sets.
+    n_rows : int
+        Number of inequalities with multipliers.
+    leaves : mapping from int to DualWeights, or None
+        The proof's dual weights by the numbers of the nodes; None without a proof.
+
+    Raises
+    ------
+    UnfitError
+        If the arrays are not those of open nodes of this problem.
+    """
+    P, V = candidates.n_sets, candidates.n_variables
+    first, after = candidates.offsets[:-1], candidates.offsets[1:]
+    numbers = saved.array("number", np.int64, None, least=0, below=2**31)
+    k = len(numbers)
+    if k == 0:
+        return []
+    if len(np.unique(numbers)) < k:
+        raise UnfitError("two nodes have one number")
+    bounds = saved.finite("bound", np.float64, k).tolist()
+    allowed = saved.array("allowed", np.uint8, k, (P + 7) // 8)
+    edges = saved.pieces("edges_size", "edges", np.int64, 2, least=0, below=V - 1)
+    vertices = saved.pieces("vertices_size", "vertices", np.int32, V, least=first, below=after)
+    shares = saved.pieces("vertices_size", "shares", np.float64, least=0.0)
+    gradients = saved.finite("gradient", np.float32, k, P)
+    temperatures = saved.finite("temperature", np.float64, k, least=0.0).tolist()
+    multipliers = saved.finite("multipliers", np.float64, k, n_rows, least=0.0)
+    if not len(edges) == len(vertices) == k:
+        raise UnfitError("there are more or fewer points than nodes")
+    nodes = []
+    for n, number in enumerate(numbers.tolist()):
+        start = DualPoint(
+            vertices[n].copy(),
+            shares[n].copy(),
+            gradients[n].copy(),
+            temperatures[n],
+            multipliers[n].copy(),
+        )
+        weights = None if leaves is None else leaves.get(number)
+        if leaves is not None and weights is None:
+            raise UnfitError(f"the proof does not bound node {number}")
+        forced = tuple((int(a), int(b)) for a, b in edges[n])
+        node = Node(number, bounds[n], allowed[n].copy(), forced, start, weights)
+        left = np.add.reduceat(node.restriction(P).allowed, first, dtype=np.int64)
+        if left.min() < 1 or left.max() < 2 or not start.shares.sum() > 0:
+            raise UnfitError(f"node {number} is not open")
+        nodes.append(node)
+    return nodes

@@ -1,0 +1,385 @@
+"""The checkpoint of a search: what it holds, what it refuses, and when it is written.
+
+It holds the incumbent, the trace and the counters of the run, and once the tree search has begun, that search's whole
+state (`milpbn.engine.tree.saved_search`) with the proof. Its bounds are claims of the file. The incumbent is scored
+again from the data, and the certificate, which is verified apart from all this, proves the bound.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import shutil
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from milpbn.certificate.format import Proof, kept_arrays, kept_candidates
+from milpbn.claims.reading import TracePoint
+from milpbn.data.dataset import Dataset
+from milpbn.engine.tree.saved_search import NODE, PROOF, SearchState
+from milpbn.errors import InputError
+from milpbn.network.structure import Structure
+from milpbn.problem.candidates import Candidates
+from milpbn.problem.constraints import Constraints
+from milpbn.problem.problem import Problem
+from milpbn.problem.scores.spec import Score
+from milpbn.solving.options import Options
+from milpbn.solving.state import Made, Session
+from milpbn.util.archives import Source
+from milpbn.util.atomic import check_writable
+from milpbn.util.checkpoints import ADVICE, Checkpoint, incomplete, load_checkpoint, save_checkpoint
+from milpbn.util.clock import Pause
+from milpbn.util.memory import available_memory, format_bytes
+from milpbn.util.saved_arrays import SavedArrays, UnfitError, count, number
+
+KIND = "search"
+#: Largest number of bytes of a checkpoint's arrays. A larger state is not saved.
+LARGEST = 2 * 2**30
+#: Seconds between two checkpoints: at most, and at the beginning, from which they double.
+SAVE_EVERY, SAVE_FIRST = 60.0, 2.0
+#: What the names of the arrays about the run begin with.
+RUN = "run."
+
+
+class SavedSearch(NamedTuple):
+    """An earlier run, from which a run goes on.
+
+    Attributes
+    ----------
+    path : str
+        Its checkpoint.
+    structure : Structure
+        Its incumbent.
+    objective : float
+        The incumbent's score.
+    bound : float
+        Its bound on every structure; infinite if it has none.
+    trace : list of (seconds, incumbent, bound)
+        Its trace.
+    seconds, coefficient_seconds, model_seconds : float
+        The seconds that it took: all, those for data and coefficients, and those to build a MILP.
+    nodes : int
+        Number of nodes of its tree.
+    open_nodes : int
+        How many of these are open.
+    tree : SavedArrays or None
+        The state of its tree search; None if it had not begun. Then only the incumbent is of use.
+    candidates : Candidates or None
+        The parent sets that screening kept.
+    ranked : int
+        Number of parent sets that screening had ranked.
+    sample_weights : float64 array, shape (M,), or None
+        Weights of the samples in a subset.
+    proof : Proof or None
+        The proof so far, if a certificate is wanted; None if the tree search had not begun.
+    """
+
+    path: str
+    structure: Structure
+    objective: float
+    bound: float
+    trace: list[TracePoint]
+    seconds: float
+    coefficient_seconds: float
+    model_seconds: float
+    nodes: int
+    open_nodes: int
+    tree: SavedArrays | None
+    candidates: Candidates | None
+    ranked: int
+    sample_weights: NDArray[np.float64] | None
+    proof: Proof | None
+
+    def weights_of(self, samples: Dataset) -> NDArray[np.float64] | None:
+        """Return the weights of the samples in a subset; raise InputError if they are not those of these samples."""
+        weights = self.sample_weights
+        if weights is not None and (len(weights) != samples.n_samples or not weights.any()):
+            raise incomplete(self.path)
+        return weights
+
+    def describe(self) -> str:
+        """Return a sentence about where the search goes on."""
+        where = "before the tree search"
+        if self.tree is not None:
+            where = f"with {self.nodes} nodes, {self.open_nodes} of them open"
+            if self.open_nodes == 0:
+                where = f"with {self.nodes} nodes, after the search has ended"
+        return (
+            f"Going on from the checkpoint {self.path!r}, written after {self.seconds:.1f} s {where}; incumbent "
+            f"{self.objective:.6f}, bound {self.bound:.6f}."
+        )
+
+
+def describe(
+    dataset: Dataset,
+    score: Score,
+    constraints: Constraints,
+    options: Options,
+    subset: int | None,
+    screen: int | None,
+) -> dict[str, Any]:
+    """Return what a search must have in common with the one whose checkpoint it goes on from, as JSON values."""
+    described = {
+        "data": dataset.sha256,
+        "score": score.to_dict(),
+        "constraints": constraints.to_dict(),
+        "options": {
+            "--subset": subset,
+            "--screen": screen,
+            "--n-best": options.n_best,
+            "--seed": options.random_state,
+            "--no-merge": not options.merge,
+            "reduce": options.reduce,
+        },
+    }
+    same: dict[str, Any] = json.loads(json.dumps(described))
+    return same
+
+
+def read_saved_search(
+    path: str | os.PathLike[str], options: Options, names: tuple[str, ...], described: Mapping[str, Any]
+) -> SavedSearch | None:
+    """Read a checkpoint; return None if there is none yet.
+
+    Parameters
+    ----------
+    path : path
+        The file.
+    options : Options
+        The options of the run.
+    names : tuple of str, length V
+        Names of the variables.
+    described : mapping
+        What `describe` returned for the run.
+
+    Raises
+    ------
+    InputError
+        If the file is no checkpoint of a search with the same data and options by the same version, or if it must
+        exist (``resume``) and does not, or if it has no proof and a certificate is wanted.
+    """
+    found = load_checkpoint(path, KIND, LARGEST)
+    if found is None:
+        if options.resume:
+            raise InputError(
+                f"There is no checkpoint {str(path)!r} to go on from; name the file that --checkpoint wrote, or leave "
+                "out --resume (resume)."
+            )
+        return None
+    name = f"The checkpoint {found.path!r}"
+    difference = _difference(found.header.get("search"), described)
+    if difference is not None:
+        raise InputError(f"{name} belongs to a search {difference}; {ADVICE}")
+    try:
+        arrays = SavedArrays(found.arrays)
+        begun, proved = "search.children" in arrays, PROOF + "branches" in arrays
+        if options.certificate is not None and begun and not proved:
+            raise InputError(
+                f"{name} has no proof, since its search was begun without --certificate (certificate); leave the "
+                "certificate out, or begin anew with another checkpoint."
+            )
+        proof = Proof.restored(arrays.under(PROOF)) if options.certificate is not None and begun else None
+        return _saved(found, arrays, names, proof)
+    except UnfitError:
+        raise incomplete(path) from None
+
+
+def _difference(theirs: Any, ours: Mapping[str, Any]) -> str | None:
+    """Return in words what differs between two descriptions; None if nothing does."""
+    if not isinstance(theirs, dict) or theirs.get("data") != ours["data"]:
+        return "on other data"
+    for key, prefix in (("score", "the score's "), ("options", "")):
+        own, other = ours[key], theirs.get(key)
+        other = other if isinstance(other, dict) else {}
+        for name in own:
+            if other.get(name) != own[name]:
+                return (
+                    f"with another value of {prefix}{name} ({_show(other.get(name))}, not {_show(own[name])})"
+                )
+    return None if theirs == ours else "with other constraints"
+
+
+def _show(value: Any) -> str:
+    return "none" if value is None else str(value)
+
+
+def _saved(found: Checkpoint, saved: SavedArrays, names: tuple[str, ...], proof: Proof | None) -> SavedSearch:
+    """Return the run that a checkpoint holds; raise UnfitError if it holds none."""
+    run, begun = saved.under(RUN), "search.children" in saved
+    try:
+        structure = Structure.from_mapping(names, found.header["structure"])
+    except (InputError, KeyError, TypeError, AttributeError) as error:
+        raise UnfitError(f"there is no structure: {error}") from None
+    trace = run.array("trace", np.float64, None, 3).tolist()
+    points: list[TracePoint] = [
+        (t, z if math.isfinite(z) else None, b if math.isfinite(b) else None) for t, z, b in trace
+    ]
+    seconds = run.finite("seconds", np.float64, 3, least=0.0).tolist()
+    return SavedSearch(
+        path=found.path,
+        structure=structure,
+        objective=run.number("objective"),
+        bound=run.number("bound"),
+        trace=points,
+        seconds=seconds[0],
+        coefficient_seconds=seconds[1],
+        model_seconds=seconds[2],
+        nodes=run.count("nodes"),
+        open_nodes=len(saved.array(NODE + "number", np.int64, None)) if begun else 0,
+        tree=saved if begun else None,
+        candidates=kept_candidates(saved, names) if begun and "kept_size" in saved else None,
+        ranked=run.count("ranked"),
+        sample_weights=run.finite("samples", np.float64, None, least=0.0).copy()
+        if "samples" in run
+        else None,
+        proof=proof,
+    )
+
+
+class CheckpointFile:
+    """The checkpoint that a run writes.
+
+    Parameters
+    ----------
+    path : path
+        The file.
+    session : Session
+        The state of the run.
+    described : mapping
+        Return value of `describe`.
+    earlier : SavedSearch or None
+        The run from which this one goes on.
+
+    Raises
+    ------
+    InputError
+        If the file cannot be written.
+    """
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str],
+        session: Session,
+        described: Mapping[str, Any],
+        earlier: SavedSearch | None,
+    ) -> None:
+        check_writable(path)
+        self._path, self._session, self._described = path, session, described
+        #: Whether the file has the state of a tree search. If so, no poorer state replaces it.
+        self._has_tree = earlier is not None and earlier.tree is not None
+        self._pause = Pause(SAVE_FIRST, SAVE_EVERY)
+        self._last: _Moment | None = None
+
+    def update(self) -> None:
+        """Write the file, from time to time; raise InputError if that is impossible."""
+        deadline = self._session.deadline
+        ends = deadline is not None and deadline - time.monotonic() < 2 * self._pause.took
+        if ends or not self._pause.over():
+            return  # at the end, the one of `finish` comes soon
+        with self._pause.after():
+            moment = self._moment()
+            if moment is not None:
+                self._write(moment)
+
+    def capture(self) -> None:
+        """Keep the state of this moment for `finish`."""
+        self._last = self._moment()
+
+    def finish(self) -> None:
+        """Write the state that `capture` kept; raise InputError if that is impossible."""
+        moment = self._last or self._moment()
+        if moment is not None:
+            self._write(moment)
+
+    def _moment(self) -> _Moment | None:
+        """Return the state of this moment; None if there is none to save.
+
+        Bound and trace are read before the tree, whose bound is then no larger.
+        """
+        session = self._session
+        structure, objective, bound, trace = session.snapshot()
+        seconds = session.elapsed()
+        made = session.made
+        state = None if made.search is None else made.search()
+        if structure is None or objective is None or (state is None and self._has_tree):
+            return None
+        nodes = (session.node_count or 0) if state is None else state.count
+        return _Moment(structure, objective, bound, trace, seconds, nodes, made, state)
+
+    def _write(self, moment: _Moment) -> None:
+        arrays = moment.arrays()
+        known = sum(array.nbytes for array in arrays.values())
+        size = known + (0 if moment.state is None else moment.state.nbytes)
+        disk = memory = available_memory()
+        with suppress(OSError):  # if there is no folder any more, writing says so
+            disk = shutil.disk_usage(os.path.dirname(os.path.realpath(self._path))).free
+        limits = (
+            (LARGEST, "such files have at most"),
+            (disk, "the disk has only"),
+            (memory, "the memory has only"),
+        )
+        for most, whose in limits:
+            if most is not None and size > most:
+                raise InputError(
+                    f"The checkpoint {str(self._path)!r} would take {format_bytes(size)}, but {whose} "
+                    f"{format_bytes(most)}; it was not written."
+                )
+        sources: dict[str, Source] = {**arrays}
+        if moment.state is not None:
+            sources |= moment.state.arrays()
+        header = {"search": self._described, "structure": moment.structure.to_mapping()}
+        save_checkpoint(self._path, KIND, header, sources)
+        self._has_tree = moment.state is not None
+
+
+class _Moment(NamedTuple):
+    """A run at one moment; see `SavedSearch`."""
+
+    structure: Structure
+    objective: float
+    bound: float | None
+    trace: list[TracePoint]
+    seconds: float
+    nodes: int
+    made: Made
+    state: SearchState | None
+
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """Return the arrays about the run, and those that the problem is built from."""
+        made, problem = self.made, self.made.problem
+        trace = [(t, -math.inf if z is None else z, math.inf if b is None else b) for t, z, b in self.trace]
+        screened = problem.screened
+        found = {
+            "objective": number(self.objective),
+            "bound": number(math.inf if self.bound is None else self.bound),
+            "trace": np.array(trace, dtype=np.float64).reshape(-1, 3),
+            "seconds": np.array([self.seconds, made.coefficient_seconds, made.model_seconds]),
+            "nodes": count(self.nodes),
+            "ranked": count(0 if screened is None else screened.ranked),
+        }
+        if problem.sample_weights is not None:
+            found["samples"] = problem.sample_weights
+        kept = {} if screened is None else kept_arrays(problem.candidates)
+        return {**{RUN + name: array for name, array in found.items()}, **kept}
+
+
+def require_incumbent(saved: SavedSearch, problem: Problem) -> None:
+    """Refuse a checkpoint whose incumbent breaks the constraints, or has another score from the data.
+
+    Raises
+    ------
+    InputError
+        In a sentence that names the file.
+    """
+    name = f"The checkpoint {saved.path!r}"
+    if problem.objection(saved.structure) is not None or not problem.obeys(saved.structure):
+        raise InputError(f"{name} has a structure that breaks the constraints; {ADVICE}")
+    value, error = problem.rescored(saved.structure)
+    if not abs(value - saved.objective) <= error + 1e-9 * max(1.0, abs(value)):
+        raise InputError(f"{name} has a structure that scores {value!r}, not {saved.objective!r}; {ADVICE}")

@@ -1,0 +1,122 @@
+"""Checkpoints: files from which long work goes on after a stop, with the same result.
+
+A search and a training write the same kind of file, an archive with a header and a checksum
+(`milpbn.util.archives.write_sealed`). It holds plain numbers only, so that reading one of unknown origin runs no code.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from numpy.typing import NDArray
+
+from milpbn.errors import InputError
+from milpbn.util.archives import Source, read_sealed, write_sealed
+from milpbn.util.jsonable import parse_object
+from milpbn.version import __version__
+
+#: Version of the file format.
+VERSION = 1
+#: What to do about a checkpoint that cannot be used; it ends the sentence.
+ADVICE = "name another file, or delete it if it is an old checkpoint."
+
+
+class Checkpoint(NamedTuple):
+    """The contents of a checkpoint.
+
+    Attributes
+    ----------
+    path : str
+        The file, for error messages.
+    header : dict
+        JSON values.
+    arrays : dict
+        Arrays by name, read-only.
+    """
+
+    path: str
+    header: dict[str, Any]
+    arrays: dict[str, NDArray[Any]]
+
+
+def save_checkpoint(
+    path: str | os.PathLike[str], kind: str, header: Mapping[str, Any], arrays: Mapping[str, Source]
+) -> None:
+    """Write a checkpoint atomically.
+
+    Parameters
+    ----------
+    path : str or path-like
+        The file, an ``.npz`` archive with any name.
+    kind : str
+        The work that goes on from it: ``search`` or ``training``.
+    header : mapping
+        JSON values.
+    arrays : mapping
+        As for `milpbn.util.archives.write_sealed`.
+
+    Raises
+    ------
+    InputError
+        If the file cannot be written.
+    """
+    known = {"kind": kind, "version": VERSION, "milpbn": __version__}
+    write_sealed(path, {**known, **header}, arrays, compressed=False)
+
+
+def load_checkpoint(path: str | os.PathLike[str], kind: str, largest: int) -> Checkpoint | None:
+    """Read a checkpoint; return None if there is no such file.
+
+    Parameters
+    ----------
+    path : str or path-like
+        The file.
+    kind : str
+        The work that will go on from it.
+    largest : int
+        Largest number of bytes of its arrays.
+
+    Raises
+    ------
+    InputError
+        If the file is not a checkpoint, was changed after it was written, or is one of another kind or version.
+    """
+    if not Path(path).exists():
+        return None
+    name = f"The checkpoint {str(path)!r}"
+    try:
+        found = read_sealed(path, largest)
+    except InputError as error:  # its sentence begins with "it"
+        raise InputError(f"{name} cannot be used: {str(error).rstrip('.')}; {ADVICE}") from None
+    except MemoryError:
+        raise
+    except OSError as error:
+        raise InputError(f"{name} cannot be read ({error}); {ADVICE}") from None
+    except Exception:  # zip, zlib, npy and tokenizer errors; NumPy's messages would advise to trust the file
+        raise incomplete(path) from None
+    if not found.unchanged:
+        raise InputError(
+            f"The file {str(path)!r} is not a complete checkpoint: it was changed after it was written; {ADVICE}"
+        )
+    try:
+        header = parse_object(found.header)
+    except InputError:
+        raise incomplete(path) from None
+    if header.get("kind") != kind:
+        raise InputError(
+            f"{name} is that of another kind of work ({header.get('kind')}, not {kind}); {ADVICE}"
+        )
+    if (header.get("version"), header.get("milpbn")) != (VERSION, __version__):
+        raise InputError(
+            f"{name} was written by milpbn {header.get('milpbn')}, and this is milpbn {__version__}; go on with that "
+            "version, or name another file."
+        )
+    return Checkpoint(str(path), header, found.arrays)
+
+
+def incomplete(path: str | os.PathLike[str]) -> InputError:
+    """Return the error about a file that is not a checkpoint, or whose contents do not fit together."""
+    return InputError(f"The file {str(path)!r} is not a complete checkpoint; {ADVICE}")
