@@ -187,9 +187,8 @@ def compare(data: str, table: TableOptions, score: ScoreOptions, run: dict[str, 
     with interrupts.saving():
         click.echo(str(found))
         if run["output"] is not None:
-            atomic_write_text(
-                run["output"], dump_json(found.to_dict())
-            )  # a warning was all, if it failed before
+            # Once more: while learners were compared, a warning was all if the file could not be written.
+            atomic_write_text(run["output"], dump_json(found.to_dict()))
     if not found.classifiers:
         raise NoIncumbentError("None of the learners returned a classifier; the notes say why.")
 

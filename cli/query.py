@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
 #: What is said of classifiers whose parameters are not generative.
 RETRAINED = (
-    "The parameters of this classifier were fitted to P(class | features), not to the features: other probabilities "
-    "are those of its normalised tables, and need not be frequencies of the data."
+    "The parameters of this classifier were fitted to P(class | features): other probabilities are those of the tables "
+    "with this P(class | features) that are nearest to the generative ones, and need not be frequencies of the data."
 )
 
 

@@ -13,6 +13,7 @@ import pandas as pd
 from milpbn.data.column import MISSING_MARKERS, number_of
 from milpbn.errors import InputError
 from milpbn.util.raw_files import most_unpacked
+from milpbn.util.text_lines import content_lines
 
 _NUMERIC = {"numeric", "real", "integer"}
 _TEXT = {"string", "date"}
@@ -72,7 +73,7 @@ def parse_arff(text: str, where: str) -> pd.DataFrame:
         If a line is malformed, a type is unknown or relational, a value is not declared or not a number, a
         row has another length, or rows have instance weights. The message names the line.
     """
-    lines = _content_lines(text)
+    lines = content_lines(text, "%")
     attributes = _parse_header(lines, where)
     defaults = [attribute.default for attribute in attributes]
     most = most_unpacked(len(text)) // len(attributes)
@@ -94,14 +95,6 @@ def parse_arff(text: str, where: str) -> pd.DataFrame:
         else:
             data.append(pd.Series(cells, dtype=object))
     return pd.concat(data, axis=1).set_axis([a.name for a in attributes], axis=1)
-
-
-def _content_lines(text: str) -> Iterator[tuple[int, str]]:
-    """Yield (line number, stripped line) without comments and blank lines."""
-    for number, line in enumerate(re.split(r"\r\n|\r|\n", text), 1):
-        stripped = line.strip()
-        if stripped and not stripped.startswith("%"):
-            yield number, stripped
 
 
 def _parse_header(lines: Iterator[tuple[int, str]], where: str) -> list[_Attribute]:

@@ -15,6 +15,7 @@ import pandas as pd
 from milpbn.data.column import MISSING_MARKERS, number_of
 from milpbn.data.dataset import Dataset
 from milpbn.errors import InputError
+from milpbn.util.text_lines import content_lines
 
 
 def parse_dat(text: str, where: str) -> pd.DataFrame:
@@ -37,8 +38,7 @@ def parse_dat(text: str, where: str) -> pd.DataFrame:
     InputError
         If a line is malformed, or a column has more values than its arity; the message names the line or the column.
     """
-    lines = [(number, line.split()) for number, line in enumerate(re.split(r"\r\n|\r|\n", text), start=1)]
-    lines = [(number, words) for number, words in lines if words and not words[0].startswith("#")]
+    lines = [(number, line.split()) for number, line in content_lines(text)]
     if len(lines) > 2 and lines[0][1] == [str(len(lines[1][1]))] and len(lines[1][1]) > 1:
         del lines[0]
     if len(lines) < 2:

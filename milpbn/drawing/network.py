@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from milpbn.drawing.layout import ARROW, GAP, GraphLayout, Placed, grid, lay_out
 from milpbn.drawing.scene import Box, Item, Label, Path, Scene, lines_of_text, stacked
 from milpbn.drawing.text import BOLD, LINE, printable, shortened, text_width, wrapped
+from milpbn.util.graphs import families_with_class
 
 #: Font sizes of names and of smaller texts, and the largest width of a line of a name.
 _SIZE, _SMALL, _NAME = 12.0, 10.0, 150.0
@@ -50,13 +51,9 @@ class Graph:
         return {i for i, ps in enumerate(self.parents) if self.of_class in ps}
 
     @property
-    def used(self) -> set[int]:
+    def used(self) -> frozenset[int]:
         """The variables that are in a family with the class; predictions depend on no other feature."""
-        last, used = self.of_class, {self.of_class}
-        for i, ps in enumerate(self.parents):
-            if i == last or last in ps:
-                used |= {i, *ps}
-        return used
+        return families_with_class(self.parents)
 
 
 def draw_network(

@@ -192,27 +192,43 @@ def compare(
     which is returned with the figures so far; if there are none yet, KeyboardInterrupt is raised.
     """
     check_against(names, against)
-    found = Comparison(
-        data=DataSummary.of(train),
+    found = without_rows(
+        train,
+        score,
+        control,
         test_samples=0 if test is None else test.n_samples,
-        score=dict(score or {}),
-        time_limit=control.time_limit,
-        random_state=control.random_state,
-        parameters=control.parameters,
-        notes=dropped_notes(train.notes),
         against=None if test is None else against or in_order(names)[0],
     )
     try:
         with interrupts.deferred():
             for row in compare_each(train, test, names, score=score, options=options, control=control):
                 found = replace(found, rows=with_differences((*found.rows, row), found.against))
-                if output is not None:
-                    text = dump_json(found.to_dict())
-                    save_or_warn(partial(atomic_write_text, output, text), "The comparison")
+                save(found, output)
     except KeyboardInterrupt:
         if not found.rows:
             raise
     return found
+
+
+def without_rows(
+    data: Dataset, score: Mapping[str, Any] | None, control: Control, **others: Any
+) -> Comparison:
+    """Return a comparison that has not begun; `others` are further attributes of it."""
+    return Comparison(
+        data=DataSummary.of(data),
+        score=dict(score or {}),
+        time_limit=control.time_limit,
+        random_state=control.random_state,
+        parameters=control.parameters,
+        notes=dropped_notes(data.notes),
+        **others,
+    )
+
+
+def save(found: Comparison, output: str | os.PathLike[str] | None) -> None:
+    """Write a comparison so far as JSON, if a file is named; a warning says so if it cannot be written."""
+    if output is not None:
+        save_or_warn(partial(atomic_write_text, output, dump_json(found.to_dict())), "The comparison")
 
 
 def compare_each(

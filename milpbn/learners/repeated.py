@@ -6,23 +6,26 @@ import os
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 import numpy as np
 
-from milpbn.claims.result import DataSummary
-from milpbn.data.dataset import dropped_notes
 from milpbn.data.folds import repeated_folds
 from milpbn.data.table import Table
 from milpbn.errors import InputError
 from milpbn.learners.base import Control
-from milpbn.learners.comparison import DEFAULT, check_against, check_names, compare_each, in_order
+from milpbn.learners.comparison import (
+    DEFAULT,
+    check_against,
+    check_names,
+    compare_each,
+    in_order,
+    save,
+    without_rows,
+)
 from milpbn.learners.differences import corrected_interval, paired_parts
 from milpbn.learners.figures import Comparison, ComparisonRow
 from milpbn.util import interrupts
-from milpbn.util.atomic import atomic_write_text, save_or_warn
-from milpbn.util.jsonable import dump_json
 
 #: Attributes of `ComparisonRow` that have intervals and differences.
 FIGURES = ("test", "log_loss", "brier")
@@ -80,14 +83,11 @@ def compare_over_folds(
     check_against(names, against)
     whole = source.dataset("all")
     splits = repeated_folds(whole.y, folds, repeats, control.random_state)
-    found = Comparison(
-        data=DataSummary.of(whole),
+    found = without_rows(
+        whole,
+        score,
+        control,
         test_samples=whole.n_samples,
-        score=dict(score or {}),
-        time_limit=control.time_limit,
-        random_state=control.random_state,
-        parameters=control.parameters,
-        notes=dropped_notes(whole.notes),
         folds=folds,
         repeats=repeats,
         parts_done=0,
@@ -121,9 +121,7 @@ def compare_over_folds(
                         [rows[name] for name in rows], found.against, 1 / (folds - 1), whole.n_samples
                     ),
                 )
-                if output is not None:
-                    text = dump_json(found.to_dict())
-                    save_or_warn(partial(atomic_write_text, output, text), "The comparison")
+                save(found, output)
     except KeyboardInterrupt:
         if not found.rows:
             raise

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from graphlib import CycleError, TopologicalSorter
 
 from milpbn.errors import InputError
+from milpbn.util.graphs import families_with_class
 from milpbn.util.jsonable import shorten
 
 
@@ -94,11 +95,7 @@ class Structure:
 
         No other feature changes a prediction while these have known values.
         """
-        last = len(self.names) - 1
-        children = [i for i, p in enumerate(self.parents) if last in p]
-        return frozenset(
-            {*self.parents[last], *children, *(j for i in children for j in self.parents[i])} - {last}
-        )
+        return families_with_class(self.parents) - {len(self.names) - 1}
 
     def topological_order(self) -> list[int]:
         """Return the variables' indices, parents before children; equal structures have equal orders."""

@@ -83,14 +83,13 @@ def write_sealed(
     sources: dict[str, Source] = {**arrays, "header": text}
     method = zipfile.ZIP_DEFLATED if compressed else zipfile.ZIP_STORED
     digest = hashlib.sha256()
-    with atomic_path(path) as temporary, temporary.open("wb") as file:
-        with zipfile.ZipFile(file, "w") as archive:
-            for name in sorted(sources):
-                source = sources[name]
-                values = np.asarray(source() if callable(source) else source, order="C")
-                _write(archive, name, values, method, digest)
-            seal = np.frombuffer(digest.digest(), dtype=np.uint8)
-            _write(archive, "digest", seal, method, hashlib.sha256())
+    with atomic_path(path) as temporary, temporary.open("wb") as file, zipfile.ZipFile(file, "w") as archive:
+        for name in sorted(sources):
+            source = sources[name]
+            values = np.asarray(source() if callable(source) else source, order="C")
+            _write(archive, name, values, method, digest)
+        seal = np.frombuffer(digest.digest(), dtype=np.uint8)
+        _write(archive, "digest", seal, method, hashlib.sha256())
 
 
 def _write(archive: zipfile.ZipFile, name: str, values: NDArray[Any], method: int, digest: Any) -> None:

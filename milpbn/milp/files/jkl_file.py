@@ -23,6 +23,7 @@ from milpbn.errors import InputError
 from milpbn.problem.candidates import Candidates
 from milpbn.util.atomic import atomic_write_text
 from milpbn.util.jsonable import read_text
+from milpbn.util.text_lines import content_lines
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,7 +100,7 @@ def read_jkl(path: str | os.PathLike[str]) -> LocalScores:
 
 
 def _parse(text: str) -> LocalScores:
-    lines = _content(text)
+    lines = ((number, line.split()) for number, line in content_lines(text))
     number, words = _next(lines)
     if len(words) != 1 or not words[0].isdecimal() or len(words[0]) > 6 or int(words[0]) == 0:
         raise InputError(f"Line {number} does not have the number of variables.")
@@ -138,14 +139,6 @@ def _parse(text: str) -> LocalScores:
         sets.append(tuple(found))
         scores += found.values()
     return LocalScores(Candidates(tuple(names), tuple(sets)), np.array(scores))
-
-
-def _content(text: str) -> Iterator[tuple[int, list[str]]]:
-    """Yield the number and the words of every line that is neither blank nor a comment."""
-    for number, line in enumerate(text.split("\n"), start=1):
-        words = line.split()
-        if words and not words[0].startswith("#"):
-            yield number, words
 
 
 def _next(lines: Iterator[tuple[int, list[str]]]) -> tuple[int, list[str]]:

@@ -60,9 +60,9 @@ class Contribution:
         return f"{words}, summed over {missing}" if missing else words
 
 
-@dataclass(frozen=True)
-class LocalExplanation:
-    """The log-odds of two classes for one sample, as an exact sum.
+@dataclass(frozen=True, kw_only=True)
+class Prediction:
+    """What is explained: the prediction of one sample, and two classes.
 
     Attributes
     ----------
@@ -78,15 +78,8 @@ class LocalExplanation:
         The most probable class.
     label, against : str
         The two classes whose log-odds are explained; by default the most probable ones.
-    log_joint : tuple of float, length C
-        log P(c, z) in nats: for every class the sum of the contributions' ``log_probabilities``.
     probabilities : tuple of float, length C
         P(c | z).
-    log_odds : float
-        log P(label | z) - log P(against | z) in nats: the sum of the contributions' ``log_odds``. The equation holds
-        where both classes are possible; unsmoothed tables can make a class impossible, with infinite terms.
-    contributions : tuple of Contribution
-        One per family in the order of the variables, the class last; families that missing values join are one.
     """
 
     sample: int
@@ -96,8 +89,38 @@ class LocalExplanation:
     predicted: str
     label: str
     against: str
-    log_joint: tuple[float, ...]
     probabilities: tuple[float, ...]
+
+    @property
+    def heading(self) -> str:
+        """The sample, its predicted class, and its own class if it is known."""
+        head = f"sample {self.sample + 1}: {self.target} = {self.predicted}"
+        if self.actual is None:
+            return head
+        return head + (", as it is" if self.actual == self.predicted else f"; it is {self.actual}")
+
+    @property
+    def share(self) -> str:
+        """The probability of the explained class."""
+        return f"P({self.label}) = {self.probabilities[self.classes.index(self.label)]:.4g}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class LocalExplanation(Prediction):
+    """The log-odds of two classes for one sample, as an exact sum. See `Prediction` for the other attributes.
+
+    Attributes
+    ----------
+    log_joint : tuple of float, length C
+        log P(c, z) in nats: for every class the sum of the contributions' ``log_probabilities``.
+    log_odds : float
+        log P(label | z) - log P(against | z) in nats: the sum of the contributions' ``log_odds``. The equation holds
+        where both classes are possible; unsmoothed tables can make a class impossible, with infinite terms.
+    contributions : tuple of Contribution
+        One per family in the order of the variables, the class last; families that missing values join are one.
+    """
+
+    log_joint: tuple[float, ...]
     log_odds: float
     contributions: tuple[Contribution, ...]
 
@@ -120,14 +143,11 @@ class LocalExplanation:
             Number of contributions; the rest is summed in one line.
         """
         ranked = self.ranked
-        head = f"sample {self.sample + 1}: {self.target} = {self.predicted}"
-        if self.actual is not None:
-            head += ", as it is" if self.actual == self.predicted else f"; it is {self.actual}"
         odds = nats(self.log_odds)
         lines = [
-            head,
+            self.heading,
             f"log-odds of {self.label} against {self.against}: {odds} nats, odds {factor(self.log_odds)} to 1; "
-            f"P({self.label}) = {self.probabilities[self.classes.index(self.label)]:.4g}",
+            f"{self.share}",
         ]
         rows = [(nats(c.log_odds), c.log_odds, c.condition) for c in ranked[:shown]]
         if len(ranked) > shown:

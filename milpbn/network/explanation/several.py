@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from milpbn.network.explanation.local import LocalExplanation
+from milpbn.network.explanation.local import LocalExplanation, Prediction
 from milpbn.network.explanation.overall import GlobalExplanation
 from milpbn.util.jsonable import json_safe
 
@@ -16,38 +16,18 @@ NOTE = (
 )
 
 
-@dataclass(frozen=True)
-class SeveralLocalExplanations:
+@dataclass(frozen=True, kw_only=True)
+class SeveralLocalExplanations(Prediction):
     """The prediction of an average for one sample, and the explanations of its networks for the same two classes.
+
+    `Prediction` has the other attributes; the probabilities are those of the average.
 
     Attributes
     ----------
-    sample : int
-        Position of the sample in the data, from 0.
-    target : str
-        Name of the class variable.
-    classes : tuple of str, length C
-        Class labels.
-    actual : str or None
-        The sample's own class, if it is known.
-    predicted : str
-        The most probable class of the average.
-    label, against : str
-        The two classes that every network's log-odds compare.
-    probabilities : tuple of float, length C
-        P(c | z) of the average.
     members : tuple of LocalExplanation
         One per network, in their order.
     """
 
-    sample: int
-    target: str
-    classes: tuple[str, ...]
-    actual: str | None
-    predicted: str
-    label: str
-    against: str
-    probabilities: tuple[float, ...]
     members: tuple[LocalExplanation, ...]
 
     def to_dict(self) -> dict[str, Any]:
@@ -56,9 +36,8 @@ class SeveralLocalExplanations:
 
     def to_text(self, shown: int = 30) -> str:
         """Return the explanations as lines of text; each network's has at most this many contributions."""
-        own = self.probabilities[self.classes.index(self.label)]
         lines = [
-            f"sample {self.sample + 1}: {self.target} = {self.predicted}; P({self.label}) = {own:.4g}",
+            f"{self.heading}; {self.share}",
             NOTE.format(count=len(self.members)),
         ]
         for number, member in enumerate(self.members, start=1):
