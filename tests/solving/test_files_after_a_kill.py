@@ -14,6 +14,7 @@ from milpbn.certificate.format import load_proof
 from milpbn.certificate.verify.check import verify
 from milpbn.data import read_table
 from milpbn.solving import files
+from milpbn.util import clock
 
 
 def test_what_a_kill_between_two_files_leaves_is_verified(
@@ -33,6 +34,7 @@ def test_what_a_kill_between_two_files_leaves_is_verified(
 
     monkeypatch.setattr(files, "SAVE_EVERY", 0.0)
     monkeypatch.setattr(files, "SAVE_FIRST", 0.0)
+    monkeypatch.setattr(clock, "PAUSES", 0.0)
     monkeypatch.setattr(files, "save_certificate", copied(files.save_certificate))
     monkeypatch.setattr(milpbn.Result, "save", copied(milpbn.Result.save))
     score = milpbn.Score(p=0.6, max_parents=1)
