@@ -146,6 +146,8 @@ def test_every_value_of_a_result_is_checked_or_listed_as_unchecked(
                 if path[0] == "proved" and at(changed, path[:3]) == ["a", "b"]:
                     assert "--forbid" in RUNS[name]  # so it is true
                     continue
+                if value == "running":
+                    continue  # it claims less: a killed run leaves such a result beside a certificate that is newer
                 assert NOT_CLAIMS.fullmatch(name_of(path)), (name_of(path), value)
                 assert shown(done.stdout) == shown(honest.stdout)
                 accepted.append((path, value))

@@ -162,7 +162,8 @@ def check_run(claim: Claim, header: Claim) -> None:
     ):
         if more:
             raise InputError(f"The result claims {what}, but its certificate claims less.")
-    newer = claim.bound > header.bound or claim.objective < header.objective
+    ended = result.reason is Reason.RUNNING and proof.reason is not Reason.RUNNING
+    newer = ended or claim.bound > header.bound or claim.objective < header.objective
     pairs: dict[str, tuple[object, object]] = {"version": (claim.version, header.version)}
     for key in ("backend", "bound_source", "seed"):
         pairs[key] = getattr(result, key), getattr(proof, key)
