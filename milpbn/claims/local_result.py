@@ -15,6 +15,7 @@ from milpbn.claims.about import BackendInfo, read_backend
 from milpbn.claims.gap import Gap, is_optimal
 from milpbn.claims.reading import TracePoint, read_status, read_trace
 from milpbn.claims.reasons import WITH_STRUCTURE, BoundSource, Limit, Reason
+from milpbn.errors import InputError
 from milpbn.network.structure import Structure
 from milpbn.util.atomic import atomic_write_text
 from milpbn.util.jsonable import Fields, dump_json
@@ -137,7 +138,11 @@ class LocalResult:
         structure = None
         if not f.missing("structure"):
             given = f.fields("structure")
-            structure = Structure.from_mapping(tuple(given), {name: given.texts(name) for name in given})
+            parents = {name: given.texts(name) for name in given}
+            try:
+                structure = Structure.from_mapping(tuple(parents), parents)
+            except InputError as error:
+                raise InputError(f"{where}: {error}") from None
         found = cls(
             name=data.text("name"),
             sha256=data.text("sha256"),

@@ -25,9 +25,10 @@ from numpy.typing import NDArray
 from scipy.optimize import OptimizeResult, minimize
 
 from milpbn.data.dataset import MISSING
+from milpbn.errors import InputError
 from milpbn.network.cpt import Cpt
 from milpbn.network.inference.elimination import eliminate, factors_of, total_log
-from milpbn.network.inference.plan import Planner
+from milpbn.network.inference.plan import Planner, require_room
 from milpbn.network.parameters.conditional import MEMORY
 from milpbn.network.parameters.normalised import spread, upward
 from milpbn.network.structure import Structure
@@ -61,14 +62,18 @@ def nearest(
     Returns
     -------
     list of Cpt, length V
-        Arguments of `normalised`. They have the summands of the last iteration if `stopping` returned True.
+        Arguments of `normalised`. They have the summands of the last iteration if `stopping` returned True, and none if
+        the distribution of the class's parents would need too much memory.
     """
-    families = _Families(structure, generative)
+    try:
+        families = _Families(structure, generative)
+    except InputError:
+        return list(weights)
     logs = [cpt.table for cpt in weights]
-    goal = np.concatenate([margin.ravel() for margin in families.feature_margins(generative)] or [[]])
+    goal = np.concatenate([np.zeros(0), *map(np.ravel, families.feature_margins(generative))])
     if not goal.size:
         return list(weights)
-    scale = 1.0 / np.sqrt(goal)
+    scale = 1.0 / np.sqrt(np.maximum(goal, np.finfo(np.float64).tiny))
 
     def scaled(point: NDArray[np.float64]) -> tuple[float, NDArray[np.float64]]:
         summands = scale * point
@@ -110,7 +115,7 @@ class _Families:
         self._members = [i for i in self._order if self._target in structure.parents[i]]
         self._shapes = [self._without_class(generative[i].table.shape) for i in self._members]
         self._ends = np.cumsum([math.prod(shape) for shape in self._shapes])
-        self._above = _distribution(generative, structure.parents[self._target])
+        self._above = _distribution(generative, structure.parents[self._target], structure.names)
 
     @staticmethod
     def _without_class(shape: tuple[int, ...]) -> tuple[int, ...]:
@@ -152,13 +157,20 @@ class _Families:
         return [joint[i].sum(axis=-2) for i in self._members]
 
 
-def _distribution(logs: Sequence[Cpt], variables: Sequence[int]) -> NDArray[np.float64]:
-    """Return the joint distribution of some variables under logarithms of tables, one axis per variable."""
+def _distribution(logs: Sequence[Cpt], variables: Sequence[int], names: Sequence[str]) -> NDArray[np.float64]:
+    """Return the joint distribution of some variables under logarithms of tables, one axis per variable.
+
+    Raises
+    ------
+    InputError
+        If it would need too much memory.
+    """
     if not variables:
         return np.ones(())
     codes = np.full((1, len(logs)), MISSING, dtype=np.intp)
     cpts = [replace(cpt, table=np.exp(cpt.table)) for cpt in logs]
     plan = Planner(cpts, len(cpts)).plan(codes, codes[0] == MISSING, variables)
+    require_room(plan, names)
     factors = factors_of(plan.tables, codes, plan.free)
     left = eliminate(factors, plan.order.variables, codes, plan.n_states, keep=False)[1]
     return np.asarray(np.exp(total_log(left, variables)[0]))
