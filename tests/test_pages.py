@@ -1,8 +1,8 @@
 """The commands of the README and of docs/: each is run, and the output that a page shows is the output.
 
 A block of ```console has commands behind `$`, each with the notes and the output that it prints; `...` stands for any
-text. If the output begins with `Error:`, the command must be refused with it. Blocks of ```python of one page run in one
-namespace; what one prints may follow it as ```text. They run in a folder with small tables, `train.csv` and others.
+text. If the output begins with `Error:`, the command must be refused with it. Blocks of ```python of one page run in
+one namespace; what one prints may follow it as ```text. They run in a folder with small tables, `train.csv` and others.
 Commands that take more than a few seconds run with --slow; commands of programs that are not installed are skipped.
 """
 
