@@ -1,9 +1,9 @@
 """The commands of the README and of docs/: each is run, and the output that a page shows is the output.
 
-A block of ```console has commands behind `$`, each with the output that it prints; `...` stands for any text. Blocks
-of ```python of one page run in one namespace; what one prints may follow it as ```text. They run in a folder with
-small tables, `train.csv` and others. Commands that take more than a few seconds run with --slow; commands of programs
-that are not installed are skipped.
+A block of ```console has commands behind `$`, each with the notes and the output that it prints; `...` stands for any
+text. If the output begins with `Error:`, the command must be refused with it. Blocks of ```python of one page run in
+one namespace; what one prints may follow it as ```text. They run in a folder with small tables, `train.csv` and others.
+Commands that take more than a few seconds run with --slow; commands of programs that are not installed are skipped.
 """
 
 from __future__ import annotations
@@ -39,6 +39,8 @@ SLOW = (
     "recipe=",
     "compare",
     "--bootstrap",
+    "--seconds",
+    "--select ",
     "solve_selected",
     "protocol(",
     "stability",
@@ -131,7 +133,9 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
     table = pd.DataFrame({"colour": colour, "length": length, "home": home, "species": species})
     table[:60].to_csv(folder / "train.csv", index=False)
     table[60:].to_csv(folder / "test.csv", index=False)
-    table[60:].drop(columns="species").to_csv(folder / "new.csv", index=False)
+    new = table[60:].drop(columns="species")
+    new.to_csv(folder / "new.csv", index=False)
+    new.drop(columns="home").mask(rng.random((30, 2)) < 0.2).to_csv(folder / "gaps.csv", index=False)
     (folder / "expert-network.txt").write_text("species -> colour\nspecies -> home\ncolour -> home\n")
     (folder / "docs").mkdir()
     ward(rng).to_csv(folder / "ward.csv", index=False)
@@ -221,9 +225,10 @@ def run(step: Step, page: str, names: dict[str, object], capsys: pytest.CaptureF
     else:
         code = app.run(words)
         out, err = capsys.readouterr()
-    assert code == 0, f"{step.text}\n{err}"
-    line = agrees(step.output, out)
-    assert line is None, f"{step.text}\ndid not print: {line}\n{out}"
+    refused = bool(step.output) and step.output[0].startswith("Error:")
+    assert code == (2 if refused else 0), f"{step.text}\n{err}"
+    line = agrees(step.output, err + out)
+    assert line is None, f"{step.text}\ndid not print: {line}\n{err}{out}"
 
 
 @pytest.mark.slow
