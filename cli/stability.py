@@ -111,4 +111,4 @@ def stability(
     click.echo(str(found))
     output = bootstrap.get("output")
     if output is not None:
-        found.save(output)  # a warning was all, if it failed before
+        found.save(str(output))  # a warning was all, if it failed before
