@@ -12,7 +12,6 @@ from milpbn.certificate.records import ARC, EDGE, ORPHAN, PARENT_SET, Decision
 from milpbn.engine.relaxation.oracle import BRANCHINGS, Oracle
 from milpbn.engine.tuning import TUNING
 from milpbn.util.compiled import kernel
-from milpbn.util.jsonable import LARGEST_NUMBER
 from milpbn.util.saved_arrays import SavedArrays
 
 #: A share this close to 0 or 1 is integral.
@@ -121,8 +120,8 @@ class BranchingRule:
     def restore(self, saved: SavedArrays) -> None:
         """Become the rule whose arrays `state` returned; raise UnfitError if they are of another problem."""
         shape = self._sums.shape
-        self._sums = saved.array("sums", np.float64, *shape, least=0, below=LARGEST_NUMBER).copy()
-        self._counts = saved.array("counts", np.float64, *shape, least=0, below=LARGEST_NUMBER).copy()
+        self._sums = saved.finite("sums", np.float64, *shape, least=0).copy()
+        self._counts = saved.finite("counts", np.float64, *shape, least=0).copy()
 
     def _table(self, arcs: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the shares of all decisions with pseudo-costs, shape (V, V); the others are 0."""
