@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from milpbn.heuristics.neighbours import best_neighbours
 from milpbn.problem.problem import Problem
+from milpbn.util.jsonable import LARGEST_NUMBER
 from milpbn.util.saved_arrays import SavedArrays, UnfitError, number
 
 #: A number below every score and every bound but -inf. Thresholds are computed from it, so that it has to be finite.
@@ -192,7 +193,7 @@ class Pool:
             raise UnfitError("there are too many structures")
         scores = saved.finite("scores", np.float64, len(found)).tolist()
         leaf_of = saved.array("leaf_of", np.int64, None, least=0, below=len(found)).tolist()
-        leaves = saved.array("leaf", np.float64, len(leaf_of)).tolist()
+        leaves = saved.array("leaf", np.float64, len(leaf_of), below=LARGEST_NUMBER).tolist()
         keys = [_key(choice) for choice in found]
         if len(set(keys)) < len(keys):
             raise UnfitError("a structure is listed twice")
@@ -202,7 +203,7 @@ class Pool:
         known = zip(keys, found, scores, strict=True)
         self._values = {key: checked(choice, value) for key, choice, value in known}
         self._leaves = {keys[n]: bound for n, bound in zip(leaf_of, leaves, strict=True)}
-        self._dropped, self.rest = saved.number("dropped"), saved.number("rest")
+        self._dropped, self.rest = saved.number("dropped", LARGEST_NUMBER), saved.number("rest")
         self._explored = {_key(choice): None for choice in saved_choices(saved, "explored", problem)}
         self.cutoff = min(self._values.values()) if self.full else BELOW_ALL
 

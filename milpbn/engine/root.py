@@ -34,6 +34,7 @@ from milpbn.engine.tuning import TUNING
 from milpbn.network.structure import Structure
 from milpbn.problem.problem import Problem
 from milpbn.problem.rounding import CAREFUL, bound_errors
+from milpbn.util.jsonable import LARGEST_NUMBER
 from milpbn.util.saved_arrays import SavedArrays, UnfitError, count, number
 
 #: Relative difference of a saved score from the score that counts as rounding.
@@ -353,7 +354,7 @@ class Root:
         n = len(vertices)
         if n > len(self.point.best_shares):
             raise UnfitError("the point has too many vertices")
-        self.bound, self.steps = saved.number("bound"), saved.count("steps")
+        self.bound, self.steps = saved.number("bound", LARGEST_NUMBER), saved.count("steps")
         self.allowed, self.multipliers = allowed, multipliers
         self.rows = Inequalities(rows.members.copy(), rows.limit.copy())
         self.point.best_vertices[:n], self.point.best_shares[:n] = vertices, shares

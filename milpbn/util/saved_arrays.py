@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from milpbn.util.jsonable import LARGEST_NUMBER
+
 
 class UnfitError(ValueError):
     """Saved arrays do not fit together, or do not fit the data; the text says which."""
@@ -75,15 +77,16 @@ class SavedArrays:
         return found
 
     def finite(self, name: str, dtype: DTypeLike, *shape: int | None, **limits: Any) -> NDArray[Any]:
-        """Return an array of finite numbers; see `array`."""
+        """Return an array of numbers whose differences and sums are finite, too; see `array`."""
         found = self.array(name, dtype, *shape, **limits)
-        if not np.isfinite(found).all():
+        # A float32 array is not compared with a number that only a float64 can be.
+        if not float(np.abs(found).max(initial=0.0)) < LARGEST_NUMBER:
             raise UnfitError(f"{self._prefix}{name} is not finite")
         return found
 
-    def number(self, name: str) -> float:
+    def number(self, name: str, below: float | None = None) -> float:
         """Return a floating-point number, an array of shape (1,); it may be infinite."""
-        return float(self.array(name, np.float64, 1)[0])
+        return float(self.array(name, np.float64, 1, below=below)[0])
 
     def count(self, name: str) -> int:
         """Return a number of things, an array of shape (1,)."""

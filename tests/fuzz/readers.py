@@ -17,7 +17,7 @@ import numpy as np
 from milpbn.errors import MilpbnError
 
 from .mutate import npz_members
-from .shop import GRADIENTS, QUICK, checkpoint_state, run
+from .shop import GRADIENTS, QUICK, SEARCHED, checkpoint_state, run
 
 #: Longest sentence.
 LONGEST_SENTENCE = 3000
@@ -211,22 +211,52 @@ def _verified(path: Path, shop: Path) -> None:
     from milpbn.certificate.format import load_proof, save_certificate
     from milpbn.certificate.verify.check import verify
 
-    # The mutation breaks the digest, which would end every check at once: it is written anew.
-    members = npz_members(path.read_bytes())
-    arrays = {}
-    for name, content in members.items():
-        try:
-            arrays[name.removesuffix(".npy")] = np.load(io.BytesIO(content), allow_pickle=False)
-        except Exception:
-            return
-    arrays.pop("digest", None)
-    try:
-        header = json.loads(arrays.pop("header").tobytes())
-        save_certificate(path, header, arrays)
-    except (KeyError, ValueError, TypeError, RecursionError, UnicodeError):
+    contents = _contents(path)
+    if contents is None:
         return
+    save_certificate(path, *contents)
     load_proof(path)
     verify(None, path, _toy(shop))
+
+
+def _contents(path: Path) -> tuple[dict[str, Any], dict[str, Any]] | None:
+    """Return header and arrays of an archive, so that it can be written anew; None if there are none.
+
+    A mutation breaks the digest, which would end every check at once.
+    """
+    members = npz_members(path.read_bytes())
+    arrays = {}
+    try:
+        for name, content in members.items():
+            arrays[name.removesuffix(".npy")] = np.load(io.BytesIO(content), allow_pickle=False)
+        arrays.pop("digest", None)
+        header = json.loads(arrays.pop("header").tobytes())
+        json.dumps(header)
+    except Exception:
+        return None
+    return (header, arrays) if isinstance(header, dict) else None
+
+
+def _search(path: Path, shop: Path) -> None:
+    import milpbn
+    from milpbn.problem.rescore import rescore
+
+    result = milpbn.solve(
+        _toy(shop), SEARCHED, threads=1, verbose=False, time_limit=10, checkpoint=path, resume=True
+    )
+    assert result.structure is not None
+    value = rescore(_toy(shop), result.structure, SEARCHED)
+    if abs(value - result.objective) > 1e-9 * abs(value):
+        raise Unsound(f"a structure that scores {value!r} is said to score {result.objective!r}")
+
+
+def _search_renewed(path: Path, shop: Path) -> None:
+    from milpbn.util.archives import write_sealed
+
+    contents = _contents(path)
+    if contents is not None:
+        write_sealed(path, *contents, compressed=False)
+        _search(path, shop)
 
 
 def _sidecar(path: Path, shop: Path) -> None:
@@ -482,6 +512,15 @@ READERS: tuple[Reader, ...] = (
     Reader("solution of HiGHS (pretty)", "input.sol", "text", ("pretty.sol",), _solution, share=3),
     Reader("solution of CBC", "input.sol", "text", ("cbc.sol", "model.start.cbc.sol"), _solution, share=3),
     Reader("checkpoint", "input.npz", "npz", ("checkpoint.npz",), _checkpoint),
+    Reader("checkpoint of a search", "input.npz", "npz", ("search.npz",), _search),
+    Reader(
+        "checkpoint of a search (digest renewed)",
+        "input.npz",
+        "npz",
+        ("search.npz",),
+        _search_renewed,
+        named=False,
+    ),
     Reader("options", "input", "text", tuple("=" + o for o in _OPTIONS), _options, named=False, share=2),
     *(
         Reader(

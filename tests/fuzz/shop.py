@@ -12,6 +12,8 @@ from pathlib import Path
 
 import numpy as np
 
+import milpbn
+from milpbn.util import stages
 from milpbn.util.checkpoints import load_checkpoint
 
 #: Columns of the table: nominal text, numbers with holes, quotes, few integers, weights; the class last.
@@ -27,6 +29,8 @@ ROWS = [
     )
     for i in range(40)
 ]
+#: The score of the checkpoint of a search; its tree has some dozen nodes.
+SEARCHED = milpbn.Score(p=0.7)
 QUICK = ("--backend", "highs", "--threads", "1", "--time-limit", "60", "--weights", "w")
 #: Learns by gradients, in a moment.
 GRADIENTS = ("learn", "differentiable-tan", "--structure", "pseudo-all", "--epochs", "3", "--weights", "w")
@@ -58,6 +62,7 @@ def make_shop(folder: Path) -> Path:
     _good(
         *GRADIENTS, table, "--checkpoint", folder / "checkpoint.npz", "--classifier", folder / "pseudo.json"
     )
+    _write_search(folder)
     for name in ("toy.bif", "toy.xml"):
         _good("convert", classifier, folder / name)
     _good("convert", table, folder / "toy.dat")
@@ -66,6 +71,19 @@ def make_shop(folder: Path) -> Path:
     _write_catalog(folder)
     _write_solutions(folder)
     return folder
+
+
+def _write_search(folder: Path) -> None:
+    """Write the checkpoint of a search that was stopped in its tree."""
+    asked = iter(range(400))
+
+    def stop() -> bool:
+        return stages.current() == "branch and bound" and next(asked, None) is None
+
+    table = milpbn.read_table(folder / "toy.csv", weights="w")
+    milpbn.solve(
+        table, SEARCHED, threads=1, verbose=False, checkpoint=folder / "search.npz", interrupted=stop
+    )
 
 
 def _good(*arguments: object) -> None:

@@ -297,6 +297,7 @@ def test_a_damaged_checkpoint_is_refused(stopped: Path, tmp_path: Path, damage: 
     assert path.read_bytes() == damaged
 
 
+@pytest.mark.filterwarnings("ignore:The checkpoint")
 def test_a_checkpoint_that_is_too_large_is_not_written(tmp_path: Path, monkeypatch) -> None:
     monkeypatch.setattr(module, "LARGEST", 1000)
     path = tmp_path / "c.npz"

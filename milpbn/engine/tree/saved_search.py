@@ -146,7 +146,8 @@ def restored_nodes(
         forced = tuple((int(a), int(b)) for a, b in edges[n])
         node = Node(number, bounds[n], allowed[n].copy(), forced, start, weights)
         left = np.add.reduceat(node.restriction(P).allowed, first, dtype=np.int64)
-        if left.min() < 1 or left.max() < 2 or not start.shares.sum() > 0:
+        ordered = all(a < b for a, b in forced)
+        if left.min() < 1 or left.max() < 2 or not ordered or not start.shares.sum() > 0:
             raise UnfitError(f"node {number} is not open")
         nodes.append(node)
     return nodes
