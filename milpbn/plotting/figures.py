@@ -64,7 +64,7 @@ def _accuracies(
     where = f"on the {key} rows"
     if _is_number(document.get("folds")) and key == "test":
         repeats = document.get("repeats")
-        again = f", {repeats} times" if _is_number(repeats) and repeats > 1 else ""
+        again = f", {repeats} times" if isinstance(repeats, int) and repeats > 1 else ""
         where = f"over {document['folds']} folds{again}"
     return bars(
         found,
