@@ -18,6 +18,7 @@ from milpbn.network.formats.classifier_files import parents_mapping
 from milpbn.network.structure import Structure
 from milpbn.util.atomic import atomic_write_text
 from milpbn.util.jsonable import parse_object, read_text
+from milpbn.util.text_lines import content_lines
 
 # The quantifiers are possessive (*+): with backtracking, a line of many blanks would take quadratic time.
 _NAME = r"""("(?:[^"\\]|\\.)*+"|'[^']*+'|[^\s"'\#,](?:(?!->|\s\#)[^,\t"])*+)"""
@@ -99,13 +100,11 @@ def parse_arcs(text: str, names: Collection[str] | None = None) -> dict[str, lis
         If a line is not an arc, names a variable that is not in `names`, or makes a variable its own parent.
     """
     parents: dict[str, list[str]] = {}
-    for number, line in enumerate(text.split("\n"), start=1):
-        if not line.strip() or line.lstrip().startswith("#"):
-            continue
+    for number, line in content_lines(text):
         arc = _ARC.fullmatch(line)
         if arc is None:
             raise InputError(
-                f"Line {number} is not an arc: {line.strip()[:80]!r}; write parent -> child or parent,child, "
+                f"Line {number} is not an arc: {line[:80]!r}; write parent -> child or parent,child, "
                 "and put names with commas, arrows or comment signs in double quotes."
             )
         parent, child = (_unquote(name, number) for name in arc.groups())
