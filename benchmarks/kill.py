@@ -4,8 +4,9 @@
 
 Every instant starts a command of `CELLS`, sends it a signal at a random time of its run, or just when it writes a file,
 and checks (`examine`): every file that is there is complete; a result is verified with its certificate, a classifier
-predicts, a model has its end; no process is left; a signal is obeyed, and a second one ends the process at once. The instants of a cell follow each other in one folder. So each run meets what the
-killed ones have left; the cell ends with a run that nobody disturbs, after which no temporary file may be left.
+predicts, a model has its end; no process is left; a signal is obeyed, and a second one ends the process at once. The
+instants of a cell follow each other in one folder. So each run meets what the killed ones have left; the cell ends with
+a run that nobody disturbs, after which no temporary file may be left.
 
 Instants are numbered, and their numbers are the seeds. A cell goes on where it stopped, until it has `--count` instants
 or `--seconds` have passed. With words, only the cells whose names have all of them are run. While the file named by
@@ -403,7 +404,7 @@ class Range:
         left = self.leftovers()
         new = [path for path in left if path.stat().st_mtime > self.started_at(begun)]
         tally.left_for_next_run += len(new)
-        # Only SIGKILL, a second signal, or on a busy machine the guard thread may end a process in the middle of a write.
+        # Only SIGKILL, a second signal, or on a busy machine the guard thread may end a process while it writes.
         if number != signal.SIGKILL and code not in (130, -number) and not (self.cell.code or early):
             wrong += [f"{path.name} is left" for path in new]
         tally.instants += 1
