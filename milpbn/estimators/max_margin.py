@@ -91,6 +91,8 @@ class MaxMarginBNClassifier(CallbackSupportMixin, BaseBNClassifier):
     time_limit : float or None, default=None
         Wall-clock seconds from the call of `fit`; None searches for a proof as long as it takes. With 0, and if the
         time ends before there is a structure, the model has no arcs but those that the constraints require.
+    memory_limit : int or None, default=None
+        Bytes of memory for the process and its child processes; see `milpbn.solving.options.Options`.
     gap_rel, gap_abs : float, default=0.0
         Stop when the gap is at most this, relative to the bound or in nats.
     backend : str, default="auto"
@@ -196,6 +198,7 @@ interrupted
         subset: int | None = None,
         screen: int | None = None,
         time_limit: float | None = None,
+        memory_limit: int | None = None,
         gap_rel: float = 0.0,
         gap_abs: float = 0.0,
         backend: str = "auto",
@@ -246,6 +249,7 @@ interrupted
         self.subset = subset
         self.screen = screen
         self.time_limit = time_limit
+        self.memory_limit = memory_limit
         self.gap_rel = gap_rel
         self.gap_abs = gap_abs
         self.backend = backend

@@ -87,10 +87,14 @@ def check_deadline(deadline: float | None, doing: str, stage: str = "") -> None:
             "compiles for up to a minute), or reduce --max-parents."
         )
     if memory.exceeded():
-        raise NoIncumbentError(
-            f"The memory limit was nearly reached while {doing}, before any structure was scored; raise it, reduce "
-            "--max-parents, or take fewer features or rows."
-        )
+        raise _out_of_memory(doing)
+
+
+def _out_of_memory(doing: str) -> NoIncumbentError:
+    return NoIncumbentError(
+        f"The memory limit was nearly reached while {doing}, before any structure was scored; raise it, reduce "
+        "--max-parents, or take fewer features or rows."
+    )
 
 
 def within(work: Callable[[], T], stopping: Callable[[], bool], *, name: str) -> T | None:
@@ -157,4 +161,5 @@ def before(deadline: float | None, work: Callable[[], T], doing: str) -> T:
     within(lambda: done.append(work()), stopping, name="milpbn-work")
     if not done:
         check_deadline(deadline, doing)
+        raise _out_of_memory(doing)  # by now, some of it may be free again
     return done[0]

@@ -49,6 +49,8 @@ def limited(most: int | None) -> Iterator[None]:
             f"The memory limit of {format_bytes(most)} is less than {format_bytes(LEAST)}, which the program and its "
             "libraries need; set a larger one, for example 4GiB."
         )
+    global _measured_at
+    _measured_at = -1.0
     _limits.append(most)
     try:
         yield
@@ -92,7 +94,7 @@ def _resident(process: str) -> int:
     for thread in (folder / "task").iterdir():
         with suppress(OSError):  # the thread or the child may have ended
             for child in (thread / "children").read_text().split():
-                with suppress(OSError):
+                with suppress(OSError, IndexError):
                     total += _resident(child)
     return total
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import threading
 
 import pytest
 
@@ -67,6 +68,18 @@ def test_work_before_any_structure_ends_with_a_sentence(used: list[int]) -> None
         with pytest.raises(NoIncumbentError, match="memory limit was nearly reached while tables were made"):
             check_deadline(None, "tables were made")
         assert before(None, lambda: 7, "the data were read") == 7  # it had ended already
+
+
+def test_work_that_is_not_waited_for_ends_with_a_sentence_even_if_memory_is_free_again(
+    used: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("milpbn.util.clock.GRACE", 0.05)
+    answers = iter([True])
+    monkeypatch.setattr(memory, "exceeded", lambda: next(answers, False))
+    ended = threading.Event()
+    with memory.limited(2 * GIB), pytest.raises(NoIncumbentError, match="memory limit was nearly reached"):
+        before(None, ended.wait, "the data were read")
+    ended.set()
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="needs /proc")
