@@ -42,11 +42,11 @@ class Case(NamedTuple):
 
 CASES = {
     "sm": Case(Score(p=0.9), 6),
-    "sbm": Case(Score(name="sbm", p=0.9)),
-    "cll": Case(Score(name="cll")),
+    "sbm": Case(Score(name="sbm", p=0.9), 6),
+    "cll": Case(Score(name="cll"), 6),
     "no class parents": Case(Score(p=0.9, class_parents=False)),
     "three parents": Case(Score(p=0.9, max_parents=3)),
-    "leave one out": Case(Score(p=0.9, leave_one_out=True)),
+    "leave one out": Case(Score(p=0.9, leave_one_out=True), 6),
     "penalty and hybrid": Case(Score(p=0.9, penalty=0.3, hybrid=0.02)),
     "constraints": Case(Score(p=0.9), options={"constraints": RULES}),
     "the four best": Case(Score(p=0.9), options={"n_best": 4}),
