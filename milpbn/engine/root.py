@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
-from milpbn.certificate.format import Proof, restored_rows
+from milpbn.certificate.format import Proof
 from milpbn.certificate.records import DualWeights, Inequalities
 from milpbn.claims.result import is_optimal
 from milpbn.engine.dual.frank_wolfe import INFEASIBLE, PAUSED, take_steps
@@ -34,8 +32,7 @@ from milpbn.engine.tuning import TUNING
 from milpbn.network.structure import Structure
 from milpbn.problem.problem import Problem
 from milpbn.problem.rounding import CAREFUL, bound_errors
-from milpbn.util.jsonable import LARGEST_NUMBER
-from milpbn.util.saved_arrays import SavedArrays, UnfitError, count, number
+from milpbn.util.saved_arrays import UnfitError
 
 #: Relative difference of a saved score from the score that counts as rounding.
 SAME_SCORE = 1e-9
@@ -122,7 +119,7 @@ class Root:
         #: Inequalities that every structure satisfies, and their multipliers.
         self.rows: Inequalities = child_limits(problem.candidates, problem.rules)
         self.multipliers = np.zeros(len(self.rows.limit))
-        self.subproblem: Subproblem = self._subproblem()
+        self.subproblem: Subproblem = self.current_subproblem()
         work = self.point.logits.shape[0] * len(self.model.tables.columns)
         self._per_slice = max(1, min(64, TUNING.root.slice_work // max(1, work)))
         self.point.gradient[:] = problem.linear
@@ -131,7 +128,7 @@ class Root:
             self.model, self.subproblem, self.point, choice[None, :], np.ones(1), temperature, self.parallel
         )
 
-    def _subproblem(self) -> Subproblem:
+    def current_subproblem(self) -> Subproblem:
         """Return the problem over the parent sets that are not fixed, with the multipliers."""
         return subproblem_of(self.model, self.rows, self.multipliers, self.allowed, self.no_edges, 0)
 
@@ -250,9 +247,9 @@ class Root:
         if not gone.any():
             return
         if self.proof is not None:  # before `allowed` changes, so that every fixing seen there is proved
-            self.proof.fix(0, self._weights(), np.flatnonzero(gone))
+            self.proof.fix(0, self.current_weights(), np.flatnonzero(gone))
         self.allowed = self.allowed & ~gone
-        self.subproblem = self._subproblem()
+        self.subproblem = self.current_subproblem()
 
     def _give_multipliers(self, best: Structure, events: Events) -> bool:
         """Find multipliers for the gradient of the best bound; return whether the bound fell by a worthwhile amount."""
@@ -279,14 +276,14 @@ class Root:
     def _use(self, multipliers: NDArray[np.float64]) -> None:
         """Set the multipliers, and recompute the bound at the point of the best bound."""
         self.multipliers = multipliers
-        self.subproblem = self._subproblem()
+        self.subproblem = self.current_subproblem()
         evaluate(self.model, self.subproblem, self.point, self.parallel)
 
     def _note(self, events: Events) -> None:
         """Record the point's bound if it is the smallest so far."""
         if self.point.state.bound < self.bound:
             self.bound = float(self.point.state.bound)
-            self.weights = self._weights()
+            self.weights = self.current_weights()
             if self.proof is not None:
                 self.proof.leaf(0, self.weights)
             events.bound(self.bound)
@@ -313,59 +310,8 @@ class Root:
             raise UnfitError(f"a saved structure scores {actual!r}, not {value!r}")
         return value
 
-    def state(self) -> dict[str, NDArray[Any]]:
-        """Return what `restore` takes, but for the pool. It shares arrays that no longer change in a tree search."""
-        point, state = self.point, self.point.state
-        n = int(state.best_vertices)
-        return {
-            "allowed": self.allowed,
-            "bound": number(self.bound),
-            "steps": count(self.steps),
-            "row_members": self.rows.members,
-            "row_limit": self.rows.limit,
-            "multipliers": self.multipliers,
-            "point_bound": number(state.bound),
-            "constant": number(state.constant),
-            "temperature": number(state.best_temperature),
-            "gradient": point.gradient,
-            "vertices": point.best_vertices[:n],
-            "shares": point.best_shares[:n],
-        }
-
-    def restore(self, saved: SavedArrays) -> None:
-        """Become the root whose arrays `state` returned: bound, fixed parent sets, multipliers and the best point.
-
-        Raises
-        ------
-        UnfitError
-            If the arrays are not those of a root of this problem.
-        """
-        candidates, state = self.problem.candidates, self.point.state
-        P, V, offsets = candidates.n_sets, candidates.n_variables, candidates.offsets
-        allowed = saved.array("allowed", np.bool_, P).copy()
-        if not np.logical_or.reduceat(allowed, offsets[:-1]).all():
-            raise UnfitError("a variable has no parent sets")
-        rows = restored_rows(saved)
-        if len(rows.limit) and rows.members.shape[1] != V:
-            raise UnfitError("the inequalities are about other variables")
-        multipliers = saved.finite("multipliers", np.float64, len(rows.limit), least=0).copy()
-        vertices = saved.array("vertices", np.int64, None, V, least=offsets[:-1], below=offsets[1:])
-        shares = saved.finite("shares", np.float64, len(vertices), least=0)
-        n = len(vertices)
-        if n > len(self.point.best_shares):
-            raise UnfitError("the point has too many vertices")
-        self.bound, self.steps = saved.number("bound", LARGEST_NUMBER), saved.count("steps")
-        self.allowed, self.multipliers = allowed, multipliers
-        self.rows = Inequalities(rows.members.copy(), rows.limit.copy())
-        self.point.best_vertices[:n], self.point.best_shares[:n] = vertices, shares
-        self.point.gradient[:] = saved.finite("gradient", np.float64, P)
-        state.best_vertices = n
-        state.bound, state.constant = saved.number("point_bound"), saved.number("constant")
-        state.best_temperature = saved.number("temperature")
-        self.subproblem = self._subproblem()
-        self.weights = self._weights()
-
-    def _weights(self) -> DualWeights:
+    def current_weights(self) -> DualWeights:
+        """Return the dual weights at the point of the best bound."""
         point = self.point
         n = int(point.state.best_vertices)
         return DualWeights.of(

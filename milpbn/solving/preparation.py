@@ -9,6 +9,7 @@ from collections.abc import Iterable
 
 from milpbn.claims.reasons import BoundSource, Limit
 from milpbn.engine.root import Root, root_bound
+from milpbn.engine.saved_root import restore_root
 from milpbn.errors import NoIncumbentError
 from milpbn.heuristics.local_search import search
 from milpbn.heuristics.starts import plain_starts
@@ -90,7 +91,7 @@ def _go_on(job: Job, session: Session, kernels: Kernels, earlier: SavedSearch, t
         n_best=job.options.n_best,
     )
     try:
-        root.restore(tree.under("root."))
+        restore_root(root, tree.under("root."))
         root.pool.restore(tree.under("pool."), problem, root.checked_value)
     except UnfitError:
         raise incomplete(earlier.path) from None

@@ -17,7 +17,7 @@ from milpbn import Constraints, Score, solve
 from milpbn.certificate.format import load_proof
 from milpbn.certificate.verify.check import verify
 from milpbn.claims.result import NotSavedError, Result
-from milpbn.data import Dataset
+from milpbn.data import Dataset, read_table
 from milpbn.errors import InputError
 from milpbn.solving import checkpoint as module
 from milpbn.util import clock
@@ -42,11 +42,11 @@ class Case(NamedTuple):
 
 CASES = {
     "sm": Case(Score(p=0.9), 6),
-    "sbm": Case(Score(name="sbm", p=0.9)),
-    "cll": Case(Score(name="cll")),
+    "sbm": Case(Score(name="sbm", p=0.9), 6),
+    "cll": Case(Score(name="cll"), 6),
     "no class parents": Case(Score(p=0.9, class_parents=False)),
     "three parents": Case(Score(p=0.9, max_parents=3)),
-    "leave one out": Case(Score(p=0.9, leave_one_out=True)),
+    "leave one out": Case(Score(p=0.9, leave_one_out=True), 6),
     "penalty and hybrid": Case(Score(p=0.9, penalty=0.3, hybrid=0.02)),
     "constraints": Case(Score(p=0.9), options={"constraints": RULES}),
     "the four best": Case(Score(p=0.9), options={"n_best": 4}),
@@ -106,7 +106,7 @@ def proved(result: Result) -> bool:
 def test_a_search_in_parts_is_the_search_in_one(name: str, whole, tmp_path: Path) -> None:
     case, parts, path = CASES[name], [], tmp_path / "c.npz"
     # Stops within an expansion, which asks up to 200 times, and between two.
-    stops = (31, 500, 700, 900, 10**9) if name == "sm" else (31, 250, 10**9)
+    stops = (31, 500, 700, 900, 10**9) if name == "sm" else (150, 10**9)
     for questions in stops:
         parts.append(search(case, tmp_path, checkpoint=path, interrupted=stopping_after(questions)))
         if proved(parts[-1][0]):
@@ -180,6 +180,34 @@ def test_a_checkpoint_is_written_while_the_search_runs(tmp_path: Path, monkeypat
     assert result.optimal
     assert sizes.count(True) > 1
     assert sizes == sorted(sizes)  # no poorer state replaces that of a tree
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("threads", [1, 2, 3])
+def test_a_long_search_in_parts(threads: int, tmp_path: Path) -> None:
+    data, path, proof = (
+        read_table("instance:tic-tac-toe").dataset("train"),
+        tmp_path / "c.npz",
+        tmp_path / "p.npz",
+    )
+    common = {"verbose": False, "certificate": proof}
+    whole = solve(data, Score(p=0.9), threads=1, **common)
+    arrays = load_proof(proof)[1]
+    for questions in (1500, 3000, 2600, 3589, 10**9):
+        result = solve(
+            data,
+            Score(p=0.9),
+            threads=threads,
+            checkpoint=path,
+            interrupted=stopping_after(questions),
+            **common,
+        )
+        verify(result, proof, data)
+    assert result.optimal
+    assert result.objective == pytest.approx(whole.objective, rel=1e-12)
+    if threads == 1:
+        assert (result.nodes, result.bound) == (whole.nodes, whole.bound)
+        assert all(np.array_equal(array, arrays[name]) for name, array in load_proof(proof)[1].items())
 
 
 # -- refusals -------------------------------------------------------------------------------------------------------

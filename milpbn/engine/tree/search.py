@@ -12,6 +12,7 @@ from milpbn.engine.dual.point import Point, empty_point
 from milpbn.engine.events import Events
 from milpbn.engine.pool import PoolMark
 from milpbn.engine.root import Root
+from milpbn.engine.saved_root import root_state
 from milpbn.engine.thresholds import pruning_threshold
 from milpbn.engine.tree.branching_rule import BranchingRule
 from milpbn.engine.tree.children import BoundedNodes, Context
@@ -62,7 +63,7 @@ class BranchAndBound:
         Bytes that open nodes and the proof may take. Beyond them the search becomes depth-first.
     saved : SavedArrays or None
         What `SearchState.arrays` returned in an earlier search, from which this one goes on. Root, pool and proof are
-        those of that search (`Root.restore`, `Pool.restore`, `Proof.restored`). Raises UnfitError if it is not the
+        those of that search (`restore_root`, `Pool.restore`, `Proof.restored`). Raises UnfitError if it is not the
         state of a search on this problem.
     """
 
@@ -313,7 +314,7 @@ class BranchAndBound:
             "pruned": number(self._pruned),
         }
         parts = {
-            "root.": self.root.state(),
+            "root.": root_state(self.root),
             "pool.": self.root.pool.state(mark.pool),
             "frontier.": self._frontier.state(),
             "rule.": self.rule.state(),
