@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import settings
 from quick import QUICK
 
 from milpbn.data.catalog import find_data_dir
@@ -62,6 +63,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    settings.register_profile("suite", max_examples=40)
+    settings.load_profile("default" if config.getoption("--slow") else "suite")
     config.addinivalue_line("markers", "quick: one of the files that take a minute together")
     config.addinivalue_line("markers", "slow: takes more than 20 seconds; runs with --slow only")
     # A shell that starts a program in the background makes it ignore Ctrl-C, which some tests send and wait for.

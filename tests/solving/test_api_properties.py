@@ -100,7 +100,7 @@ def by_names(structure: Structure, names: tuple[str, ...]) -> Structure:
     return Structure.from_mapping(names, structure.to_mapping())
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(data_sets, scores(), st.integers(0, 10**6))
 def test_scores_do_not_depend_on_order_or_labels(data: Dataset, score: Score, seed: int) -> None:
     rng = np.random.default_rng(seed)
@@ -115,7 +115,7 @@ def test_scores_do_not_depend_on_order_or_labels(data: Dataset, score: Score, se
     )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(data_sets, scores(), st.integers(0, 10**6))
 def test_scores_count_weights_as_copies(data: Dataset, score: Score, seed: int) -> None:
     rng = np.random.default_rng(seed)
@@ -128,7 +128,7 @@ def test_scores_count_weights_as_copies(data: Dataset, score: Score, seed: int) 
     assert values == pytest.approx([values[0]] * 4, rel=1e-11, abs=1e-9)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(data_sets, scores(), st.integers(0, 10**6))
 def test_rescore_agrees_with_the_oracle(data: Dataset, score: Score, seed: int) -> None:
     structure = random_structure(data, np.random.default_rng(seed))
@@ -147,7 +147,7 @@ def test_rescore_agrees_with_the_oracle(data: Dataset, score: Score, seed: int) 
     assert rescore(data, structure, score) == pytest.approx(expected, rel=1e-11, abs=1e-9)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(data_sets, scores(), st.integers(0, 10**6))
 def test_coefficients_agree_with_rescoring(data: Dataset, score: Score, seed: int) -> None:
     """The score as a function of eta is the score of the structure, whatever the merging."""

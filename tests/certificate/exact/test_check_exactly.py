@@ -263,10 +263,10 @@ def count_forgeries(seeds, each: int, folder: Path) -> tuple[int, int, int]:
 
 
 def test_nothing_false_is_verified(tmp_path: Path) -> None:
-    tried, false, accepted = count_forgeries(range(100, 110), FORGERIES, tmp_path)
-    assert tried > 150
-    assert false > 75
-    assert accepted > 4
+    tried, false, accepted = count_forgeries(range(100, 106), FORGERIES, tmp_path)
+    assert tried > 90
+    assert false > 45
+    assert accepted > 2
 
 
 @pytest.fixture(scope="module")
