@@ -63,7 +63,7 @@ def _accuracies(
         lines.append(f"Without accuracy: {', '.join(left)}.")
     where = f"on the {key} rows"
     if _is_number(document.get("folds")) and key == "test":
-        repeats = document.get("repeats")
+        repeats = document.get("repeats", 1)
         again = f", {repeats} times" if _is_number(repeats) and repeats > 1 else ""
         where = f"over {document['folds']} folds{again}"
     return bars(
