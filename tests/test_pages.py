@@ -135,7 +135,9 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
     table[60:].to_csv(folder / "test.csv", index=False)
     new = table[60:].drop(columns="species")
     new.to_csv(folder / "new.csv", index=False)
-    new.drop(columns="home").mask(rng.random((30, 2)) < 0.2).to_csv(folder / "gaps.csv", index=False)
+    new.drop(columns="home").mask(np.random.default_rng(1).random((30, 2)) < 0.2).to_csv(
+        folder / "gaps.csv", index=False
+    )
     (folder / "expert-network.txt").write_text("species -> colour\nspecies -> home\ncolour -> home\n")
     (folder / "docs").mkdir()
     ward(rng).to_csv(folder / "ward.csv", index=False)
