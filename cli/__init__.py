@@ -63,5 +63,8 @@ def _end(code: int) -> NoReturn:
     for thread in others:
         thread.join(max(0.0, deadline - time.monotonic()))
     if any(thread.is_alive() for thread in others):
+        from milpbn.util.scratch import remove_all
+
+        remove_all()
         os._exit(code)  # an ordinary exit would destroy the interpreter while the solver still uses it
     sys.exit(code)

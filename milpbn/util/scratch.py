@@ -14,6 +14,9 @@ from milpbn.util.locks import can_lock, claim, is_at, lock
 #: Beginning of the names of these folders.
 PREFIX = "milpbn-scratch-"
 
+#: The folders of this process.
+_in_use: set[Path] = set()
+
 
 @contextmanager
 def scratch_folder() -> Iterator[Path]:
@@ -24,12 +27,20 @@ def scratch_folder() -> Iterator[Path]:
     for left in Path(tempfile.gettempdir()).glob(f"{PREFIX}*"):
         _remove_abandoned(left)
     folder, file = _created()
+    _in_use.add(folder)
     try:
         yield folder
     finally:
+        _in_use.discard(folder)
         shutil.rmtree(folder, ignore_errors=True)
         if file is not None:
             os.close(file)
+
+
+def remove_all() -> None:
+    """Remove all folders of this process, which ends now although a thread still uses them."""
+    for folder in list(_in_use):
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _created() -> tuple[Path, int | None]:

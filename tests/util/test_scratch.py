@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from milpbn.util.scratch import PREFIX, scratch_folder
+from milpbn.util.scratch import PREFIX, remove_all, scratch_folder
 
 
 def test_a_folder_of_a_killed_process_is_removed_and_one_in_use_stays(
@@ -35,3 +35,10 @@ def test_a_folder_of_a_killed_process_is_removed_and_one_in_use_stays(
             assert sorted(tmp_path.iterdir()) == sorted([first, second])
         assert [*tmp_path.iterdir()] == [first]
     assert [*tmp_path.iterdir()] == []
+
+
+def test_a_process_that_ends_at_once_removes_its_folders() -> None:
+    with scratch_folder() as folder:
+        (folder / "model.mps").write_text("")
+        remove_all()
+        assert not folder.exists()
