@@ -152,7 +152,9 @@ def folder(prepared: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> P
     """Return a fresh copy of these files, which is the working folder."""
     shutil.copytree(prepared, tmp_path, dirs_exist_ok=True)
     monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("MILPBN_DATA", raising=False)  # a catalog may have other tables of the instances' names
+    monkeypatch.delenv(
+        "MILPBN_DATA", raising=False
+    )  # a catalog may have other tables of the instances' names
     return tmp_path
 
 
