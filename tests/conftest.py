@@ -25,9 +25,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--oracle-problems",
         type=int,
-        default=90,
+        default=135,
         metavar="N",
-        help="number of random problems that every solver has to agree with enumeration on (default: 90)",
+        help="number of random problems that every solver has to agree with enumeration on (default: 135)",
     )
     parser.addoption(
         "--fuzz",

@@ -40,8 +40,8 @@ from milpbn.problem.scores.spec import Score
 SCORES = tuple(registry.SCORES)
 NATIVE_SCORES = registry.sums_of_samples()
 TOLERANCE = 1e-6
-#: So many problems meet every combination of score, solver and formulation twice.
-ENOUGH = 10 * len(SCORES)
+#: So many problems meet every combination of score, solver and formulation three times.
+ENOUGH = 15 * len(SCORES)
 
 
 @dataclass(frozen=True)
