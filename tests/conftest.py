@@ -32,9 +32,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--fuzz",
         type=float,
-        default=6.0,
+        default=4.0,
         metavar="SECONDS",
-        help="seconds of hostile input for all readers together (default: 6)",
+        help="seconds of hostile input for all readers together (default: 4)",
     )
     campaign = parser.getgroup("campaign", "random problems against exact arithmetic (tests/campaign)")
     campaign.addoption(

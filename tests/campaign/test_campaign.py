@@ -1,4 +1,4 @@
-"""Random cases and forgeries: some 6 seconds in every run of the suite, `--campaign SECONDS` by hand.
+"""Random cases and forgeries: some 4 seconds in every run of the suite, `--campaign SECONDS` by hand.
 
 The suite begins with the same seeds in every run, so that it fails because of a change and not by chance. By hand seeds
 are fresh, and printed. A failure is printed with its seed and record, shrunk, and written into a
@@ -30,7 +30,7 @@ from campaign.tally import Tally
 CASES, FORGERIES, SOLUTIONS = 3, 2, 1
 SHARES = CASES + FORGERIES + SOLUTIONS
 #: Seconds of all shares together in an ordinary run, and seconds for shrinking a failure there.
-SECONDS, SHRINKING = 6.0, 20.0
+SECONDS, SHRINKING = 4.0, 20.0
 #: Forgeries of one honest run, and solution files of one exported model.
 PER_RUN = 40
 #: Failures of different kinds after which an ordinary run stops.

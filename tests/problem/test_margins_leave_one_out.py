@@ -122,7 +122,7 @@ def test_scores_are_those_of_classifiers_fitted_without_each_sample(
     options = {} if name == "ll" else {"hybrid": 0.2, "smoothing_towards": towards}
     score = Score(name=name, max_parents=3, leave_one_out=True, smoothing=0.7, **options)
     merged, rows = (build_problem(data, score, merge=merge) for merge in (True, False))
-    for structure in few_structures(data, 3, 7 if towards == UNIFORM else 3):
+    for structure in few_structures(data, 3, 5 if towards == UNIFORM else 2):
         expected = fitted_anew(data, structure, score)
         for problem in (merged, rows):
             choice = problem.choice(structure)
