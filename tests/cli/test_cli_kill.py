@@ -16,10 +16,10 @@ KILL = Path(__file__).resolve().parents[2] / "benchmarks" / "kill.py"
 @pytest.mark.skipif(not KILL.exists(), reason="benchmarks are not there")
 def test_signals_at_random_instants_leave_whole_files_and_no_process(tmp_path: Path) -> None:
     output = tmp_path / "kill.json"
-    command = [sys.executable, str(KILL), "export", "jkl", "--count", "3", "--output", str(output)]
+    command = [sys.executable, str(KILL), "export", "jkl", "--count", "2", "--output", str(output)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     tally = json.loads(output.read_text())["cells"]["export jkl"]
-    assert tally["instants"] == 3
-    assert tally["files_checked"] >= 2
+    assert tally["instants"] == 2
+    assert tally["files_checked"] >= 1
     assert tally["failures"] == []

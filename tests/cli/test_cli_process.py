@@ -31,7 +31,7 @@ def start(*arguments: object) -> subprocess.Popen[str]:
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [pytest.param(signal.SIGINT, marks=pytest.mark.slow), signal.SIGTERM])
 def test_a_signal_keeps_the_incumbent(tmp_path: Path, number: signal.Signals) -> None:
     output, classifier = tmp_path / "result.json", tmp_path / "classifier.json"
     process = start(*LONG, "--output", output, "--classifier", classifier)
@@ -140,7 +140,7 @@ def test_an_abandoned_solver_does_not_keep_the_process(tmp_path: Path) -> None:
         "registry.get_engine = lambda name: MilpEngine(Deaf())\n"
         "from milpbn.cli import main\n"
         f"output = {str(tmp_path / 'r.json')!r}\n"
-        "sys.argv = ['milpbn', 'solve', 'corral', '--backend', 'highs', '--no-root-bound', '--time-limit', '3',\n"
+        "sys.argv = ['milpbn', 'solve', 'corral', '--backend', 'highs', '--no-root-bound', '--time-limit', '2',\n"
         "            '--output', output]\n"
         "main()"
     )

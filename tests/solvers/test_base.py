@@ -75,6 +75,10 @@ def test_warm_starts_with_negative_and_positive_objectives_lead_to_the_optimum(n
         assert recorder.objective == pytest.approx(optimum(formulation.milp), rel=1e-6, abs=1e-6)
 
 
+#: PuLP's CBC is the same program in the same child process as PuLP's HiGHS, and seconds of it bring nothing new.
+STOPPED = [pytest.param(n, marks=pytest.mark.slow if n == "pulp:cbc" else ()) for n in BACKENDS]
+
+
 @pytest.mark.parametrize("name", ["highs", "cbc", "scip"])
 def test_a_given_start_is_not_lost_at_the_limit(name: str, hard: Formulation) -> None:
     backend = installed(name)
@@ -86,7 +90,7 @@ def test_a_given_start_is_not_lost_at_the_limit(name: str, hard: Formulation) ->
     assert min(recorder.bounds, default=np.inf) >= HARD_OBJECTIVE
 
 
-@pytest.mark.parametrize("name", BACKENDS)
+@pytest.mark.parametrize("name", STOPPED)
 def test_deadline_is_met_and_nothing_is_left_behind(
     name: str, hard: Formulation, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -105,7 +109,7 @@ def test_deadline_is_met_and_nothing_is_left_behind(
         assert hard.milp.violation(x) <= 1e-6
 
 
-@pytest.mark.parametrize("name", BACKENDS)
+@pytest.mark.parametrize("name", STOPPED)
 def test_stops_when_asked_to(name: str, hard: Formulation) -> None:
     backend = installed(name)
     begin = time.monotonic()

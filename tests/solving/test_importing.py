@@ -54,8 +54,14 @@ def by_scip(export, target) -> None:
 SOLVERS = {"cbc": by_cbc, "highs": by_highs, "scip": by_scip}
 
 
-@pytest.mark.parametrize("solver", SOLVERS)
-@pytest.mark.parametrize("suffix", [".lp", ".mps"])
+@pytest.mark.parametrize(
+    ("suffix", "solver"),
+    [
+        *((".lp", solver) for solver in SOLVERS),
+        # Models in MPS are minimised, by every solver: one of them in every run, all with --slow.
+        *(pytest.param(".mps", s, marks=pytest.mark.slow if s != "cbc" else ()) for s in SOLVERS),
+    ],
+)
 def test_a_real_solvers_solution_has_the_known_optimum(tmp_path, solver, suffix):
     export = export_model("corral", SCORE, path=tmp_path / f"m{suffix}")
     target = tmp_path / f"m.{solver}.sol"
