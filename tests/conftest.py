@@ -32,9 +32,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--fuzz",
         type=float,
-        default=4.0,
+        default=3.0,
         metavar="SECONDS",
-        help="seconds of hostile input for all readers together (default: 4)",
+        help="seconds of hostile input for all readers together (default: 3)",
     )
     campaign = parser.getgroup("campaign", "random problems against exact arithmetic (tests/campaign)")
     campaign.addoption(

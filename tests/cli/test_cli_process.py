@@ -116,6 +116,7 @@ def test_a_second_signal_at_the_very_end_ends_the_process_without_a_traceback() 
     assert done.stderr.count("\n") == 1
 
 
+@pytest.mark.slow
 def test_the_time_limit_holds_for_everything(tmp_path: Path) -> None:
     begin = time.monotonic()
     # Imports and coefficients take three seconds of it on a slow machine.

@@ -84,7 +84,8 @@ def test_corral_by_the_native_engine_has_its_known_optimum(corral, case) -> None
     assert result.bound_source == "certified"
 
 
-@pytest.mark.parametrize("case", _with_slow([c for c in CORRAL if c[0] == "sm"], _every_other))
+@pytest.mark.slow
+@pytest.mark.parametrize("case", [c for c in CORRAL if c[0] == "sm"], ids=str)
 def test_corral_by_highs_with_clusters_has_its_known_optimum(corral, case) -> None:
     check(corral, case, CORRAL[case], backend="highs", acyclicity="cluster")
 
