@@ -13,7 +13,7 @@ def _limit(context: click.Context, parameter: click.Parameter, most: int | None)
     context.with_resource(limited(most))
 
 
-#: Decorates a verb, as a function of the section of its help. The limit holds until the verb ends.
+#: A decorator for verbs; its argument is the section of the help with the option. The limit holds until the verb ends.
 memory_limit = option(
     "--memory-limit",
     type=SIZE,

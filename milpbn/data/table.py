@@ -110,7 +110,7 @@ class Table:
         return ~np.logical_or.reduce(missing)
 
     def of_complete_rows(self) -> Table:
-        """Return the table that the policy 'drop' makes of the source of a table with the policy 'state'."""
+        """Return this table, read with the policy 'state', as the policy 'drop' would have read it."""
         kept, total = self.complete, self.n_rows
         dropped = f"{DROPPED} missing values: {total - np.count_nonzero(kept)} of {total}."
         notes = (note for note in self.notes if not note.startswith(OWN_STATE))

@@ -23,7 +23,7 @@ class Events(Protocol):
         """Take the number of branch-and-bound nodes so far."""
 
     def resumable(self, state: Callable[[], SearchState | None]) -> None:
-        """Take a function that returns the state of the search, from which another search can go on; None for now."""
+        """Take a function that returns the state of the search for a checkpoint, or None if there is none yet."""
 
     def stopping(self) -> bool:
         """Whether the search has to stop now (deadline, interrupt, gap reached)."""

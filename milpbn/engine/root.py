@@ -302,7 +302,7 @@ class Root:
         return optima.arcs()
 
     def checked_value(self, choice: NDArray[np.int64] | None, value: float) -> float:
-        """Return the saved score of a choice of parent sets; raise UnfitError if it is not that, but for rounding."""
+        """Return a saved score; raise UnfitError if it is not that of its parent sets, up to rounding."""
         if choice is None:
             raise UnfitError("a saved structure is outside the candidate parent sets")
         actual = score_of(self.model, choice, self.point.direction, self.parallel)

@@ -102,7 +102,7 @@ def run(job: Job) -> Result:
 
 
 def _saving(session: Session) -> AbstractContextManager[None]:
-    """Let a signal not disturb the writing of files, unless it is the second one, after that which ended the search."""
+    """Defer signals while files are written. If a signal has ended the search, the next one is not deferred."""
     return nullcontext() if session.stopped is Limit.USER else interrupts.saving()
 
 
