@@ -62,8 +62,6 @@ class Job:
         What a search must have in common with this one to go on from its checkpoint; empty without a checkpoint.
     earlier : SavedSearch or None
         The run from which this one goes on; None to begin anew.
-    is_trial : bool
-        Whether this run is a part of a longer job. Its files then say ``running`` even at its end.
     """
 
     problem: Problem
@@ -76,7 +74,6 @@ class Job:
     screening: Screening | None = None
     described: Mapping[str, Any] = field(default_factory=dict)
     earlier: SavedSearch | None = None
-    is_trial: bool = False
 
     def brief(self, session: Session, most: float = BRIEF_SECONDS) -> Callable[[], bool]:
         """Return a function that tells a stage to stop after a share of the remaining time, or `most` seconds.

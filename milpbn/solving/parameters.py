@@ -38,7 +38,7 @@ def with_parameters(job: Job, result: Result, *, interrupted: bool) -> Result:
         Whether the user stopped the search, and expects the run to end now.
     """
     method = job.options.method
-    if result.structure is None or not isinstance(result.classifier, Classifier) or job.is_trial:
+    if result.structure is None or not isinstance(result.classifier, Classifier):
         return result
     if method == "ml":
         return replace(result, parameters=ParameterFit())

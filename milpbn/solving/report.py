@@ -92,8 +92,6 @@ class Report:
     def finish(self, known: Known) -> list[str]:
         """Save everything for the last time; return a sentence for each file that could not be written."""
         result, arrays = known
-        if self._job.is_trial:
-            result = replace(result, reason=Reason.RUNNING, limit=None, detail="")
         return self._files.finish(self._session.snapshot()[3], result, arrays)
 
     def known(self, *, final: bool) -> Known:

@@ -23,6 +23,7 @@ from milpbn.solving.api import maximise
 from milpbn.solving.averaging import LEAST_SECONDS, Ranked, averaged, later, to_average
 from milpbn.solving.engines.registry import checked_engine
 from milpbn.solving.grid import MAX_PARENTS_GRID, MISSING, PARAMETERS, Grid, Setting, affordable
+from milpbn.solving.interim import Interim
 from milpbn.solving.options import Options
 from milpbn.solving.recipes import find_recipe
 from milpbn.solving.splits import may_drop, splits_of
@@ -159,8 +160,19 @@ def _compare(
         raise InputError(
             f"{PARAMETERS} is among the options to select, and is given as --{PARAMETERS}; keep one of them."
         )
+    interim = Interim(source, options, constraints, began)
     trials = Trials(
-        settings, engines, source, splits, options, constraints, screened, grid, began, trial_seconds
+        settings,
+        engines,
+        source,
+        splits,
+        options,
+        constraints,
+        screened,
+        grid,
+        began,
+        trial_seconds,
+        after_trial=lambda: interim.update(lambda: trials.ranked()[0]),
     )
     interrupted = False
     try:
@@ -169,16 +181,13 @@ def _compare(
         if not trials.tallies:
             raise
         interrupted = isinstance(error, KeyboardInterrupt)
-    found = [
-        Ranked(settings[k], tally.trial(settings[k]), tally.incumbent) for k, tally in trials.tallies.items()
-    ]
-    ranked = sorted(found, key=lambda one: one.trial.rank(grid.by))
+    ranked = trials.ranked()
     best = ranked[0]
     chosen = Selection(
         best.setting.p,
         best.setting.score.max_parents,
         protocol,
-        tuple(one.trial for one in found),
+        tuple(tally.trial(settings[k]) for k, tally in trials.tallies.items()),
         best.incumbent,
         interrupted,
         grid.by,

@@ -16,7 +16,7 @@ from milpbn.network.parameters.record import ParameterFit
 from milpbn.network.parameters.refit import give_up
 from milpbn.network.structure import Structure
 from milpbn.problem.conflicts import feasible_structure
-from milpbn.problem.constraints import Constraints, atoms, combine
+from milpbn.problem.constraints import Constraints, Rules, atoms, combine
 from milpbn.problem.problem import parent_sets
 from milpbn.problem.rescore import rescored
 from milpbn.problem.scores.spec import Score
@@ -63,7 +63,7 @@ def smallest_model(
         If the result could not be written; its attribute ``result`` is the result.
     """
     began = time.monotonic() if started is None else started
-    engine, version = checked_engine(options, score)
+    checked_engine(options, score)
     merged = data.merged
     if constraints:
         rules, candidates = parent_sets(merged, score, constraints, for_milp=False)
@@ -72,13 +72,62 @@ def smallest_model(
             raise InputError("No structure obeys the constraints; relax one of them.")
     else:
         rules, structure = combine(atoms(Constraints(), data.names)), Structure.empty(data.names)
+    result = unsearched(data, score, options, structure, rules, constraints, began, limit)
+    own = options.method == "ml"
+    fit = (
+        ParameterFit()
+        if own
+        else give_up(ParameterMethod.parse(options.method).name, interrupted=limit is Limit.USER)
+    )
+    result = replace(result, parameters=fit)
+    result = replace(result, classifier=fit_classifier(data, result))
+    if options.output is not None:
+        try:
+            result.save(options.output)
+        except InputError as failure:
+            raise NotSavedError(str(failure), result) from None
+    return result
+
+
+def unsearched(
+    data: Dataset,
+    score: Score,
+    options: Options,
+    structure: Structure,
+    rules: Rules,
+    constraints: Constraints | None,
+    began: float,
+    limit: Limit,
+) -> Result:
+    """Return a structure's score on data, and the bound of `loose_bound`, as a result without a classifier.
+
+    Parameters
+    ----------
+    data : Dataset
+        The data to score the structure on.
+    score : Score
+        The score of the structure.
+    options : Options
+        The backend, threads and seed, which the result names.
+    structure : Structure
+        Over the variables of the data.
+    rules : Rules
+        Those of the constraints.
+    constraints : Constraints or None
+        What the structure obeys.
+    began : float
+        `time.monotonic` value from which seconds count.
+    limit : Limit
+        Why there was no search, unless the bound proves the structure optimal.
+    """
+    engine, version = checked_engine(options, score)
+    merged = data.merged
     objective, error = rescored(merged, structure, score, rules)
     bound: float | None = max(loose_bound(score, merged, rules, None), objective)
     bound = bound if bound is not None and math.isfinite(bound) else None
     proved = bound is not None and is_optimal(objective, bound, error)
     elapsed = time.monotonic() - began
-    own = options.method == "ml"
-    result = Result(
+    return Result(
         data=DataSummary.of(data),
         score=score,
         constraints=constraints or Constraints(),
@@ -93,15 +142,5 @@ def smallest_model(
         trace=((elapsed, objective, bound),),
         seed=options.random_state,
         run=uuid.uuid4().hex,
-        parameters=ParameterFit()
-        if own
-        else give_up(ParameterMethod.parse(options.method).name, interrupted=limit is Limit.USER),
         notes=notes_of_results(data.notes),
     )
-    result = replace(result, classifier=fit_classifier(data, result))
-    if options.output is not None:
-        try:
-            result.save(options.output)
-        except InputError as failure:
-            raise NotSavedError(str(failure), result) from None
-    return result

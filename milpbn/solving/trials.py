@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from itertools import groupby
 
 from milpbn.claims.reasons import Limit
-from milpbn.claims.result import NotSavedError, Result
+from milpbn.claims.result import Result
 from milpbn.data import Dataset, Table
 from milpbn.data.discretisation import Discretisation
 from milpbn.data.folds import Split
@@ -23,6 +23,7 @@ from milpbn.problem.forecast import require_room
 from milpbn.problem.problem import Problem, build_problem
 from milpbn.problem.scores.spec import Score
 from milpbn.problem.screening import Screen
+from milpbn.solving.averaging import Ranked
 from milpbn.solving.engines.base import Engine
 from milpbn.solving.grid import Grid, Setting
 from milpbn.solving.job import Job
@@ -96,6 +97,8 @@ class Trials:
         `time.monotonic` value from which the time limit counts.
     trial_seconds : float
         Limit of each trial if the options have no time limit.
+    after_trial : function
+        Is called after each trial.
 
     Attributes
     ----------
@@ -115,12 +118,13 @@ class Trials:
         grid: Grid,
         began: float,
         trial_seconds: float,
+        after_trial: Callable[[], None] = lambda: None,
     ) -> None:
         self.tallies: dict[int, Tally] = {}
         self._settings, self._engines, self._grid = settings, engines, grid
         self._source, self._splits = source, splits
         self._options, self._constraints, self._screen = options, constraints, screen
-        self._began, self._trial_seconds = began, trial_seconds
+        self._began, self._trial_seconds, self._after_trial = began, trial_seconds, after_trial
         self._end = None if options.time_limit is None else began + SELECTION_SHARE * options.time_limit
         self._show = wants_progress(options.verbose)
         #: Number of trials that are still to be made, at most.
@@ -145,6 +149,14 @@ class Trials:
             tiers = [[k for k in everyone if sizes[k] == size] for size in sorted(set(sizes))]
         for number, tier in enumerate(tiers):
             self._run_tier(tier, sum(map(len, tiers[number + 1 :])))
+
+    def ranked(self) -> list[Ranked]:
+        """Return all settings with what their trials found so far, the best first."""
+        found = (
+            Ranked(self._settings[k], t.trial(self._settings[k]), t.incumbent)
+            for k, t in self.tallies.items()
+        )
+        return sorted(found, key=lambda one: one.trial.rank(self._grid.by))
 
     def _run_tier(self, tier: Sequence[int], others: int) -> None:
         """Compare settings on all splits; `others` is the number of settings that come after them."""
@@ -190,6 +202,7 @@ class Trials:
                 self._report(k)
             if result.limit is Limit.USER:
                 raise KeyboardInterrupt
+            self._after_trial()
 
     def _problem(self, k: int, train: Dataset) -> tuple[Problem, Screening | None]:
         """Return the problem of a setting on training rows; that over the small parent sets if some are screened."""
@@ -233,12 +246,14 @@ class Trials:
         p = self._settings[k].p
         if screening is not None and start is not None and problem.choice(problem.adopted(start)) is None:
             start = None  # parent sets of the trial before are kept only if they are small
-        # A trial updates the output file, which then names the rows of its split, and shows no progress. Its classifier
-        # has generative parameters; others are compared after its search.
+        # A trial writes no file and shows no progress. Its classifier has generative parameters; others are compared
+        # after its search.
         options = replace(
             self._options,
             time_limit=seconds * (SEARCH_SHARE if fitted else 1.0),
             start=start,
+            output=None,
+            certificate=None,
             trace=None,
             log=None,
             verbose=False,
@@ -251,11 +266,8 @@ class Trials:
         own = problem if p is None else problem.with_p(p)
         if screening is not None:
             screening = screening._replace(deadline=options.deadline(now))
-        job = Job(own, train, options, *self._engines[k], now, screening=screening, is_trial=True)
-        try:
-            return run(job)
-        except NotSavedError as error:  # the final search tries to write again, and reports it
-            return error.result
+        job = Job(own, train, options, *self._engines[k], now, screening=screening)
+        return run(job)
 
     def _fitted(
         self, k: int, result: Result, train: Dataset, held_out: Dataset

@@ -14,7 +14,7 @@ from milpbn.errors import InputError
 from milpbn.network.margins import log_posterior
 from milpbn.network.parameters.method import ParameterMethod
 from milpbn.network.parameters.path import fitted_path
-from milpbn.solving import trials
+from milpbn.solving import interim, trials
 from milpbn.solving.grid import Grid
 from milpbn.solving.options import Options
 from milpbn.solving.selection import choose, select, solve_selected
@@ -103,13 +103,33 @@ def test_too_few_rows_for_validation_are_refused():
         solve_selected(table, milpbn.Score(), **QUICK)
 
 
-def test_the_output_holds_every_trials_incumbent(tmp_path):
-    path = tmp_path / "r.json"
+def test_the_output_of_a_selection_is_verified_with_all_rows(monkeypatch, tmp_path):
+    """The best structure so far is scored on all rows, although its trial saw some of them."""
+    monkeypatch.setattr(interim, "SAVE_FIRST", 0.0)
+    path, proof = tmp_path / "r.json", tmp_path / "proof.npz"
     data = random_data(5, n_samples=40)
-    select(data, milpbn.Score(), p_values=(0.9,), max_parents_values=(1,), output=path, **QUICK)
-    trial = milpbn.Result.load(path)
-    assert trial.structure is not None
-    assert trial.data.samples == 32
+    proof.write_bytes(b"of an earlier run")
+    select(
+        data,
+        milpbn.Score(),
+        p_values=(0.6, 0.9),
+        max_parents_values=(1,),
+        output=path,
+        certificate=proof,
+        **QUICK,
+    )
+    saved = milpbn.Result.load(path)
+    assert (saved.reason, saved.data.samples) == ("running", 40)
+    assert saved.objective == pytest.approx(milpbn.rescore(data, saved.structure, saved.score))
+    best = milpbn.solve(data, saved.score, **QUICK)
+    assert saved.objective <= best.objective + 1e-9 <= saved.bound + 2e-9
+    assert not proof.exists()
+
+
+def test_a_selection_refuses_files_that_cannot_be_written(tmp_path):
+    for option in ("output", "certificate"):
+        with pytest.raises(InputError, match=r"no such folder|does not exist|cannot be written"):
+            select(random_data(5), milpbn.Score(), **{option: tmp_path / "no" / "file"}, **QUICK)
 
 
 def test_a_file_that_cannot_be_written_loses_nothing(monkeypatch, tmp_path):
@@ -173,7 +193,7 @@ def test_what_the_final_solve_would_refuse_is_refused_before_the_trials(option, 
 
 
 def test_files_say_running_until_the_last_solve_ends(tmp_path):
-    """The output file of a trial is about the trial's rows, and says that the search still runs."""
+    """While settings are compared and while the last search runs, the output file says so."""
     said, save = [], milpbn.Result.save
 
     def record(self, path):
@@ -182,12 +202,13 @@ def test_files_say_running_until_the_last_solve_ends(tmp_path):
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(milpbn.Result, "save", record)
+        patch.setattr(interim, "SAVE_FIRST", 0.0)
         solve_selected(
             random_data(7, n_samples=40), milpbn.Score(), p_values=(0.6,), output=tmp_path / "r.json", **QUICK
         )
-    of_trials = [entry for entry in said if entry[0] == "running"]
-    assert len(of_trials) >= 10
-    assert said[: len(of_trials)] == of_trials
+    running = [entry for entry in said if entry[0] == "running"]
+    assert running
+    assert said[: len(running)] == running
     assert said[-1] == ("optimal", None, False)
 
 
