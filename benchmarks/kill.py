@@ -150,7 +150,7 @@ OUTPUTS: dict[str, tuple[str, Check]] = {
     "--certificate": ("proof.npz", check_certificate),
     "--trace": ("trace.jsonl", check_trace),
     "--log": ("solver.log", check_nothing),
-    "--checkpoint": ("state.npz", check_nothing),  # of differentiable-tan; the next run reads it
+    "--checkpoint": ("state.npz", check_nothing),  # the next run reads it, and goes on
 }
 #: Files that no option names, by their endings.
 OTHERS: dict[str, Check] = {
@@ -202,6 +202,11 @@ RESULT, CLASSIFIER = "--output", "--classifier"
 ALL = (RESULT, CLASSIFIER, "--trace")
 CELLS = (
     Cell("solve native", "solve TABLE --threads 1 --p 0.9 --time-limit 8", (*ALL, "--certificate")),
+    Cell(
+        "solve native checkpoint",
+        "solve TABLE --threads 1 --p 0.9 --time-limit 3",
+        (*ALL, "--certificate", "--checkpoint"),
+    ),
     Cell("solve native quick", "solve instance:corral --p 0.9 --threads 2", (*ALL, "--certificate")),
     Cell("solve highs", "solve instance:corral --p 0.9 --backend highs", (*ALL, "--log")),
     Cell("solve cbc", "solve instance:corral --p 0.9 --backend cbc", (*ALL, "--log")),

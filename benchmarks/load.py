@@ -11,7 +11,7 @@ of the process; the hours add up. While the file named by `--pause` exists, no n
 still. Run it at a low priority: `nice -n 19 python benchmarks/load.py ...`.
 
 `letter` solves letter for an hour with a certificate, and checks that the certificate stays below its maximum size and
-is verified. It takes two cores for the hour.
+is verified. It takes all cores for the hour, or as many as `--threads` says.
 """
 
 from __future__ import annotations
@@ -270,6 +270,8 @@ def letter(options: argparse.Namespace) -> dict[str, Any]:
         source = str(options.data_dir / "letter.csv.gz") if options.data_dir else "letter"
         words = [str(PROGRAM), "solve", source, "--no-class-parents", "--time-limit", str(options.time_limit)]
         words += ["--output", str(result), "--certificate", str(proof)]
+        if options.threads:
+            words += ["--threads", str(options.threads)]
         began = time.monotonic()
         done = subprocess.run(words, capture_output=True, text=True, check=True)
         usage = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -277,7 +279,8 @@ def letter(options: argparse.Namespace) -> dict[str, Any]:
         data: Dataset = read_table(source).dataset("train")
         proved = verify(milpbn.Result.load(result), proof, data)
         return {
-            "command": " ".join(["milpbn", *words[1:5], "..."]),
+            "command": " ".join(["milpbn", "solve", Path(source).name, *words[3:6], *words[10:]]),
+            "version": version("milpbn"),
             "seconds": round(time.monotonic() - began, 1),
             "status": status[1] if status else "",
             "certificate_bytes": proof.stat().st_size,
@@ -311,6 +314,7 @@ def main() -> None:
     made.add_argument("--pause", type=Path, metavar="FILE", help="begin no search while this file exists")
     made.add_argument("--data-dir", type=Path, default=os.environ.get("MILPBN_DATA"), metavar="DIR")
     made.add_argument("--time-limit", type=float, default=3600.0, metavar="SECONDS", help="of letter")
+    made.add_argument("--threads", type=int, help="of letter; by default one for each core")
     made.add_argument("--output", type=Path, default=RESULTS / "reliability" / "load.json")
     options = made.parse_args()
     results = read_results(options.output)
