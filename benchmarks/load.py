@@ -82,12 +82,44 @@ def sample(began: float, runs: int) -> dict[str, float]:
         "runs": runs,
         "rss_bytes": resident,
         "rss_with_children_bytes": used_memory() or 0,
+        "malloc_used_bytes": _malloc_used(),
         "threads": threading.active_count(),
         "system_threads": len(list((folder / "task").iterdir())),
         "open_files": len(list((folder / "fd").iterdir())),
         "children": children,
         "temporary_files": len(list(Path(tempfile.gettempdir()).iterdir())),
     }
+
+
+class _Malloc(ctypes.Structure):
+    """What `mallinfo2` of glibc returns."""
+
+    _fields_ = tuple(
+        (name, ctypes.c_size_t)
+        for name in [
+            "arena",
+            "ordblks",
+            "smblks",
+            "hblks",
+            "hblkhd",
+            "usmblks",
+            "fsmblks",
+            "uordblks",
+            "fordblks",
+            "keepcost",
+        ]
+    )
+
+
+def _malloc_used() -> int:
+    """Return the bytes that C and C++ code holds; 0 without glibc. Resident memory beyond it is fragmentation."""
+    try:
+        ask = ctypes.CDLL(None).mallinfo2
+    except AttributeError:
+        return 0
+    ask.restype = _Malloc
+    found = ask()
+    return int(found.uordblks + found.hblkhd)
 
 
 class Clock:
