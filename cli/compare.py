@@ -54,6 +54,12 @@ from milpbn.util.progress_line import LINE
     option(*SEED, "seed", type=COUNT, default=0, show_default=True, help="Random seed."),
     option(*THREADS, "threads", type=COUNT, help="Number of threads; by default all cores."),
     option("--output", metavar="FILE", help="The figures as JSON, kept up to date."),
+    option(
+        "--checkpoint",
+        metavar="FILE",
+        help="The figures of every learner that has finished. If it exists, the comparison goes on from it.",
+    ),
+    option("--resume", is_flag=True, help="Go on from --checkpoint; refuse to begin anew if there is none."),
     option("-q", "--quiet", is_flag=True, help="No notes and no progress on stderr."),
 )
 def run_options(
@@ -69,6 +75,8 @@ def run_options(
     seed: int,
     threads: int | None,
     output: str | None,
+    checkpoint: str | None,
+    resume: bool,
     quiet: bool,
 ) -> dict[str, Any]:
     """Gather the options of the run."""
@@ -91,6 +99,8 @@ def run_options(
         "seed": seed,
         "threads": threads,
         "output": output,
+        "checkpoint": checkpoint,
+        "resume": resume,
         "quiet": quiet,
     }
 
@@ -119,6 +129,9 @@ def compare(data: str, table: TableOptions, score: ScoreOptions, run: dict[str, 
       milpbn compare table.csv --also cll,tan-mm
       milpbn compare table.csv --learners sm,tan-omi-mm,svm --p 0.9
       milpbn compare table.csv --learners sm,tan --set tan.smoothing=0.1
+      milpbn compare table.csv --folds 5 --repeats 10 --checkpoint state.npz
+
+    Ctrl-C ends the comparison and shows the figures so far; with --checkpoint, the same command goes on.
     """
     if score.chooses:
         raise InputError("Learners are compared for one gamma and one max_parents; cv is for milpbn solve.")
@@ -126,14 +139,9 @@ def compare(data: str, table: TableOptions, score: ScoreOptions, run: dict[str, 
         raise InputError("Leave --score out; --learners names the scores that are solved exactly.")
     from milpbn.cli.solve import show_notes, show_stages, telling
     from milpbn.learners.base import Control
-    from milpbn.learners.comparison import (
-        DEFAULT,
-        check_against,
-        check_names,
-        exact_scores,
-        training_and_test_rows,
-    )
     from milpbn.learners.comparison import compare as compare_learners
+    from milpbn.learners.comparison import training_and_test_rows
+    from milpbn.learners.contestants import DEFAULT, check_against, check_names, exact_scores
     from milpbn.learners.repeated import compare_over_folds
     from milpbn.problem.scores.registry import margin_scores
     from milpbn.solving.options import Options
@@ -151,7 +159,7 @@ def compare(data: str, table: TableOptions, score: ScoreOptions, run: dict[str, 
             "leave these options out."
         )
     exact_scores(names, score.given)
-    _check_files(data, run["output"], options)
+    _check_files(data, {"--output": run["output"], "--checkpoint": run["checkpoint"]}, options)
     limits = Options(
         time_limit=run["time_limit"],
         threads=run["threads"],
@@ -173,6 +181,8 @@ def compare(data: str, table: TableOptions, score: ScoreOptions, run: dict[str, 
         ),
         "against": run["against"],
         "output": run["output"],
+        "checkpoint": run["checkpoint"],
+        "resume": run["resume"],
     }
     if run["folds"] is None:
         train, test = training_and_test_rows(source, run["test_share"], run["seed"])
@@ -193,9 +203,9 @@ def compare(data: str, table: TableOptions, score: ScoreOptions, run: dict[str, 
         raise NoIncumbentError("None of the learners returned a classifier; the notes say why.")
 
 
-def _check_files(data: str, output: str | None, options: Mapping[str, Mapping[str, Any]]) -> None:
+def _check_files(data: str, own: Mapping[str, str | None], options: Mapping[str, Mapping[str, Any]]) -> None:
     """Check the files that the comparison and its learners will write."""
-    outputs, inputs = {"--output": output}, [data]
+    outputs, inputs = dict(own), [data]
     for name, settings in options.items():
         learner_outputs, learner_inputs = files_of(get_learner(name), settings)
         outputs |= {f"--set {name}.{option[2:]}": path for option, path in learner_outputs.items()}

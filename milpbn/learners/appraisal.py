@@ -18,9 +18,10 @@ from milpbn.network.evaluation import accuracy
 from milpbn.network.parameters.record import ParameterFit, recorded
 from milpbn.network.structure import Structure
 from milpbn.problem.candidates import class_free_alike
-from milpbn.problem.constraints import atoms, combine
+from milpbn.problem.constraints import Constraints, atoms, combine
 from milpbn.problem.gate import objection
 from milpbn.problem.rescore import rescore
+from milpbn.problem.scores.spec import Score
 from milpbn.util import interrupts
 from milpbn.util.clock import within
 from milpbn.util.jsonable import json_safe
@@ -91,14 +92,33 @@ def suboptimality(data: Dataset, structure: Structure, result: Result, where: st
     InputError
         If the result has no bound, or is of other data.
     """
-    bound = check_bound(data, result, where)
-    score, constraints = result.score, result.constraints
+    return distance(data, structure, result.score, result.constraints, check_bound(data, result, where))
+
+
+def distance(
+    data: Dataset, structure: Structure, score: Score, constraints: Constraints, bound: float
+) -> Suboptimality:
+    """Compute a structure's score, and its gap to a bound on the score of all structures under constraints.
+
+    Parameters
+    ----------
+    data : Dataset
+        The training data that the bound is about.
+    structure : Structure
+        Any structure over the same variables.
+    score : Score
+        The score that the bound is about.
+    constraints : Constraints
+        What the structures of the bound obey.
+    bound : float
+        Nats.
+    """
     value = rescore(data, structure, score, constraints)
     # A class-free parent set that is not a candidate has the same score as one that is; so the bound covers it.
     alike = class_free_alike(score, combine(atoms(constraints, data.names)))
     reason = objection(structure, score, constraints, class_free_alike=alike) or ""
     if not reason and not math.isfinite(value):
-        reason = f"{result.score.name} has no finite value for it"
+        reason = f"{score.name} has no finite value for it"
     gap = None if reason else Gap.between(value, bound)
     return Suboptimality(value, bound, gap, reason)
 

@@ -6,7 +6,7 @@ import os
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import fields, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -15,17 +15,19 @@ from milpbn.data.dataset import Dataset, dropped_notes
 from milpbn.data.folds import validation_split
 from milpbn.data.table import Table
 from milpbn.errors import InputError, MilpbnError
-from milpbn.learners.appraisal import share_right, suboptimality
-from milpbn.learners.base import Control, Predictor, require_used
+from milpbn.learners.appraisal import distance, share_right
+from milpbn.learners.base import Control, Predictor
+from milpbn.learners.contestants import DEFAULT, check_against, check_names, exact_scores, in_order
 from milpbn.learners.differences import Difference, Interval, mean_interval, paired_means, paired_shares
 from milpbn.learners.figures import Comparison, ComparisonRow
+from milpbn.learners.finished import FinishedPart, FinishedRows
 from milpbn.learners.generative.closed_form import check_data
 from milpbn.learners.judged import Judged
 from milpbn.learners.parameters import learn_with_parameters, note_on_parameters
-from milpbn.learners.registry import LEARNERS, get_learner
+from milpbn.learners.registry import get_learner
 from milpbn.network.evaluation import wilson_interval
 from milpbn.network.prior import Prior
-from milpbn.problem.scores.registry import find_score, margin_scores
+from milpbn.problem.constraints import Constraints
 from milpbn.problem.scores.spec import Score
 from milpbn.solving.api import solve  # whose first incumbent is one of these learners' structures
 from milpbn.solving.warm_up import compile_all, count, tiny_data
@@ -36,13 +38,6 @@ from milpbn.util.jsonable import dump_json
 
 #: Share of the rows to test on, for data without test rows of their own.
 TEST_SHARE = 0.3
-#: The scores and learners that are compared by default.
-DEFAULT = (
-    *("sm", "sbm", "differentiable-tan", "tan", "naive-bayes"),
-    *("logistic", "boosting", "random-forest", "svm"),
-)
-#: Attributes of `Score` that set gamma; only some scores have it.
-OF_GAMMA = ("p", "gamma")
 
 
 def training_and_test_rows(
@@ -81,75 +76,6 @@ def training_and_test_rows(
     return train, source.encode(train.variables, held)
 
 
-def check_names(names: Sequence[str], options: Mapping[str, Mapping[str, Any]] | None = None) -> None:
-    """Refuse names that are neither margin scores nor learners, and options that cannot be used.
-
-    Raises
-    ------
-    InputError
-        If a name is unknown; if options are given for a learner that is not compared; or if an option is unknown, out
-        of range or without effect. The sentence says which.
-    """
-    for name in names:
-        if name not in margin_scores() and name not in LEARNERS:
-            raise InputError(
-                f"There is no score or learner {name!r}; choose scores ({', '.join(margin_scores())}) and "
-                f"learners ({', '.join(LEARNERS)})."
-            )
-    learners = [name for name in names if name in LEARNERS]
-    for name in options or {}:
-        if name not in learners:
-            raise InputError(
-                f"There are options for {name!r}, which is not one of the learners to compare ({', '.join(learners)})."
-            )
-    for name in learners:
-        own = (options or {}).get(name, {})
-        known = [f.name for f in fields(get_learner(name)) if f.init]  # type: ignore[arg-type]  # a dataclass
-        for key in own:
-            if key not in known:
-                raise InputError(f"The learner {name} has no option {key!r}; it has {', '.join(known)}.")
-        learner = get_learner(name)(**own)
-        learner.check()
-        require_used(learner, own)
-
-
-def exact_scores(names: Sequence[str], attributes: Mapping[str, Any]) -> dict[str, Score]:
-    """Return the scores among some names, each with the attributes that apply to it.
-
-    Raises
-    ------
-    InputError
-        If an attribute is out of range, or applies to none of the scores.
-    """
-    exact = [name for name in names if name in margin_scores()]
-    those = [name for name in margin_scores() if find_score(name).takes("gamma")]
-    for key in OF_GAMMA:
-        if key in attributes and not set(those) & set(exact):
-            raise InputError(
-                f"{key} belongs to the scores {' and '.join(those)}, and neither is compared; leave it out."
-            )
-    return {
-        name: Score(
-            name=name,
-            **{key: value for key, value in attributes.items() if name in those or key not in OF_GAMMA},
-        )
-        for name in exact
-    }
-
-
-def in_order(names: Sequence[str]) -> list[str]:
-    """Return names in the order in which they run: exact searches first."""
-    return sorted(names, key=lambda name: name not in margin_scores())
-
-
-def check_against(names: Sequence[str], against: str | None) -> None:
-    """Refuse a learner that is not one of those to compare."""
-    if against is not None and against not in names:
-        raise InputError(
-            f"--against (against) names {against!r}, which is not compared; choose one of {', '.join(names)}."
-        )
-
-
 def with_differences(rows: Sequence[ComparisonRow], against: str | None) -> tuple[ComparisonRow, ...]:
     """Return rows of one split with the differences to one of them, as far as it is there."""
     other = next((row.judged for row in rows if row.name == against and row.judged is not None), None)
@@ -184,14 +110,41 @@ def compare(
     control: Control = Control(),
     against: str | None = None,
     output: str | os.PathLike[str] | None = None,
+    checkpoint: str | os.PathLike[str] | None = None,
+    resume: bool = False,
 ) -> Comparison:
     """Run one learner after the other on one split, and return all figures.
 
-    The parameters are those of `compare_each`; `against`, the learner to which the others' differences are stated, by
-    default the first; and `output`, a JSON file that is updated after every learner. An interrupt ends the comparison,
-    which is returned with the figures so far; if there are none yet, KeyboardInterrupt is raised.
+    The parameters are those of `compare_each`, and besides:
+
+    Parameters
+    ----------
+    against : str, optional
+        The learner to which the others' differences are stated; by default the first.
+    output : path-like, optional
+        A JSON file that is updated after every learner.
+    checkpoint : path-like, optional
+        A file that keeps the figures of every learner that has finished. If it exists, the comparison goes on from it:
+        these learners do not run again.
+    resume : bool
+        Refuse to begin anew if there is no checkpoint yet.
+
+    Returns
+    -------
+    Comparison
+        An interrupt ends the comparison, which is returned with the figures so far; if there are none yet,
+        KeyboardInterrupt is raised.
+
+    Raises
+    ------
+    InputError
+        As `compare_each`; if the checkpoint cannot be used.
     """
+    check_names(names, options)
     check_against(names, against)
+    about = described(train.sha256, names, score, options, control)
+    about["options"]["--test-share"] = None if test is None else test.sha256
+    finished = FinishedRows(checkpoint, about, resume=resume)
     found = without_rows(
         train,
         score,
@@ -201,13 +154,53 @@ def compare(
     )
     try:
         with interrupts.deferred():
-            for row in compare_each(train, test, names, score=score, options=options, control=control):
+            for row in compare_each(
+                train,
+                test,
+                names,
+                score=score,
+                options=options,
+                control=control,
+                finished=finished.on(train, test),
+            ):
                 found = replace(found, rows=with_differences((*found.rows, row), found.against))
                 save(found, output)
     except KeyboardInterrupt:
         if not found.rows:
             raise
     return found
+
+
+def described(
+    data: str,
+    names: Sequence[str],
+    score: Mapping[str, Any] | None,
+    options: Mapping[str, Mapping[str, Any]] | None,
+    control: Control,
+    **others: Any,
+) -> dict[str, Any]:
+    """Return what a comparison must have in common with the one whose checkpoint it goes on from.
+
+    `data` is a hash, and `others` are further options by their names on the command line.
+    """
+    of_learners = {
+        f"--set {name}.{key}": value
+        for name, own in (options or {}).items()
+        for key, value in own.items()
+        if key != "checkpoint"
+    }
+    return {
+        "data": data,
+        "score": dict(score or {}),
+        "options": {
+            "--learners": list(names),
+            "--seed": control.random_state,
+            "--time-limit": control.time_limit,
+            "--parameters": control.parameters,
+            **of_learners,
+            **others,
+        },
+    }
 
 
 def without_rows(
@@ -240,6 +233,7 @@ def compare_each(
     options: Mapping[str, Mapping[str, Any]] | None = None,
     control: Control = Control(),
     rehearse: bool = True,
+    finished: FinishedPart | None = None,
 ) -> Iterator[ComparisonRow]:
     """Run one learner after the other, and yield the figures of each as soon as they are known.
 
@@ -262,6 +256,8 @@ def compare_each(
         Seed, threads, parameters, reports, and the time limit that each learner has for itself.
     rehearse : bool
         Whether to compile all kernels first.
+    finished : FinishedPart, optional
+        Learners that have finished before are taken from it, and those that finish now are added.
 
     Raises
     ------
@@ -273,12 +269,21 @@ def compare_each(
         if own.get("smoothing") is not None:
             check_data(train, Prior(own["smoothing"]))
     exact = exact_scores(names, score or {})
-    reference: tuple[str, Result] | None = None
+    #: The first exact search with a bound: its name, its score and its bound.
+    reference: tuple[str, Score, float] | None = None
     if rehearse:
         _compile(exact, names, options or {}, control)
     for name in in_order(names):
         if control.interrupted():
             return
+        before = None if finished is None else finished.get(name)
+        if before is not None:
+            control.report(f"{name} has finished before")
+            bound = before.details.get("bound")
+            if name in exact and reference is None and bound is not None:
+                reference = name, exact[name], bound
+            yield before
+            continue
         control.report(f"learning {name}")
         begun, stopping = time.monotonic(), control.watch()
         own = (options or {}).get(name, {})
@@ -286,7 +291,7 @@ def compare_each(
             if name in exact:
                 result = _solve(train, exact[name], control)
                 if reference is None and result.bound is not None:
-                    reference = name, result
+                    reference = name, exact[name], result.bound
                 predictor: Predictor | None = result.classifier  # None: nothing was found in time
                 structure, stopped = result.structure, False
                 values = result.to_dict()
@@ -312,7 +317,7 @@ def compare_each(
         if structure is None:
             notes.append("not an acyclic graph over the variables, so without a score")
         elif reference is not None:
-            found = suboptimality(train, structure, reference[1], f"of {reference[0]}")
+            found = distance(train, structure, reference[1], Constraints(), reference[2])
             value, gap = found.score, found.gap or gap
             notes += [found.reason] if found.reason else []
         judged = None if test is None else _judged(predictor, test, stopping)
@@ -321,7 +326,7 @@ def compare_each(
             notes.append("accuracy not counted: the time was over")
         about = note_on_parameters(details)
         notes += [about] if about else []
-        yield ComparisonRow(
+        row = ComparisonRow(
             name=name,
             test=None if judged is None else judged.accuracy,
             training=training,
@@ -340,6 +345,9 @@ def compare_each(
             details=details,
             judged=judged,
         )
+        if finished is not None and not control.interrupted():
+            finished.add(row)
+        yield row
 
 
 def _judged(predictor: Predictor, test: Dataset, stopping: Callable[[], bool]) -> Judged | None:

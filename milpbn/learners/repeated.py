@@ -14,17 +14,11 @@ from milpbn.data.folds import repeated_folds
 from milpbn.data.table import Table
 from milpbn.errors import InputError
 from milpbn.learners.base import Control
-from milpbn.learners.comparison import (
-    DEFAULT,
-    check_against,
-    check_names,
-    compare_each,
-    in_order,
-    save,
-    without_rows,
-)
+from milpbn.learners.comparison import compare_each, described, save, without_rows
+from milpbn.learners.contestants import DEFAULT, check_against, check_names, in_order
 from milpbn.learners.differences import corrected_interval, paired_parts
 from milpbn.learners.figures import Comparison, ComparisonRow
+from milpbn.learners.finished import FinishedRows
 from milpbn.util import interrupts
 
 #: Attributes of `ComparisonRow` that have intervals and differences.
@@ -44,6 +38,8 @@ def compare_over_folds(
     control: Control = Control(),
     against: str | None = None,
     output: str | os.PathLike[str] | None = None,
+    checkpoint: str | os.PathLike[str] | None = None,
+    resume: bool = False,
 ) -> Comparison:
     """Run every learner on every part of repeated stratified folds, and return means, intervals and differences.
 
@@ -62,6 +58,8 @@ def compare_over_folds(
         The learner to which the others' differences are stated; by default the first.
     output : path-like, optional
         A JSON file that is updated after every part.
+    checkpoint, resume
+        As for `milpbn.learners.comparison.compare`; the checkpoint keeps every learner on every part.
 
     Returns
     -------
@@ -72,7 +70,8 @@ def compare_over_folds(
     Raises
     ------
     InputError
-        If the data have test rows of their own, or an option is out of range; see `compare_each`.
+        If the data have test rows of their own, or an option is out of range; see `compare_each`. If a learner has a
+        checkpoint of its own, which would be that of one part only.
     """
     if source.test_indices.size:
         raise InputError(
@@ -81,6 +80,12 @@ def compare_over_folds(
         )
     check_names(names, options)
     check_against(names, against)
+    for name, own in (options or {}).items():
+        if own.get("checkpoint") is not None:
+            raise InputError(
+                f"--set {name}.checkpoint keeps one training, and over folds there are many; leave it out. The "
+                "comparison's own --checkpoint (checkpoint) keeps every learner that has finished on a part."
+            )
     whole = source.dataset("all")
     splits = repeated_folds(whole.y, folds, repeats, control.random_state)
     found = without_rows(
@@ -93,21 +98,27 @@ def compare_over_folds(
         parts_done=0,
         against=against or in_order(names)[0],
     )
+    about = described(
+        whole.sha256, names, score, options, control, **{"--folds": folds, "--repeats": repeats}
+    )
+    finished = FinishedRows(checkpoint, about, resume=resume)
     rows: dict[str, list[ComparisonRow]] = defaultdict(list)
     try:
         with interrupts.deferred():
             for number, (fit, held) in enumerate(splits):
                 train = source.dataset(fit)
+                test = source.encode(train.variables, held)
                 part = replace(control, report=_numbered(control.report, number + 1, len(splits)))
                 done = list(
                     compare_each(
                         train,
-                        source.encode(train.variables, held),
+                        test,
                         names,
                         score=score,
                         options=options,
                         control=part,
                         rehearse=number == 0,
+                        finished=finished.on(train, test),
                     )
                 )
                 if len(done) < len(in_order(names)):  # interrupted

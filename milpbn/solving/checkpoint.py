@@ -33,7 +33,14 @@ from milpbn.solving.options import Options
 from milpbn.solving.state import Made, Session
 from milpbn.util.archives import Source
 from milpbn.util.atomic import check_writable
-from milpbn.util.checkpoints import ADVICE, Checkpoint, incomplete, load_checkpoint, save_checkpoint
+from milpbn.util.checkpoints import (
+    ADVICE,
+    Checkpoint,
+    difference,
+    incomplete,
+    load_checkpoint,
+    save_checkpoint,
+)
 from milpbn.util.clock import Pause
 from milpbn.util.memory import available_memory, format_bytes
 from milpbn.util.saved_arrays import SavedArrays, UnfitError, count, number
@@ -173,9 +180,9 @@ def read_saved_search(
             )
         return None
     name = f"The checkpoint {found.path!r}"
-    difference = _difference(found.header.get("search"), described)
-    if difference is not None:
-        raise InputError(f"{name} belongs to a search {difference}; {ADVICE}")
+    differs = difference(found.header.get("search"), described)
+    if differs is not None:
+        raise InputError(f"{name} belongs to a search {differs}; {ADVICE}")
     try:
         arrays = SavedArrays(found.arrays)
         begun, proved = "search.children" in arrays, PROOF + "branches" in arrays
@@ -188,25 +195,6 @@ def read_saved_search(
         return _saved(found, arrays, names, proof)
     except UnfitError:
         raise incomplete(path) from None
-
-
-def _difference(theirs: Any, ours: Mapping[str, Any]) -> str | None:
-    """Return in words what differs between two descriptions; None if nothing does."""
-    if not isinstance(theirs, dict) or theirs.get("data") != ours["data"]:
-        return "on other data"
-    for key, prefix in (("score", "the score's "), ("options", "")):
-        own, other = ours[key], theirs.get(key)
-        other = other if isinstance(other, dict) else {}
-        for name in own:
-            if other.get(name) != own[name]:
-                return (
-                    f"with another value of {prefix}{name} ({_show(other.get(name))}, not {_show(own[name])})"
-                )
-    return None if theirs == ours else "with other constraints"
-
-
-def _show(value: Any) -> str:
-    return "none" if value is None else str(value)
 
 
 def _saved(found: Checkpoint, saved: SavedArrays, names: tuple[str, ...], proof: Proof | None) -> SavedSearch:

@@ -1,6 +1,6 @@
 """Checkpoints: files from which long work goes on after a stop, with the same result.
 
-A search and a training write the same kind of file, an archive with a header and a checksum
+A search, a training and a comparison write the same kind of file, an archive with a header and a checksum
 (`milpbn.util.archives.write_sealed`). It holds plain numbers only, so that reading one of unknown origin runs no code.
 """
 
@@ -52,7 +52,7 @@ def save_checkpoint(
     path : str or path-like
         The file, an ``.npz`` archive with any name.
     kind : str
-        The work that goes on from it: ``search`` or ``training``.
+        The work that goes on from it: ``search``, ``training`` or ``comparison``.
     header : mapping
         JSON values.
     arrays : mapping
@@ -115,6 +115,34 @@ def load_checkpoint(path: str | os.PathLike[str], kind: str, largest: int) -> Ch
             "version, or name another file."
         )
     return Checkpoint(str(path), header, found.arrays)
+
+
+def difference(theirs: Any, ours: Mapping[str, Any]) -> str | None:
+    """Return in words what differs between two descriptions of long work; None if nothing does.
+
+    Parameters
+    ----------
+    theirs : object
+        The description in a checkpoint, of unknown origin.
+    ours : mapping
+        That of the work that would go on from it: ``data``, a hash; ``score`` and ``options``, values by name; and
+        what else must be the same, which is called constraints.
+    """
+    if not isinstance(theirs, dict) or theirs.get("data") != ours["data"]:
+        return "on other data"
+    for key, prefix in (("score", "the score's "), ("options", "")):
+        own, other = ours[key], theirs.get(key)
+        other = other if isinstance(other, dict) else {}
+        for name in {**own, **other}:
+            if other.get(name) != own.get(name):
+                return f"with another value of {prefix}{name} ({_show(other.get(name))}, not {_show(own.get(name))})"
+    return None if theirs == ours else "with other constraints"
+
+
+def _show(value: Any) -> str:
+    if isinstance(value, list):
+        return ",".join(map(str, value))
+    return "none" if value is None else str(value)
 
 
 def incomplete(path: str | os.PathLike[str]) -> InputError:

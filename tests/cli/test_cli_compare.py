@@ -46,8 +46,22 @@ def test_compare_with_options_of_learners(tmp_path: Path) -> None:
     assert rows[2]["training"] < plain[2]
 
 
+def test_compare_goes_on_from_its_checkpoint(tmp_path: Path) -> None:
+    state = tmp_path / "state.npz"
+    arguments = ["instance:corral", "--learners", "naive-bayes,tan", "--folds", "3", "--checkpoint", state]
+    done = run("compare", *arguments, "--resume")
+    assert (done.exit_code, "There is no checkpoint" in done.output) == (2, True)
+    assert run("compare", *arguments).exit_code == 0
+    again = run("compare", *arguments, "--resume")
+    assert again.exit_code == 0
+    assert "learning" not in again.output
+    assert "part 3 of 3: tan has finished before" in again.output
+    done = run("compare", *arguments[:-3], "4", *arguments[-2:])
+    assert (done.exit_code, "another value of --folds (3, not 4)" in done.output) == (2, True)
+
+
 def test_also_adds_learners_to_the_defaults(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("milpbn.learners.comparison.DEFAULT", ("sbm", "naive-bayes"))
+    monkeypatch.setattr("milpbn.learners.contestants.DEFAULT", ("sbm", "naive-bayes"))
     output = tmp_path / "figures.json"
     arguments = ["instance:corral", "-q", "--output", output]
     done = run("compare", *arguments, "--also", "tan,naive-bayes,cll", "--p", "0.9", "--max-parents", "1")

@@ -14,7 +14,8 @@ from milpbn.heuristics.trees import tan_structure
 from milpbn.learners import comparison, figures
 from milpbn.learners.appraisal import suboptimality
 from milpbn.learners.base import Control
-from milpbn.learners.comparison import compare, compare_each, exact_scores
+from milpbn.learners.comparison import compare, compare_each
+from milpbn.learners.contestants import exact_scores
 from milpbn.learners.figures import reference_row, show
 from milpbn.network.evaluation import accuracy
 

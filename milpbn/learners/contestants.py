@@ -1,0 +1,90 @@
+"""The scores and learners of a comparison: their names, their order, and checks of their options."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import fields
+from typing import Any
+
+from milpbn.errors import InputError
+from milpbn.learners.base import require_used
+from milpbn.learners.registry import LEARNERS, get_learner
+from milpbn.problem.scores.registry import find_score, margin_scores
+from milpbn.problem.scores.spec import Score
+
+#: The scores and learners that are compared by default.
+DEFAULT = (
+    *("sm", "sbm", "differentiable-tan", "tan", "naive-bayes"),
+    *("logistic", "boosting", "random-forest", "svm"),
+)
+#: Attributes of `Score` that set gamma; only some scores have it.
+OF_GAMMA = ("p", "gamma")
+
+
+def check_names(names: Sequence[str], options: Mapping[str, Mapping[str, Any]] | None = None) -> None:
+    """Refuse names that are neither margin scores nor learners, and options that cannot be used.
+
+    Raises
+    ------
+    InputError
+        If a name is unknown; if options are given for a learner that is not compared; or if an option is unknown, out
+        of range or without effect. The sentence says which.
+    """
+    for name in names:
+        if name not in margin_scores() and name not in LEARNERS:
+            raise InputError(
+                f"There is no score or learner {name!r}; choose scores ({', '.join(margin_scores())}) and "
+                f"learners ({', '.join(LEARNERS)})."
+            )
+    learners = [name for name in names if name in LEARNERS]
+    for name in options or {}:
+        if name not in learners:
+            raise InputError(
+                f"There are options for {name!r}, which is not one of the learners to compare ({', '.join(learners)})."
+            )
+    for name in learners:
+        own = (options or {}).get(name, {})
+        known = [f.name for f in fields(get_learner(name)) if f.init]  # type: ignore[arg-type]  # a dataclass
+        for key in own:
+            if key not in known:
+                raise InputError(f"The learner {name} has no option {key!r}; it has {', '.join(known)}.")
+        learner = get_learner(name)(**own)
+        learner.check()
+        require_used(learner, own)
+
+
+def exact_scores(names: Sequence[str], attributes: Mapping[str, Any]) -> dict[str, Score]:
+    """Return the scores among some names, each with the attributes that apply to it.
+
+    Raises
+    ------
+    InputError
+        If an attribute is out of range, or applies to none of the scores.
+    """
+    exact = [name for name in names if name in margin_scores()]
+    those = [name for name in margin_scores() if find_score(name).takes("gamma")]
+    for key in OF_GAMMA:
+        if key in attributes and not set(those) & set(exact):
+            raise InputError(
+                f"{key} belongs to the scores {' and '.join(those)}, and neither is compared; leave it out."
+            )
+    return {
+        name: Score(
+            name=name,
+            **{key: value for key, value in attributes.items() if name in those or key not in OF_GAMMA},
+        )
+        for name in exact
+    }
+
+
+def in_order(names: Sequence[str]) -> list[str]:
+    """Return names in the order in which they run: exact searches first."""
+    return sorted(names, key=lambda name: name not in margin_scores())
+
+
+def check_against(names: Sequence[str], against: str | None) -> None:
+    """Refuse a learner that is not one of those to compare."""
+    if against is not None and against not in names:
+        raise InputError(
+            f"--against (against) names {against!r}, which is not compared; choose one of {', '.join(names)}."
+        )
