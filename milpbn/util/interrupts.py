@@ -17,6 +17,10 @@ from types import FrameType
 #: Seconds after which a signal that no code has reacted to ends the process.
 UNHEARD = 1.5
 
+#: Part of the file names of a library whose callbacks print and ignore exceptions (numba's compiler), and seconds after
+#: which a signal that came inside one is raised anew.
+SWALLOWS, LATER = f"{os.sep}llvmlite{os.sep}", 0.05
+
 #: Name of the thread that ends the process then.
 GUARD = "milpbn-signals"
 
@@ -148,7 +152,19 @@ def _interrupt(number: int, frame: FrameType | None) -> None:
         _noted.set()
         if _saving > 0:
             requested()
+    elif hasattr(signal, "setitimer") and _swallowed(frame):
+        signal.signal(signal.SIGALRM, _interrupt)
+        signal.setitimer(signal.ITIMER_REAL, LATER)
     else:
         _heard += 1
         _raised.set()
         raise KeyboardInterrupt
+
+
+def _swallowed(frame: FrameType | None) -> bool:
+    """Return whether an exception that is raised now would end in a callback that ignores it."""
+    while frame is not None:
+        if SWALLOWS in frame.f_code.co_filename:
+            return True
+        frame = frame.f_back
+    return False

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import signal
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 
 import pytest
 
@@ -64,3 +66,19 @@ def test_the_first_signal_does_not_disturb_the_writing_of_files() -> None:
             signal.raise_signal(signal.SIGTERM)
     with pytest.raises(KeyboardInterrupt):
         signal.raise_signal(signal.SIGTERM)
+
+
+def test_a_signal_within_a_callback_that_ignores_exceptions_is_raised_after_it() -> None:
+    """llvmlite calls Python from its compiler by ctypes, which prints an exception and goes on."""
+    code = "def callback(signal): signal.raise_signal(signal.SIGTERM); return 1"
+    space: dict[str, Callable[[object], int]] = {}
+    exec(compile(code, os.path.join("x", "llvmlite", "binding", "executionengine.py"), "exec"), space)
+    before = signal.getsignal(signal.SIGALRM)
+    try:
+        assert space["callback"](signal) == 1
+        assert not interrupts.raised()
+        with pytest.raises(KeyboardInterrupt):
+            time.sleep(30)
+    finally:
+        signal.signal(signal.SIGALRM, before)
+    assert interrupts.raised()
