@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from milpbn.cli.constraint_options import constraint_options
+from milpbn.cli.memory_option import memory_limit
 from milpbn.cli.outputs import check_outputs
 from milpbn.cli.score_options import ScoreOptions, score_options
 from milpbn.cli.sections import SEED, given, option, option_group, verb
@@ -66,6 +67,7 @@ def bootstrap_options(
 @verb(short_help="Count how often each arc is in the optimum of a bootstrap sample.")
 @click.argument("data")
 @bootstrap_options
+@memory_limit("Bootstrap")
 @table_options
 @score_options
 @constraint_options

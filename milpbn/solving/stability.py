@@ -29,6 +29,7 @@ from milpbn.solving.warm_up import compile_all
 from milpbn.util import interrupts, workers
 from milpbn.util.atomic import check_writable, save_or_warn
 from milpbn.util.jsonable import parse_object, read_text
+from milpbn.util.memory import LEAST, available_memory, exceeded, format_bytes, limited, memory_limit
 from milpbn.util.validation import whole_number
 
 #: Seconds between two looks at finished runs and at signals.
@@ -235,28 +236,37 @@ def _search(
         if output is not None and time.monotonic() - saved > SAVE_EVERY:
             save_or_warn(partial(found.save, output), "The bootstrap")
             saved = time.monotonic()
+    limit = memory_limit()
+    if limit is not None and len(runs) < found.asked and exceeded():
+        report(f"stopped near the memory limit of {format_bytes(limit)}")
     return found
 
 
 def _here(searches: Searches, numbers: list[int]) -> Iterator[tuple[int, SampleRun]]:
     """Yield the runs of some samples, searched in this process."""
     for number in numbers:
-        run = None if interrupts.requested() else searches.run(number)
+        run = None if interrupts.requested() or exceeded() else searches.run(number)
         if run is None:
             return
         yield number, run
 
 
 def _spread(searches: Searches, numbers: list[int], n_jobs: int) -> Iterator[tuple[int, SampleRun]]:
-    """Yield the runs of some samples in the order in which processes finish them."""
-    executor = ProcessPoolExecutor(
-        max_workers=min(n_jobs, max(1, len(numbers))), initializer=_begin, initargs=(searches,)
-    )
+    """Yield the runs of some samples in the order in which processes finish them, up to the memory limit.
+
+    Under a memory limit the processes share what is left of it, and are as many as it has room for.
+    """
+    n_workers, share = min(n_jobs, max(1, len(numbers))), None
+    if memory_limit() is not None:
+        room = available_memory() or 0
+        n_workers = max(1, min(n_workers, room // LEAST))
+        share = max(LEAST, room // n_workers)
+    executor = ProcessPoolExecutor(max_workers=n_workers, initializer=_begin, initargs=(searches, share))
     try:
         waiting: dict[Future[SampleRun | None], int] = {
             executor.submit(_run, number): number for number in numbers
         }
-        while waiting and not interrupts.requested():
+        while waiting and not interrupts.requested() and not exceeded():
             done, _ = wait(waiting, timeout=TICK, return_when=FIRST_COMPLETED)
             for future in done:
                 number, run = waiting.pop(future), future.result()
@@ -276,10 +286,11 @@ def _spread(searches: Searches, numbers: list[int], n_jobs: int) -> Iterator[tup
 _searches: Searches
 
 
-def _begin(searches: Searches) -> None:
-    """Prepare a process."""
+def _begin(searches: Searches, most: int | None) -> None:
+    """Prepare a process, whose searches may take so many bytes."""
     global _searches
     workers.begin()
+    limited(most).__enter__()  # as long as the process lives
     _searches = searches
 
 
