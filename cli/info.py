@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from milpbn.cli.archive_info import describe_archive, is_archive
 from milpbn.cli.sections import verb
 from milpbn.cli.table_options import TableOptions, table_options
 
@@ -19,16 +20,19 @@ if TYPE_CHECKING:
 @click.argument("file")
 @table_options
 def info(file: str, table: TableOptions) -> None:
-    """Show the contents of FILE: a classifier, result, learner's output, stability run, model's sidecar or table.
+    """Show the contents of FILE: a classifier, result, certificate, checkpoint, learner's output, or table.
 
-    FILE may also be a catalog name or an embedded instance.
+    It may also be the output of stability, a model's sidecar, a catalog name or an embedded instance.
 
     \b
     Examples:
       milpbn info classifier.json
       milpbn info table.csv --target class
     """
-    click.echo(_describe_document(file) if _is_object(file) else _describe_table(file, table))
+    if is_archive(file):
+        click.echo(describe_archive(file))
+    else:
+        click.echo(_describe_document(file) if _is_object(file) else _describe_table(file, table))
 
 
 def _is_object(path: str) -> bool:

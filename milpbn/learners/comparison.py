@@ -142,8 +142,8 @@ def compare(
     """
     check_names(names, options)
     check_against(names, against)
-    about = described(train.sha256, names, score, options, control)
-    about["options"]["--test-share"] = None if test is None else test.sha256
+    rows = train.sha256 if test is None else f"{train.sha256} {test.sha256}"
+    about = described(rows, names, score, options, control)
     finished = FinishedRows(checkpoint, about, resume=resume)
     found = without_rows(
         train,

@@ -112,15 +112,16 @@ class SavedSearch(NamedTuple):
 
     def describe(self) -> str:
         """Return a sentence about where the search goes on."""
+        return f"Going on from the checkpoint {self.path!r}, {self.state()}."
+
+    def state(self) -> str:
+        """Return a clause about the state of the search."""
         where = "before the tree search"
         if self.tree is not None:
             where = f"with {self.nodes} nodes, {self.open_nodes} of them open"
             if self.open_nodes == 0:
                 where = f"with {self.nodes} nodes, after the search has ended"
-        return (
-            f"Going on from the checkpoint {self.path!r}, written after {self.seconds:.1f} s {where}; incumbent "
-            f"{self.objective:.6f}, bound {self.bound:.6f}."
-        )
+        return f"written after {self.seconds:.1f} s {where}; incumbent {self.objective:.6f}, bound {self.bound:.6f}"
 
 
 def describe(
@@ -194,6 +195,24 @@ def read_saved_search(
         proof = Proof.restored(arrays.under(PROOF)) if options.certificate is not None and begun else None
         return _saved(found, arrays, names, proof)
     except UnfitError:
+        raise incomplete(path) from None
+
+
+def load_saved_search(path: str | os.PathLike[str]) -> SavedSearch:
+    """Read a checkpoint without a run to go on with it, to say what it holds.
+
+    Raises
+    ------
+    InputError
+        If there is no such file, or it is no checkpoint of a search by the same version.
+    """
+    found = load_checkpoint(path, KIND, LARGEST)
+    if found is None:
+        raise InputError(f"There is no checkpoint {str(path)!r}.")
+    structure = found.header.get("structure")
+    try:
+        return _saved(found, SavedArrays(found.arrays), tuple(structure or ()), None)
+    except (TypeError, UnfitError):
         raise incomplete(path) from None
 
 

@@ -67,15 +67,15 @@ def save_checkpoint(
     write_sealed(path, {**known, **header}, arrays, compressed=False)
 
 
-def load_checkpoint(path: str | os.PathLike[str], kind: str, largest: int) -> Checkpoint | None:
+def load_checkpoint(path: str | os.PathLike[str], kind: str | None, largest: int) -> Checkpoint | None:
     """Read a checkpoint; return None if there is no such file.
 
     Parameters
     ----------
     path : str or path-like
         The file.
-    kind : str
-        The work that will go on from it.
+    kind : str or None
+        The work that will go on from it; None accepts any.
     largest : int
         Largest number of bytes of its arrays.
 
@@ -105,7 +105,9 @@ def load_checkpoint(path: str | os.PathLike[str], kind: str, largest: int) -> Ch
         header = parse_object(found.header)
     except InputError:
         raise incomplete(path) from None
-    if header.get("kind") != kind:
+    if kind is None and not isinstance(header.get("kind"), str):
+        raise incomplete(path)
+    if kind is not None and header.get("kind") != kind:
         raise InputError(
             f"{name} is that of another kind of work ({header.get('kind')}, not {kind}); {ADVICE}"
         )

@@ -1,0 +1,71 @@
+"""What ``milpbn info`` says about archives: certificates and checkpoints."""
+
+from __future__ import annotations
+
+import zipfile
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+
+def is_archive(path: str) -> bool:
+    """Whether a file is a zip archive, as certificates and checkpoints are."""
+    return Path(path).is_file() and zipfile.is_zipfile(path)
+
+
+def describe_archive(path: str) -> str:
+    """Describe a certificate or a checkpoint.
+
+    Raises
+    ------
+    InputError
+        If the file is neither, or cannot be read.
+    """
+    from milpbn.certificate.format import load_proof
+    from milpbn.errors import InputError
+    from milpbn.solving.checkpoint import KIND, LARGEST, load_saved_search
+    from milpbn.util.checkpoints import load_checkpoint
+
+    with zipfile.ZipFile(path) as archive:
+        members = archive.namelist()
+    if "header.npy" not in members:
+        raise InputError(
+            f"The file {path!r} is an archive, but neither a certificate nor a checkpoint of milpbn."
+        )
+    if "leaf_node.npy" in members:  # in the checkpoint of a search the proof's arrays have longer names
+        try:
+            return _describe_certificate(path, *load_proof(path))
+        except (KeyError, TypeError, AttributeError):
+            raise InputError(f"The certificate {path!r} is not complete.") from None
+    found = load_checkpoint(path, None, LARGEST)
+    assert found is not None
+    kind, header = found.header["kind"], found.header
+    lines = [f"checkpoint  of a {kind}, {path}"]
+    if kind == KIND:
+        lines.append(f"state       {load_saved_search(path).state()}")
+    with suppress(KeyError, TypeError, AttributeError):
+        if kind == "training":
+            lines.append(f"epochs      {len(header['history'])}")
+        if kind == "comparison":
+            names = [row[1].get("name") for row in header["rows"]]
+            counts = (f"{name} on {names.count(name)} of the splits" for name in dict.fromkeys(names))
+            lines.append(f"finished    {', '.join(counts)}")
+    return "\n".join(lines)
+
+
+def _describe_certificate(path: str, header: Mapping[str, Any], arrays: Mapping[str, Any]) -> str:
+    from milpbn.problem.scores.spec import Score
+    from milpbn.solving.progress import show_number
+
+    data, status, score = header["data"], header["status"], Score.from_dict(header["score"])
+    lines = [
+        f"certificate {path}",
+        f"data        {data['name']}: {data['samples']} samples, {data['features']} features",
+        f"score       {score.summary}, max_parents = {score.max_parents}",
+        f"status      {status['reason']}  (as the file says)",
+        f"incumbent   {show_number(header['objective'])}  (as the file says)",
+        f"bound       {show_number(header['bound'])}  (as the file says; milpbn verify --certificate checks it)",
+        f"leaves      {len(arrays['leaf_node'])}",
+    ]
+    return "\n".join(lines)
