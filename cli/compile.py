@@ -11,7 +11,7 @@ from milpbn.cli.sections import verb
 def compile_() -> None:
     """Compile the kernels of all searches and cache them, so that the first run does not wait for them.
 
-    This is meant for container images, and for machines on which every run starts from scratch. All cores are used;
+    This is meant for container images, and for machines on which every run starts from scratch. Several cores are used;
     kernels that are cached already are not compiled again. The cache lies beside the package or, where that is
     read-only, in the user's cache folder. The environment variable NUMBA_CACHE_DIR names another folder; set it to
     the same folder when you run milpbn.
