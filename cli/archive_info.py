@@ -23,12 +23,18 @@ def describe_archive(path: str) -> str:
         If the file is neither, or cannot be read.
     """
     from milpbn.certificate.format import load_proof
+    from milpbn.drawing.text import printable
     from milpbn.errors import InputError
+    from milpbn.learners.differentiable.checkpoints import KIND as TRAINING
+    from milpbn.learners.finished import KIND as COMPARISON
     from milpbn.solving.checkpoint import KIND, LARGEST, load_saved_search
     from milpbn.util.checkpoints import load_checkpoint
 
-    with zipfile.ZipFile(path) as archive:
-        members = archive.namelist()
+    try:
+        with zipfile.ZipFile(path) as archive:
+            members = archive.namelist()
+    except (zipfile.BadZipFile, OSError, ValueError):
+        raise InputError(f"The archive {path!r} cannot be read: it is damaged.") from None
     if "header.npy" not in members:
         raise InputError(
             f"The file {path!r} is an archive, but neither a certificate nor a checkpoint of milpbn."
@@ -36,34 +42,37 @@ def describe_archive(path: str) -> str:
     if "leaf_node.npy" in members:  # in the checkpoint of a search the proof's arrays have longer names
         try:
             return _describe_certificate(path, *load_proof(path))
-        except (KeyError, TypeError, AttributeError):
+        except (KeyError, TypeError, AttributeError, ValueError):
             raise InputError(f"The certificate {path!r} is not complete.") from None
     found = load_checkpoint(path, None, LARGEST)
     assert found is not None
     kind, header = found.header["kind"], found.header
+    if kind not in (KIND, TRAINING, COMPARISON):
+        raise InputError(f"The checkpoint {path!r} is of an unknown kind of work.")
     lines = [f"checkpoint  of a {kind}, {path}"]
     if kind == KIND:
         lines.append(f"state       {load_saved_search(path).state()}")
-    with suppress(KeyError, TypeError, AttributeError):
-        if kind == "training":
+    with suppress(KeyError, TypeError, AttributeError, IndexError, ValueError):
+        if kind == TRAINING:
             lines.append(f"epochs      {len(header['history'])}")
-        if kind == "comparison":
-            names = [row[1].get("name") for row in header["rows"]]
+        if kind == COMPARISON:
+            names = [str(values.get("name")) for _, _, values in header["rows"]]
             counts = (f"{name} on {names.count(name)} of the splits" for name in dict.fromkeys(names))
-            lines.append(f"finished    {', '.join(counts)}")
+            lines.append(printable(f"finished    {', '.join(counts)}"))
     return "\n".join(lines)
 
 
 def _describe_certificate(path: str, header: Mapping[str, Any], arrays: Mapping[str, Any]) -> str:
+    from milpbn.drawing.text import printable
     from milpbn.problem.scores.spec import Score
     from milpbn.solving.progress import show_number
 
     data, status, score = header["data"], header["status"], Score.from_dict(header["score"])
     lines = [
         f"certificate {path}",
-        f"data        {data['name']}: {data['samples']} samples, {data['features']} features",
+        f"data        {printable(str(data['name']))}: {data['samples']} samples, {data['features']} features",
         f"score       {score.summary}, max_parents = {score.max_parents}",
-        f"status      {status['reason']}  (as the file says)",
+        f"status      {printable(str(status['reason']))}  (as the file says)",
         f"incumbent   {show_number(header['objective'])}  (as the file says)",
         f"bound       {show_number(header['bound'])}  (as the file says; milpbn verify --certificate checks it)",
         f"leaves      {len(arrays['leaf_node'])}",

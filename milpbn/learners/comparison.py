@@ -20,7 +20,7 @@ from milpbn.learners.base import Control, Predictor
 from milpbn.learners.contestants import DEFAULT, check_against, check_names, exact_scores, in_order
 from milpbn.learners.differences import Difference, Interval, mean_interval, paired_means, paired_shares
 from milpbn.learners.figures import Comparison, ComparisonRow
-from milpbn.learners.finished import FinishedPart, FinishedRows
+from milpbn.learners.finished import FinishedPart, FinishedRows, Reference, described
 from milpbn.learners.generative.closed_form import check_data
 from milpbn.learners.judged import Judged
 from milpbn.learners.parameters import learn_with_parameters, note_on_parameters
@@ -35,6 +35,7 @@ from milpbn.util import interrupts
 from milpbn.util.atomic import atomic_write_text, save_or_warn
 from milpbn.util.clock import within
 from milpbn.util.jsonable import dump_json
+from milpbn.util.memory import exceeded
 
 #: Share of the rows to test on, for data without test rows of their own.
 TEST_SHARE = 0.3
@@ -171,38 +172,6 @@ def compare(
     return found
 
 
-def described(
-    data: str,
-    names: Sequence[str],
-    score: Mapping[str, Any] | None,
-    options: Mapping[str, Mapping[str, Any]] | None,
-    control: Control,
-    **others: Any,
-) -> dict[str, Any]:
-    """Return what a comparison must have in common with the one whose checkpoint it goes on from.
-
-    `data` is a hash, and `others` are further options by their names on the command line.
-    """
-    of_learners = {
-        f"--set {name}.{key}": value
-        for name, own in (options or {}).items()
-        for key, value in own.items()
-        if key != "checkpoint"
-    }
-    return {
-        "data": data,
-        "score": dict(score or {}),
-        "options": {
-            "--learners": list(names),
-            "--seed": control.random_state,
-            "--time-limit": control.time_limit,
-            "--parameters": control.parameters,
-            **of_learners,
-            **others,
-        },
-    }
-
-
 def without_rows(
     data: Dataset, score: Mapping[str, Any] | None, control: Control, **others: Any
 ) -> Comparison:
@@ -269,29 +238,28 @@ def compare_each(
         if own.get("smoothing") is not None:
             check_data(train, Prior(own["smoothing"]))
     exact = exact_scores(names, score or {})
-    #: The first exact search with a bound: its name, its score and its bound.
-    reference: tuple[str, Score, float] | None = None
+    reference: Reference | None = None
     if rehearse:
         _compile(exact, names, options or {}, control)
     for name in in_order(names):
         if control.interrupted():
             return
-        before = None if finished is None else finished.get(name)
+        before = None if finished is None else finished.get(name, reference)
         if before is not None:
             control.report(f"{name} has finished before")
             bound = before.details.get("bound")
             if name in exact and reference is None and bound is not None:
-                reference = name, exact[name], bound
+                reference = Reference(name, exact[name], bound)
             yield before
             continue
         control.report(f"learning {name}")
-        begun, stopping = time.monotonic(), control.watch()
+        begun, stopping, earlier = time.monotonic(), control.watch(), reference
         own = (options or {}).get(name, {})
         try:
             if name in exact:
                 result = _solve(train, exact[name], control)
                 if reference is None and result.bound is not None:
-                    reference = name, exact[name], result.bound
+                    reference = Reference(name, exact[name], result.bound)
                 predictor: Predictor | None = result.classifier  # None: nothing was found in time
                 structure, stopped = result.structure, False
                 values = result.to_dict()
@@ -317,7 +285,7 @@ def compare_each(
         if structure is None:
             notes.append("not an acyclic graph over the variables, so without a score")
         elif reference is not None:
-            found = distance(train, structure, reference[1], Constraints(), reference[2])
+            found = distance(train, structure, reference.score, Constraints(), reference.bound)
             value, gap = found.score, found.gap or gap
             notes += [found.reason] if found.reason else []
         judged = None if test is None else _judged(predictor, test, stopping)
@@ -345,8 +313,8 @@ def compare_each(
             details=details,
             judged=judged,
         )
-        if finished is not None and not control.interrupted():
-            finished.add(row)
+        if finished is not None and not control.interrupted() and not exceeded():
+            finished.add(row, earlier)
         yield row
 
 

@@ -2,31 +2,94 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import fields, replace
 from functools import partial
-from typing import Any
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from milpbn.data.dataset import Dataset
 from milpbn.errors import InputError
+from milpbn.learners.base import Control
 from milpbn.learners.figures import ComparisonRow
 from milpbn.learners.judged import Judged
-from milpbn.util.atomic import save_or_warn
+from milpbn.learners.registry import get_learner
+from milpbn.network.evaluation import known_rows
+from milpbn.problem.scores.spec import Score
+from milpbn.util.atomic import check_writable, save_or_warn
 from milpbn.util.checkpoints import ADVICE, difference, incomplete, load_checkpoint, save_checkpoint
-from milpbn.util.jsonable import json_safe
+from milpbn.util.jsonable import Fields, json_safe
 from milpbn.util.memory import format_bytes
 from milpbn.util.saved_arrays import SavedArrays, UnfitError
 
 KIND = "comparison"
 #: Largest number of bytes of a checkpoint's arrays: 25 bytes for each test row and learner.
 LARGEST = 2 * 10**9
+#: What the score and the gap of a saved row refer to (`_named`), and the row.
+Saved = tuple[list[Any] | None, ComparisonRow]
 #: Attributes of `ComparisonRow` that are made anew: from the test rows, or from all rows together.
 REMADE = ("judged", "differences", "parts")
+
+
+def described(
+    data: str,
+    names: Sequence[str],
+    score: Mapping[str, Any] | None,
+    options: Mapping[str, Mapping[str, Any]] | None,
+    control: Control,
+    **others: Any,
+) -> dict[str, Any]:
+    """Return what a comparison must have in common with the one whose checkpoint it goes on from.
+
+    `data` is a hash, and `others` are further options by their names on the command line.
+    """
+    of_learners = {}
+    for name, own in (options or {}).items():
+        kinds = {f.name: f.metadata.get("file") for f in fields(get_learner(name))}  # type: ignore[arg-type]
+        for key, value in own.items():
+            if kinds.get(key) != "output":
+                of_learners[f"--set {name}.{key}"] = value
+            if kinds.get(key) == "input":
+                with suppress(OSError, TypeError):  # the learner says what is wrong
+                    of_learners[f"the file of {name}.{key}"] = hashlib.sha256(
+                        Path(value).read_bytes()
+                    ).hexdigest()
+    return {
+        "data": data,
+        "score": dict(score or {}),
+        "options": {
+            "--learners": list(names),
+            "--seed": control.random_state,
+            "--time-limit": control.time_limit,
+            "--parameters": control.parameters,
+            **of_learners,
+            **others,
+        },
+    }
+
+
+class Reference(NamedTuple):
+    """The first exact search with a bound: scores are by its score, and gaps are gaps to its bound.
+
+    Attributes
+    ----------
+    name : str
+        Its name in the comparison.
+    score : Score
+        Its score.
+    bound : float
+        Its bound, in nats.
+    """
+
+    name: str
+    score: Score
+    bound: float
 
 
 class FinishedRows:
@@ -53,13 +116,14 @@ class FinishedRows:
         self, path: str | os.PathLike[str] | None, described: Mapping[str, Any], *, resume: bool = False
     ) -> None:
         self._path, self._described = path, dict(json_safe(described))
-        self._rows: dict[tuple[str, str], ComparisonRow] = {}
+        self._rows: dict[tuple[str, str], Saved] = {}
         if path is None:
             if resume:
                 raise InputError(
                     "--resume (resume) goes on from the file that --checkpoint (checkpoint) names; add it."
                 )
             return
+        check_writable(path)
         found = load_checkpoint(path, KIND, LARGEST)
         if found is None:
             if resume:
@@ -73,10 +137,10 @@ class FinishedRows:
             raise InputError(f"The checkpoint {found.path!r} belongs to a comparison {differs}; {ADVICE}")
         try:
             arrays = SavedArrays(found.arrays)
-            for i, (part, values) in enumerate(found.header["rows"]):
-                row = _row(values, arrays.under(f"{i}."))
-                self._rows[str(part), row.name] = row
-        except (KeyError, TypeError, ValueError, AttributeError, UnfitError):
+            for i, (part, reference, values) in enumerate(found.header["rows"]):
+                row = _row(Fields(values, "The row"), arrays.under(f"{i}."))
+                self._rows[str(part), row.name] = reference, row
+        except (InputError, KeyError, TypeError, ValueError, UnfitError):
             raise incomplete(path) from None
 
     def __len__(self) -> int:
@@ -84,23 +148,23 @@ class FinishedRows:
 
     def on(self, train: Dataset, test: Dataset | None) -> FinishedPart:
         """Return the finished rows of one split."""
-        return FinishedPart(self, f"{train.sha256} {'' if test is None else test.sha256}")
+        return FinishedPart(self, train, test)
 
-    def get(self, part: str, name: str) -> ComparisonRow | None:
-        """Return the row of a learner, if it has finished on a split."""
+    def get(self, part: str, name: str) -> Saved | None:
+        """Return the row of a learner on a split, and what its score and gap refer to, if it has finished."""
         return self._rows.get((part, name))
 
-    def add(self, part: str, row: ComparisonRow) -> None:
+    def add(self, part: str, reference: list[Any] | None, row: ComparisonRow) -> None:
         """Keep a row, and write the checkpoint; a warning says so if it cannot be written."""
-        self._rows[part, row.name] = row
         if self._path is not None:
+            self._rows[part, row.name] = reference, row
             save_or_warn(partial(self._save, self._path), "The comparison")
 
     def _save(self, path: str | os.PathLike[str]) -> None:
         rows: list[list[Any]] = []
         arrays: dict[str, NDArray[Any]] = {}
-        for i, ((part, _), row) in enumerate(self._rows.items()):
-            rows.append([part, {k: v for k, v in row.to_dict().items() if k not in REMADE}])
+        for i, ((part, _), (reference, row)) in enumerate(self._rows.items()):
+            rows.append([part, reference, {k: v for k, v in row.to_dict().items() if k not in REMADE}])
             if row.judged is not None:
                 arrays |= {f"{i}.{name}": values for name, values in _arrays(row.judged)}
         size = sum(values.nbytes for values in arrays.values())
@@ -115,17 +179,36 @@ class FinishedRows:
 class FinishedPart:
     """The finished rows of one split, which learners are added to."""
 
-    def __init__(self, rows: FinishedRows, part: str) -> None:
-        self._rows, self._part = rows, part
+    def __init__(self, rows: FinishedRows, train: Dataset, test: Dataset | None) -> None:
+        self._rows, self._test = rows, test
+        self._part = f"{train.sha256} {'' if test is None else test.sha256}"
 
-    def get(self, name: str) -> ComparisonRow | None:
-        """Return the row of a learner, if it has finished."""
-        return self._rows.get(self._part, name)
+    def get(self, name: str, reference: Reference | None) -> ComparisonRow | None:
+        """Return the row of a learner, if it has finished.
 
-    def add(self, row: ComparisonRow) -> None:
-        """Keep the row of a learner that has returned a classifier. One that failed is tried again after a stop."""
+        Its score and gap must refer to the same search as those of the rows before it, with the same bound.
+        """
+        saved = self._rows.get(self._part, name)
+        if saved is None or saved[0] != _named(reference):
+            return None
+        judged = saved[1].judged
+        if judged is not None and (
+            self._test is None or not np.array_equal(judged.weights, known_rows(self._test).weights)
+        ):
+            return None
+        return saved[1]
+
+    def add(self, row: ComparisonRow, reference: Reference | None) -> None:
+        """Keep the row of a learner that has returned a classifier. One that failed is tried again after a stop.
+
+        `reference` is the search that scores and gaps of the rows before it refer to.
+        """
         if row.training is not None:
-            self._rows.add(self._part, row)
+            self._rows.add(self._part, _named(reference), row)
+
+
+def _named(reference: Reference | None) -> list[Any] | None:
+    return None if reference is None else [reference.name, reference.bound]
 
 
 def _arrays(judged: Judged) -> Iterator[tuple[str, NDArray[Any]]]:
@@ -135,27 +218,50 @@ def _arrays(judged: Judged) -> Iterator[tuple[str, NDArray[Any]]]:
             yield field.name, values
 
 
-def _row(values: Mapping[str, Any], arrays: SavedArrays) -> ComparisonRow:
-    """Return a saved row; raise an exception if something is missing or of another type."""
-    known = {f.name for f in fields(ComparisonRow)} - set(REMADE)
-    if set(values) != known or not isinstance(values["name"], str):
-        raise UnfitError("a row has other values")
-    for key in ("training", "seconds"):
-        float(values[key])
+def _row(values: Fields, arrays: SavedArrays) -> ComparisonRow:
+    """Return a saved row; raise InputError or UnfitError if something is missing or of another type."""
+    values.known({f.name for f in fields(ComparisonRow)} - set(REMADE))
+    details, intervals = values.fields("details"), values.fields("intervals")
+    if "bound" in details and not details.missing("bound"):  # the row of an exact search
+        details.number("bound")
+        details.fields("score")
+        Score.from_dict(details.get("score"))
     row = ComparisonRow(
-        **{
-            **values,
-            "intervals": {key: (float(low), float(high)) for key, (low, high) in values["intervals"].items()},
-        }
+        name=values.text("name"),
+        test=values.number("test", 0.0, 1.0, optional=True),
+        training=values.number("training", 0.0, 1.0),
+        log_loss=values.number("log_loss", 0.0, optional=True),
+        brier=values.number("brier", 0.0, 2.0, optional=True),
+        intervals={key: _pair(intervals.get(key)) for key in intervals},
+        arcs=values.number("arcs", 0.0, optional=True),
+        parameters=values.number("parameters", 0.0, optional=True),
+        score=values.number("score", optional=True),
+        gap=values.number("gap", optional=True),
+        relative_gap=values.number("relative_gap", optional=True),
+        seconds=values.number("seconds", 0.0),
+        stopped_early=values.flag("stopped_early"),
+        note=values.text("note"),
+        options=_values(values.fields("options")),
+        details=_values(details),
     )
     if "weights" not in arrays:
         return row
     weights = arrays.finite("weights", np.float64, None, least=0.0)
-    probabilities: list[NDArray[np.float64] | None] = [None, None]
-    with suppress(UnfitError):
-        probabilities = [
-            arrays.array(name, np.float64, len(weights)) for name in ("log_losses", "squared_errors")
-        ]
-    judged = Judged(weights, arrays.array("correct", np.bool_, len(weights)), *probabilities)
+    if not weights.any():
+        raise UnfitError("all weights are 0")
+    losses = errors = None
+    if "log_losses" in arrays or "squared_errors" in arrays:
+        losses = arrays.array("log_losses", np.float64, len(weights), least=0.0)
+        errors = arrays.array("squared_errors", np.float64, len(weights), least=0.0)
+    judged = Judged(weights, arrays.array("correct", np.bool_, len(weights)), losses, errors)
     # JSON has no infinity, which a log-loss may be.
     return replace(row, judged=judged, test=judged.accuracy, log_loss=judged.log_loss, brier=judged.brier)
+
+
+def _values(of: Fields) -> dict[str, Any]:
+    return {key: of.get(key) for key in of}
+
+
+def _pair(values: Any) -> tuple[float, float]:
+    low, high = values
+    return float(low), float(high)

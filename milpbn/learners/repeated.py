@@ -14,11 +14,11 @@ from milpbn.data.folds import repeated_folds
 from milpbn.data.table import Table
 from milpbn.errors import InputError
 from milpbn.learners.base import Control
-from milpbn.learners.comparison import compare_each, described, save, without_rows
+from milpbn.learners.comparison import compare_each, save, without_rows
 from milpbn.learners.contestants import DEFAULT, check_against, check_names, in_order
 from milpbn.learners.differences import corrected_interval, paired_parts
 from milpbn.learners.figures import Comparison, ComparisonRow
-from milpbn.learners.finished import FinishedRows
+from milpbn.learners.finished import FinishedRows, described
 from milpbn.util import interrupts
 
 #: Attributes of `ComparisonRow` that have intervals and differences.

@@ -16,7 +16,6 @@ from milpbn.solving.averaging import Ranked
 from milpbn.solving.files import SAVE_EVERY, SAVE_FIRST
 from milpbn.solving.options import Options
 from milpbn.solving.smallest import unsearched
-from milpbn.util import interrupts
 from milpbn.util.atomic import check_writable
 from milpbn.util.clock import Pause
 
@@ -58,7 +57,7 @@ class Interim:
     def update(self, best: Callable[[], Ranked]) -> None:
         """Write the best so far, from time to time. If the file cannot be written, the final search says so."""
         if self._options.output is not None and self._pause.over():
-            with self._pause.after(), suppress(InputError):
+            with self._pause.after(), suppress(InputError, MemoryError):
                 self._save(self._options.output, best())
 
     def _save(self, output: str | os.PathLike[str], best: Ranked) -> None:
@@ -69,11 +68,8 @@ class Interim:
             return
         rules = combine(atoms(constraints, rows.names))
         result = unsearched(rows, score, options, structure, rules, constraints, self._began, Limit.TIME)
-        with interrupts.saving():
-            if not self._begun and options.certificate is not None:
-                with suppress(OSError):
-                    os.unlink(
-                        options.certificate
-                    )  # of an earlier run; beside this result it would prove nothing
-            self._begun = True
-            replace(result, reason=Reason.RUNNING, limit=None).save(output)
+        if not self._begun and options.certificate is not None:
+            with suppress(OSError):
+                os.unlink(options.certificate)  # of an earlier run; beside this result it would prove nothing
+        self._begun = True
+        replace(result, reason=Reason.RUNNING, limit=None).save(output)

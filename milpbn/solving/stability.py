@@ -6,6 +6,7 @@ import os
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, wait
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -63,7 +64,11 @@ class Searches:
     seed: int
 
     def run(self, number: int) -> SampleRun | None:
-        """Search on a sample, or for number 0 on all rows; return None if the user interrupted the search."""
+        """Search on a sample, or for number 0 on all rows.
+
+        Return None if the user interrupted the search, or the memory limit stopped it: a sample that was not searched
+        as the options say does not count.
+        """
         began = time.monotonic()
         data = self.dataset if number == 0 else bootstrap(self.dataset, self.seed, number)
         try:
@@ -71,8 +76,10 @@ class Searches:
         except MilpbnError as error:
             if number == 0:
                 raise
+            if exceeded():
+                return None
             return SampleRun(structure=None, failure=str(error), seconds=time.monotonic() - began)
-        if result.limit is Limit.USER:
+        if result.limit is Limit.USER or (number and result.limit is Limit.MEMORY):
             return None
         found = result.structure
         return SampleRun(
@@ -237,7 +244,7 @@ def _search(
             save_or_warn(partial(found.save, output), "The bootstrap")
             saved = time.monotonic()
     limit = memory_limit()
-    if limit is not None and len(runs) < found.asked and exceeded():
+    if limit is not None and len(runs) < found.asked and not interrupts.requested():
         report(f"stopped near the memory limit of {format_bytes(limit)}")
     return found
 
@@ -284,13 +291,16 @@ def _spread(searches: Searches, numbers: list[int], n_jobs: int) -> Iterator[tup
 
 #: What the searches of a process have in common.
 _searches: Searches
+#: The memory limit of a process, which holds as long as the process lives.
+_limit: AbstractContextManager[None]
 
 
 def _begin(searches: Searches, most: int | None) -> None:
     """Prepare a process, whose searches may take so many bytes."""
-    global _searches
+    global _searches, _limit
     workers.begin()
-    limited(most).__enter__()  # as long as the process lives
+    _limit = limited(most)
+    _limit.__enter__()
     _searches = searches
 
 

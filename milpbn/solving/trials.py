@@ -34,6 +34,7 @@ from milpbn.solving.run import run
 from milpbn.solving.screening import Screening, small_problem
 from milpbn.solving.splits import datasets_of
 from milpbn.solving.tally import Tally
+from milpbn.util import interrupts
 from milpbn.util.clock import SELECTION_SHARE
 from milpbn.util.progress_line import LINE
 
@@ -127,6 +128,8 @@ class Trials:
         self._began, self._trial_seconds, self._after_trial = began, trial_seconds, after_trial
         self._end = None if options.time_limit is None else began + SELECTION_SHARE * options.time_limit
         self._show = wants_progress(options.verbose)
+        #: Whether a signal has come during the last trial.
+        self._stopped = False
         #: Number of trials that are still to be made, at most.
         self._waiting = 0
         #: `time.monotonic` value at which the current trial has to end.
@@ -200,7 +203,7 @@ class Trials:
                 tally.add(result, held_out, starved, self._fitted(k, result, train, held_out))
             if self._show:
                 self._report(k)
-            if result.limit is Limit.USER:
+            if self._stopped or result.limit is Limit.USER:
                 raise KeyboardInterrupt
             self._after_trial()
 
@@ -267,7 +270,11 @@ class Trials:
         if screening is not None:
             screening = screening._replace(deadline=options.deadline(now))
         job = Job(own, train, options, *self._engines[k], now, screening=screening)
-        return run(job)
+        with interrupts.deferred():
+            result = run(job)
+            # A signal that comes after the search, while its classifier is made, is forgotten at the end of the block.
+            self._stopped = interrupts.requested()
+        return result
 
     def _fitted(
         self, k: int, result: Result, train: Dataset, held_out: Dataset

@@ -17,9 +17,14 @@ from types import FrameType
 #: Seconds after which a signal that no code has reacted to ends the process.
 UNHEARD = 1.5
 
-#: Part of the file names of a library whose callbacks print and ignore exceptions (numba's compiler), and seconds after
-#: which a signal that came inside one is raised anew.
-SWALLOWS, LATER = f"{os.sep}llvmlite{os.sep}", 0.05
+#: Seconds after which a signal that came inside a callback is sent again.
+LATER = 0.05
+#: Functions that libraries call in a way in which an exception is printed and ignored, by the ends of their files'
+#: names: those of numba's compiler, and of the dictionaries with weak references.
+SWALLOWING = (
+    (os.path.join("llvmlite", "binding", "executionengine.py"), "_raw_object_cache_"),
+    (f"{os.sep}weakref.py", "remove"),
+)
 
 #: Name of the thread that ends the process then.
 GUARD = "milpbn-signals"
@@ -30,6 +35,8 @@ _raised = threading.Event()
 _heard = 0
 #: Whether `requested` has seen the noted signal.
 _answered = threading.Event()
+#: The signal that is to be sent again, 0 for none, and whether there is a guard, which sends it.
+_postponed, _guarded = 0, False
 #: Number of nested `deferred` blocks that are active, and of `saving` blocks.
 _depth = _saving = 0
 
@@ -76,6 +83,7 @@ def guard() -> None:
     It is meant for a command line. The interpreter calls a signal handler only between two of its own instructions,
     and so not during a long call of compiled code. Work that defers signals may also not check for them in time.
     """
+    global _guarded
     receive, send = os.pipe()
     os.set_blocking(send, False)
     signal.set_wakeup_fd(send, warn_on_full_buffer=False)
@@ -89,12 +97,26 @@ def guard() -> None:
             if received[0] not in (signal.SIGINT, signal.SIGTERM):
                 continue
             number += 1
-            time.sleep(UNHEARD)
+            end = time.monotonic() + UNHEARD
+            while time.monotonic() < end:
+                time.sleep(LATER)
+                if _send_again():
+                    break
             if _heard < number:
                 os.write(2, b"Error: Interrupted before there was anything to keep.\n")
                 os._exit(130)
 
     threading.Thread(target=wait, name=GUARD, daemon=True).start()
+    _guarded = True
+
+
+def _send_again() -> bool:
+    """Send the signal that was postponed, if there is one."""
+    global _postponed
+    number, _postponed = _postponed, 0
+    if number:
+        os.kill(os.getpid(), number)
+    return number != 0
 
 
 def requested() -> bool:
@@ -146,15 +168,15 @@ def saving() -> Iterator[None]:
 
 
 def _interrupt(number: int, frame: FrameType | None) -> None:
-    global _heard
+    global _heard, _postponed
     if _depth > 0 and not _noted.is_set():
         _answered.clear()
         _noted.set()
         if _saving > 0:
             requested()
-    elif hasattr(signal, "setitimer") and _swallowed(frame):
-        signal.signal(signal.SIGALRM, _interrupt)
-        signal.setitimer(signal.ITIMER_REAL, LATER)
+    elif _guarded and _swallowed(frame):
+        _heard += 1
+        _postponed = number
     else:
         _heard += 1
         _raised.set()
@@ -164,7 +186,10 @@ def _interrupt(number: int, frame: FrameType | None) -> None:
 def _swallowed(frame: FrameType | None) -> bool:
     """Return whether an exception that is raised now would end in a callback that ignores it."""
     while frame is not None:
-        if SWALLOWS in frame.f_code.co_filename:
+        code = frame.f_code
+        if any(
+            code.co_filename.endswith(file) and code.co_name.startswith(name) for file, name in SWALLOWING
+        ):
             return True
         frame = frame.f_back
     return False

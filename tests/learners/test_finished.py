@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from dataclasses import replace
 from pathlib import Path
@@ -13,11 +14,14 @@ from running import random_data
 
 from milpbn.data import Dataset, Table, read_table
 from milpbn.errors import InputError
+from milpbn.learners import comparison
 from milpbn.learners.base import Control
 from milpbn.learners.comparison import compare, training_and_test_rows
 from milpbn.learners.figures import Comparison
-from milpbn.learners.finished import FinishedRows
+from milpbn.learners.finished import FinishedRows, Reference
 from milpbn.learners.repeated import compare_over_folds
+from milpbn.problem.scores.spec import Score
+from milpbn.util.archives import read_sealed, write_sealed
 
 NAMES = ("sm", "cll", "naive-bayes", "tan", "random-forest")
 OPTIONS = {"random-forest": {"n_estimators": 5}}
@@ -154,20 +158,22 @@ def test_an_infinite_log_loss_and_missing_probabilities_are_kept(
     assert judged.log_losses is not None
     losses = judged.log_losses.copy()
     losses[0] = math.inf
+    assert FinishedRows(None, about).on(train, test).get("tan", None) is None
     certain = replace(rows[0], judged=replace(judged, log_losses=losses), log_loss=math.inf)
     plain = replace(
         rows[1], judged=replace(judged, log_losses=None, squared_errors=None), log_loss=None, brier=None
     )
     kept = FinishedRows(path, about).on(train, test)
     for row in (certain, plain):
-        kept.add(row)
+        kept.add(row, None)
     found = FinishedRows(path, about, resume=True)
     assert len(found) == 2
     for row in (certain, plain):
-        saved = found.on(train, test).get(row.name)
+        saved = found.on(train, test).get(row.name, None)
         assert saved == replace(row, differences={})
         assert saved.judged is not None
-    assert found.on(test, train).get("tan") is None
+    assert found.on(test, train).get("tan", None) is None
+    assert found.on(train, test).get("tan", Reference("sm", Score(), 1.0)) is None
 
 
 def test_a_learner_that_fails_is_tried_again(split: tuple[Dataset, Dataset], tmp_path: Path) -> None:
@@ -177,3 +183,88 @@ def test_a_learner_that_fails_is_tried_again(split: tuple[Dataset, Dataset], tmp
     again = Stop()
     compare(*split, ("tan", "sm"), control=again.control(time_limit=1e-9), checkpoint=path)
     assert "learning sm" in again.lines
+
+
+def test_gaps_refer_to_one_search_after_a_search_that_has_failed(
+    split: tuple[Dataset, Dataset], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What finished beside another reference is computed again."""
+    how: dict[str, Any] = {"score": {"p": 0.9}, "control": Stop().control()}
+    whole, path, real = (
+        compare(*split, ("sm", "cll", "tan"), **how),
+        tmp_path / "state.npz",
+        comparison._solve,
+    )
+
+    def fail(train: Dataset, score: Score, control: Control) -> Any:
+        if score.name == "sm":
+            raise InputError("no memory")
+        return real(train, score, control)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(comparison, "_solve", fail)
+        first = compare(*split, ("sm", "cll", "tan"), checkpoint=path, **how)
+    assert first.to_dict()["reference"] == "cll"
+    again = compare(*split, ("sm", "cll", "tan"), checkpoint=path, **how)
+    assert figures(again.to_dict()) == figures(whole.to_dict())
+
+
+def test_the_contents_of_a_file_that_a_learner_reads_must_be_the_same(
+    split: tuple[Dataset, Dataset], tmp_path: Path
+) -> None:
+    structure, path = tmp_path / "s.json", tmp_path / "state.npz"
+    options = {"parameters": {"structure_file": str(structure)}}
+    names = split[0].names
+    for parents in ([names[-1]], []):
+        structure.write_text(json.dumps({"structure": {n: parents if n != names[-1] else [] for n in names}}))
+        if parents:
+            compare(*split, ("parameters",), options=options, checkpoint=path)
+            compare(*split, ("parameters",), options=options, checkpoint=path, resume=True)
+    with pytest.raises(InputError, match=r"another value of the file of parameters\.structure_file"):
+        compare(*split, ("parameters",), options=options, checkpoint=path)
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("details", None), ("details", []), ("details", {"bound": "x"}), ("details", {"bound": 1.0}), ("arcs", "3"),
+        ("gap", "x"), ("training", "0.5"), ("training", 1e9), ("seconds", -1), ("parameters", {}), ("options", 7),
+        ("intervals", {"test": [1]}), ("name", 3), ("note", None), ("more", 1),
+    ],
+)  # fmt: skip
+def test_forged_rows_are_refused(
+    split: tuple[Dataset, Dataset], tmp_path: Path, key: str, value: Any
+) -> None:
+    path = tmp_path / "state.npz"
+    how: dict[str, Any] = {"control": Stop().control(), "checkpoint": path}
+    compare(*split, ("naive-bayes",), **how)
+    sealed = read_sealed(path, 10**7)
+    header = json.loads(sealed.header)
+    header["rows"][0][2][key] = value
+    write_sealed(path, header, sealed.arrays, compressed=False)
+    with pytest.raises(InputError, match="not a complete checkpoint"):
+        compare(*split, ("naive-bayes",), **how)
+
+
+@pytest.mark.parametrize("change", ["shorter", "zero", "one"])
+def test_forged_test_rows_are_not_used(split: tuple[Dataset, Dataset], tmp_path: Path, change: str) -> None:
+    path = tmp_path / "state.npz"
+    how: dict[str, Any] = {"control": Stop().control(), "checkpoint": path}
+    whole = compare(*split, ("naive-bayes", "tan"), **how)
+    sealed = read_sealed(path, 10**7)
+    arrays = {
+        name: values[:5]
+        if change == "shorter"
+        else 0 * values
+        if change == "zero" and "weights" in name
+        else values
+        for name, values in sealed.arrays.items()
+    }
+    if change == "one":
+        del arrays["0.log_losses"]
+    write_sealed(path, json.loads(sealed.header), arrays, compressed=False)
+    if change == "shorter":
+        assert figures(compare(*split, ("naive-bayes", "tan"), **how).to_dict()) == figures(whole.to_dict())
+    else:
+        with pytest.raises(InputError, match="not a complete checkpoint"):
+            compare(*split, ("naive-bayes", "tan"), **how)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import signal
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -14,11 +16,12 @@ from milpbn.errors import InputError
 from milpbn.network.margins import log_posterior
 from milpbn.network.parameters.method import ParameterMethod
 from milpbn.network.parameters.path import fitted_path
-from milpbn.solving import interim, trials
+from milpbn.solving import interim, report, trials
 from milpbn.solving.grid import Grid
 from milpbn.solving.options import Options
 from milpbn.solving.selection import choose, select, solve_selected
 from milpbn.solving.splits import datasets_of, splits_of, validation_datasets
+from milpbn.util import interrupts
 
 QUICK = {"threads": 1, "verbose": False}
 
@@ -130,6 +133,34 @@ def test_a_selection_refuses_files_that_cannot_be_written(tmp_path):
     for option in ("output", "certificate"):
         with pytest.raises(InputError, match=r"no such folder|does not exist|cannot be written"):
             select(random_data(5), milpbn.Score(), **{option: tmp_path / "no" / "file"}, **QUICK)
+
+
+@pytest.mark.parametrize("where", ["saving", "after the search"])
+def test_a_signal_at_any_moment_of_a_selection_stops_it(monkeypatch, tmp_path, where):
+    """Also while the best so far is written, and while a trial's classifier is made."""
+    sent, data = [], random_data(5, n_samples=40)
+
+    def once():
+        if not sent:
+            sent.append(signal.raise_signal(signal.SIGINT))
+
+    if where == "saving":
+        real, target, name = milpbn.Result.save, milpbn.Result, "save"
+        monkeypatch.setattr(interim, "SAVE_FIRST", 0.0)
+    else:
+        real, target, name = report.fit_classifier, report, "fit_classifier"
+
+    def disturbed(*arguments):
+        once()
+        return real(*arguments)
+
+    monkeypatch.setattr(target, name, disturbed)
+    with interrupts.handled():
+        result = solve_selected(
+            data, milpbn.Score(), p_values=(0.6, 0.99), output=tmp_path / "r.json", **QUICK
+        )
+    assert result.selection.interrupted
+    assert sum(t.splits for t in result.selection.trials) < 20
 
 
 def test_a_file_that_cannot_be_written_loses_nothing(monkeypatch, tmp_path):

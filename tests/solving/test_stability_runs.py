@@ -12,11 +12,12 @@ from running import optimum, random_data
 
 import milpbn
 from milpbn.claims.stability import SampleRun, Stability
-from milpbn.errors import InputError
+from milpbn.errors import InputError, NoIncumbentError
 from milpbn.problem.scores.spec import Score
 from milpbn.solving import stability as module
+from milpbn.solving.options import Options
 from milpbn.solving.stability import Searches, bootstrap
-from milpbn.util.memory import LEAST, limited
+from milpbn.util.memory import LEAST, limited, memory_limit
 
 SCORE = Score(p=0.9)
 DATA = random_data([4, 4], n_features=3, n_samples=30, weights=True)
@@ -158,3 +159,30 @@ def test_processes_share_the_memory_limit(
     assert made == {"workers": workers, "share": share}
     milpbn.stability(DATA, SCORE, samples=3, n_jobs=2)
     assert made == {"workers": 2, "share": None}
+
+
+def test_a_process_keeps_its_memory_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module.workers, "begin", lambda: None)
+    searches = Searches(DATA, SCORE, milpbn.Constraints(), Options(threads=1, verbose=False), 0)
+    module._begin(searches, 2 * LEAST)
+    try:
+        assert memory_limit() == 2 * LEAST
+    finally:
+        module._limit.__exit__(None, None, None)
+    assert memory_limit() is None
+
+
+def test_a_sample_that_memory_stopped_does_not_count(monkeypatch: pytest.MonkeyPatch) -> None:
+    searches = Searches(DATA, SCORE, milpbn.Constraints(), Options(threads=1, verbose=False), 0)
+    found = milpbn.solve(DATA, SCORE, threads=1, verbose=False)
+    stopped = replace(found, reason="feasible", limit="memory", bound=found.bound + 1)
+    monkeypatch.setattr(module, "maximise", lambda *_, **__: stopped)
+    assert searches.run(1) is None
+
+    def fail(*_: object, **__: object) -> None:
+        raise NoIncumbentError("no memory")
+
+    monkeypatch.setattr(module, "maximise", fail)
+    assert searches.run(1).failure == "no memory"
+    monkeypatch.setattr(module, "exceeded", lambda: True)
+    assert searches.run(1) is None

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import signal
-import time
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -68,17 +69,47 @@ def test_the_first_signal_does_not_disturb_the_writing_of_files() -> None:
         signal.raise_signal(signal.SIGTERM)
 
 
-def test_a_signal_within_a_callback_that_ignores_exceptions_is_raised_after_it() -> None:
-    """llvmlite calls Python from its compiler by ctypes, which prints an exception and goes on."""
-    code = "def callback(signal): signal.raise_signal(signal.SIGTERM); return 1"
+@pytest.mark.parametrize(
+    ("file", "name"),
+    [
+        (os.path.join("llvmlite", "binding", "executionengine.py"), "_raw_object_cache_notify"),
+        (os.path.join("lib", "weakref.py"), "remove"),
+    ],
+)
+def test_a_signal_within_a_callback_that_ignores_exceptions_is_sent_again(
+    monkeypatch: pytest.MonkeyPatch, file: str, name: str
+) -> None:
+    """ctypes and the collector of garbage print an exception of a callback, and go on."""
+    monkeypatch.setattr(interrupts, "_guarded", True)
+    code = f"def {name}(signal): signal.raise_signal(signal.SIGTERM); return 1"
     space: dict[str, Callable[[object], int]] = {}
-    exec(compile(code, os.path.join("x", "llvmlite", "binding", "executionengine.py"), "exec"), space)
-    before = signal.getsignal(signal.SIGALRM)
-    try:
-        assert space["callback"](signal) == 1
-        assert not interrupts.raised()
-        with pytest.raises(KeyboardInterrupt):
-            time.sleep(30)
-    finally:
-        signal.signal(signal.SIGALRM, before)
+    exec(compile(code, os.path.join("x", file), "exec"), space)
+    heard = interrupts._heard
+    assert space[name](signal) == 1
+    assert not interrupts.raised()
+    assert interrupts._heard == heard + 1
+    with pytest.raises(KeyboardInterrupt):
+        interrupts._send_again()
     assert interrupts.raised()
+    assert not interrupts._send_again()
+
+
+def test_the_guard_sends_a_postponed_signal_again() -> None:
+    """In a process of its own, whose guard ends it if a signal is not heard."""
+    code = (
+        "import signal, time\n"
+        "from milpbn.util import interrupts\n"
+        "interrupts.install(); interrupts.guard()\n"
+        "space = {}\n"
+        "exec(compile('def remove(s): s.raise_signal(s.SIGINT)', '/x/weakref.py', 'exec'), space)\n"
+        "space['remove'](signal)\n"
+        "try:\n"
+        "    for _ in range(600): time.sleep(0.05)\n"
+        "except KeyboardInterrupt:\n"
+        "    time.sleep(2 * interrupts.UNHEARD)\n"
+        "    print('raised')\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=False
+    )
+    assert (done.returncode, done.stdout) == (0, "raised\n"), done.stderr
