@@ -273,6 +273,8 @@ def closing_block(result: Result, *, read: bool = False) -> str:
     if result.limit is not None:
         explained = result.limit == "memory" and result.detail
         status += f" (stopped: {result.detail})" if explained else f" (stopped by: {result.limit})"
+    elif result.reason == "feasible" and result.bound is not None:
+        status += " (the search has ended; what is left of the gap is tolerance)"
     unique = (
         ""
         if result.data.unique_samples == result.data.samples

@@ -525,3 +525,13 @@ def test_columns_that_were_left_out_survive_the_file(tmp_path) -> None:
     values["data"]["left_out"] = {"id": "boring"}
     with pytest.raises(InputError, match="one of identifier, date"):
         Result.from_dict(values)
+
+
+def test_the_closing_block_says_that_a_search_has_ended_without_a_proof() -> None:
+    """Equally frequent classes: all margins of the best structure, which has no arc, are shared by two classes."""
+    rows = [[f"v{(7 * i + i // 3) % 2}", f"v{i % 2}"] for i in range(90)]
+    data = milpbn.read_table((rows, [f"c{i % 3}" for i in range(90)])).dataset("train")
+    result = milpbn.solve(data, milpbn.Score(p=0.501), threads=1, verbose=False)
+    text = closing_block(replace(result, reason="feasible", bound=result.objective + 1e-5))
+    assert "feasible (the search has ended; what is left of the gap is tolerance)" in text
+    assert "the search has ended" not in closing_block(replace(result, reason="feasible", limit="time"))
