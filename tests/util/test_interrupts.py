@@ -99,6 +99,7 @@ def test_the_guard_sends_a_postponed_signal_again() -> None:
     code = (
         "import signal, time\n"
         "from milpbn.util import interrupts\n"
+        "interrupts.UNHEARD = 0.4\n"
         "interrupts.install(); interrupts.guard()\n"
         "space = {}\n"
         "exec(compile('def remove(s): s.raise_signal(s.SIGINT)', '/x/weakref.py', 'exec'), space)\n"
