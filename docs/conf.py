@@ -24,6 +24,7 @@ include_patterns = [
     "docs/**",
     "results/README.md",
     "results/*/README.md",
+    "results/missing/parameters.md",
     "results/reliability/*.md",
     "benchmarks/README.md",
     "instances/README.md",

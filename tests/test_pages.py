@@ -251,6 +251,21 @@ def test_notebooks_run_from_top_to_bottom(notebook: Path, tmp_path: Path) -> Non
     ).execute()
 
 
+def test_every_page_is_in_a_table_of_contents() -> None:
+    """Sphinx warns of one that is not, in the slow test below."""
+    index = (ROOT / "docs" / "index.md").read_text(encoding="utf-8")
+    parts = {
+        Path("results/gaps/table.md"),
+        Path("results/p12/remarks.md"),
+    }  # of other pages, or pictures of runs
+    results = {page.relative_to(ROOT) for page in (ROOT / "results").rglob("*.md")} - parts
+    results = {page for page in results if page.parent.parent.name != "gaps"}
+    for page in results:
+        assert f"\n../{page.with_suffix('').as_posix()}\n" in index, page
+    for page in (ROOT / "docs").glob("*.md"):
+        assert page.stem == "index" or f"\n{page.stem}\n" in index, page
+
+
 @pytest.mark.slow
 def test_the_site_is_built_without_a_warning(tmp_path: Path) -> None:
     for name in ("sphinx", "furo", "myst_nb", "latex2mathml", "sphinx_copybutton"):
