@@ -24,6 +24,7 @@ from milpbn.estimators.inputs import (
     features_frame,
     has_columns,
     in_pandas,
+    label_type_of,
     labels,
     named_columns,
     seed,
@@ -130,7 +131,7 @@ class BaseBNClassifier(ExplainedEstimator, ClassifierMixin, BaseEstimator):
         self.classes_, self._class_texts = classes[left], [texts[k] for k in left]
         self.n_dropped_ = len(frame) - table.n_rows
         self._kept = [k for k, name in enumerate(names) if name not in table.left_out]
-        return replace(table, weights=weights)
+        return replace(table, weights=weights, label_type=label_type_of(classes))
 
     def _fitted(
         self, predictor: JointPredictor | AveragedClassifier, structure: Structure | None

@@ -243,6 +243,11 @@ def class_texts(classes: NDArray[Any]) -> list[str]:
     return texts if variable.n_states == len(texts) else [repr(label) for label in items]
 
 
+def label_type_of(classes: NDArray[Any]) -> str:
+    """Return the type that `classifier_` gives its labels: that of the classes, text if it has none of its own."""
+    return Column.of(pd.Series(classes, name="class")).label_type
+
+
 def states_of_classes(variable: Any, texts: list[str]) -> NDArray[np.int32]:
     """Return the state code of each class name, shape (C,)."""
     return encode_column(variable, _column(texts))
