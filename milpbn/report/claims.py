@@ -108,7 +108,9 @@ def solve_command(result: Result) -> str:
         line.append("--class-parents" if score.class_parents else "--no-class-parents")
     if score.leave_one_out:
         line.append("--leave-one-out")
-    line += ["--seed", str(result.seed), "--time-limit", f"{max(1.0, result.seconds.total):.0f}"]
+    line += ["--seed", str(result.seed)]
+    if result.limit is not None:  # a run that ended by itself needs no limit, and with one might not end
+        line += ["--time-limit", f"{max(1.0, result.seconds.total):.0f}"]
     line += ["--output", "result.json", "--certificate", "proof.npz"]
     return " ".join(line)
 
