@@ -23,7 +23,7 @@ from milpbn.learners.registry import get_learner
 from milpbn.network.evaluation import known_rows
 from milpbn.problem.scores.spec import Score
 from milpbn.util.atomic import check_writable, save_or_warn
-from milpbn.util.checkpoints import ADVICE, difference, incomplete, load_checkpoint, save_checkpoint
+from milpbn.util.checkpoints import ADVICE, absent, difference, incomplete, load_checkpoint, save_checkpoint
 from milpbn.util.jsonable import Fields, json_safe
 from milpbn.util.memory import format_bytes
 from milpbn.util.saved_arrays import SavedArrays, UnfitError
@@ -127,10 +127,7 @@ class FinishedRows:
         found = load_checkpoint(path, KIND, LARGEST)
         if found is None:
             if resume:
-                raise InputError(
-                    f"There is no checkpoint {str(path)!r} to go on from; name the file that --checkpoint wrote, or "
-                    "leave out --resume (resume)."
-                )
+                raise absent(path)
             return
         differs = difference(found.header.get("comparison"), self._described)
         if differs is not None:

@@ -36,6 +36,7 @@ from milpbn.util.atomic import check_writable
 from milpbn.util.checkpoints import (
     ADVICE,
     Checkpoint,
+    absent,
     difference,
     incomplete,
     load_checkpoint,
@@ -175,10 +176,7 @@ def read_saved_search(
     found = load_checkpoint(path, KIND, LARGEST)
     if found is None:
         if options.resume:
-            raise InputError(
-                f"There is no checkpoint {str(path)!r} to go on from; name the file that --checkpoint wrote, or leave "
-                "out --resume (resume)."
-            )
+            raise absent(path)
         return None
     name = f"The checkpoint {found.path!r}"
     differs = difference(found.header.get("search"), described)

@@ -33,6 +33,20 @@ class Savable(Protocol):
 Known = tuple[Result, dict[str, Any] | None]
 
 
+def check_files(options: Options) -> None:
+    """Raise InputError if result or certificate cannot be written."""
+    for path in (options.output, options.certificate):
+        if path is not None:
+            check_writable(path)
+
+
+def remove_certificate(options: Options) -> None:
+    """Remove the certificate of an earlier run; beside the result of this one it would prove nothing."""
+    if options.certificate is not None:
+        with suppress(OSError):
+            os.unlink(options.certificate)
+
+
 class RunFiles:
     """Writes the files that the options name. A file that cannot be written later does not end the search.
 
@@ -51,9 +65,7 @@ class RunFiles:
 
     def __init__(self, options: Options, checkpoint: CheckpointFile | None = None) -> None:
         self._options, self._checkpoint = options, checkpoint
-        for path in (options.output, options.certificate):
-            if path is not None:
-                check_writable(path)
+        check_files(options)
         self._trace = None if options.trace is None else TraceFile(options.trace)
         if options.log is not None:
             try:
@@ -114,8 +126,7 @@ class RunFiles:
         # takes its place alone.
         if not self._begun and certificate is not None:
             actions.reverse()
-            with suppress(OSError):
-                os.unlink(certificate)
+            remove_certificate(self._options)
         self._begun = True
         return _try(*actions)
 

@@ -13,10 +13,9 @@ from milpbn.errors import InputError
 from milpbn.problem.constraints import Constraints, atoms, combine
 from milpbn.problem.gate import objection
 from milpbn.solving.averaging import Ranked
-from milpbn.solving.files import SAVE_EVERY, SAVE_FIRST
+from milpbn.solving.files import SAVE_EVERY, SAVE_FIRST, check_files, remove_certificate
 from milpbn.solving.options import Options
 from milpbn.solving.smallest import unsearched
-from milpbn.util.atomic import check_writable
 from milpbn.util.clock import Pause
 
 
@@ -48,9 +47,7 @@ class Interim:
         self, source: Table | Dataset, options: Options, constraints: Constraints | None, began: float
     ) -> None:
         self._source, self._options, self._constraints, self._began = source, options, constraints, began
-        for path in (options.output, options.certificate):
-            if path is not None:
-                check_writable(path)
+        check_files(options)
         self._pause = Pause(SAVE_FIRST, SAVE_EVERY)
         self._begun = False
 
@@ -68,8 +65,7 @@ class Interim:
             return
         rules = combine(atoms(constraints, rows.names))
         result = unsearched(rows, score, options, structure, rules, constraints, self._began, Limit.TIME)
-        if not self._begun and options.certificate is not None:
-            with suppress(OSError):
-                os.unlink(options.certificate)  # of an earlier run; beside this result it would prove nothing
+        if not self._begun:
+            remove_certificate(options)
         self._begun = True
         replace(result, reason=Reason.RUNNING, limit=None).save(output)

@@ -147,6 +147,14 @@ def _show(value: Any) -> str:
     return "none" if value is None else str(value)
 
 
+def absent(path: str | os.PathLike[str]) -> InputError:
+    """Return the error about a checkpoint that ``resume`` needs and that is not there."""
+    return InputError(
+        f"There is no checkpoint {str(path)!r} to go on from; name the file that --checkpoint wrote, or leave out "
+        "--resume (resume)."
+    )
+
+
 def incomplete(path: str | os.PathLike[str]) -> InputError:
     """Return the error about a file that is not a checkpoint, or whose contents do not fit together."""
     return InputError(f"The file {str(path)!r} is not a complete checkpoint; {ADVICE}")
