@@ -27,17 +27,21 @@ class MilpbnWarning(UserWarning):
 
 
 class DataWarning(MilpbnWarning):
-    """Rows with missing values were dropped, or columns left out; the text gives their number, or their names."""
+    """The data may not be read as meant: rows dropped, columns left out or absent, numbers that may be codes."""
 
 
 class BoundWarning(MilpbnWarning):
     """A result's bound differs from what the solver's status suggests; the text says which bound is used."""
 
 
-def warn(text: str, category: type[MilpbnWarning]) -> None:
-    """Issue a warning that points at the nearest calling line outside this package."""
+#: scikit-learn is among them because it may call this package on behalf of its user.
+_PACKAGES = ("milpbn", "sklearn")
+
+
+def warn(text: str, category: type[Warning]) -> None:
+    """Issue a warning that points at the nearest calling line outside this package and scikit-learn."""
     frame, level = sys._getframe(1), 2
-    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "milpbn":
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] in _PACKAGES:
         frame, level = frame.f_back, level + 1
     warnings.warn(text, category, stacklevel=level)
 

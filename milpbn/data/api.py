@@ -16,10 +16,17 @@ from milpbn.data.column import Column
 from milpbn.data.dataset import DROPPED, OWN_STATE, Dataset, Variable
 from milpbn.data.discretisation import Discretisation
 from milpbn.data.encodings import Encodings
-from milpbn.data.kinds import Kind, decide_kinds, describe_kinds
+from milpbn.data.kinds import Kind, decide_kinds, describe_kinds, doubts_on_kinds
 from milpbn.data.left_out import chosen_features, describe_left_out, look_alikes
 from milpbn.data.sources import Loaded, Source, load_source
-from milpbn.data.table import MISSING_POLICIES, Missing, Table, encode_columns, factorise
+from milpbn.data.table import (
+    MISSING_POLICIES,
+    Missing,
+    Table,
+    describe_absent,
+    encode_columns,
+    factorise,
+)
 from milpbn.data.variables import States
 from milpbn.data.weights import class_factors, require_range, row_weights
 from milpbn.errors import DataWarning, InputError, warn
@@ -92,8 +99,9 @@ def read_table(
     Warns
     -----
     DataWarning
-        If columns were left out because of what they look like; they are named. And if rows with missing values were
-        dropped; once, with their number. The table's notes and the notes of every result say so, too.
+        If columns were left out because of what they look like; they are named. If the kind of a column may be wrong,
+        such as of integers that may be codes. And if rows with missing values were dropped, with their number. The
+        table's notes say so, too.
     """
     stages.enter("reading")
     if y is not None:
@@ -116,7 +124,7 @@ def read_table(
         frame = frame.drop(columns=weights)
     frame = _target_last(frame, None if target is None else _column_name(target, "target"), where)
     class_name = str(frame.columns[-1])
-    columns = factorise(frame, where)
+    columns = factorise(frame, where, untyped=loaded.untyped)
     asked = chosen_features(list(columns), class_name, where, drop=_names(drop), features=_names(features))
     declared = (*_names(continuous), *_names(nominal))
     _require_kept(asked, declared)
@@ -136,7 +144,10 @@ def read_table(
         columns, class_name, where, continuous=_names(continuous), nominal=_names(nominal), known=known
     )
     keep, dropped = _rows_to_keep(columns, class_name, row_weight, policy, where)
-    notes = [*about, *describe_kinds(columns, names, kinds, declared if entry is None else names), *dropped]
+    doubts = doubts_on_kinds(columns, names, kinds, declared if entry is None else names)
+    for doubt in doubts:
+        warn(doubt, DataWarning)
+    notes = [*about, *describe_kinds(columns, names, kinds), *doubts, *dropped]
     own_state = [name for name in names if policy == "state" and columns[name].missing[keep].any()]
     if own_state:
         notes.append(f"{OWN_STATE}: {', '.join(own_state)}.")
@@ -151,7 +162,8 @@ def read_table(
         discretisation=discretisation,
         notes=tuple(notes),
         left_out=left_out,
-        label_type=columns[class_name].text_type if loaded.untyped else columns[class_name].label_type,
+        label_type=columns[class_name].label_type,
+        untyped=loaded.untyped,
     )
     return table if class_weights is None else _weigh_classes(table, class_weights)
 
@@ -186,7 +198,7 @@ def read_samples(
 
 
 def read_encodings(
-    source: Source | Loaded,
+    source: Source | Loaded | Table,
     sets: Sequence[tuple[Variable, ...]],
     *,
     weights: str | None = None,
@@ -198,7 +210,7 @@ def read_encodings(
     Parameters
     ----------
     source, weights, data_dir, name
-        As for `read_samples`.
+        As for `read_samples`. A `Table` has weights of its own; all its rows are encoded.
     sets : sequence of tuples of Variable
         Sets of variables with the same names.
 
@@ -206,7 +218,15 @@ def read_encodings(
     -------
     Dataset
         Of one set a `Dataset`, of several an `Encodings`.
+
+    Warns
+    -----
+    DataWarning
+        If features have no column; they are named. (Missing values in a column that is there are only counted in the
+        notes.)
     """
+    if isinstance(source, Table):
+        return Encodings.of([source.encode(variables) for variables in sets])
     loaded = load_source(source, data_dir, names=[v.name for v in sets[0]])
     frame = loaded.frame
     row_weight = np.ones(len(frame))
@@ -214,7 +234,11 @@ def read_encodings(
         column = _take_column(frame, _column_name(weights, "weights"), "weights", loaded.where)
         row_weight = row_weights(Column.of(column, loaded.where), loaded.where)
     needed = {v.name for variables in sets for v in variables}
-    columns = factorise(frame[[c for c in frame.columns if c in needed]], loaded.where)
+    absent = [v.name for v in sets[0][:-1] if v.name not in frame.columns]
+    if absent:
+        warn(f"{describe_absent(absent, len(sets[0]) - 1)}: marginalised.", DataWarning)
+    used = frame[[c for c in frame.columns if c in needed]]
+    columns = factorise(used, loaded.where, untyped=loaded.untyped)
     return Encodings.of(
         [encode_columns(columns, variables, row_weight, name or loaded.name) for variables in sets]
     )

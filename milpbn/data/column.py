@@ -15,6 +15,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from milpbn.data.dataset import LABEL_TYPES
 from milpbn.errors import InputError
 
 #: Text cells that mean a missing value, without white space around them; nulls (None, NaN, NA) do, too.
@@ -76,6 +77,8 @@ class Column:
         Labels of the values that the file (ARFF nominal) or the type (pandas categorical) allows.
     rows : int64 array, shape (M,)
         Row numbers in the source, counted from 0, for error messages.
+    untyped : bool
+        Whether the cells are text only because they come from a file without types, such as CSV.
     """
 
     name: str
@@ -83,9 +86,10 @@ class Column:
     values: NDArray
     declared: tuple[str, ...] | None
     rows: NDArray[np.int64]
+    untyped: bool = False
 
     @classmethod
-    def of(cls, series: pd.Series, where: str = "the table") -> Column:
+    def of(cls, series: pd.Series, where: str = "the table", *, untyped: bool = False) -> Column:
         """Factorise a series whose integer index holds the row numbers in the source.
 
         Parameters
@@ -94,6 +98,8 @@ class Column:
             Raw cells.
         where : str
             Name of the table in error messages.
+        untyped : bool
+            Whether the cells are text because the file has no types; a categorical has its own in any case.
 
         Raises
         ------
@@ -121,7 +127,8 @@ class Column:
         if isinstance(series.dtype, pd.CategoricalDtype):
             labels = dict.fromkeys(label_of(v) for v in series.cat.categories)
             declared = tuple(label for label in labels if label not in MISSING_MARKERS)
-        return cls(name, codes.astype(np.int64), values, declared, np.asarray(series.index, dtype=np.int64))
+        rows = np.asarray(series.index, dtype=np.int64)
+        return cls(name, codes.astype(np.int64), values, declared, rows, untyped and declared is None)
 
     @cached_property
     def numbers(self) -> NDArray[np.float64]:
@@ -142,32 +149,56 @@ class Column:
 
     @property
     def label_type(self) -> str:
-        """The type that all values have, one of `milpbn.data.dataset.LABEL_TYPES`; ``text`` if they differ in it."""
-        kind = self.values.dtype.kind
-        if kind in "iuf" or not len(self.values):
-            return "text" if not len(self.values) else "real" if kind == "f" else "integer"
-        for name, types in (("boolean", bool | np.bool_), ("integer", Integral), ("real", Real | Decimal)):
-            boolean = name == "boolean"
+        """The type that all values have, one of `milpbn.data.dataset.LABEL_TYPES`; ``text`` if they differ in it.
+
+        Of cells that are text because the file has no types, it is the type that pandas would read them as.
+        """
+        if self.untyped:
+            return self._text_type
+        if not len(self.values):
+            return "text"
+        if self.values.dtype.kind in "iuf":
+            usual = {"int64": "integer", "float64": "real"}
+            name = usual.get(self.values.dtype.name, self.values.dtype.name)
+            return name if name in LABEL_TYPES else "real"
+        boolean = (bool, np.bool_)
+        for name, types in (("boolean", boolean), ("integer", Integral), ("real", (Real, Decimal))):
             if all(
-                isinstance(v, types) and (boolean or not isinstance(v, bool | np.bool_)) for v in self.values
+                isinstance(v, types) and (types is boolean or not isinstance(v, boolean)) for v in self.values
             ):
                 return name
-        return "text"
+        times = all(isinstance(v, pd.Timestamp) and v.tz is None for v in self.values)
+        return "datetime" if times else "text"
 
     @property
-    def text_type(self) -> str:
-        """The type that pandas would read the labels as if they were cells of a CSV file; see `label_type`."""
+    def _text_type(self) -> str:
         if self.is_numeric:
             whole = all(label.lstrip("+-").isdigit() for label in self.labels)
             return "integer" if whole else "real"
         booleans = bool(self.labels) and all(label.lower() in ("true", "false") for label in self.labels)
         return "boolean" if booleans and len(set(self.labels)) == 2 else "text"
 
+    @cached_property
+    def differs_as_text(self) -> bool:
+        """Whether the values are text by their type, and two that differ are the same number (01 and 1).
+
+        They are different states then: whoever has numbers in mind gives them as numbers. A file without types has
+        text only.
+        """
+        if self.untyped or not all(isinstance(value, str) for value in self.values):
+            return False
+        labels = set(self.declared or self.labels)
+        numbers = {number_of(label) for label in labels}
+        return len(numbers) < len(labels) and all(abs(number) <= MAX_EXACT for number in numbers)
+
     def find_same_numbers(self) -> tuple[str, str] | None:
-        """Return the first two labels that differ as text and are the same number; None if there are none."""
+        """Return the first two labels that differ as text and are the same number; None if there are none.
+
+        Numbers that float64 does not hold exactly are left out.
+        """
         first: dict[float, str] = {}
         for number, label in zip(self.numbers.tolist(), self.labels, strict=True):
-            if first.setdefault(number, label) != label:
+            if abs(number) <= MAX_EXACT and first.setdefault(number, label) != label:
                 return first[number], label
         return None
 

@@ -19,8 +19,16 @@ from numpy.typing import NDArray
 from milpbn.data.sums import exact_parts, exact_sums, sums_of_others, sums_of_parts
 from milpbn.util.jsonable import shorten
 
-#: Types of labels: what a variable's states were in the source.
-LABEL_TYPES = ("text", "integer", "real", "boolean")
+#: Types of labels, what a variable's states were in the source: text, int64, float64 and bool, and other NumPy types.
+LABEL_TYPES = (
+    "text",
+    "integer",
+    "real",
+    "boolean",
+    "datetime",
+    *("int8", "int16", "int32", "uint8", "uint16", "uint32", "uint64"),
+    "float32",
+)
 #: Code of a value without a state, such as a category that the training rows lack.
 UNKNOWN = -1
 #: Code of a feature's value that is not known: an empty cell without a state of its own, or a column that is absent.
@@ -58,8 +66,9 @@ class Variable:
         Whether a nominal variable's labels are numbers, compared by value ("1", 1 and 1.0 are one state).
     missing_state : bool
         Whether the last state stands for missing values (policy ``state``).
-    label_type : {'text', 'integer', 'real', 'boolean'}
-        Type of the labels in the source, which predictions have as well. Variables that differ in it only are equal.
+    label_type : str
+        Type of the labels in the source, which predictions have as well, one of `LABEL_TYPES`. Variables that differ in
+        it only are equal.
     """
 
     name: str
@@ -76,14 +85,17 @@ class Variable:
 
     @property
     def labels(self) -> NDArray[Any]:
-        """The states in the type of the source, shape (sp,): int64, float64, bool, or object for text."""
-        if self.label_type == "integer":
-            return np.array([int(state) for state in self.states])
-        if self.label_type == "real":
-            return np.array([float(state) for state in self.states])
+        """The states in the type of the source, shape (sp,); text has the type object."""
+        if self.label_type == "text":
+            return np.array(self.states, dtype=object)
         if self.label_type == "boolean":
             return np.array([state.lower() == "true" for state in self.states])
-        return np.array(self.states, dtype=object)
+        if self.label_type == "datetime":
+            nanoseconds = any(len(state.partition(".")[2]) > 6 for state in self.states)
+            return np.array(self.states, dtype="datetime64[ns]" if nanoseconds else "datetime64[us]")
+        dtype = {"integer": "int64", "real": "float64"}.get(self.label_type, self.label_type)
+        number = float if dtype.startswith("float") else int
+        return np.array([number(state) for state in self.states], dtype)
 
 
 @dataclass(frozen=True)

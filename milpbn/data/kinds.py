@@ -24,10 +24,10 @@ def detect_kind(column: Column) -> Kind:
     """Return the kind that the values suggest.
 
     A column is nominal if a value is not a number, if its values are declared (ARFF nominal, pandas
-    categorical), or if it holds integers (1.0 is one) with at most `MAX_NOMINAL_INTEGERS` distinct values.
-    All other columns are continuous.
+    categorical), if different texts are one number (01 and 1), or if it holds integers (1.0 is one) with at most
+    `MAX_NOMINAL_INTEGERS` distinct values. All other columns are continuous.
     """
-    if column.declared is not None or not column.is_numeric:
+    if column.declared is not None or not column.is_numeric or column.differs_as_text:
         return "nominal"
     integers = all_integers(column)
     few = np.unique(column.numbers).size <= MAX_NOMINAL_INTEGERS
@@ -91,14 +91,8 @@ def describe_kinds(
     columns: Mapping[str, Column],
     features: Sequence[str],
     kinds: Mapping[str, Kind],
-    declared: Collection[str] = (),
 ) -> list[str]:
-    """Return sentences about the kinds of columns, for the user.
-
-    They list the continuous features and the numeric nominal ones. They point out integers that may be codes, except in
-    the columns whose kind was `declared`; nominal columns with mostly numeric values; and different labels that are one
-    number (01 and 1), and so one state.
-    """
+    """Return sentences that list the continuous features and the numeric nominal ones, for the user."""
     groups = {
         "Continuous, to be discretised": [f for f in features if kinds[f] == "continuous"],
         "Numeric, taken as nominal": [f for f in features if kinds[f] == "nominal" and columns[f].is_numeric],
@@ -108,19 +102,36 @@ def describe_kinds(
         if names:
             all_of_them = len(names) == len(features) > 1
             notes.append(f"{what}: {f'all {len(names)} features' if all_of_them else ', '.join(names)}.")
+    return notes
+
+
+def doubts_on_kinds(
+    columns: Mapping[str, Column],
+    features: Sequence[str],
+    kinds: Mapping[str, Kind],
+    declared: Collection[str] = (),
+) -> list[str]:
+    """Return sentences on kinds that may be wrong.
+
+    They point out integers that may be codes, except in the columns whose kind was `declared`; nominal columns with
+    mostly numeric values; and different labels that are one number (01 and 1), and so one state.
+    """
+    notes = []
     codes = [
         f for f in features if kinds[f] == "continuous" and f not in declared and may_be_codes(columns[f])
     ]
     if codes:
         notes.append(
             f"Integers that may be codes, taken as numbers: {', '.join(codes)}. If their order means nothing, declare "
-            f"them nominal (--nominal {','.join(codes)})."
+            f"them nominal (--nominal {','.join(codes)}, or nominal={codes} in Python)."
         )
     for name in features:
         if kinds[name] == "nominal" and (value := columns[name].stray_text):
             notes.append(f"Column {name!r} is nominal because of {value}; nearly all its values are numbers.")
     for name, column in columns.items():
-        if kinds[name] == "nominal" and column.is_numeric and (same := column.find_same_numbers()):
+        if kinds[name] != "nominal" or not column.is_numeric or column.differs_as_text:
+            continue
+        if same := column.find_same_numbers():
             notes.append(
                 f"Column {name!r} has {' and '.join(same)}, which are the same number and therefore one state; put a "
                 "letter in front to keep them apart."

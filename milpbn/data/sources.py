@@ -20,6 +20,9 @@ from milpbn.errors import InputError
 #: Prefix that selects an embedded instance even if the catalog has an entry of the same name.
 INSTANCE_PREFIX = "instance:"
 
+#: Endings of files whose cells are text of any meaning.
+UNTYPED = (".csv", ".tsv", ".arff")
+
 #: Sources of a table: a path, the name of a catalog entry or an instance, a frame, an array, or a pair (X, y).
 Source = str | os.PathLike[str] | pd.DataFrame | NDArray[Any] | tuple[Any, Any]
 
@@ -39,7 +42,7 @@ class Loaded:
     entry : CatalogEntry or None
         The table's catalog entry; None without one.
     untyped : bool
-        Whether the cells are text because the file has no types (CSV and TSV).
+        Whether the cells are text because the file has no types: CSV, TSV, and all but nominal columns of ARFF.
     """
 
     frame: pd.DataFrame
@@ -92,7 +95,7 @@ def load_source(
     is_word = isinstance(source, str) and path.name == source and path_extension(path) is None
     if is_word and not os.path.isfile(path):
         return _load_name(str(source), data_dir)
-    untyped = path_extension(path) in (".csv", ".tsv")
+    untyped = path_extension(path) in UNTYPED
     return Loaded(read_frame(path), path_stem(path), repr(str(path)), untyped=untyped)
 
 

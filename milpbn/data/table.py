@@ -60,6 +60,8 @@ class Table:
         Columns of the source that are not in `frame`, each with the reason, one of `milpbn.data.left_out.WHYS`.
     label_type : str
         Type of the class labels in predictions, one of `milpbn.data.dataset.LABEL_TYPES`.
+    untyped : bool
+        Whether cells are text because the source has no types.
     """
 
     name: str
@@ -73,6 +75,7 @@ class Table:
     notes: tuple[str, ...] = ()
     left_out: Mapping[str, Why] = field(default_factory=dict)
     label_type: str = "text"
+    untyped: bool = False
 
     def __repr__(self) -> str:
         features = f"{len(self.features)} feature{'' if len(self.features) == 1 else 's'}"
@@ -125,7 +128,7 @@ class Table:
     @cached_property
     def columns(self) -> dict[str, Column]:
         """The factorised columns, by name."""
-        return factorise(self.frame)
+        return factorise(self.frame, untyped=self.untyped)
 
     def dataset(self, rows: str | ArrayLike = "train") -> Dataset:
         """Learn states and cuts from the given rows, and return these rows encoded.
@@ -210,9 +213,9 @@ class Table:
         return index.astype(np.int64)
 
 
-def factorise(frame: pd.DataFrame, where: str = "the table") -> dict[str, Column]:
-    """Return the columns of a frame whose index holds row numbers; `where` is the table's name in error messages."""
-    return {str(name): Column.of(series, where) for name, series in frame.items()}
+def factorise(frame: pd.DataFrame, where: str = "the table", *, untyped: bool = False) -> dict[str, Column]:
+    """Return the columns of a frame whose index holds row numbers; the other arguments are those of `Column.of`."""
+    return {str(name): Column.of(series, where, untyped=untyped) for name, series in frame.items()}
 
 
 def encode_columns(
@@ -270,6 +273,12 @@ def encode_columns(
     return Dataset(name, tuple(variables), codes, weights, tuple(notes))
 
 
+def describe_absent(absent: Sequence[str], n_features: int) -> str:
+    """Return words that name the columns that are absent, of the columns of so many features."""
+    names = ", ".join(map(repr, absent))
+    return f"{len(absent)} of {n_features} columns {'is' if len(absent) == 1 else 'are'} absent ({names})"
+
+
 def _unseen_note(counts: Mapping[str, int]) -> list[str]:
     """Return a sentence with the total and the number in each column; no sentence if the total is zero."""
     total = sum(counts.values())
@@ -281,10 +290,7 @@ def _missing_note(absent: Sequence[str], missing: Mapping[str, int], n_features:
     """Return a sentence on absent columns and missing values; no sentence if there are none."""
     total, parts = sum(missing.values()), []
     if absent:
-        names = ", ".join(map(repr, absent))
-        parts.append(
-            f"{len(absent)} of {n_features} columns {'is' if len(absent) == 1 else 'are'} absent ({names})"
-        )
+        parts.append(describe_absent(absent, n_features))
     if total:
         parts.append(f"{total} {'value is' if total == 1 else 'values are'} missing ({_places(missing)})")
     return [f"{', '.join(parts)}: marginalised."] if parts else []

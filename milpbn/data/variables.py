@@ -26,7 +26,8 @@ def learn_nominal(
     """Return the variable of a nominal column.
 
     If all labels are numbers, they are compared and ordered by value ("1", 1 and 1.0 are one state);
-    otherwise they are compared and ordered as text. Declared states keep their order.
+    otherwise, and where `Column.differs_as_text`, they are compared and ordered as text. Declared states keep their
+    order.
 
     Parameters
     ----------
@@ -49,7 +50,8 @@ def learn_nominal(
     else:
         labels = [column.labels[k] for k in seen]
         numbers = column.numbers[seen]
-    numeric = bool(numbers.size and np.all(np.abs(numbers) <= MAX_EXACT))  # NaN compares false
+    exact = bool(numbers.size and np.all(np.abs(numbers) <= MAX_EXACT))  # NaN compares false
+    numeric = exact and not column.differs_as_text
     if numeric:
         labels = [number_label(x) for x in (numbers if declared else np.sort(numbers))]
     elif not declared:

@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from milpbn.data import Table, read_table
 from milpbn.data.weights import require_range
-from milpbn.errors import DataWarning, InputError, warn
+from milpbn.errors import InputError
 from milpbn.estimators.explained import ExplainedEstimator
 from milpbn.estimators.inputs import (
     asked_out,
@@ -170,16 +170,8 @@ class BaseBNClassifier(ExplainedEstimator, ClassifierMixin, BaseEstimator):
             for place in zip(self._kept, variables, strict=True)
             if frame.columns[place[0]] not in absent
         ]
-        absent = [str(frame.columns[k]) for k in self._kept if frame.columns[k] in absent]
         frame = frame.iloc[:, [k for k, _ in places]].set_axis([name for _, name in places], axis=1)
-        data = self.classifier_.encode(frame)
-        if absent:
-            is_, shown = "is" if len(absent) == 1 else "are", ", ".join(map(repr, absent))
-            warn(
-                f"{len(absent)} of {len(variables)} columns {is_} absent ({shown}): marginalised.",
-                DataWarning,
-            )
-        return data
+        return self.classifier_.encode(frame)
 
     def _absent(self, X: Any) -> list[str]:
         """Return the columns of the training data that a data frame lacks, if it may lack some."""

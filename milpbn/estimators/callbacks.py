@@ -10,13 +10,9 @@ from typing import Any
 
 from milpbn.claims.result import Result
 
-#: Number of stack frames that `with_callbacks` adds above `fit`; warnings have to name the line that called `fit`.
-FRAMES = 1
-
 try:
     from sklearn.callback import CallbackSupportMixin, with_callbacks
 except ImportError:  # before scikit-learn 1.9
-    FRAMES = 0
 
     class CallbackSupportMixin:  # type: ignore[no-redef]
         """Stands for scikit-learn's class, without callbacks."""

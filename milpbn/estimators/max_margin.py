@@ -6,7 +6,6 @@ import inspect
 import math
 import os
 import time
-import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import fields, replace
 from typing import Any
@@ -20,7 +19,7 @@ from milpbn.data import Table
 from milpbn.data.dataset import dropped_notes
 from milpbn.errors import DataWarning, InputError, NoIncumbentError, warn
 from milpbn.estimators.base import SELECT, BaseBNClassifier
-from milpbn.estimators.callbacks import FRAMES, CallbackSupportMixin, FitTask, with_callbacks
+from milpbn.estimators.callbacks import CallbackSupportMixin, FitTask, with_callbacks
 from milpbn.estimators.inputs import Columns, seed, threads
 from milpbn.network.structure import Structure
 from milpbn.problem.constraints import Constraints
@@ -420,11 +419,10 @@ interrupted
             share = "" if relative is None else f" ({100 * relative:.3g} % of the bound)"
             known = f"the gap is at most {gap.absolute:.6g} nats{share}"
         how = "ended within the solver's tolerances" if result.limit is None else result.limit.words
-        warnings.warn(
+        warn(
             f"The search {how} before it proved the structure best; {known}. Allow more time with time_limit, or "
             "accept a gap with gap_rel or gap_abs.",
             ConvergenceWarning,
-            stacklevel=3 + FRAMES,
         )
 
 

@@ -45,7 +45,7 @@ def _check_variable(variable: Variable) -> None:
         raise InputError(f"The state {repeated!r} of {variable.name!r} occurs twice.")
     try:
         known = variable.label_type in LABEL_TYPES and len(variable.labels) == variable.n_states
-    except ValueError:  # a state is no number
+    except (ValueError, OverflowError):  # a state is no number, or too large a one
         known = False
     if not known:
         raise InputError(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -16,7 +15,7 @@ from milpbn.data.encodings import encodings_of, missing_values, unknown_values
 from milpbn.data.left_out import WHYS
 from milpbn.drawing.html import card
 from milpbn.drawing.network import draw_network
-from milpbn.errors import InputError, MilpbnWarning
+from milpbn.errors import InputError, MilpbnWarning, warn
 from milpbn.network.checks import check_cpts, check_variables
 from milpbn.network.cpt import Cpt, fit_cpts
 from milpbn.network.explanation.explainable import Explainable
@@ -30,9 +29,10 @@ from milpbn.version import __version__
 
 if TYPE_CHECKING:
     from milpbn.data.sources import Source as RawSource
+    from milpbn.data.table import Table
 
-#: Samples to predict: encoded ones, or a data frame, path, name or array to read.
-Source: TypeAlias = "Dataset | RawSource"
+#: Samples to predict: encoded ones, a table, or a data frame, path, name or array to read.
+Source: TypeAlias = "Dataset | Table | RawSource"
 
 
 class Predictor(ABC):
@@ -115,7 +115,7 @@ def encode(source: Source, *sets: tuple[Variable, ...]) -> Dataset:
 
     Parameters
     ----------
-    source : Dataset, pandas.DataFrame, str or path-like
+    source : Dataset, Table, pandas.DataFrame, str or path-like
         A `Dataset` must be encoded with these variables, and is returned unchanged; with several sets it is an
         `Encodings` of all of them, in this order. `milpbn.data.read_encodings` reads other sources: columns are
         matched by name, and columns may be absent. Values without a state become `UNKNOWN`, missing ones `MISSING`.
@@ -124,6 +124,8 @@ def encode(source: Source, *sets: tuple[Variable, ...]) -> Dataset:
 
     Warns
     -----
+    DataWarning
+        If columns are absent; their features are marginalised.
     MilpbnWarning
         If no value of some feature occurs in the training data; the table may code it in another way.
 
@@ -139,11 +141,10 @@ def encode(source: Source, *sets: tuple[Variable, ...]) -> Dataset:
         missing = missing_values(data)
         for name, count in unknown_values(data).items():
             if count == len(data.y) - missing.get(name, 0) > 1:  # a single sample may well have a new value
-                warnings.warn(
+                warn(
                     f"No value of the column {name!r} occurs in the training data, so that the column is ignored; "
                     "is it coded in another way?",
                     MilpbnWarning,
-                    stacklevel=3,
                 )
         return data
     if tuple(data.variables for data in encodings_of(source)) != sets:

@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from milpbn.drawing.scene import COLOURS, Box, Label, Path, Scene
 from milpbn.drawing.text import printable
-from milpbn.errors import InputError, MilpbnWarning
+from milpbn.errors import InputError, MilpbnWarning, warn
 
 #: Fonts that have Chinese, Japanese or Korean characters, or other ones that the first font lacks.
 _FURTHER = (
@@ -149,11 +149,10 @@ def _families(characters: set[str]) -> list[str]:
             left -= has
     if left:
         few = "".join(sorted(left)[:8])
-        warnings.warn(
+        warn(
             f"No installed font has the characters {few}{'...' if len(left) > 8 else ''}, so that the picture shows "
             "empty boxes; install a font such as Noto Sans CJK, or write an .svg file, which keeps texts as text.",
             MilpbnWarning,
-            stacklevel=4,
         )
     return families
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -11,7 +10,7 @@ from typing import Any, Protocol
 
 from milpbn.certificate.format import certificate_header, save_certificate
 from milpbn.claims.result import Result, TracePoint
-from milpbn.errors import InputError, MilpbnWarning
+from milpbn.errors import InputError, MilpbnWarning, warn
 from milpbn.solving.checkpoint import CheckpointFile
 from milpbn.solving.options import Options
 from milpbn.solving.progress import TraceFile
@@ -95,7 +94,7 @@ class RunFiles:
             failures += _try(self._checkpoint.update)
         if failures and not self._warned:
             self._warned = True
-            warnings.warn(f"{failures[0]} The search goes on.", MilpbnWarning, stacklevel=2)
+            warn(f"{failures[0]} The search goes on.", MilpbnWarning)
 
     def finish(
         self, trace: Sequence[TracePoint], result: Savable, arrays: dict[str, Any] | None

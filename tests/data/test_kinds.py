@@ -1,11 +1,13 @@
+import warnings
+
 import numpy as np
 import pandas as pd
 import pytest
 
-from milpbn.data import read_table
+from milpbn.data import read_samples, read_table
 from milpbn.data.column import Column, label_of, number_of
 from milpbn.data.kinds import detect_kind
-from milpbn.errors import InputError
+from milpbn.errors import DataWarning, InputError
 
 
 def column(values, name="x"):
@@ -119,16 +121,68 @@ def test_a_target_with_nearly_all_labels_distinct_is_refused():
     assert read_table(names.assign(y=names["y"].str.replace(r"\d$", "", regex=True))).dataset().n_classes == 4
 
 
-def test_codes_that_differ_in_their_zeros_only_are_remarked_on():
-    frame = pd.DataFrame(
-        {"zip": ["01", "1", "2", "2"], "b": ["1", "2", "1", " 1"], "k": ["x", "y", "x", "y"]}
+def zeros(**columns):
+    """Return a table of four rows in which ``01`` and ``1`` are different texts."""
+    return pd.DataFrame(
+        {"zip": ["01", "1", "2", "2"], "b": ["1", "2", "1", " 1"], "k": ["x", "y", "x", "y"]} | columns
     )
-    notes = [note for note in read_table(frame).notes if "the same number and therefore one state" in note]
-    assert len(notes) == 1
-    assert notes[0].startswith("Column 'zip' has 01 and 1, ")
-    classes = frame[["zip", "b"]].assign(k=["1", "01", "2", "2"])
-    assert any(note.startswith("Column 'k' has 1 and 01, ") for note in read_table(classes).notes)
-    assert not any("one number" in note for note in read_table(frame.assign(zip="z" + frame["zip"])).notes)
+
+
+def same_numbers(notes):
+    return [note for note in notes if "the same number and therefore one state" in note]
+
+
+def test_in_a_file_without_types_codes_that_differ_in_their_zeros_only_are_one_state(tmp_path):
+    zeros().to_csv(tmp_path / "t.csv", index=False)
+    with pytest.warns(DataWarning, match="Column 'zip' has 01 and 1, which are the same number"):
+        table = read_table(tmp_path / "t.csv")
+    (note,) = same_numbers(table.notes)
+    assert note.startswith("Column 'zip' has 01 and 1, ")
+    assert table.dataset().variables[0].states == ("1", "2")
+    zeros(k=["1", "01", "2", "2"]).to_csv(tmp_path / "classes.csv", index=False)
+    assert any(n.startswith("Column 'k' has 1 and 01, ") for n in read_table(tmp_path / "classes.csv").notes)
+    zeros(zip=["z01", "z1", "z2", "z2"]).to_csv(tmp_path / "letters.csv", index=False)
+    assert not same_numbers(read_table(tmp_path / "letters.csv").notes)
+
+
+@pytest.mark.parametrize("dtype", [object, "string", "category"])
+def test_texts_that_are_the_same_number_are_different_states(dtype):
+    frame = zeros(k=["1", "01", "2", "2"]).astype({"zip": dtype, "k": dtype})
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        table = read_table(frame)
+    data = table.dataset()
+    assert data.variables[0].states == ("01", "1", "2")
+    assert data.variables[1].states == ("1", "2")  # white space does not tell texts apart
+    assert data.variables[-1].labels.tolist() == ["01", "1", "2"]
+    assert data.labels[:, 0].tolist() == ["01", "1", "2", "2"]
+    # A number is the text that it is written as.
+    assert table.encode(data.variables).codes.tolist() == data.codes.tolist()
+    numbers = read_samples(pd.DataFrame({"zip": [1, 2.0], "b": [1, 2], "k": [1, 2]}), data.variables)
+    assert numbers.codes.tolist() == [[1, 0, 1], [2, 1, 2]]
+
+
+def test_many_texts_that_are_the_same_number_are_not_cut_into_intervals():
+    texts = [f"{'0' * (k % 2)}{k // 2}" for k in range(60)] * 3
+    table = read_table(pd.DataFrame({"zip": texts, "k": ["x", "y", "y"] * 60}), nominal=["zip"])
+    assert table.dataset().variables[0].n_states == 60
+    assert read_table(pd.DataFrame({"z": texts, "k": ["x", "y", "y"] * 60})).kinds["z"] == "nominal"
+
+
+def test_kinds_that_may_be_wrong_are_warned_about_in_the_line_that_called(recwarn):
+    codes = pd.DataFrame({"zip_code": [*range(1000, 1020)] * 10, "k": ["x", "y"] * 100})
+    read_table(codes)
+    (warning,) = recwarn
+    assert warning.category is DataWarning
+    assert warning.filename == __file__
+    text = str(warning.message)
+    assert "Integers that may be codes, taken as numbers: zip_code." in text
+    assert "--nominal zip_code" in text
+    assert "nominal=['zip_code'] in Python" in text
+    recwarn.clear()
+    for declared in ({"nominal": ["zip_code"]}, {"continuous": ["zip_code"]}):
+        read_table(codes, **declared)
+    assert not recwarn
 
 
 def codes_noted(**columns):

@@ -20,7 +20,15 @@ X = pd.DataFrame({"a": np.where(RNG.random(60) < 0.8, Y, 0), "b": RNG.integers(0
 @pytest.mark.parametrize("model", [MaxMarginBNClassifier(p=0.9), NaiveBayesClassifier(), TANClassifier()])
 @pytest.mark.parametrize(
     ("y", "kind"),
-    [(Y, "i"), (Y - 1.0, "f"), (Y == 1, "b"), (np.array(list("xyz"))[Y], "O"), (Y.astype(np.int8) + 7, "i")],
+    [
+        (Y, "i"),
+        (Y - 1.0, "f"),
+        (Y == 1, "b"),
+        (np.array(list("xyz"))[Y], "O"),
+        (np.array(["1", "01", "2"], dtype=object)[Y], "O"),
+        (Y.astype(np.int8) + 7, "i"),
+        (Y.astype(np.uint16), "u"),
+    ],
 )
 def test_the_network_predicts_labels_of_the_type_of_y(model: Any, y: Any, kind: str, tmp_path: Path) -> None:
     fitted = model.fit(X, y)
@@ -28,5 +36,6 @@ def test_the_network_predicts_labels_of_the_type_of_y(model: Any, y: Any, kind: 
     for network in (fitted.classifier_, load_classifier(tmp_path / "c.json")):
         found = network.predict(X)
         assert found.dtype.kind == kind
+        assert kind not in "iuf" or found.dtype == y.dtype
         assert list(found) == list(fitted.predict(X))
         assert list(network.variables[-1].labels) == list(fitted.classes_)

@@ -21,7 +21,6 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OrdinalEncoder
 
 import milpbn
-from milpbn.estimators.callbacks import FRAMES
 from milpbn.estimators.max_margin import RENAMED
 from milpbn.sklearn import MaxMarginBNClassifier
 from milpbn.solving.options import Options
@@ -216,7 +215,9 @@ class Recorder:
         return len(self.calls) > self.most
 
 
-@pytest.mark.skipif(FRAMES == 0, reason="this scikit-learn has no callbacks")
+@pytest.mark.skipif(
+    not hasattr(MaxMarginBNClassifier, "set_callbacks"), reason="this scikit-learn has no callbacks"
+)
 def test_callbacks_see_every_change() -> None:
     X, y = small()
     seen = Recorder()
@@ -230,7 +231,9 @@ def test_callbacks_see_every_change() -> None:
     assert (np.diff(bounds) <= 0).all()
 
 
-@pytest.mark.skipif(FRAMES == 0, reason="this scikit-learn has no callbacks")
+@pytest.mark.skipif(
+    not hasattr(MaxMarginBNClassifier, "set_callbacks"), reason="this scikit-learn has no callbacks"
+)
 def test_a_callback_can_stop_the_search() -> None:
     X, y = hard()
     model = MaxMarginBNClassifier().set_callbacks(Recorder(most=1))
@@ -266,3 +269,12 @@ def test_ctrl_c_keeps_the_incumbent(options: Any) -> None:
     assert model.stop_reason_ == "user"
     assert model.predict(X).shape == y.shape
     assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_warnings_name_the_line_that_called_fit(recwarn: pytest.WarningsRecorder) -> None:
+    X, y = hard()
+    frame = pd.DataFrame(X.astype(object), columns=[f"f{i}" for i in range(X.shape[1])])
+    frame.iloc[0, 0] = None
+    MaxMarginBNClassifier(time_limit=0, discretise="quantile:3").fit(frame, y)
+    assert [warning.category for warning in recwarn] == [milpbn.DataWarning, ConvergenceWarning]
+    assert {warning.filename for warning in recwarn} == {__file__}
