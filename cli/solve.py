@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from milpbn.claims.result import Result
     from milpbn.data import Dataset, Table, Variable
     from milpbn.problem.constraints import Constraints
-    from milpbn.solving.options import Options
 
 
 @dataclass(frozen=True)
@@ -44,25 +43,9 @@ class Files:
     verbose: bool
 
 
-@dataclass(frozen=True)
-class Selecting:
-    """What validation compares beside --p cv and --max-parents cv, and how many of the best are averaged."""
-
-    grid: str | None
-    by: str | None
-    recipe: str | None
-    average: int | None
-
-    @property
-    def chooses_missing(self) -> bool:
-        """Whether validation chooses between dropping rows with missing values and a state for these."""
-        words = "" if self.grid is None else self.grid
-        return self.recipe is not None or any(word.startswith("missing=") for word in words.split())
-
-
 @option_group(
     "Selection",
-    "selecting",
+    "selected",
     option(
         "--recipe",
         metavar="NAME",
@@ -93,17 +76,11 @@ class Selecting:
         "certificate are those of the best; the classifier file holds all, for predict and evaluate.",
     ),
 )
-def select_options(recipe: str | None, grid: str | None, by: str | None, average: int | None) -> Selecting:
-    """Gather the options of the selection."""
-    if recipe is not None and (grid is not None or by is not None):
-        raise click.UsageError(
-            "--recipe has a grid of its own; leave out --select and --select-by, or the recipe."
-        )
-    if average is not None:
-        from milpbn.solving.grid import Grid
-
-        Grid(average=average)  # refuses an impossible number before the table is read
-    return Selecting(grid, by, recipe, average)
+def select_options(
+    recipe: str | None, grid: str | None, by: str | None, average: int | None
+) -> Mapping[str, Any]:
+    """Gather the options of the selection, attributes of `milpbn.solving.choices.Choices`."""
+    return {"recipe": recipe, "grid": grid, "by": by, "average": average}
 
 
 @option_group("Parameters", "parameters", PARAMETERS)
@@ -169,7 +146,7 @@ def solve(
     score: ScoreOptions,
     constraints: Constraints,
     search: SearchOptions,
-    selecting: Selecting,
+    selected: Mapping[str, Any],
     parameters: str | None,
     files: Files,
 ) -> int:
@@ -198,18 +175,16 @@ def solve(
     }
     check_outputs(outputs, [data, search.start], streams=["--trace", "--log"])
     spec = score.score()
-    selects = score.chooses or selecting.grid is not None or selecting.recipe is not None
-    if selecting.average is not None and not selects:
-        raise click.UsageError(
-            "--average takes the best settings of a selection; add --recipe, --select, --p cv or --max-parents cv."
-        )
 
     from milpbn.claims.result import FailedSearchError, NotSavedError
     from milpbn.instances import DEFAULT
     from milpbn.network import read_structure, save_classifier
     from milpbn.solving.api import maximise
+    from milpbn.solving.choices import Choices
+    from milpbn.solving.selection import maximise_selected
     from milpbn.util import interrupts
 
+    choices = Choices(score.choose_p, score.choose_max_parents, **selected)
     options = replace(
         search.options,
         output=files.output,
@@ -222,7 +197,7 @@ def solve(
         parameters=parameters,
     )
     show_stages(started, quiet=files.quiet)
-    undecided = "missing" not in typed() and selecting.chooses_missing
+    undecided = "missing" not in typed() and choices.of_missing
     if undecided:
         # Rows with missing values are kept, so that validation can choose whether they are dropped.
         table = replace(table, settings={**table.settings, "missing": "state"})
@@ -240,8 +215,20 @@ def solve(
     failure: MilpbnError | None = None
     try:
         with dropped_when_refused(files.trace, files.log):
-            if selects:
-                result = _choose_and_solve(source, score, selecting, constraints, started, options, search)
+            if choices:
+                grid, options = choices.applied(
+                    spec, options, {*score.given, *({"discretise", "missing"} & {*typed()})}
+                )
+                result = maximise_selected(
+                    source,
+                    spec,
+                    options,
+                    grid,
+                    constraints,
+                    subset=search.subset,
+                    screen=search.screen,
+                    started=started,
+                )
             else:
                 result = maximise(
                     dataset,
@@ -280,39 +267,6 @@ def _undecided(source: Table, dataset: Dataset) -> Dataset:
             "missing values get a state of their own."
         )
     return replace(dataset, notes=tuple(notes))
-
-
-def _choose_and_solve(
-    source: Table,
-    score: ScoreOptions,
-    selecting: Selecting,
-    constraints: Constraints,
-    started: float | None,
-    options: Options,
-    search: SearchOptions,
-) -> Result:
-    """Let validation choose p, max_parents or other options, then solve."""
-    from milpbn.problem.scores.spec import P_GRID
-    from milpbn.solving.grid import DISCRETISE, MAX_PARENTS_GRID, MISSING, Grid
-    from milpbn.solving.recipes import find_recipe
-    from milpbn.solving.selection import maximise_selected
-
-    spec = score.score()
-    given = {*score.given, *({DISCRETISE, MISSING} & {*typed()})}
-    grid = Grid(
-        P_GRID if score.choose_p else None,
-        MAX_PARENTS_GRID if score.choose_max_parents else (spec.max_parents,),
-        by=selecting.by or "accuracy",
-    )
-    if selecting.grid is not None:
-        grid = Grid.parse(selecting.grid, grid.by).joined(grid, given)
-    if selecting.recipe is not None:
-        chosen, options = find_recipe(selecting.recipe).applied(options, given)
-        grid = chosen.joined(grid, given)
-    grid = replace(grid, average=1 if selecting.average is None else selecting.average)
-    return maximise_selected(
-        source, spec, options, grid, constraints, subset=search.subset, screen=search.screen, started=started
-    )
 
 
 def read(

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import inspect
 import math
 import os
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import fields, replace
 from typing import Any
 
 import numpy as np
@@ -18,23 +16,16 @@ from milpbn.claims.result import NotSavedError, Reason, Result
 from milpbn.data import Table
 from milpbn.data.dataset import dropped_notes
 from milpbn.errors import DataWarning, InputError, NoIncumbentError, warn
-from milpbn.estimators.base import SELECT, BaseBNClassifier
+from milpbn.estimators.base import BaseBNClassifier
 from milpbn.estimators.callbacks import CallbackSupportMixin, FitTask, with_callbacks
-from milpbn.estimators.inputs import Columns, seed, threads
+from milpbn.estimators.inputs import Columns
+from milpbn.estimators.settings import choices_of, given_to, options_of, score_of
 from milpbn.network.structure import Structure
 from milpbn.problem.constraints import Constraints
-from milpbn.problem.scores.spec import Score
 from milpbn.solving.api import maximise
-from milpbn.solving.grid import MISSING
-from milpbn.solving.options import Options
-from milpbn.solving.recipes import find_recipe
 from milpbn.solving.selection import maximise_selected
 from milpbn.solving.smallest import smallest_model
 from milpbn.util import interrupts
-
-#: The options of `Score` and of `Options` that parameters of another name set. In scikit-learn `score` is a method, and
-#: `warm_start` and `n_jobs` have fixed meanings.
-RENAMED = {"name": "objective", "threads": "n_jobs", "warm_start": "heuristic_start"}
 
 
 class MaxMarginBNClassifier(CallbackSupportMixin, BaseBNClassifier):
@@ -54,13 +45,21 @@ class MaxMarginBNClassifier(CallbackSupportMixin, BaseBNClassifier):
         search. Options that differ from their defaults win, and are left out of the grid; a default value cannot be
         told from none, except that ``parameters="ml"`` wins, too. Without `time_limit` it takes at most 10 minutes.
         Rows are split at random, so that a row of weight 2 may differ from two rows.
+    select : str or None, default=None
+        Choose options by validation before the final search, from a grid such as ``"p=.6,.9 max-parents=1,2
+        leave-one-out=no,yes discretise=mdl,quantile:5"``, as ``milpbn solve --select`` does; "default" is a grid for a
+        first try. `result_.selection` has the choice and all trials. Half of `time_limit` is for the trials; without
+        it, each trial may take a minute.
+    select_by : {"accuracy", "log-loss"} or None, default=None
+        What `select`, ``p="cv"`` and ``max_parents="cv"`` compare on held-out rows; None means accuracy.
     average : int, default=1
-        With a recipe, average the posteriors of the networks of so many of its best settings. Structure, bound and gap
-        are those of the best one, and there is no `predict_joint_log_proba`.
+        With a recipe or another selection, average the posteriors of the networks of so many of its best settings.
+        Structure, bound and gap are those of the best one, and there is no `predict_joint_log_proba`.
     p, gamma : float or None, default=None
-        Desired margin as a probability, or as a log-margin in nats; p is 0.99 by default.
-    max_parents : int, default=2
-        The most parents of a variable, the class included.
+        Desired margin as a probability, or as a log-margin in nats; p is 0.99 by default. ``p="cv"`` chooses p by
+        validation from the eight values of Peharz & Pernkopf (2012).
+    max_parents : int or "cv", default=2
+        The most parents of a variable, the class included; "cv" chooses 1 or 2 by validation.
     class_parents : bool, default=True
         Whether the class may have parents.
     smoothing : float, default=1.0
@@ -117,8 +116,8 @@ interrupted
         text, booleans and categoricals are nominal, and integers are nominal if they have at most 10 different values.
     missing : {"drop", "state", "error", "select"}, default="drop"
         What to do with missing values in training: drop the rows that have any (with a `milpbn.DataWarning`, and their
-        number in ``n_dropped_``), give those of a feature a state of their own, refuse them, or let the recipe choose
-        between the first two (on the same held-out rows, all of which count). Unless it is "error",
+        number in ``n_dropped_``), give those of a feature a state of their own, refuse them, or let the recipe or
+        `select` choose between the first two (on the same held-out rows, all of which count). Unless it is "error",
         predictions take missing values, too: they have that state, or else are marginalised.
     absent_columns : {"error", "marginalise"}, default="error"
         What to do at prediction if a data frame lacks columns of the training data: refuse it as scikit-learn does, or
@@ -180,10 +179,12 @@ interrupted
         *,
         objective: str = "sm",
         recipe: str | None = None,
+        select: str | None = None,
+        select_by: str | None = None,
         average: int = 1,
-        p: float | None = None,
+        p: float | str | None = None,
         gamma: float | None = None,
-        max_parents: int = 2,
+        max_parents: int | str = 2,
         class_parents: bool = True,
         smoothing: float = 1.0,
         smoothing_towards: str = "uniform",
@@ -231,6 +232,8 @@ interrupted
     ) -> None:
         self.objective = objective
         self.recipe = recipe
+        self.select = select
+        self.select_by = select_by
         self.average = average
         self.p = p
         self.gamma = gamma
@@ -333,31 +336,20 @@ interrupted
 
     def _search(self, table: Table, task: FitTask, began: float) -> Result:
         """Return the result of the search, or of the smallest model if there is no time for a search."""
-        score = Score(**self._named(Score))
-        options = self._options(task)
-        if self.recipe is None and self.missing == SELECT:
-            raise InputError(
-                f"missing={SELECT!r} leaves the choice to a recipe; add recipe='accurate', or choose drop, state or "
-                "error."
-            )
-        if self.recipe is None and self.average != 1:
-            raise InputError(
-                "average takes the best settings of a recipe; add recipe='accurate', or leave it out."
-            )
+        score, choices = score_of(self), choices_of(self)
+        options = options_of(self, task.hook(self._attributes))
         data = table.dataset("train")
         common: dict[str, Any] = {"constraints": self.constraints, "started": began}
+        narrowed: dict[str, Any] = {"subset": self.subset, "screen": self.screen}
         result = None
         # No search with a limit of 0, which `Options` would refuse; it has checked all others.
         if options.time_limit is not None or self.time_limit is None:
             try:
-                if self.recipe is None:
-                    result = maximise(data, score, options, subset=self.subset, screen=self.screen, **common)
+                if choices:
+                    grid, own = choices.applied(score, options, given_to(self))
+                    result = maximise_selected(table, score, own, grid, **narrowed, **common)
                 else:
-                    grid, own = find_recipe(self.recipe).applied(options, self._given())
-                    grid = replace(grid, average=self.average)
-                    result = maximise_selected(
-                        table, score, own, grid, subset=self.subset, screen=self.screen, **common
-                    )
+                    result = maximise(data, score, options, **narrowed, **common)
             except NoIncumbentError:
                 result = None
         if result is not None and result.reason is Reason.INFEASIBLE:
@@ -366,30 +358,6 @@ interrupted
             limit = None if result is None else result.limit
             result = smallest_model(data, score, options, **common, limit=limit or Limit.TIME)
         return result
-
-    def _named(self, kind: type) -> dict[str, Any]:
-        """Return the parameters that are options of a dataclass, by the names that they have there."""
-        names = {field.name: RENAMED.get(field.name, field.name) for field in fields(kind)}
-        return {option: getattr(self, name) for option, name in names.items() if hasattr(self, name)}
-
-    def _options(self, task: FitTask) -> Options:
-        """Return how to search."""
-        own = {
-            "time_limit": None if self.time_limit == 0 else self.time_limit,
-            "threads": threads(self.n_jobs),
-            "random_state": seed(self.random_state),
-            "verbose": bool(self.verbose),
-            "on_change": task.hook(self._attributes),
-        }
-        return Options(**{**self._named(Options), **own})
-
-    def _given(self) -> set[str]:
-        """Return the options of the score and the table that the user has chosen, as far as defaults can tell."""
-        defaults = {k: v.default for k, v in inspect.signature(type(self).__init__).parameters.items()}
-        options = {field.name: RENAMED.get(field.name, field.name) for field in fields(Score)}
-        options["discretise"] = "discretise"
-        chosen = {option for option, name in options.items() if getattr(self, name) != defaults[name]}
-        return chosen if self.missing == SELECT else {*chosen, MISSING}
 
     def _attributes(self, result: Result) -> dict[str, Any]:
         """Return the fitted attributes that belong to a result with a structure."""

@@ -21,11 +21,11 @@ from milpbn.problem.screening import Screen
 from milpbn.problem.subset import Subset
 from milpbn.solving.api import maximise
 from milpbn.solving.averaging import LEAST_SECONDS, Ranked, averaged, later, to_average
+from milpbn.solving.choices import Choices
 from milpbn.solving.engines.registry import checked_engine
 from milpbn.solving.grid import MAX_PARENTS_GRID, MISSING, PARAMETERS, Grid, Setting, affordable
 from milpbn.solving.interim import Interim
 from milpbn.solving.options import Options
-from milpbn.solving.recipes import find_recipe
 from milpbn.solving.splits import may_drop, splits_of
 from milpbn.solving.trials import Trials
 
@@ -320,20 +320,17 @@ resume, log, verbose, interrupted, on_change
     """
     options = Options.among(locals())
     spec = Score() if score is None else score
-    if grid is not None and recipe is not None:
-        raise InputError("A recipe has a grid of its own; give one of the two.")
-    values = Grid(p_values, max_parents_values, by=by)
-    if grid is not None:
-        values = Grid.parse(grid, by).joined(Grid(None, (spec.max_parents,)), ())
+    values = Grid(p_values, max_parents_values, by=by, average=average)
+    if grid is not None or recipe is not None:
+        choices = Choices(grid=grid, recipe=recipe, by=by if recipe is None else None, average=average)
+        # A table was read with the policy that its reader wants.
+        given = [MISSING] if recipe is not None and isinstance(data, Table) else []
+        values, options = choices.applied(spec, options, given)
         if MISSING in values.others and isinstance(data, Table) and data.missing != "state":
             raise InputError(
                 f"{MISSING} is among the options to select, but the table was read with missing={data.missing!r}, "
                 "which keeps no row with missing values; read it with missing='state'."
             )
-    if recipe is not None:
-        # A table was read with the policy that its reader wants.
-        values, options = find_recipe(recipe).applied(options, [MISSING] if isinstance(data, Table) else ())
-    values = replace(values, average=average)
     return maximise_selected(
         data, spec, options, values, constraints, subset=subset, screen=screen, started=started
     )

@@ -76,17 +76,22 @@ def test_encoding_own_rows_gives_the_dataset_back():
     assert again.notes == ()
 
 
-def test_numbers_are_compared_by_value_in_numeric_columns_only():
+def test_numbers_are_compared_by_value_in_numeric_columns_only(tmp_path):
     text = pd.DataFrame(
         {"x": ["1", "1.0", "2", "10"], "z": ["1", "1.0", "a", "10"], "y": ["0", "1", "0.0", "1"]}
     )
-    data = read_table(text).dataset()
+    text.to_csv(tmp_path / "text.csv", index=False)
+    data = read_table(tmp_path / "text.csv").dataset()
     x, z, y = data.variables
     assert (x.states, x.numeric) == (("1", "2", "10"), True)
     assert (z.states, z.numeric) == (("1", "1.0", "10", "a"), False)
     assert y.states == ("0", "1")
     other = pd.DataFrame({"y": [1.0, 0.0], "x": [10, 1], "z": [1.0, 10.0]})
     assert read_table(other, target="y").encode(data.variables).codes.tolist() == [[2, 0, 1], [0, 2, 0]]
+    # Cells that are text by their type are not numbers to whoever gave them that type.
+    x, z, y = read_table(text).dataset().variables
+    assert [x.states, z.states, y.states] == [("1", "1.0", "10", "2"), ("1", "1.0", "10", "a"), ("0", "0.0", "1")]
+    assert not x.numeric
 
 
 def test_integers_beyond_float64_stay_apart():

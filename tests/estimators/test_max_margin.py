@@ -21,7 +21,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OrdinalEncoder
 
 import milpbn
-from milpbn.estimators.max_margin import RENAMED
+from milpbn.estimators.settings import RENAMED
+from milpbn.problem.scores.spec import P_GRID
 from milpbn.sklearn import MaxMarginBNClassifier
 from milpbn.solving.options import Options
 
@@ -189,8 +190,74 @@ def test_the_average_of_a_recipe() -> None:
     assert (model.predict(X) == y).mean() > 0.9
     assert not hasattr(model, "predict_joint_log_proba")
     assert model.structure_ == model.result_.structure.to_mapping()
-    with pytest.raises(milpbn.InputError, match="add recipe='accurate'"):
+    with pytest.raises(milpbn.InputError, match="nothing is selected"):
         MaxMarginBNClassifier(average=2).fit(X, y)
+
+
+CV = {"p": "cv", "max_parents": "cv"}
+GRID = {"select": "score=sm,cll p=.6,.9 discretise=mdl,quantile:3", "select_by": "log-loss"}
+
+
+@pytest.mark.parametrize("choices", [CV, GRID, {**CV, "select": "leave-one-out=no,yes"}])
+def test_a_selection_is_that_of_solve_selected(choices: dict[str, Any]) -> None:
+    X, y = small(60, 3)
+    X["f3"] = np.linspace(0, 1, 60) ** 2
+    model = MaxMarginBNClassifier(**choices, time_limit=60.0).fit(X, y)
+    data = milpbn.read_table((X, pd.Series(y, name="class")))
+    grid = choices.get("select")
+    if choices.get("p") == "cv" and grid is not None:
+        grid += " p=" + ",".join(map(str, P_GRID)) + " max-parents=1,2"
+    by = choices.get("select_by", "accuracy")
+    result = milpbn.solve_selected(data, grid=grid, by=by, time_limit=60.0, threads=1, verbose=False)
+    chosen, expected = model.result_.selection, result.selection
+    assert chosen is not None
+    assert expected is not None
+    assert (chosen.p, chosen.max_parents, chosen.options, chosen.by) == (
+        expected.p,
+        expected.max_parents,
+        expected.options,
+        by,
+    )
+    assert len(chosen.trials) == len(expected.trials)
+    assert (model.objective_, model.structure_) == (result.objective, result.structure.to_mapping())
+    assert np.allclose(model.predict_proba(X), result.classifier.predict_proba(X))
+
+
+def test_a_selection_may_choose_what_missing_values_mean_and_be_averaged() -> None:
+    X, y = small(60, 3)
+    X = X.astype(object).mask(np.random.default_rng(0).random(X.shape) < 0.1)
+    model = MaxMarginBNClassifier(select="missing=drop,state p=.6,.9", missing="select", average=2)
+    model.set_params(time_limit=30.0).fit(X, y)
+    assert model.result_.selection.options["missing"] in ("drop", "state")
+    assert len(model.classifier_.members) == 2
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"p": "cv", "gamma": 1.0}, "p='cv' chooses gamma itself"),
+        ({"select": "p=.6,.9", "p": 0.9}, "p is among the options to select"),
+        ({"select": "p=.6,.9", "p": "cv"}, "p is among the options to select"),
+        ({"select": "q=1"}, "The grid has 'q=1'"),
+        ({"select": "p=.6", "recipe": "accurate"}, "A recipe has a grid of its own"),
+        ({"select_by": "log-loss", "recipe": "accurate"}, "A recipe has a grid of its own"),
+        ({"p": "cv", "select_by": "gain"}, "not by 'gain'"),
+        ({"select": "missing=drop,state"}, "set missing='select'"),
+        ({"select": "p=.6,.9", "missing": "select"}, "leaves the choice to validation"),
+        ({"missing": "select"}, "leaves the choice to validation"),
+        ({"p": "often"}, "p"),
+    ],
+)
+def test_selections_that_contradict_themselves_are_refused(given: dict[str, Any], message: str) -> None:
+    X, y = small()
+    with pytest.raises(milpbn.InputError, match=message):
+        MaxMarginBNClassifier(**given).fit(X, y)
+
+
+def test_a_grid_search_over_p_is_possible_beside_a_selection() -> None:
+    X, y = small()
+    search = GridSearchCV(MaxMarginBNClassifier(time_limit=5), {"p": [0.6, "cv"]}, cv=2).fit(X, y)
+    assert search.best_params_["p"] in (0.6, "cv")
 
 
 class Recorder:
