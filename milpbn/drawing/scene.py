@@ -24,6 +24,9 @@ COLOURS: dict[str, tuple[str, str]] = {
     "unused-edge": ("#a9b1bb", "#59636e"),
 }
 
+#: Lengths of the dashes of dashed lines and of the gaps between them, in pixels.
+DASHES = (5.0, 4.0)
+
 #: Ends of a path's parts: (x, y) of a move or a straight line; (x1, y1, x2, y2, x, y) of a Bézier curve.
 Step: TypeAlias = tuple[float, ...]
 
