@@ -10,6 +10,7 @@ from milpbn.drawing.html import card
 from milpbn.drawing.network import draw_network
 from milpbn.network.structure import Structure
 from milpbn.problem.scores.spec import Score
+from milpbn.util.plurals import counted
 
 
 def result_card(
@@ -40,7 +41,7 @@ def result_card(
     """
     gap, behind = searched.gap, f" over {over}" if over else ""
     rows = [
-        ("data", f"{data.name}: {data.samples} samples, {data.features} features"),
+        ("data", f"{data.name}: {counted(data.samples, 'sample')}, {counted(data.features, 'feature')}"),
         ("score", f"{score.summary}, max_parents = {score.max_parents}"),
         ("status", status),
         ("incumbent", _nats(objective)),

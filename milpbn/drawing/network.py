@@ -11,6 +11,7 @@ from milpbn.drawing.layout import GraphLayout, Placed, grid, lay_out
 from milpbn.drawing.legend import Shown, legend
 from milpbn.drawing.scene import Box, Item, Label, Path, Scene, lines_of_text, stacked
 from milpbn.drawing.text import BOLD, LINE, printable, shortened, text_width, wrapped
+from milpbn.util.plurals import counted
 
 #: Font size of names, and the largest width of a line of a name.
 _SIZE, _NAME = 12.0, 150.0
@@ -60,8 +61,8 @@ def draw_network(
     alone = [i for i in range(len(names) - 1) if i not in linked]
     lone = [i for i in alone if i in graph.used]
     unused = [i for i in alone if i not in graph.used]
-    # Features without arcs fill a page's width if there are many of them.
-    width = max(layout.width, min(1000.0, 130.0 * len(alone) ** 0.5), 560.0)
+    # Features without arcs fill a page's width if there are many of them; a small network still fits a phone.
+    width = max(layout.width, min(1000.0, 130.0 * len(alone) ** 0.5), 448.0)
     parts = [legend(graph, shown, nodes[graph.of_class].scene(), width)]
     if title:
         letters_of_title = BOLD * 1.15 * _SIZE
@@ -85,10 +86,10 @@ def draw_network(
 
 
 def _description(graph: Graph) -> str:
-    features = len(graph.names) - 1
+    used, features = len(graph.used - {graph.of_class}), counted(graph.of_class, "feature")
     return (
-        f"Bayesian network of {printable(graph.names[-1])}: {len(graph.used) - 1} of {features} features are used, "
-        f"{len(graph.arcs)} arcs between features or to the class"
+        f"Bayesian network of {printable(graph.names[-1])}: {used} of {features} {'is' if used == 1 else 'are'} used, "
+        f"{counted(len(graph.arcs), 'arc')} between features or to the class"
     )
 
 

@@ -17,6 +17,7 @@ from milpbn.network.explanation.local import check_classes, pair
 from milpbn.network.explanation.several import SeveralGlobalExplanations, SeveralLocalExplanations
 from milpbn.network.inference.queries import Evidence, Queries
 from milpbn.network.margins import log_posterior
+from milpbn.util.plurals import counted
 
 #: Values of the keys ``format`` and ``version`` of the file.
 FORMAT, VERSION = "milpbn-averaged-classifier", 1
@@ -53,7 +54,9 @@ class AveragedClassifier(Queries, Predictor):
                 raise InputError(f"Network {number} of the average has other classes than the first.")
 
     def __repr__(self) -> str:
-        return f"<AveragedClassifier of {len(self.members)} networks, the first {self.members[0]!r}>"
+        return (
+            f"<AveragedClassifier of {counted(len(self.members), 'network')}, the first {self.members[0]!r}>"
+        )
 
     @property
     def variables(self) -> tuple[Variable, ...]:  # type: ignore[override]  # frozen, so it is only read

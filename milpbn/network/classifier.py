@@ -26,6 +26,7 @@ from milpbn.network.margins import log_posterior
 from milpbn.network.prior import UNIFORM, check_towards
 from milpbn.network.structure import Structure
 from milpbn.util.jsonable import shorten
+from milpbn.util.plurals import counted
 from milpbn.version import __version__
 
 if TYPE_CHECKING:
@@ -250,8 +251,9 @@ class Classifier(TableClassifier):
 
     def __repr__(self) -> str:
         return (
-            f"<Classifier of {shorten(self.variables[-1].name)}: {len(self.classes)} classes, "
-            f"{len(self.variables) - 1} features, {len(self.structure.arcs)} arcs, {self.n_parameters} parameters>"
+            f"<Classifier of {shorten(self.variables[-1].name)}: {counted(len(self.classes), 'class', 'classes')}, "
+            f"{counted(len(self.variables) - 1, 'feature')}, {counted(len(self.structure.arcs), 'arc')}, "
+            f"{counted(self.n_parameters, 'parameter')}>"
         )
 
     def __post_init__(self) -> None:

@@ -18,6 +18,7 @@ from milpbn.network.checks import ROW_SUM_TOLERANCE, check_variables
 from milpbn.network.classifier import TableClassifier
 from milpbn.network.cpt import Cpt
 from milpbn.util.jsonable import Fields, shorten
+from milpbn.util.plurals import counted
 
 #: Values of the keys ``format`` and ``version`` of the file.
 FORMAT, VERSION = "milpbn-pseudo-classifier", 1
@@ -46,8 +47,9 @@ class PseudoClassifier(TableClassifier):
     def __repr__(self) -> str:
         arcs = sum(len(cpt.parents) for cpt in self.cpts)
         return (
-            f"<PseudoClassifier of {shorten(self.variables[-1].name)}: {len(self.classes)} classes, "
-            f"{len(self.variables) - 1} features, {arcs} arcs>"
+            f"<PseudoClassifier of {shorten(self.variables[-1].name)}: "
+            f"{counted(len(self.classes), 'class', 'classes')}, "
+            f"{counted(len(self.variables) - 1, 'feature')}, {counted(arcs, 'arc')}>"
         )
 
     def __post_init__(self) -> None:

@@ -12,6 +12,7 @@ from milpbn.drawing.scene import Box, Label, Path, Scene
 from milpbn.drawing.text import BOLD, printable, shortened, text_width, wrapped
 from milpbn.errors import InputError
 from milpbn.network.explanation import FamilyImportance, FamilyTable, LocalExplanation, Margins
+from milpbn.util.plurals import counted
 
 
 def draw_prediction(explanation: LocalExplanation, shown: int = 20, width: float = 680.0) -> Scene:
@@ -30,7 +31,7 @@ def draw_prediction(explanation: LocalExplanation, shown: int = 20, width: float
     rest = sum(value for _, value in ranked[shown:])
     rows, at = [], 0.0
     if len(ranked) > shown:
-        ranked = [*ranked[:shown], (f"{len(ranked) - shown} smaller contributions", rest)]
+        ranked = [*ranked[:shown], (counted(len(ranked) - shown, "smaller contribution"), rest)]
     for name, value in ranked:
         if not math.isfinite(value):
             raise InputError(
@@ -79,7 +80,7 @@ def draw_importances(importances: Sequence[FamilyImportance], shown: int = 30, w
         label="mean absolute contribution to the log-odds (nats)",
         width=width,
         names=0.45 * width,
-        lines=[f"{left} more are not shown"] if left else [],
+        lines=[f"{left} more {'is' if left == 1 else 'are'} not shown"] if left else [],
     )
 
 
@@ -136,7 +137,14 @@ def draw_margins(margins: Margins, name: str = "", width: float = 640.0) -> Scen
             colour = "feature"
         x, y = chart.x(float(a)), chart.y(float(count))
         chart.scene.add(
-            Box(x + 0.5, y, chart.x(float(b)) - x - 1.0, chart.y(0.0) - y, colour, title=f"{count:g} samples")
+            Box(
+                x + 0.5,
+                y,
+                chart.x(float(b)) - x - 1.0,
+                chart.y(0.0) - y,
+                colour,
+                title=counted(float(count), "sample"),
+            )
         )
     if gamma is not None:
         x, top = chart.x(gamma), chart.y(chart.y.high)
@@ -208,7 +216,13 @@ def draw_table(table: FamilyTable, target: str, shown: int = 40) -> Scene:
         top += 24.0
     if left:
         scene.add(
-            Label(14.0, top + 14.0, f"{left} more rows tell the classes less apart", SMALL, colour="muted")
+            Label(
+                14.0,
+                top + 14.0,
+                f"{counted(left, 'more row')} {'tells' if left == 1 else 'tell'} the classes less apart",
+                SMALL,
+                colour="muted",
+            )
         )
         top += 20.0
     scene.height = top + 14.0

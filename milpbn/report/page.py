@@ -27,6 +27,7 @@ from milpbn.plotting import (
 from milpbn.report.claims import headline, meaning_of_gap, set_constraints, solve_command
 from milpbn.report.template import page
 from milpbn.solving.progress import show_gap
+from milpbn.util.plurals import counted
 from milpbn.version import __version__
 
 #: Number of tables and of single predictions that are drawn.
@@ -170,7 +171,8 @@ def _explanations(classifier: AnyClassifier | None, train: Dataset | None, test:
         return "<p>Give the data or a classifier to see what the network has learnt.</p>"
     note = ""
     if isinstance(classifier, AveragedClassifier):
-        note = f"<p>The classifier averages {len(classifier.members)} networks. This is about the first of them.</p>"
+        averaged = counted(len(classifier.members), "network")
+        note = f"<p>The classifier averages {averaged}. This is about the first of them.</p>"
         classifier = classifier.members[0]
         train = test = None  # they are encoded for all networks
     data = train if test is None else test
@@ -203,7 +205,7 @@ def _explanations(classifier: AnyClassifier | None, train: Dataset | None, test:
                 drawn.append(_figure(draw_prediction(one, width=_CHART)))
         if drawn:
             parts.append(
-                f"<details><summary>The {len(drawn)} {which} rows with the lowest margins, explained</summary>"
+                f"<details><summary>The lowest margins, explained: {counted(len(drawn), f'{which} row')}</summary>"
                 f"{''.join(drawn)}</details>"
             )
     return "".join(parts)

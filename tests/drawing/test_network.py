@@ -165,3 +165,10 @@ def test_amounts_have_three_digits(value, text):
 def test_a_picture_grows_with_the_network():
     areas = [(s := draw_network(names(n), forest(n, 1))).width * s.height for n in (4, 20, 57, 196)]
     assert areas == sorted(areas)
+
+
+def test_the_description_counts_in_words():
+    assert draw_network(["a", "b", "class"], [(2,), (0, 2), ()]).description == (
+        "Bayesian network of class: 2 of 2 features are used, 1 arc between features or to the class"
+    )
+    assert "1 of 2 features is used, 0 arcs" in draw_network(["a", "b", "c"], [(2,), (), ()]).description
