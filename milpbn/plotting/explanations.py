@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from milpbn.drawing.chart import SMALL, TITLE, Bar, bars, frame
+from milpbn.drawing.chart import EDGES, SMALL, TITLE, Bar, bars, frame
 from milpbn.drawing.scene import Box, Label, Path, Scene
 from milpbn.drawing.text import BOLD, printable, shortened, text_width, wrapped
 from milpbn.errors import InputError
@@ -43,7 +43,7 @@ def draw_prediction(explanation: LocalExplanation, shown: int = 20, width: float
     rows.append(Bar("sum", 0.0, explanation.log_odds, f"{explanation.log_odds:+.3f}", "line"))
     label, against = printable(explanation.label), printable(explanation.against)
     share = explanation.probabilities[explanation.classes.index(explanation.label)]
-    lines = [f"P({label}) = {share:.4g}"]
+    lines = [f"P({label}) {'> 0.9999' if share > 0.99995 else f'= {share:.4g}'}"]
     if explanation.actual is not None:
         lines[0] += f"; the class is {printable(explanation.actual)}"
     return bars(
@@ -121,8 +121,8 @@ def draw_margins(margins: Margins, name: str = "", width: float = 640.0) -> Scen
         width,
         380.0,
         (float(edges[0]), float(edges[-1])),
-        (0.0, 1.05 * max(float(heights.max()), 1e-9)),
-        title=f"Margins{f' of {printable(name)}' if name else ''}: {100 * (1 - wrong):.2f} % are not negative",
+        (0.0, 1.08 * max(float(heights.max()), 1e-9)),  # the name of gamma stands above the bars
+        title=f"Margins{f' of {printable(name)}' if name else ''}: {100 * wrong:.2f} % are negative",
         labels=(
             "log-margin (nats)",
             "samples",
@@ -136,21 +136,15 @@ def draw_margins(margins: Margins, name: str = "", width: float = 640.0) -> Scen
         if gamma is not None and colour == "feature-edge" and b <= gamma + step / 2:
             colour = "feature"
         x, y = chart.x(float(a)), chart.y(float(count))
-        chart.scene.add(
-            Box(
-                x + 0.5,
-                y,
-                chart.x(float(b)) - x - 1.0,
-                chart.y(0.0) - y,
-                colour,
-                title=counted(float(count), "sample"),
-            )
-        )
+        size = chart.x(float(b)) - x - 1.0, chart.y(0.0) - y
+        said = counted(float(count), "sample")
+        chart.scene.add(Box(x + 0.5, y, *size, colour, EDGES.get(colour, ""), title=said))
     if gamma is not None:
-        x, top = chart.x(gamma), chart.y(chart.y.high)
+        x, top, text = chart.x(gamma), chart.y(chart.y.high), f"gamma {gamma:.3g}"
+        fits = x - 5.0 - text_width(text, SMALL) >= chart.x.start
         chart.scene.add(
             Path(((x, chart.y(0.0)), (x, top)), "ink", width=1.5, dashed=True),
-            Label(x - 5.0, top + 10.0, f"gamma {gamma:.3g}", SMALL, "end"),
+            Label(x - 5.0 if fits else x + 5.0, top + 10.0, text, SMALL, "end" if fits else "start"),
         )
     return chart.scene
 

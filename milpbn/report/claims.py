@@ -64,7 +64,7 @@ def meaning_of_gap(result: Result) -> list[str]:
     elif result.optimal:
         lines.append(
             f"Here the gap is {gap.absolute:.3g} nats, which is within the tolerance of 1e-6 relative to the score. "
-            "Other structures may have the same score, but none has a better one."
+            "Other structures may have the same score, but none exceeds it by more than this gap."
         )
     else:
         lines.append(

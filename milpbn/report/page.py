@@ -128,9 +128,9 @@ def _problem(result: Result) -> str:
 def _answer(result: Result) -> str:
     searched = result.searched
     shown = [
-        ("score of the network", _nats(result.objective)),
-        ("bound on every score", _nats(searched.bound)),
-        ("gap", _nats(searched.gap.absolute)),
+        ("score of the network (nats)", _nats(result.objective)),
+        ("bound on every score (nats)", _nats(searched.bound)),
+        ("gap (nats)", _nats(searched.gap.absolute)),
         ("gap relative to the bound", show_gap(searched.gap.relative_to_bound)),
     ]
     tiles = "".join(f"<div><b>{words(value)}</b><span>{words(name)}</span></div>" for name, value in shown)
@@ -157,9 +157,13 @@ def _network(result: Result, losses: Losses | None) -> str:
         return "<p>The run found no structure.</p>"
     scene = draw_structure(structure, losses=losses, proved=result.proved)
     rows = ((name, ", ".join(parents) or "(none)") for name, parents in structure.to_mapping().items())
-    what = "Colours say which features depend on the class; its arcs are not drawn one by one."
+    what = "Colours say which features depend on the class."
+    if losses is not None or result.proved is not None:
+        what += " The short arrow in a box is the arc from the class."
     if losses is not None:
-        what += " Numbers at arcs are what the score loses without them."
+        what += " Numbers at arcs are what the score loses without them, in nats."
+    if result.proved is not None:
+        what += " Arcs that are not proved to be in every optimum are dashed."
     return (
         f"{_figure(scene, what)}"
         f"<details><summary>Parents of every variable, as text</summary>{facts(rows)}</details>"
