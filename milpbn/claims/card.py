@@ -6,10 +6,11 @@ from collections.abc import Collection
 
 from milpbn.claims.about import DataSummary
 from milpbn.claims.parts import Arc, Searched
-from milpbn.drawing.html import card
+from milpbn.drawing.html import card, picture
 from milpbn.drawing.network import draw_network
 from milpbn.network.structure import Structure
 from milpbn.problem.scores.spec import Score
+from milpbn.util.plurals import counted
 
 
 def result_card(
@@ -22,6 +23,7 @@ def result_card(
     structure: Structure | None,
     proved: Collection[Arc] | None,
     seconds: float,
+    classifier: str | None = None,
 ) -> str:
     """Return a result as HTML: the problem, the score with its bound and gap, and the network.
 
@@ -37,23 +39,26 @@ def result_card(
         Arcs that every optimum has.
     seconds : float
         Wall-clock time of the run.
+    classifier : str, optional
+        What the classifier is if it is not the network alone.
     """
     gap, behind = searched.gap, f" over {over}" if over else ""
     rows = [
-        ("data", f"{data.name}: {data.samples} samples, {data.features} features"),
+        ("data", f"{data.name}: {counted(data.samples, 'sample')}, {counted(data.features, 'feature')}"),
         ("score", f"{score.summary}, max_parents = {score.max_parents}"),
         ("status", status),
         ("incumbent", _nats(objective)),
         (f"bound{behind}", _nats(searched.bound)),
         (f"gap{behind}", None if gap.absolute is None else _gap(gap.absolute, gap.relative_to_bound)),
         ("seconds", f"{seconds:.2f}"),
+        ("classifier", classifier),
     ]
-    scene = None
+    drawn = ""
     if structure is not None:
         index = {name: i for i, name in enumerate(structure.names)}
         inside = None if proved is None else {(index[j], index[i]) for j, i in proved}
-        scene = draw_network(structure.names, structure.parents, proved=inside)
-    return card("milpbn result", rows, scene)
+        drawn = picture(draw_network(structure.names, structure.parents, proved=inside))
+    return card("milpbn result", rows, drawn)
 
 
 def _nats(value: float | None) -> str | None:

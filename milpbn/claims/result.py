@@ -237,6 +237,7 @@ class Result:
             self.structure,
             None if self.proved is None else self.proved.inside,
             self.seconds.total,
+            None if self.average is None else "; ".join(self.average.describe()),
         )
 
     def save(self, path: str | os.PathLike[str]) -> None:

@@ -11,6 +11,8 @@ from milpbn.drawing.text import BOLD, shortened, text_width, wrapped
 
 #: Font sizes of ticks and of titles.
 SMALL, TITLE = 11.0, 13.0
+#: Edges of what is filled with a pale colour, which would hardly stand out without one.
+EDGES = {"feature": "feature-edge", "shade": "unused-edge"}
 
 
 def ticks(low: float, high: float, most: int = 6) -> list[float]:
@@ -133,7 +135,7 @@ def _legend(scene: Scene, notes: Sequence[tuple[str, str]], top: float) -> float
         if k and x + wide > scene.width:
             x, top = 14.0, top + 18.0
         scene.add(
-            Box(x, top + 2.0, 14.0, 10.0, role, radius=2.0),
+            Box(x, top + 2.0, 14.0, 10.0, role, EDGES.get(role, ""), radius=2.0),
             Label(x + 20.0, top + 11.0, words, SMALL, colour="muted"),
         )
         x += wide
@@ -286,5 +288,8 @@ def _bar(row: Bar, scale: Scale, middle: float, thick: float = 14.0) -> list[Ite
         reach = [start, end, *(scale(value) for value in row.interval or () if not math.isnan(value))]
         back = end < start
         x = min(reach) - 6.0 if back else max(reach) + 6.0
+        wide = text_width(row.text, SMALL)
+        # The grid does not cross out the number.
+        items.append(Box(x - wide if back else x, middle - 6.5, wide, 13.0, "paper"))
         items.append(Label(x, middle + 3.9, row.text, SMALL, "end" if back else "start", "muted"))
     return items

@@ -30,10 +30,19 @@ def picture(scene: Scene) -> str:
     return f'<div class="mb-scroll" tabindex="0">{to_svg(scene, inline=True)}</div>'
 
 
-def card(title: str, rows: Iterable[tuple[str, object]], scene: Scene | None) -> str:
-    """Return what a notebook shows of an object: a title, a table of facts, and a picture."""
-    drawn = "" if scene is None else picture(scene)
-    return f'<div class="mb-card"><style>{_CARD}</style><strong>{words(title)}</strong>{facts(rows)}{drawn}</div>'
+def note(text: str) -> str:
+    """Return a sentence."""
+    return f"<p>{words(text)}</p>"
+
+
+def folded(heading: str, inner: str, *, opened: bool = False) -> str:
+    """Return HTML that is shown when its heading is clicked on, or hidden if it is open at first; without a script."""
+    return f"<details{' open' if opened else ''}><summary>{words(heading)}</summary>{inner}</details>"
+
+
+def card(title: str, rows: Iterable[tuple[str, object]], below: str = "") -> str:
+    """Return what a notebook shows of an object: a title, a table of facts, and further HTML, such as a picture."""
+    return f'<div class="mb-card"><style>{_CARD}</style><strong>{words(title)}</strong>{facts(rows)}{below}</div>'
 
 
 def _theme(index: int) -> str:
@@ -47,9 +56,10 @@ def _theme(index: int) -> str:
 _CARD = (
     ".mb-card{border:1px solid;border-radius:6px;padding:10px 12px;max-width:100%;box-sizing:border-box;"
     "font:14px/1.45 sans-serif}"
-    ".mb-card .mb-facts{border-collapse:collapse;margin:6px 0}"
+    ".mb-card .mb-facts{border-collapse:collapse;margin:6px 0;font:inherit}"
     ".mb-card .mb-facts th,.mb-card .mb-facts td{border:0;text-align:left;padding:1px 14px 1px 0;font-weight:normal}"
-    ".mb-card .mb-scroll{overflow-x:auto}"
+    ".mb-card .mb-scroll{overflow-x:auto}.mb-card p{margin:6px 0}"
+    ".mb-card summary{cursor:pointer;padding:3px 0}"
     + _theme(0)
     + "@media (prefers-color-scheme:dark){"
     + _theme(1)

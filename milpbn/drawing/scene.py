@@ -21,8 +21,11 @@ COLOURS: dict[str, tuple[str, str]] = {
     "feature": ("#dce9f8", "#1d3a5e"),
     "feature-edge": ("#2b6cb0", "#6fadf0"),
     "unused": ("#eef0f3", "#23282f"),
-    "unused-edge": ("#a9b1bb", "#59636e"),
+    "unused-edge": ("#868f9a", "#717b87"),
 }
+
+#: Lengths of the dashes of dashed lines and of the gaps between them, in pixels.
+DASHES = (5.0, 4.0)
 
 #: Ends of a path's parts: (x, y) of a move or a straight line; (x1, y1, x2, y2, x, y) of a Bézier curve.
 Step: TypeAlias = tuple[float, ...]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from html import escape
 
-from milpbn.drawing.scene import COLOURS, Box, Item, Label, Path, Scene
+from milpbn.drawing.scene import COLOURS, DASHES, Box, Item, Label, Path, Scene
 from milpbn.drawing.text import printable
 
 FONTS = "'DejaVu Sans', Verdana, 'Noto Sans', 'Noto Sans CJK JP', 'Hiragino Sans', 'Yu Gothic', Meiryo, sans-serif"
@@ -63,7 +63,7 @@ def _element(item: Item) -> str:
     if item.edge:
         style += f' stroke-width="{_number(item.line_width if isinstance(item, Box) else item.width)}"'
         if item.dashed:
-            style += ' stroke-dasharray="5 4"'
+            style += f' stroke-dasharray="{" ".join(map(_number, DASHES))}"'
     if isinstance(item, Box):
         shape = f'<rect x="{_number(item.x)}" y="{_number(item.y)}" width="{_number(item.width)}"'
         shape += f' height="{_number(item.height)}"'

@@ -13,9 +13,8 @@ from numpy.typing import NDArray
 from milpbn.data.dataset import Dataset, Variable
 from milpbn.data.encodings import encodings_of, missing_values, unknown_values
 from milpbn.data.left_out import WHYS
-from milpbn.drawing.html import card
-from milpbn.drawing.network import draw_network
 from milpbn.errors import InputError, MilpbnWarning, warn
+from milpbn.network.cards import network_card
 from milpbn.network.checks import check_cpts, check_variables
 from milpbn.network.cpt import Cpt, fit_cpts
 from milpbn.network.explanation.explainable import Explainable
@@ -25,6 +24,7 @@ from milpbn.network.margins import log_posterior
 from milpbn.network.prior import UNIFORM, check_towards
 from milpbn.network.structure import Structure
 from milpbn.util.jsonable import shorten
+from milpbn.util.plurals import counted
 from milpbn.version import __version__
 
 if TYPE_CHECKING:
@@ -251,8 +251,9 @@ class Classifier(TableClassifier):
 
     def __repr__(self) -> str:
         return (
-            f"<Classifier of {shorten(self.variables[-1].name)}: {len(self.classes)} classes, "
-            f"{len(self.variables) - 1} features, {len(self.structure.arcs)} arcs, {self.n_parameters} parameters>"
+            f"<Classifier of {shorten(self.variables[-1].name)}: {counted(len(self.classes), 'class', 'classes')}, "
+            f"{counted(len(self.variables) - 1, 'feature')}, {counted(len(self.structure.arcs), 'arc')}, "
+            f"{counted(self.n_parameters, 'parameter')}>"
         )
 
     def __post_init__(self) -> None:
@@ -304,18 +305,8 @@ class Classifier(TableClassifier):
         return cls(data.variables, structure, cpts, float(smoothing), about, smoothing_towards)
 
     def _repr_html_(self) -> str:
-        """Return what a notebook shows: the number of parameters, the classes, and the network."""
-        rows = [
-            (
-                "class",
-                f"{self.variables[-1].name}: {', '.join(self.classes[:10])}{', ...' * (len(self.classes) > 10)}",
-            ),
-            ("features", len(self.variables) - 1),
-            ("arcs", len(self.structure.arcs)),
-            ("parameters", sum(cpt.table.size - cpt.table.size // cpt.table.shape[-1] for cpt in self.cpts)),
-        ]
-        scene = draw_network(self.structure.names, self.structure.parents)
-        return card("Bayesian network classifier", rows, scene)
+        """Return what a notebook shows: the classes, the number of parameters, and the network."""
+        return network_card(self.variables, self.structure, self.n_parameters)
 
     def _network(self) -> Network:
         return Network(self.variables, self.cpts)

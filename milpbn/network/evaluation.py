@@ -18,6 +18,7 @@ from milpbn.network.calibration import ReliabilityBin, calibration_error, reliab
 from milpbn.network.classifier import JointPredictor, Predictor, Source
 from milpbn.network.margins import log_margins, log_posterior, soft_margin
 from milpbn.util.jsonable import json_safe, shorten
+from milpbn.util.plurals import counted
 from milpbn.util.validation import real_number
 
 #: Two-sided 95 % quantile of the standard normal distribution, 1.96.
@@ -104,8 +105,9 @@ class Evaluation:
 
     def __repr__(self) -> str:
         return (
-            f"<Evaluation on {shorten(self.data)}: {self.samples} samples, accuracy {self.accuracy:.4f} (majority "
-            f"class {self.majority_share:.4f}), log-loss {self.log_loss:.4f}, Brier score {self.brier:.4f}>"
+            f"<Evaluation on {shorten(self.data)}: {counted(self.samples, 'sample')}, "
+            f"accuracy {self.accuracy:.4f} (majority class {self.majority_share:.4f}), "
+            f"log-loss {self.log_loss:.4f}, Brier score {self.brier:.4f}>"
         )
 
     def to_dict(self) -> dict[str, Any]:

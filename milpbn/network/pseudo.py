@@ -14,10 +14,12 @@ from numpy.typing import NDArray
 
 from milpbn.data.dataset import LABEL_TYPES, Variable
 from milpbn.errors import InputError
+from milpbn.network.cards import tables_card
 from milpbn.network.checks import ROW_SUM_TOLERANCE, check_variables
 from milpbn.network.classifier import TableClassifier
 from milpbn.network.cpt import Cpt
 from milpbn.util.jsonable import Fields, shorten
+from milpbn.util.plurals import counted
 
 #: Values of the keys ``format`` and ``version`` of the file.
 FORMAT, VERSION = "milpbn-pseudo-classifier", 1
@@ -43,12 +45,20 @@ class PseudoClassifier(TableClassifier):
     variables: tuple[Variable, ...]
     cpts: tuple[Cpt, ...]
 
+    @property
+    def _n_arcs(self) -> int:
+        return sum(len(cpt.parents) for cpt in self.cpts)
+
     def __repr__(self) -> str:
-        arcs = sum(len(cpt.parents) for cpt in self.cpts)
         return (
-            f"<PseudoClassifier of {shorten(self.variables[-1].name)}: {len(self.classes)} classes, "
-            f"{len(self.variables) - 1} features, {arcs} arcs>"
+            f"<PseudoClassifier of {shorten(self.variables[-1].name)}: "
+            f"{counted(len(self.classes), 'class', 'classes')}, "
+            f"{counted(len(self.variables) - 1, 'feature')}, {counted(self._n_arcs, 'arc')}>"
         )
+
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows: the classes, and the numbers of arcs and parameters."""
+        return tables_card(self.variables, self._n_arcs, self.n_parameters)
 
     def __post_init__(self) -> None:
         check_variables(self.variables)

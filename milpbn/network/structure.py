@@ -9,6 +9,7 @@ from graphlib import CycleError, TopologicalSorter
 from milpbn.errors import InputError
 from milpbn.util.graphs import families_with_class
 from milpbn.util.jsonable import shorten
+from milpbn.util.plurals import counted
 
 
 @dataclass(frozen=True)
@@ -48,8 +49,8 @@ class Structure:
             )
 
     def __repr__(self) -> str:
-        features = f"{len(self.names) - 1} features and the class {shorten(self.names[-1])}"
-        return f"<Structure of {features}: {len(self.arcs)} arcs>"
+        features = f"{counted(len(self.names) - 1, 'feature')} and the class {shorten(self.names[-1])}"
+        return f"<Structure of {features}: {counted(len(self.arcs), 'arc')}>"
 
     @classmethod
     def from_mapping(cls, names: Sequence[str], parents: Mapping[str, Iterable[str]]) -> Structure:

@@ -8,7 +8,7 @@ from contextlib import suppress
 from functools import cache
 from typing import Any, Literal
 
-from milpbn.drawing.scene import COLOURS, Box, Label, Path, Scene
+from milpbn.drawing.scene import COLOURS, DASHES, Box, Label, Path, Scene
 from milpbn.drawing.text import printable
 from milpbn.errors import InputError, MilpbnWarning, warn
 
@@ -109,11 +109,13 @@ def _patch(item: Box | Path) -> Any:
     from matplotlib import patches
     from matplotlib import path as paths
 
+    width = item.line_width if isinstance(item, Box) else item.width
     style: dict[str, Any] = {
         "facecolor": _colour(item.fill),
         "edgecolor": _colour(item.edge),
-        "linewidth": _points(item.line_width if isinstance(item, Box) else item.width) if item.edge else 0.0,
-        "linestyle": (0, (3.0, 2.0)) if item.dashed else "-",
+        "linewidth": _points(width) if item.edge else 0.0,
+        # Matplotlib counts dashes in line widths, SVG in pixels.
+        "linestyle": (0, tuple(length / width for length in DASHES)) if item.dashed else "-",
         "capstyle": "butt",
     }
     if isinstance(item, Box):

@@ -7,11 +7,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from milpbn.drawing.chart import SMALL, TITLE, Bar, bars, frame
+from milpbn.drawing.chart import EDGES, SMALL, TITLE, Bar, bars, frame
 from milpbn.drawing.scene import Box, Label, Path, Scene
 from milpbn.drawing.text import BOLD, printable, shortened, text_width, wrapped
 from milpbn.errors import InputError
 from milpbn.network.explanation import FamilyImportance, FamilyTable, LocalExplanation, Margins
+from milpbn.util.plurals import counted
 
 
 def draw_prediction(explanation: LocalExplanation, shown: int = 20, width: float = 680.0) -> Scene:
@@ -30,7 +31,7 @@ def draw_prediction(explanation: LocalExplanation, shown: int = 20, width: float
     rest = sum(value for _, value in ranked[shown:])
     rows, at = [], 0.0
     if len(ranked) > shown:
-        ranked = [*ranked[:shown], (f"{len(ranked) - shown} smaller contributions", rest)]
+        ranked = [*ranked[:shown], (counted(len(ranked) - shown, "smaller contribution"), rest)]
     for name, value in ranked:
         if not math.isfinite(value):
             raise InputError(
@@ -42,7 +43,7 @@ def draw_prediction(explanation: LocalExplanation, shown: int = 20, width: float
     rows.append(Bar("sum", 0.0, explanation.log_odds, f"{explanation.log_odds:+.3f}", "line"))
     label, against = printable(explanation.label), printable(explanation.against)
     share = explanation.probabilities[explanation.classes.index(explanation.label)]
-    lines = [f"P({label}) = {share:.4g}"]
+    lines = [f"P({label}) {'> 0.9999' if share > 0.99995 else f'= {share:.4g}'}"]
     if explanation.actual is not None:
         lines[0] += f"; the class is {printable(explanation.actual)}"
     return bars(
@@ -79,7 +80,7 @@ def draw_importances(importances: Sequence[FamilyImportance], shown: int = 30, w
         label="mean absolute contribution to the log-odds (nats)",
         width=width,
         names=0.45 * width,
-        lines=[f"{left} more are not shown"] if left else [],
+        lines=[f"{left} more {'is' if left == 1 else 'are'} not shown"] if left else [],
     )
 
 
@@ -120,8 +121,8 @@ def draw_margins(margins: Margins, name: str = "", width: float = 640.0) -> Scen
         width,
         380.0,
         (float(edges[0]), float(edges[-1])),
-        (0.0, 1.05 * max(float(heights.max()), 1e-9)),
-        title=f"Margins{f' of {printable(name)}' if name else ''}: {100 * (1 - wrong):.2f} % are not negative",
+        (0.0, 1.08 * max(float(heights.max()), 1e-9)),  # the name of gamma stands above the bars
+        title=f"Margins{f' of {printable(name)}' if name else ''}: {100 * wrong:.2f} % are negative",
         labels=(
             "log-margin (nats)",
             "samples",
@@ -135,14 +136,15 @@ def draw_margins(margins: Margins, name: str = "", width: float = 640.0) -> Scen
         if gamma is not None and colour == "feature-edge" and b <= gamma + step / 2:
             colour = "feature"
         x, y = chart.x(float(a)), chart.y(float(count))
-        chart.scene.add(
-            Box(x + 0.5, y, chart.x(float(b)) - x - 1.0, chart.y(0.0) - y, colour, title=f"{count:g} samples")
-        )
+        size = chart.x(float(b)) - x - 1.0, chart.y(0.0) - y
+        said = counted(float(count), "sample")
+        chart.scene.add(Box(x + 0.5, y, *size, colour, EDGES.get(colour, ""), title=said))
     if gamma is not None:
-        x, top = chart.x(gamma), chart.y(chart.y.high)
+        x, top, text = chart.x(gamma), chart.y(chart.y.high), f"gamma {gamma:.3g}"
+        fits = x - 5.0 - text_width(text, SMALL) >= chart.x.start
         chart.scene.add(
             Path(((x, chart.y(0.0)), (x, top)), "ink", width=1.5, dashed=True),
-            Label(x - 5.0, top + 10.0, f"gamma {gamma:.3g}", SMALL, "end"),
+            Label(x - 5.0 if fits else x + 5.0, top + 10.0, text, SMALL, "end" if fits else "start"),
         )
     return chart.scene
 
@@ -208,7 +210,13 @@ def draw_table(table: FamilyTable, target: str, shown: int = 40) -> Scene:
         top += 24.0
     if left:
         scene.add(
-            Label(14.0, top + 14.0, f"{left} more rows tell the classes less apart", SMALL, colour="muted")
+            Label(
+                14.0,
+                top + 14.0,
+                f"{counted(left, 'more row')} {'tells' if left == 1 else 'tell'} the classes less apart",
+                SMALL,
+                colour="muted",
+            )
         )
         top += 20.0
     scene.height = top + 14.0

@@ -117,8 +117,8 @@ def _limits(z: np.ndarray, b: np.ndarray) -> tuple[float, float]:
     known = np.concatenate([z[np.isfinite(z)], b[np.isfinite(b)]])
     if not known.size:
         return 0.0, 1.0
-    bottom = float(np.nanquantile(z, 0.25)) if np.isfinite(z).any() else float(known.min())
-    top = float(np.nanquantile(b, 0.75)) if np.isfinite(b).any() else float(known.max())
+    bottom = float(np.nanquantile(z, 0.25, method="higher")) if np.isfinite(z).any() else float(known.min())
+    top = float(np.nanquantile(b, 0.75, method="lower")) if np.isfinite(b).any() else float(known.max())
     bottom, top = min(bottom, top), max(bottom, top)
     least = 1e-6 * max(1.0, abs(top))
     span = max(top - bottom, least)
@@ -126,13 +126,20 @@ def _limits(z: np.ndarray, b: np.ndarray) -> tuple[float, float]:
 
 
 def _staircase(chart: Frame, t: np.ndarray, values: np.ndarray, colour: str) -> None:
+    """Draw values over time, from where they are inside the limits on; until then they are beyond the border."""
     steps: list[tuple[float, ...]] = []
+    border = None
     for k, value in enumerate(values.tolist()):
         if not math.isfinite(value):
             continue
         x, y = chart.x(float(t[k])), chart.y(value)
+        if not chart.y.low <= value <= chart.y.high:
+            border = y
+            continue
         if steps:
             steps.append((x, steps[-1][1]))
+        elif border is not None:
+            steps.append((x, border))
         steps.append((x, y))
     if len(steps) > 1:
         chart.scene.add(Path(tuple(steps), colour, width=2.0))

@@ -16,6 +16,7 @@ from milpbn.errors import InputError
 from milpbn.network.structure import Structure
 from milpbn.problem.constraints import Rules
 from milpbn.problem.scores.spec import Score
+from milpbn.util.plurals import counted
 
 ParentSet = tuple[int, ...]
 
@@ -127,7 +128,7 @@ class Candidates:
         return Structure(self.names, tuple(self.flat[int(p)] for p in choice))
 
     def __repr__(self) -> str:
-        return f"Candidates({self.n_variables} variables, {self.n_sets} sets)"
+        return f"Candidates({counted(self.n_variables, 'variable')}, {counted(self.n_sets, 'set')})"
 
 
 class Admitted(NamedTuple):

@@ -37,6 +37,7 @@ from milpbn.problem.screening import Screened
 from milpbn.problem.subset import Subset
 from milpbn.util.clock import check_deadline
 from milpbn.util.memory import require_memory
+from milpbn.util.plurals import counted
 
 #: Largest local term of a parent set in nats; far below the range of float64.
 LARGEST_TERM = 1e100
@@ -85,7 +86,7 @@ class Problem:
     screened: Screened | None = None
 
     def __repr__(self) -> str:
-        return f"<Problem of {self.data!r}: {self.score.summary}, {self.candidates.n_sets} parent sets>"
+        return f"<Problem of {self.data!r}: {self.score.summary}, {counted(self.candidates.n_sets, 'parent set')}>"
 
     @property
     def score_error(self) -> float:

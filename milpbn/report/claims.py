@@ -11,6 +11,7 @@ from milpbn.claims.reasons import BoundSource, Reason
 from milpbn.claims.result import Result
 from milpbn.problem.scores.spec import Score
 from milpbn.solving.progress import show_gap
+from milpbn.util.plurals import counted
 
 #: The options of the command line for the fields of a score; numbers and words follow the option.
 _OPTIONS = {
@@ -63,7 +64,7 @@ def meaning_of_gap(result: Result) -> list[str]:
     elif result.optimal:
         lines.append(
             f"Here the gap is {gap.absolute:.3g} nats, which is within the tolerance of 1e-6 relative to the score. "
-            "Other structures may have the same score, but none has a better one."
+            "Other structures may have the same score, but none exceeds it by more than this gap."
         )
     else:
         lines.append(
@@ -74,13 +75,14 @@ def meaning_of_gap(result: Result) -> list[str]:
         lines.append("The score can be negative, so that only the gap in nats has a meaning.")
     if result.subset is not None:
         lines.append(
-            f"Bound and gap are over {result.subset.samples} representative samples. They say nothing of the score "
-            "over all samples."
+            f"Bound and gap are over {counted(result.subset.samples, 'representative sample')}. They say nothing "
+            "of the score over all samples."
         )
     if result.screened is not None:
         lines.append(
-            f"Bound and gap are over {result.screened.n_kept} of {result.screened.total} candidate parent sets. "
-            "A structure with one of the others may be better."
+            f"Bound and gap are over {result.screened.n_kept} of "
+            f"{counted(result.screened.total, 'candidate parent set')}. A structure with one of the others "
+            "may be better."
         )
     if searched.bound is not None:
         lines.append(

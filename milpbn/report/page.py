@@ -27,6 +27,7 @@ from milpbn.plotting import (
 from milpbn.report.claims import headline, meaning_of_gap, set_constraints, solve_command
 from milpbn.report.template import page
 from milpbn.solving.progress import show_gap
+from milpbn.util.plurals import counted
 from milpbn.version import __version__
 
 #: Number of tables and of single predictions that are drawn.
@@ -127,9 +128,9 @@ def _problem(result: Result) -> str:
 def _answer(result: Result) -> str:
     searched = result.searched
     shown = [
-        ("score of the network", _nats(result.objective)),
-        ("bound on every score", _nats(searched.bound)),
-        ("gap", _nats(searched.gap.absolute)),
+        ("score of the network (nats)", _nats(result.objective)),
+        ("bound on every score (nats)", _nats(searched.bound)),
+        ("gap (nats)", _nats(searched.gap.absolute)),
         ("gap relative to the bound", show_gap(searched.gap.relative_to_bound)),
     ]
     tiles = "".join(f"<div><b>{words(value)}</b><span>{words(name)}</span></div>" for name, value in shown)
@@ -156,9 +157,13 @@ def _network(result: Result, losses: Losses | None) -> str:
         return "<p>The run found no structure.</p>"
     scene = draw_structure(structure, losses=losses, proved=result.proved)
     rows = ((name, ", ".join(parents) or "(none)") for name, parents in structure.to_mapping().items())
-    what = "Colours say which features depend on the class; its arcs are not drawn one by one."
+    what = "Colours say which features depend on the class."
+    if losses is not None or result.proved is not None:
+        what += " The short arrow in a box is the arc from the class."
     if losses is not None:
-        what += " Numbers at arcs are what the score loses without them."
+        what += " Numbers at arcs are what the score loses without them, in nats."
+    if result.proved is not None:
+        what += " Arcs that are not proved to be in every optimum are dashed."
     return (
         f"{_figure(scene, what)}"
         f"<details><summary>Parents of every variable, as text</summary>{facts(rows)}</details>"
@@ -170,7 +175,8 @@ def _explanations(classifier: AnyClassifier | None, train: Dataset | None, test:
         return "<p>Give the data or a classifier to see what the network has learnt.</p>"
     note = ""
     if isinstance(classifier, AveragedClassifier):
-        note = f"<p>The classifier averages {len(classifier.members)} networks. This is about the first of them.</p>"
+        averaged = counted(len(classifier.members), "network")
+        note = f"<p>The classifier averages {averaged}. This is about the first of them.</p>"
         classifier = classifier.members[0]
         train = test = None  # they are encoded for all networks
     data = train if test is None else test
@@ -203,7 +209,7 @@ def _explanations(classifier: AnyClassifier | None, train: Dataset | None, test:
                 drawn.append(_figure(draw_prediction(one, width=_CHART)))
         if drawn:
             parts.append(
-                f"<details><summary>The {len(drawn)} {which} rows with the lowest margins, explained</summary>"
+                f"<details><summary>The lowest margins, explained: {counted(len(drawn), f'{which} row')}</summary>"
                 f"{''.join(drawn)}</details>"
             )
     return "".join(parts)

@@ -6,12 +6,19 @@ from dataclasses import replace
 from html.parser import HTMLParser
 
 import numpy as np
+import pytest
 import sklearn
 
+from milpbn.claims.average import Average
 from milpbn.claims.result import BackendInfo, DataSummary, Result
 from milpbn.network.structure import Structure
 from milpbn.problem.scores.spec import Score
-from milpbn.sklearn import NaiveBayesClassifier
+from milpbn.sklearn import (
+    DifferentiableTANClassifier,
+    MaxMarginBNClassifier,
+    NaiveBayesClassifier,
+    TANClassifier,
+)
 
 RESULT = Result(
     data=DataSummary("toy", "0" * 64, 10, 9, 2, 2),
@@ -41,6 +48,27 @@ def test_a_result_shows_numbers_and_network():
 
 def test_a_result_without_structure_has_no_picture():
     assert "<svg" not in replace(RESULT, structure=None, objective=None, reason="no_solution")._repr_html_()
+
+
+def test_a_result_says_that_its_classifier_is_an_average():
+    averaged = replace(RESULT, average=Average(asked=2, networks=2))
+    assert "average of 2 networks" in text_of(averaged._repr_html_())
+    assert "classifier" not in text_of(RESULT._repr_html_())
+
+
+@pytest.mark.parametrize("n", [4, 196])
+@pytest.mark.parametrize(
+    "make", [NaiveBayesClassifier, TANClassifier, DifferentiableTANClassifier, MaxMarginBNClassifier]
+)
+def test_a_repr_is_short_and_an_unfitted_estimator_has_only_the_diagram_of_scikit_learn(make, n):
+    names = [f"a feature with a long name {i}" for i in range(n)]
+    estimator = make(drop=names[:1], class_weight={0: 1.0, 1: 2.0})
+    assert len(repr(estimator)) < 500
+    shown = estimator._repr_html_()
+    assert "mb-card" not in shown
+    assert "class_weight" in shown
+    structure = Structure((*names, "class"), (*([(n,)] * n), ()))
+    assert len(repr(replace(RESULT, structure=structure, data=replace(RESULT.data, name="x" * 999)))) < 500
 
 
 def test_an_estimator_shows_its_network_behind_the_diagram_of_scikit_learn():

@@ -9,7 +9,7 @@ from milpbn.drawing.html import card, facts, words
 
 def test_texts_are_escaped():
     assert words("<script>\n") == "&lt;script&gt;\\n"
-    assert "<script>" not in card("<script>", [("<script>", "<script>")], None)
+    assert "<script>" not in card("<script>", [("<script>", "<script>")])
 
 
 def test_missing_facts_are_left_out():

@@ -186,6 +186,8 @@ def test_the_average_of_a_recipe() -> None:
     X, y = small(60, 3)
     model = MaxMarginBNClassifier(recipe="accurate", average=2, time_limit=20.0, parameters="cll").fit(X, y)
     assert len(model.classifier_.members) == 2
+    assert model._repr_html_().count("mb-picture") >= 2
+    assert "Network 2 of 2" in model._repr_html_()
     assert np.allclose(model.predict_proba(X), model.classifier_.predict_proba(X))
     assert (model.predict(X) == y).mean() > 0.9
     assert not hasattr(model, "predict_joint_log_proba")

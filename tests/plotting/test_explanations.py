@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from milpbn.data import Dataset, Variable
-from milpbn.drawing.scene import Box, Label
+from milpbn.drawing.scene import Box, Label, Path
+from milpbn.drawing.text import text_width
 from milpbn.network import Classifier, Structure
+from milpbn.network.explanation import Margins
 from milpbn.plotting import draw_importances, draw_margins, draw_prediction, draw_table
+from milpbn.util.plurals import counted
 
 
 @pytest.fixture(scope="module")
@@ -33,7 +38,7 @@ def test_the_bars_of_a_prediction_follow_one_another(learnt):
     classifier, data = learnt
     explanation = classifier.explain_local(data)[3]
     scene = draw_prediction(explanation)
-    bars = [item for item in scene.items if isinstance(item, Box)]
+    bars = [item for item in scene.items if isinstance(item, Box) and item.fill != "paper"]
     assert len(bars) == len(explanation.ranked) + 1
     at = bars[0].x if explanation.ranked[0].log_odds > 0 else bars[0].x + bars[0].width
     for bar, part in zip(bars, explanation.ranked, strict=False):
@@ -41,10 +46,8 @@ def test_the_bars_of_a_prediction_follow_one_another(learnt):
         assert start == pytest.approx(at, abs=1.1)
         at = end
     assert f"{explanation.log_odds:+.3f}" in texts(scene)
-    assert any(
-        "1 smaller contributions" in text or "smaller" in text
-        for text in texts(draw_prediction(explanation, 1))
-    )
+    left = counted(len(explanation.ranked) - 1, "smaller contribution")
+    assert left in texts(draw_prediction(explanation, 1))
 
 
 def test_the_histogram_of_margins_counts_all_samples(learnt):
@@ -74,3 +77,27 @@ def test_importances_are_drawn(learnt):
     classifier, data = learnt
     scene = draw_importances(classifier.explain_global(data).importances)
     assert {"a", "b", "class"} <= set(texts(scene))
+
+
+@pytest.mark.parametrize("gamma", [0.1, 1.0, 3.0])
+def test_the_name_of_gamma_covers_no_bar_and_no_tick(learnt, gamma):
+    rng = np.random.default_rng(1)
+    for low in (0.0, -3.0):
+        values = rng.uniform(low, 12.0, 60)
+        margins = Margins(values, np.ones(60), np.arange(60), gamma, ())
+        scene = draw_margins(margins)
+        [name] = [item for item in scene.items if isinstance(item, Label) and item.text.startswith("gamma")]
+        wide = text_width(name.text, name.size)
+        left = name.x if name.anchor == "start" else name.x - wide
+        axis = min(item.steps[0][0] for item in scene.items if isinstance(item, Path) and item.edge == "grid")
+        assert left >= axis
+        for bar in (item for item in scene.items if isinstance(item, Box) and item.title):
+            assert name.y <= bar.y or bar.x >= left + wide or bar.x + bar.width <= left
+
+
+def test_a_probability_that_is_not_1_is_not_called_1(learnt):
+    classifier, data = learnt
+    explanation = classifier.explain_local(data)[3]
+    share = {"yes": 0.999999, "no": 0.000001}
+    sure = replace(explanation, probabilities=tuple(share[name] for name in explanation.classes), label="yes")
+    assert any(text.startswith("P(yes) > 0.9999") for text in texts(draw_prediction(sure)))

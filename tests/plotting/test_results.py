@@ -90,3 +90,17 @@ def test_arcs_that_are_not_proved_are_dashed():
 def test_a_result_shows_network_and_trace():
     scene = draw_result(RESULT)
     assert {"a", "b", "c", "d", "class", "seconds", "score (nats)"} <= set(texts(scene))
+
+
+def test_lines_begin_where_they_come_into_the_picture():
+    """The first incumbent and the first bound are far off; no line along the border claims another value."""
+    trace = ((0.1, -500.0, 900.0), (0.2, 9.0, 20.0), (0.3, 9.5, 13.0), (0.4, 9.6, 12.5), (0.5, 10.0, 12.0))
+    scene = draw_trace(replace(RESULT, trace=trace))
+    upper, lower = (item for item in scene.items if isinstance(item, Path) and item.width == 2.0)
+    for line in (upper, lower):
+        (x0, y0), (x1, y1) = line.steps[:2]
+        assert x0 == x1
+        assert y0 != y1
+    # Between a trivial incumbent and the next one there is none, so that the axis need not hold both.
+    lowest = [float(text) for text in texts(scene) if text.replace(".", "").isdigit()]
+    assert min(lowest) >= 0.0

@@ -16,6 +16,7 @@ from milpbn.network.explanation.terms import Terms, log_ratio, terms
 from milpbn.network.explanation.wording import bar, factor, joined, nats
 from milpbn.network.margins import log_posterior
 from milpbn.util.jsonable import json_safe
+from milpbn.util.plurals import counted
 
 #: What stands for a value that no training row has, and for a missing value.
 NEW_VALUE, NOT_OBSERVED = "(not in the training data)", "(not observed)"
@@ -152,7 +153,7 @@ class LocalExplanation(Prediction):
         rows = [(nats(c.log_odds), c.log_odds, c.condition) for c in ranked[:shown]]
         if len(ranked) > shown:
             rest = sum(c.log_odds for c in ranked[shown:])
-            rows.append((nats(rest), rest, f"{len(ranked) - shown} smaller contributions"))
+            rows.append((nats(rest), rest, counted(len(ranked) - shown, "smaller contribution")))
         largest = max((abs(value) for _, value, _ in rows if np.isfinite(value)), default=0.0)
         lines += [f"  {text:>9}  {bar(value, largest, _BAR)}  {words}" for text, value, words in rows]
         return "\n".join([*lines, f"  {odds:>9}  sum"])

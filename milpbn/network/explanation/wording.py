@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 
+from milpbn.util.plurals import counted
+
 
 def nats(value: float) -> str:
     """Return a signed number of nats with three decimals: ``0``, ``+1.234``, ``-inf``."""
@@ -29,7 +31,7 @@ def joined(conditions: Iterable[tuple[str, str]]) -> str:
 
 def more(left: int, what: str) -> list[str]:
     """Return a line that says how many things are not shown, if there are any."""
-    return [f"... {left} more {what}{'s' * (left != 1)}"] if left > 0 else []
+    return [f"... {counted(left, f'more {what}')}"] if left > 0 else []
 
 
 def bar(value: float, largest: float, width: int) -> str:

@@ -80,7 +80,7 @@ def test_the_rest_of_a_long_sum_is_one_line(small):
     classifier, data = small
     lines = classifier.explain_local(data)[0].to_text(shown=1).splitlines()
     assert lines[3].split()[:1] == ["+0.405"]
-    assert lines[3].endswith("1 smaller contributions")
+    assert lines[3].endswith("1 smaller contribution")
 
 
 def test_a_new_value_says_so_and_contributes_nothing_of_its_own(small):

@@ -1,0 +1,123 @@
+"""How arcs are drawn: what each is worth is a number and a width, and what is not proved is dashed."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+
+from milpbn.drawing.graph import Arc, Graph
+from milpbn.drawing.layout import ARROW
+from milpbn.drawing.scene import DASHES, Item, Label, Path
+from milpbn.drawing.text import text_width
+
+#: Font size of the numbers at arcs.
+SMALL = 10.0
+#: Line widths: of the weakest and the strongest arc, and of all arcs where nothing is known of their strength.
+_THIN, _THICK, _PLAIN = 1.2, 4.5, 1.5
+#: The short arrow of an arc from the class: its length, two dashes and a gap before the arrowhead, the height of its
+#: row in the box, and the space before its number.
+STUB, ROW, _SPACE = 2 * DASHES[0] + DASHES[1] + ARROW, 14.0, 4.0
+
+
+@dataclass(frozen=True)
+class ArcStyle:
+    """How an arc is drawn.
+
+    Attributes
+    ----------
+    width : float
+        Of its line.
+    dashed : bool
+        Whether it is not proved that every optimum has the arc.
+    text : str
+        What the score loses without it; empty if that is unknown.
+    said : str
+        The same in words, to follow the arc's name where the pointer rests on it.
+    """
+
+    width: float = _PLAIN
+    dashed: bool = False
+    text: str = ""
+    said: str = ""
+
+    @property
+    def half(self) -> float:
+        """Half the breadth of the arrowhead."""
+        return max(3.4, 1.1 * self.width)
+
+    @property
+    def row(self) -> float:
+        """Width of `stub`."""
+        return STUB + (_SPACE + text_width(self.text, SMALL) if self.text else 0.0)
+
+
+def arc_styles(
+    graph: Graph, losses: Mapping[Arc, float] | None, proved: Collection[Arc] | None
+) -> dict[Arc, ArcStyle]:
+    """Return the style of every arc.
+
+    Parameters
+    ----------
+    graph : Graph
+        The structure.
+    losses : mapping of (parent, child) to float, optional
+        What the score loses without each arc, in nats.
+    proved : collection of (parent, child), optional
+        Arcs that every optimum has. By default nothing is said of this.
+    """
+    arcs = [*graph.arcs, *graph.arcs_of_class]
+    known = {arc: losses[arc] for arc in arcs if losses and arc in losses}
+    largest = max(known.values(), default=0.0)
+    styles = {}
+    for arc in arcs:
+        width, text, said = _PLAIN, "", ""
+        if arc in known:
+            text = amount(known[arc])
+            said = f": the score loses {text} nats without it"
+            # Widths grow with the square root: an arc from the class is often worth ten times an arc between features.
+            share = max(0.0, known[arc]) / largest if largest > 0 else 0.0
+            width = _THIN + (_THICK - _THIN) * math.sqrt(share)
+        sure = proved is None or arc in proved
+        if proved is not None:
+            said += "; in every optimum" if sure else "; not proved to be in every optimum"
+        styles[arc] = ArcStyle(width, not sure, text, said)
+    return styles
+
+
+def amount(value: float) -> str:
+    """Return a score with about three digits."""
+    digits = next((d for d in (2, 1) if abs(round(value, d)) < 10.0 ** (3 - d)), 0)
+    text = f"{value:.{digits}f}"
+    return text.removeprefix("-") if float(text) == 0 else text
+
+
+def arrowhead(tip: tuple[float, float], down: bool, half: float, colour: str = "line") -> Path:
+    """Return the head of an arrow that points down or to the right; `half` is half its breadth."""
+    x, y = tip
+    if down:
+        return Path(((x, y), (x - half, y - ARROW), (x + half, y - ARROW)), fill=colour)
+    return Path(((x, y), (x - ARROW, y - half), (x - ARROW, y + half)), fill=colour)
+
+
+def stub(x: float, middle: float, style: ArcStyle, title: str = "") -> list[Item]:
+    """Return an arc from the class: a short arrow in the colour of the class, and behind it its number.
+
+    Parameters
+    ----------
+    x, middle : float
+        Its left end, and the height on which it is centred.
+    style : ArcStyle
+        Its width, dashes and number.
+    title : str
+        Shown under the pointer.
+    """
+    tip = (x + STUB, middle)
+    items: list[Item] = [
+        Path(((x, middle), (x + STUB - ARROW, middle)), "class-edge", width=style.width, dashed=style.dashed),
+        arrowhead(tip, False, style.half, "class-edge"),
+    ]
+    if style.text:
+        base = middle + 0.35 * SMALL
+        items.append(Label(x + STUB + _SPACE, base, style.text, SMALL, colour="muted", title=title))
+    return items
