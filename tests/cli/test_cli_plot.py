@@ -37,6 +37,7 @@ def files(tmp_path_factory):
     save_classifier(Classifier.fit(data, structure), folder / "c.json")
     (folder / "compare.json").write_text(json.dumps({"rows": [{"name": "sm", "test": 0.5}]}))
     (folder / "arcs.txt").write_text("class -> a\nclass -> b\na -> b\n")
+    (folder / "empty.txt").write_text("# no arcs\n")
     return folder
 
 
@@ -49,6 +50,8 @@ def files(tmp_path_factory):
         ("network r.json t.csv", ["the score loses"]),
         ("network c.json", ["年齢"]),
         ("network arcs.txt", ["a; parents: class"]),
+        ("network arcs.txt --target b", ["network of b", "class; parents: none"]),
+        ("network c.json --target class", ["年齢"]),
         ("trace r.json", ["seconds"]),
         ("margins c.json t.csv", ["log-margin"]),
         ("cpt c.json --variable b", ["P(b | 年齢, class)"]),
@@ -71,6 +74,13 @@ def test_every_kind_is_drawn(files, monkeypatch, words, found):
     ("words", "told"),
     [
         ("what r.json t.csv", "KIND is one of"),
+        (
+            "network arcs.txt --target d",
+            "--target 'd' is not a node of 'arcs.txt', whose nodes are 'a', 'b', 'class'",
+        ),
+        ("network c.json --target b", "the class of 'c.json' is 'class'"),
+        ("network r.json --target b", "the class of 'r.json' is 'class'"),
+        ("network empty.txt", "has no arcs"),
         ("margins c.json", "needs data"),
         ("trace r.json t.csv", "takes no data"),
         ("cpt c.json", "--variable NAME"),
