@@ -15,6 +15,7 @@ from milpbn.errors import InputError
 
 if TYPE_CHECKING:
     from milpbn.drawing.scene import Scene
+    from milpbn.network import Structure
     from milpbn.network.formats.classifier_files import AnyClassifier
 
 #: What can be drawn, and whether it takes DATA: never, if it is given, or always.
@@ -51,9 +52,11 @@ def plot(
     compare  output of milpbn compare                 the accuracies of the learners
 
     With DATA, the training data of the result, the kinds result and network also show what the score loses without
-    each arc; give the same options of the table as in the run. An arc list names no class: --target does; without it,
-    the class is the parent of the most variables. The kinds margins and explain use the test rows where the catalog
-    splits the data. SVG needs nothing else; PNG and PDF need the extra [plot]: pip install milpbn[plot].
+    each arc; give the same options of the table as in the run. The kinds margins and explain use the test rows where
+    the catalog splits the data. An arc list names no class: --target does; without it, the class is the parent of the
+    most variables. Of an average (milpbn solve --average), the first network is drawn.
+
+    SVG needs nothing else; PNG and PDF need the extra [plot]: pip install milpbn[plot].
 
     \b
     Examples:
@@ -160,7 +163,7 @@ def _is_result(path: str) -> bool:
         raise InputError(f"The file {path!r} cannot be used: {error}") from None
 
 
-def _structure(path: str, target: str | None) -> Any:
+def _structure(path: str, target: str | None) -> Structure:
     """Return the structure of a classifier, a learner's output or an arc list, the class last.
 
     In an arc list, which names no class, `target` is the class. Without one it is the parent of the most variables.
@@ -178,11 +181,15 @@ def _structure(path: str, target: str | None) -> Any:
     is_json = read_text(path, "file").lstrip().startswith("{")
     if is_json:
         document = _document(path)
-        if "variables" in document:
+        if "variables" in document or "members" in document:
             from milpbn.network import load_any_classifier
 
-            loaded: Any = load_any_classifier(path)
-            structure = getattr(loaded, "structure", None) or _first(loaded).structure
+            structure: Structure | None = getattr(_first(load_any_classifier(path)), "structure", None)
+            if structure is None:
+                raise InputError(
+                    f"The classifier {path!r} is a pseudo-TAN, whose graph may have cycles, and only acyclic networks "
+                    "can be drawn."
+                )
             _check_target(target, structure.names[-1], path)
             return structure
         own = document.get("class")

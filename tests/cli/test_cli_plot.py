@@ -9,7 +9,7 @@ from cli_common import run
 
 from milpbn import Score, Structure, read_table
 from milpbn.claims.result import BackendInfo, DataSummary, Result
-from milpbn.network import Classifier, save_classifier
+from milpbn.network import Classifier, PseudoClassifier, save_classifier
 from milpbn.problem.rescore import rescore
 
 
@@ -34,7 +34,9 @@ def files(tmp_path_factory):
         trace=((0.0, objective, objective + 1),),
     )
     result.save(folder / "r.json")
-    save_classifier(Classifier.fit(data, structure), folder / "c.json")
+    classifier = Classifier.fit(data, structure)
+    save_classifier(classifier, folder / "c.json")
+    save_classifier(PseudoClassifier(classifier.variables, classifier.cpts), folder / "pseudo.json")
     (folder / "compare.json").write_text(json.dumps({"rows": [{"name": "sm", "test": 0.5}]}))
     (folder / "arcs.txt").write_text("class -> a\nclass -> b\na -> b\n")
     (folder / "empty.txt").write_text("# no arcs\n")
@@ -81,6 +83,7 @@ def test_every_kind_is_drawn(files, monkeypatch, words, found):
         ("network c.json --target b", "the class of 'c.json' is 'class'"),
         ("network r.json --target b", "the class of 'r.json' is 'class'"),
         ("network empty.txt", "has no arcs"),
+        ("network pseudo.json", "a pseudo-TAN, whose graph may have cycles"),
         ("margins c.json", "needs data"),
         ("trace r.json t.csv", "takes no data"),
         ("cpt c.json", "--variable NAME"),
