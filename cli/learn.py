@@ -51,7 +51,11 @@ class RunOptions:
     option(
         "--bound", metavar="RESULT", help="A result.json of the same data, to state the gap to its bound."
     ),
-    option("--classifier", metavar="FILE", help="The classifier as JSON, for predict and evaluate."),
+    option(
+        "--classifier",
+        metavar="FILE",
+        help="The classifier as JSON, for predict, evaluate, query, explain and others.",
+    ),
     option(
         "--output",
         metavar="FILE",

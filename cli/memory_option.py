@@ -6,7 +6,7 @@ import click
 
 from milpbn.cli.sections import option
 from milpbn.cli.types import SIZE
-from milpbn.util.memory import limited
+from milpbn.util.memory import LEAST, limited
 
 
 def _limit(context: click.Context, parameter: click.Parameter, most: int | None) -> None:
@@ -20,5 +20,6 @@ memory_limit = option(
     metavar="SIZE",
     expose_value=False,
     callback=_limit,
-    help="For the process and its child processes, for example 4GiB. Near it, the run stops with what it has found.",
+    help=f"For the process and its child processes, at least {LEAST // 2**20}MiB, for example 4GiB. Near it, the run "
+    "stops with what it has found.",
 )

@@ -78,6 +78,7 @@ def page(result: str, data: str | None, classifier: str | None, output: str, tab
             test=test,
             losses=losses,
             version=version if isinstance(version, str) else None,
+            request=None if data is None else table.request(data),
         ),
     )
     click.echo(f"report     {output}")

@@ -15,6 +15,7 @@ from milpbn.errors import InputError
 
 if TYPE_CHECKING:
     from milpbn.drawing.scene import Scene
+    from milpbn.network import Structure
     from milpbn.network.formats.classifier_files import AnyClassifier
 
 #: What can be drawn, and whether it takes DATA: never, if it is given, or always.
@@ -52,7 +53,10 @@ def plot(
 
     With DATA, the training data of the result, the kinds result and network also show what the score loses without
     each arc; give the same options of the table as in the run. The kinds margins and explain use the test rows where
-    the catalog splits the data. SVG needs nothing else; PNG and PDF need the extra [plot]: pip install milpbn[plot].
+    the catalog splits the data. An arc list names no class: --target does; without it, the class is the parent of the
+    most variables. Of an average (milpbn solve --average), the first network is drawn.
+
+    SVG needs nothing else; PNG and PDF need the extra [plot]: pip install milpbn[plot].
 
     \b
     Examples:
@@ -117,12 +121,13 @@ def _of_result(kind: str, file: str, data: str | None, table: TableOptions) -> S
                 f"The file {file!r} is not a result, so that nothing says by which score its arcs are to be weighed; "
                 "leave out DATA, or give a result.json."
             )
-        return draw_structure(_structure(file))
+        return draw_structure(_structure(file, table.settings.get("target")))
     result = Result.load(file)
     if kind == "trace":
         return draw_trace(result)
     if result.structure is None:
         raise InputError(f"The result {file!r} has no structure to draw.")
+    _check_target(table.settings.get("target"), result.structure.names[-1], file)
     losses = None
     if data is not None:
         losses = _losses(result, data, table)
@@ -158,32 +163,61 @@ def _is_result(path: str) -> bool:
         raise InputError(f"The file {path!r} cannot be used: {error}") from None
 
 
-def _structure(path: str) -> Any:
-    """Return the structure of a classifier, or of an arc list, whose class is the last variable that it names."""
+def _structure(path: str, target: str | None) -> Structure:
+    """Return the structure of a classifier, a learner's output or an arc list, the class last.
+
+    In an arc list, which names no class, `target` is the class. Without one it is the parent of the most variables.
+
+    Raises
+    ------
+    InputError
+        If the file is unusable, or `target` is not one of its variables, or another class than the file's.
+    """
     from milpbn.network import read_structure
     from milpbn.network.formats.structure_files import read_parents
     from milpbn.util.jsonable import read_text
 
-    if read_text(path, "file").lstrip().startswith("{"):
+    own = None
+    is_json = read_text(path, "file").lstrip().startswith("{")
+    if is_json:
         document = _document(path)
-        if "variables" in document:
+        if "variables" in document or "members" in document:
             from milpbn.network import load_any_classifier
 
-            loaded: Any = load_any_classifier(path)
-            return getattr(loaded, "structure", None) or _first(loaded).structure
-        parents = read_parents(path)
-        names = list(parents)
-        if isinstance(document.get("class"), str) and document["class"] in names:
-            names.remove(document["class"])
-            names.append(document["class"])
-        return read_structure(path, names)
+            structure: Structure | None = getattr(_first(load_any_classifier(path)), "structure", None)
+            if structure is None:
+                raise InputError(
+                    f"The classifier {path!r} is a pseudo-TAN, whose graph may have cycles, and only acyclic networks "
+                    "can be drawn."
+                )
+            _check_target(target, structure.names[-1], path)
+            return structure
+        own = document.get("class")
     parents = read_parents(path)
-    children = {child for child, above in parents.items() if above}
-    named = list(dict.fromkeys([*parents, *(name for above in parents.values() for name in above)]))
-    # In an arc list the class is the parent of most features, and usually has none itself.
-    count = {name: sum(name in above for above in parents.values()) for name in named}
-    target = max(named, key=lambda name: (count[name], name not in children))
-    return read_structure(path, [*(name for name in named if name != target), target])
+    names = list(dict.fromkeys([*parents, *(name for above in parents.values() for name in above)]))
+    if not names:
+        raise InputError(f"The file {path!r} has no arcs to draw.")
+    if own in names:
+        _check_target(target, own, path)
+    elif target is not None:
+        own = target
+    elif is_json:
+        own = names[-1]
+    else:
+        # The class is the parent of most features, and usually has none itself.
+        children = {child for child, above in parents.items() if above}
+        count = {name: sum(name in above for above in parents.values()) for name in names}
+        own = max(names, key=lambda name: (count[name], name not in children))
+    if own not in names:
+        shown = ", ".join(map(repr, names[:20])) + (", ..." if len(names) > 20 else "")
+        raise InputError(f"--target {own!r} is not a node of {path!r}, whose nodes are {shown}.")
+    return read_structure(path, [*(name for name in names if name != own), own])
+
+
+def _check_target(target: str | None, own: str, path: str) -> None:
+    """Refuse a target that is not the class that a file names."""
+    if target is not None and target != own:
+        raise InputError(f"--target is {target!r}, but the class of {path!r} is {own!r}; leave --target out.")
 
 
 def _document(path: str) -> Mapping[str, Any]:

@@ -73,7 +73,8 @@ class Files:
         type=COUNT,
         metavar="K",
         help="Average the class probabilities of the K best settings' networks. Structure, score, bound and "
-        "certificate are those of the best; the classifier file holds all, for predict and evaluate.",
+        "certificate are those of the best. The classifier file holds all: predict, evaluate, query, explain, info and "
+        "convert (to .sql, .onnx, .json) use all, plot and report show the first, precision and --start refuse it.",
     ),
 )
 def select_options(
@@ -97,7 +98,11 @@ def parameter_options(parameters: str | None) -> str | None:
         metavar="FILE",
         help="The result as JSON (result.json), kept up to date while the search runs.",
     ),
-    option("--classifier", metavar="FILE", help="The classifier as JSON, for predict and evaluate."),
+    option(
+        "--classifier",
+        metavar="FILE",
+        help="The classifier as JSON, for predict, evaluate, query, explain and others.",
+    ),
     option(
         "--certificate", metavar="FILE", help="The proof of the bound, for milpbn verify (native backend)."
     ),

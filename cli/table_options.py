@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -31,7 +30,10 @@ class TableOptions:
         from milpbn.data import read_table
 
         table = read_table(source, **self.settings)
-        return replace(table, train_rows=None) if self.rows == "all" else table
+        if self.rows != "all":
+            return table
+        request = None if table.request is None else replace(table.request, rows="all")
+        return replace(table, train_rows=None, request=request)
 
     def request(self, source: str) -> DataRequest:
         """Return source and options as a record, for the sidecar of an exported model."""
@@ -112,7 +114,7 @@ def table_options(
         "missing": missing,
         "weights": weights,
         "class_weights": class_weights,
-        "data_dir": None if data_dir is None else os.path.abspath(data_dir),
+        "data_dir": data_dir,
         "states": None if states == "seen" else states,
     }
     # An empty name, for instance from an unset shell variable, is passed on so that it is refused.

@@ -38,7 +38,7 @@ OVERHEAD = 2.0
 LARGEST_FILE = LARGEST + LARGEST // 4
 #: Keys of a result that the header of its certificate lacks: times, how the score was chosen, how the classifier's
 #: parameters were fitted, notes.
-NOT_IN_HEADER = ("version", "seconds", "trace", "selection", "parameters", "average", "notes")
+NOT_IN_HEADER = ("version", "seconds", "trace", "selection", "parameters", "average", "request", "notes")
 NO_ROWS = Inequalities(np.empty((0, 0), dtype=bool), np.empty(0, dtype=np.int64))
 
 

@@ -49,6 +49,7 @@ KEYS = (
     "selection",
     "parameters",
     "average",
+    "request",
     "notes",
 )
 #: Seconds, incumbent and bound; None while there is none.

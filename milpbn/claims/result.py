@@ -34,6 +34,7 @@ from milpbn.claims.reading import (
 )
 from milpbn.claims.reasons import LIMITED, BoundSource, Limit, Reason
 from milpbn.claims.selection import Selection
+from milpbn.data.request import DataRequest
 from milpbn.errors import InputError, MilpbnError, SolverError
 from milpbn.network.averaged import FORMAT as AVERAGED_FORMAT
 from milpbn.network.averaged import AveragedClassifier
@@ -103,6 +104,8 @@ class Result:
         structure under the score's own parameters, whatever this says.
     average : Average or None
         How many networks the classifier averages, if this was asked for. All else is about the first of them.
+    request : DataRequest or None
+        How the training data were read; None if they were no file and no name, or not read as a whole.
     notes : tuple of str
         What the user should know about data and bound, one sentence each: for instance how many rows were dropped, or
         which bound an import took.
@@ -135,6 +138,7 @@ class Result:
     selection: Selection | None = None
     parameters: ParameterFit | None = None
     average: Average | None = None
+    request: DataRequest | None = None
     notes: tuple[str, ...] = ()
     classifier: Classifier | AveragedClassifier | None = field(
         default_factory=lambda: None, repr=False, compare=False
@@ -220,6 +224,7 @@ class Result:
             "selection": None if self.selection is None else self.selection.to_dict(),
             "parameters": None if self.parameters is None else self.parameters.to_dict(),
             "average": None if self.average is None else self.average.to_dict(),
+            "request": None if self.request is None else self.request.to_dict(),
             "notes": list(self.notes),
         }
 
@@ -292,6 +297,9 @@ class Result:
             selection=None if f.missing("selection") else Selection.read(f.fields("selection")),
             parameters=None if f.missing("parameters") else ParameterFit.read(f.fields("parameters")),
             average=None if f.missing("average") else Average.read(f.fields("average")),
+            request=None
+            if f.missing("request")
+            else DataRequest.from_dict(f.get("request"), f"{where}, request"),
             notes=() if f.missing("notes") else tuple(f.texts("notes")),
         )
         check_claims(f, result)

@@ -18,6 +18,7 @@ from milpbn.data.discretisation import Discretisation
 from milpbn.data.encodings import Encodings
 from milpbn.data.kinds import Kind, decide_kinds, describe_kinds, doubts_on_kinds
 from milpbn.data.left_out import chosen_features, describe_left_out, look_alikes
+from milpbn.data.request import DataRequest
 from milpbn.data.sources import Loaded, Source, load_source
 from milpbn.data.table import (
     MISSING_POLICIES,
@@ -165,7 +166,24 @@ def read_table(
         label_type=columns[class_name].label_type,
         untyped=loaded.untyped,
     )
-    return table if class_weights is None else _weigh_classes(table, class_weights)
+    if class_weights is not None:
+        table = _weigh_classes(table, class_weights)
+    if not isinstance(source, str | os.PathLike):
+        return table
+    options = {
+        "target": None if target is None else str(target),
+        "drop": _names(drop),
+        "features": _names(features),
+        "continuous": _names(continuous),
+        "nominal": _names(nominal),
+        "missing": policy if missing is not None or policy != "drop" else None,
+        "weights": weights,
+        "class_weights": class_weights,
+        "data_dir": data_dir,
+        "name": name,
+        "states": None if states == "seen" else states,
+    }
+    return replace(table, request=DataRequest.of(source, options))
 
 
 def read_samples(

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from milpbn.data.request import DataRequest
 from milpbn.data.sums import exact_parts, exact_sums, sums_of_others, sums_of_parts
 from milpbn.util.jsonable import shorten
 
@@ -117,6 +118,8 @@ class Dataset:
         Sentences for the user about the decisions made when reading: types, dropped rows.
     left_out : mapping from str to str
         Columns of the source that are no features, each with the reason, one of `milpbn.data.left_out.WHYS`.
+    request : DataRequest or None
+        How these rows were read; None if they come from no file and no name, or are a choice of rows.
     """
 
     name: str
@@ -125,6 +128,7 @@ class Dataset:
     weights: NDArray[np.float64]
     notes: tuple[str, ...] = field(default=(), compare=False)
     left_out: Mapping[str, str] = field(default_factory=dict, compare=False)
+    request: DataRequest | None = field(default=None, compare=False)
 
     def __repr__(self) -> str:
         return (
@@ -261,4 +265,4 @@ class Dataset:
     def take(self, rows: NDArray[np.integer] | Sequence[int]) -> Dataset:
         """Return the given rows with the same variables."""
         index = np.asarray(rows)
-        return replace(self, codes=self.codes[index], weights=self.weights[index])
+        return replace(self, codes=self.codes[index], weights=self.weights[index], request=None)

@@ -49,7 +49,7 @@ class Encodings(Dataset):
             first.weights,
             tuple(notes),
             first.left_out,
-            tuple(others),
+            others=tuple(others),
         )
 
     def take(self, rows: NDArray[np.integer] | Sequence[int]) -> Encodings:

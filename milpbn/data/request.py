@@ -1,15 +1,13 @@
-"""A description of training data that can be stored: the source, the reading options and the rows."""
+"""How training data were read, in a form that can be stored: the source, the reading options and the rows."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from milpbn.data.api import read_table
-from milpbn.data.dataset import Dataset
 from milpbn.errors import InputError
 from milpbn.util.jsonable import Fields, shorten
 
@@ -40,25 +38,54 @@ class DataRequest:
     rows: str = "train"
     options: Mapping[str, Any] = field(default_factory=dict)
 
-    def load(self) -> Dataset:
-        """Read the data and return the training rows."""
-        return read_table(self.source, **self.options).dataset(self.rows)
+    @classmethod
+    def of(cls, source: str | os.PathLike[str], options: Mapping[str, Any]) -> DataRequest:
+        """Return the request of the training rows of a source; options that are None or empty are left out.
+
+        Parameters
+        ----------
+        source : str or path
+            The source, as it was given.
+        options : mapping
+            Valid arguments of `milpbn.data.read_table`.
+        """
+        safe: dict[str, Any] = {}
+        for key, value in options.items():
+            if isinstance(value, Mapping):
+                safe[key] = {str(label): float(factor) for label, factor in value.items()}
+            elif key in NAMES:
+                safe[key] = list(value)
+            elif value is not None:
+                safe[key] = os.fspath(value)
+        return cls(os.fspath(source), "train", {key: value for key, value in safe.items() if value})
+
+    def with_options(self, **options: str | None) -> DataRequest:
+        """Return the request with some options changed; those that are None are left out."""
+        changed = {**self.options, **options}
+        return replace(self, options={key: value for key, value in changed.items() if value is not None})
+
+    def absolute(self) -> DataRequest:
+        """Return the request with absolute paths, so that it is valid in every working directory."""
+        source = os.path.abspath(self.source) if Path(self.source).is_file() else self.source
+        folder = self.options.get("data_dir")
+        moved = self if folder is None else self.with_options(data_dir=os.path.abspath(folder))
+        return replace(moved, source=source)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return JSON-safe values; a path becomes absolute, so that it is valid in every working directory."""
-        source = os.path.abspath(self.source) if Path(self.source).is_file() else self.source
-        return {"source": source, "rows": self.rows, "options": dict(self.options)}
+        """Return JSON-safe values."""
+        return {"source": self.source, "rows": self.rows, "options": dict(self.options)}
 
     @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> DataRequest:
+    def from_dict(cls, values: Mapping[str, Any], where: str = "The description of the data") -> DataRequest:
         """Return the request that `to_dict` described.
 
         Raises
         ------
         InputError
-            If the values have another form than those of `to_dict`.
+            If the values have another form than those of `to_dict`; `where` begins the sentence.
         """
-        f = Fields(values, "The description of the data")
+        f = Fields(values, where)
+        f.known(("source", "rows", "options"))
         options = f.fields("options")
         for key in options:
             if key in NAMES:
@@ -70,5 +97,5 @@ class DataRequest:
             elif key in (*TEXTS, "class_weights"):
                 options.text(key)
             else:
-                raise InputError(f"The description of the data has the unknown option {shorten(key)}.")
+                raise InputError(f"{where} has the unknown option {shorten(key)}.")
         return cls(f.text("source"), f.text("rows", ROWS), {key: options.get(key) for key in options})

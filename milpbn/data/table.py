@@ -20,6 +20,7 @@ from milpbn.data.dataset import DROPPED, MISSING, OWN_STATE, UNKNOWN, UNUSED, Da
 from milpbn.data.discretisation import Discretisation
 from milpbn.data.kinds import Kind
 from milpbn.data.left_out import Why
+from milpbn.data.request import DataRequest
 from milpbn.data.variables import States, encode_column, learn_continuous, learn_nominal
 from milpbn.errors import InputError
 from milpbn.util import stages
@@ -60,6 +61,8 @@ class Table:
         Columns of the source that are not in `frame`, each with the reason, one of `milpbn.data.left_out.WHYS`.
     label_type : str
         Type of the class labels in predictions, one of `milpbn.data.dataset.LABEL_TYPES`.
+    request : DataRequest or None
+        How the table was read; None if it comes from no file and no name.
     untyped : bool
         Whether cells are text because the source has no types.
     """
@@ -75,6 +78,7 @@ class Table:
     notes: tuple[str, ...] = ()
     left_out: Mapping[str, Why] = field(default_factory=dict)
     label_type: str = "text"
+    request: DataRequest | None = None
     untyped: bool = False
 
     def __repr__(self) -> str:
@@ -180,7 +184,19 @@ class Table:
             *self.notes,
             *([f"{UNUSED}: {', '.join(unused)}."] if unused else []),
         )
-        return Dataset(self.name, tuple(variables), codes, self.weights[index], notes, self.left_out)
+        request = self._request(rows)
+        return Dataset(self.name, tuple(variables), codes, self.weights[index], notes, self.left_out, request)
+
+    def _request(self, rows: str | ArrayLike) -> DataRequest | None:
+        """Return how to read the given rows, with what was decided since the table was read; None for other rows."""
+        if self.request is None or not isinstance(rows, str) or rows == "test":
+            return None
+        cuts = str(self.discretisation)
+        changed: dict[str, str | None] = {"discretise": None if cuts == str(Discretisation()) else cuts}
+        if self.missing != "drop" or "missing" in self.request.options:
+            changed["missing"] = self.missing
+        found = self.request.with_options(**changed)
+        return replace(found, rows="all") if rows == "all" else found
 
     def encode(self, variables: Sequence[Variable], rows: str | ArrayLike = "all") -> Dataset:
         """Encode rows with given variables; see `encode_columns`.

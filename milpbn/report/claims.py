@@ -1,29 +1,14 @@
-"""The sentences of a report: what a result claims, and how to find it again."""
+"""The sentences of a report: what a result claims."""
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Mapping
-from dataclasses import fields
 from typing import Any
 
 from milpbn.claims.reasons import BoundSource, Reason
 from milpbn.claims.result import Result
-from milpbn.problem.scores.spec import Score
 from milpbn.solving.progress import show_gap
 from milpbn.util.plurals import counted
-
-#: The options of the command line for the fields of a score; numbers and words follow the option.
-_OPTIONS = {
-    "gamma": "--gamma",
-    "max_parents": "--max-parents",
-    "smoothing": "--smoothing",
-    "smoothing_towards": "--smoothing-towards",
-    "parent_sets": "--parent-sets",
-    "equivalent_sample_size": "--ess",
-    "penalty": "--penalty",
-    "hybrid": "--hybrid",
-}
 
 
 def headline(result: Result) -> str:
@@ -96,25 +81,6 @@ def meaning_of_gap(result: Result) -> list[str]:
             "The run had not ended when it wrote the file; the numbers hold, and may have become better since."
         )
     return lines
-
-
-def solve_command(result: Result) -> str:
-    """Return the command that repeats the run; constraints and options of the table are not in a result's file."""
-    score, plain = result.score, Score(name=result.score.name)
-    line = ["milpbn", "solve", shlex.quote(result.data.name), "--score", score.name]
-    for item in fields(score):
-        value = getattr(score, item.name)
-        if item.name in _OPTIONS and value is not None and value != getattr(plain, item.name):
-            line += [_OPTIONS[item.name], f"{value!r}" if isinstance(value, float) else str(value)]
-    if score.class_parents != plain.class_parents:
-        line.append("--class-parents" if score.class_parents else "--no-class-parents")
-    if score.leave_one_out:
-        line.append("--leave-one-out")
-    line += ["--seed", str(result.seed)]
-    if result.limit is not None:  # a run that ended by itself needs no limit, and with one might not end
-        line += ["--time-limit", f"{max(1.0, result.seconds.total):.0f}"]
-    line += ["--output", "result.json", "--certificate", "proof.npz"]
-    return " ".join(line)
 
 
 def set_constraints(result: Result) -> dict[str, Any]:

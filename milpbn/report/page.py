@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shlex
 from collections.abc import Mapping
 from dataclasses import replace
 
@@ -11,6 +10,7 @@ import numpy as np
 
 from milpbn.claims.result import Result
 from milpbn.data.dataset import Dataset
+from milpbn.data.request import DataRequest
 from milpbn.drawing.html import facts, picture, words
 from milpbn.drawing.scene import Scene
 from milpbn.network.averaged import AveragedClassifier
@@ -24,7 +24,8 @@ from milpbn.plotting import (
     draw_table,
     draw_trace,
 )
-from milpbn.report.claims import headline, meaning_of_gap, set_constraints, solve_command
+from milpbn.report.claims import headline, meaning_of_gap, set_constraints
+from milpbn.report.command import repeat_commands
 from milpbn.report.template import page
 from milpbn.solving.progress import show_gap
 from milpbn.util.plurals import counted
@@ -48,6 +49,7 @@ def report_page(
     test: Dataset | None = None,
     losses: Losses | None = None,
     version: str | None = None,
+    request: DataRequest | None = None,
 ) -> str:
     """Return a result as one web page, which has all its pictures and styles inside and no script.
 
@@ -63,6 +65,8 @@ def report_page(
         What the score loses without each arc (`milpbn.solving.arc_losses.arc_losses`).
     version : str, optional
         Version of milpbn that found the result, if it is known.
+    request : DataRequest, optional
+        How to read the training data; by default as the result says.
     """
     sections = {
         "problem": ("The problem", _problem(result)),
@@ -75,7 +79,7 @@ def report_page(
         "explanations": ("What the network has learnt", _explanations(classifier, train, test)),
         "accuracy": ("Accuracy", _accuracy(classifier, train, test)),
         "time": ("The search over time", _trace(result)),
-        "reproduce": ("How to cite and reproduce", _reproduce(result, version)),
+        "reproduce": ("How to cite and reproduce", _reproduce(result, version, request)),
     }
     title = f"{words(result.data.name)}: Bayesian network classifier"
     links = "".join(f'<a href="#{key}">{words(name)}</a> ' for key, (name, _) in sections.items())
@@ -284,15 +288,23 @@ def _trace(result: Result) -> str:
     )
 
 
-def _reproduce(result: Result, version: str | None) -> str:
+def _reproduce(result: Result, version: str | None, request: DataRequest | None) -> str:
     found = version or "unknown"
-    verify = f"milpbn verify result.json {shlex.quote(result.data.name)} --certificate proof.npz"
-    constraints = " and the constraints above" if set_constraints(result) else ""
+    how = "The commands repeat the run, with the options that it kept."
+    if request is None and result.request is None:
+        how = (
+            "The commands repeat the run; the result does not say how its data were read, so put their file in place "
+            "of the name, and add the options of the table if there were any."
+        )
+    elif result.average is not None:
+        how = "The commands repeat the run for the first network of the average, to which all numbers belong."
+    elif result.selection is not None:
+        how = "The commands repeat the run with the options that validation has chosen."
+    commands = "\n".join(words(line) for line in repeat_commands(result, request))
     return (
-        f"<p>The result was found by milpbn {words(found)}; this page was written by milpbn {words(__version__)}. The "
-        f"commands repeat the run; add the options of the table, if there were any,{constraints} as in that run. A run "
-        "that ends with a proof finds the same score again. A run that a time limit ends depends on the machine.</p>"
-        f"<pre>{words(solve_command(result))}\n{words(verify)}</pre>"
+        f"<p>The result was found by milpbn {words(found)}; this page was written by milpbn {words(__version__)}. "
+        f"{how} A run that ends with a proof finds the same score again. A run that a time limit ends depends on the "
+        f"machine.</p><pre>{commands}</pre>"
         "<p>The problem, the soft margin and its formulation as a mixed integer linear program are of</p>"
         "<pre>@inproceedings{PeharzPernkopf2012,\n"
         "  author    = {Robert Peharz and Franz Pernkopf},\n"

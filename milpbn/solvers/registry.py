@@ -18,6 +18,8 @@ SOLVERS: dict[str, Callable[[], Solver]] = {
     "cpsat": CpSatSolver,
     "scip": ScipSolver,
 }
+#: The solver where none is named.
+DEFAULT_SOLVER = "highs"
 PULP = "pulp:"
 
 

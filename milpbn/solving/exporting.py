@@ -183,7 +183,7 @@ def export_model(
         score=spec,
         constraints=rules,
         data=vars(DataSummary.of(dataset)),
-        request=None if request is None else request.to_dict(),
+        request=None if request is None else request.absolute().to_dict(),
         merge=checked.merge,
         sign=1.0 if is_lp else float(MPS_OBJECTIVE_SIGN),
         constant=milp.constant,

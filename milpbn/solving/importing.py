@@ -12,7 +12,7 @@ import numpy as np
 
 from milpbn.claims.reasons import BoundSource, Limit, Reason
 from milpbn.claims.result import BackendInfo, DataSummary, Result, Seconds, is_optimal
-from milpbn.data import Dataset
+from milpbn.data import Dataset, read_table
 from milpbn.data.dataset import notes_of_results
 from milpbn.data.request import DataRequest
 from milpbn.errors import BoundWarning, InputError, warn
@@ -106,6 +106,7 @@ def import_solution(
         seconds=Seconds(total=seconds, coefficients=seconds),
         trace=((seconds, objective, best),),
         detail=parsed.status,
+        request=dataset.request,
         notes=(*notes_of_results(dataset.notes), *((note,) if note is not None else ())),
     )
     result = of_whole_problem(problem, result)
@@ -151,7 +152,7 @@ def _exported_data(sidecar: Sidecar, data: Any) -> Dataset:
             request = DataRequest(source) if request is None else replace(request, source=source)
         if request is None:
             raise InputError("The model was exported from data in memory; give the same data to the import.")
-        dataset = request.load()
+        dataset = read_table(request.source, **request.options).dataset(request.rows)
     else:
         dataset = training_data(data)
     if dataset.sha256 != sidecar.data.get("sha256"):

@@ -25,7 +25,7 @@ from milpbn.problem.problem import Problem, build_problem
 from milpbn.problem.rounding import EPS
 from milpbn.problem.scores.spec import Score
 from milpbn.solvers.base import Outcome
-from milpbn.solvers.registry import find_solver, solver_names
+from milpbn.solvers.registry import DEFAULT_SOLVER, find_solver, solver_names
 from milpbn.solving.api import training_data
 from milpbn.solving.engines.base import Start
 from milpbn.solving.engines.milp import MilpEngine
@@ -35,9 +35,6 @@ from milpbn.solving.progress import Progress, show_gap, show_number, structure_l
 from milpbn.solving.state import Session
 from milpbn.solving.watched import run_watched
 from milpbn.util import interrupts, stages
-
-#: What ``auto`` stands for.
-DEFAULT_SOLVER = "highs"
 
 
 def export_local_scores(

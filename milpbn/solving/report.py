@@ -150,6 +150,7 @@ class Report:
             proved=None if arcs is None else ProvedArcs.of(arcs),
             alternatives=alternatives,
             detail=self._detail() if final else "",
+            request=job.dataset.request,
             notes=notes_of_results(job.dataset.notes),
         )
         result = of_whole_problem(made.problem, result)

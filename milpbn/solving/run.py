@@ -12,7 +12,7 @@ from milpbn.claims.result import FailedSearchError, NotSavedError, Result
 from milpbn.errors import MilpbnError, SolverError
 from milpbn.solvers.base import Outcome
 from milpbn.solving.engines.base import Engine, Start
-from milpbn.solving.engines.registry import get_engine
+from milpbn.solving.engines.registry import without_root
 from milpbn.solving.job import Job
 from milpbn.solving.parameters import with_parameters
 from milpbn.solving.preparation import prepare
@@ -26,9 +26,6 @@ from milpbn.util.saved_arrays import UnfitError
 from milpbn.util.threads import library_threads, threads_used
 
 OUT_OF_MEMORY = Outcome(limit="memory", detail="out of memory")
-#: Backend that replaces an engine that continues from the root where there is no root, because no structure is known. A
-#: MILP solver finds a structure, or proves that none exists.
-WITHOUT_ROOT = "highs"
 
 
 def run(job: Job) -> Result:
@@ -117,9 +114,7 @@ def _run_stages(job: Job, session: Session, kernels: Kernels, report: Report) ->
     if job.options.root_only:
         session.make(outcome=Outcome(limit="node"))
         return
-    engine = job.engine
-    if engine.capabilities.continues_root and session.made.root is None:
-        engine = get_engine(WITHOUT_ROOT)
+    engine = without_root(job.engine) if session.made.root is None else job.engine
     ends = engine.capabilities.continues_root
 
     def search() -> None:

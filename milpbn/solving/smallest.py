@@ -142,5 +142,6 @@ def unsearched(
         trace=((elapsed, objective, bound),),
         seed=options.random_state,
         run=uuid.uuid4().hex,
+        request=data.request,
         notes=notes_of_results(data.notes),
     )

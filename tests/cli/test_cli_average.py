@@ -62,6 +62,45 @@ def test_predict_and_evaluate_take_it(shop) -> None:
     assert "classifier   average of 3 networks" in run("evaluate", shop / "a.json", shop / "t.csv").stdout
 
 
+#: What the verbs that the help of --average names do with the file, and the words of that help.
+USES = {
+    "predict, evaluate, query, explain, info and convert (to .sql, .onnx, .json) use all": [
+        "predict AVERAGE TABLE",
+        "evaluate AVERAGE TABLE",
+        "query AVERAGE",
+        "explain AVERAGE TABLE",
+        "info AVERAGE",
+        "convert AVERAGE OUT.sql",
+        "convert AVERAGE OUT.json",
+    ],
+    "plot and report show the first": [
+        "plot network AVERAGE --output OUT.svg",
+        "plot margins AVERAGE TABLE --output OUT.svg",
+        "plot explain AVERAGE TABLE --output OUT.svg",
+        "plot cpt AVERAGE --variable three --output OUT.svg",
+        "report RESULT --classifier AVERAGE --output OUT.html",
+    ],
+    "precision and --start refuse it": ["precision AVERAGE TABLE", "solve TABLE --start AVERAGE -q"],
+}
+
+
+@pytest.mark.parametrize("said", USES)
+def test_the_help_says_who_takes_it(shop, tmp_path, said) -> None:
+    assert said in " ".join(run("solve", "--help").stdout.split())
+    places = {"AVERAGE": "a.json", "TABLE": "t.csv", "RESULT": "r.json"}
+    for line in USES[said]:
+        words = [shop / places[w] if w in places else w.replace("OUT", f"{tmp_path}/o") for w in line.split()]
+        assert run(*words).exit_code == (2 if "refuse" in said else 0), line
+
+
+def test_plot_draws_the_first(shop, tmp_path) -> None:
+    for file in ("a.json", "r.json"):
+        done = run("plot", "network", shop / file, "--output", tmp_path / f"{file}.svg")
+        assert done.exit_code == 0
+    drawn = [(tmp_path / f"{file}.svg").read_text().count("<title>") for file in ("a.json", "r.json")]
+    assert drawn[0] == drawn[1]
+
+
 def test_unknown_values_are_counted_once(shop, tmp_path) -> None:
     text = (shop / "t.csv").read_text().replace(",x,", ",z,", 2)
     (tmp_path / "new.csv").write_text(text)
@@ -84,7 +123,7 @@ def test_verify_checks_the_first(shop) -> None:
         (("predict", "AVERAGE", "TABLE", "--joint"), "has no joint probabilities; leave out --joint"),
         (
             ("precision", "AVERAGE", "TABLE"),
-            "only the commands evaluate, predict, query, explain and info accept it",
+            "solve without --average for a single network",
         ),
         (("score", "AVERAGE", "TABLE"), "give the result of the run (--output)"),
         (("score", "RESULT", "TABLE", "--bound", "AVERAGE"), "give the file that --output wrote"),

@@ -27,7 +27,7 @@ RUNS = {
 }
 #: Keys that claim nothing about structures and are not printed: `verify` accepts any value that is consistent.
 NOT_CLAIMS = re.compile(
-    r"trace\[\d+\]\[0\]|seconds\..*|selection\..*|parameters\..*|"
+    r"trace\[\d+\]\[0\]|seconds\..*|selection\..*|parameters\..*|request\..*|"
     r"trace\[\d+\]\[[12]\]"  # inside the trace: true if it is monotone and ends with the proved numbers
 )
 

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import html
 import json
+import random
+import re
+import shlex
 
 import pytest
 from cli_common import run
 
 from milpbn import Score, Structure, read_table
 from milpbn.claims.result import BackendInfo, DataSummary, Result
-from milpbn.network import Classifier, save_classifier
+from milpbn.network import Classifier, PseudoClassifier, save_classifier
 from milpbn.problem.rescore import rescore
 
 
@@ -34,9 +38,12 @@ def files(tmp_path_factory):
         trace=((0.0, objective, objective + 1),),
     )
     result.save(folder / "r.json")
-    save_classifier(Classifier.fit(data, structure), folder / "c.json")
+    classifier = Classifier.fit(data, structure)
+    save_classifier(classifier, folder / "c.json")
+    save_classifier(PseudoClassifier(classifier.variables, classifier.cpts), folder / "pseudo.json")
     (folder / "compare.json").write_text(json.dumps({"rows": [{"name": "sm", "test": 0.5}]}))
     (folder / "arcs.txt").write_text("class -> a\nclass -> b\na -> b\n")
+    (folder / "empty.txt").write_text("# no arcs\n")
     return folder
 
 
@@ -49,6 +56,8 @@ def files(tmp_path_factory):
         ("network r.json t.csv", ["the score loses"]),
         ("network c.json", ["年齢"]),
         ("network arcs.txt", ["a; parents: class"]),
+        ("network arcs.txt --target b", ["network of b", "class; parents: none"]),
+        ("network c.json --target class", ["年齢"]),
         ("trace r.json", ["seconds"]),
         ("margins c.json t.csv", ["log-margin"]),
         ("cpt c.json --variable b", ["P(b | 年齢, class)"]),
@@ -71,6 +80,14 @@ def test_every_kind_is_drawn(files, monkeypatch, words, found):
     ("words", "told"),
     [
         ("what r.json t.csv", "KIND is one of"),
+        (
+            "network arcs.txt --target d",
+            "--target 'd' is not a node of 'arcs.txt', whose nodes are 'a', 'b', 'class'",
+        ),
+        ("network c.json --target b", "the class of 'c.json' is 'class'"),
+        ("network r.json --target b", "the class of 'r.json' is 'class'"),
+        ("network empty.txt", "has no arcs"),
+        ("network pseudo.json", "a pseudo-TAN, whose graph may have cycles"),
         ("margins c.json", "needs data"),
         ("trace r.json t.csv", "takes no data"),
         ("cpt c.json", "--variable NAME"),
@@ -121,3 +138,64 @@ def test_what_cannot_be_reported_is_told(files, monkeypatch, words, told):
     assert done.exit_code == 2
     assert told in done.stderr
     assert not (files / "no.html").exists()
+
+
+def test_the_commands_of_a_report_repeat_the_run(tmp_path, monkeypatch):
+    """With options of table, score and constraints that all matter, and names that need quotes."""
+    draw = random.Random(5)
+    rows = []
+    for number in range(80):
+        label = draw.choice("pq")
+        good = draw.random() < 0.8
+        cells = [
+            label,
+            f"id{number}",
+            "?" if draw.random() < 0.1 else str(round(draw.gauss((label == "p") * 1.5, 1), 3)),
+            ("x" if good else "y") if label == "p" else draw.choice("xyz"),
+            draw.choice("uv"),
+            draw.choice("12"),
+        ]
+        rows.append(",".join(cells))
+    folder = tmp_path / "my data"
+    folder.mkdir()
+    header = 'kind,id,size,"a,b",c,w'
+    (folder / "t.csv").write_text("\n".join([header, *rows]) + "\n")
+    monkeypatch.chdir(tmp_path)
+    table = ["--target", "kind", "--drop", "id", "--discretise", "quantile:3", "--missing", "state"]
+    table += ["--weights", "w", "--class-weights", "p=2,q=1", "--continuous", "size"]
+    score = ["--score", "sbm", "--p", ".8", "--no-class-parents", "--smoothing", "0.5", "--penalty", "0.1"]
+    rules = ["--forbid", '"a,b",c', "--max-children", "c=0"]
+    files = ["--output", "first.json", "--classifier", "c.json"]
+    done = run("solve", "my data/t.csv", *table, *score, *rules, "--threads", "1", "-q", *files)
+    assert done.exit_code == 0, done.output
+    assert run("report", "first.json", "--output", "plain.html").exit_code == 0
+    assert run("report", "first.json", "my data/t.csv", *table, "--output", "with.html").exit_code == 0
+    first = json.loads((tmp_path / "first.json").read_text())
+    for page in ("plain.html", "with.html"):
+        text = html.unescape((tmp_path / page).read_text(encoding="utf-8"))
+        [commands] = re.findall("<pre>(milpbn solve [^<]*)</pre>", text)
+        solve, verify = commands.splitlines()
+        done = run(*shlex.split(solve)[1:])
+        assert done.exit_code == 0, done.output
+        again = json.loads((tmp_path / "result.json").read_text())
+        for key in ("data", "score", "constraints", "objective", "structure"):
+            assert again[key] == first[key], key
+        assert first["status"]["reason"] == "optimal"
+        done = run(*shlex.split(verify)[1:])
+        assert done.exit_code == 0, done.output
+
+
+def test_a_report_of_a_selection_repeats_what_was_chosen(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    grid = ["--select", "p=.6,.9 discretise=quantile:2,quantile:3", "--threads", "1", "-q"]
+    assert run("solve", "iris", *grid, "--output", "first.json").exit_code == 0
+    first = json.loads((tmp_path / "first.json").read_text())
+    assert first["request"]["options"]["discretise"] == first["selection"]["options"]["discretise"]
+    assert run("report", "first.json", "--output", "report.html").exit_code == 0
+    text = html.unescape((tmp_path / "report.html").read_text(encoding="utf-8"))
+    [solve] = re.findall(r"milpbn solve [^<\n]*", text)
+    assert run(*shlex.split(solve)[1:]).exit_code == 0
+    again = json.loads((tmp_path / "result.json").read_text())
+    for key in ("data", "score"):
+        assert again[key] == first[key], key
+    assert again["objective"] == pytest.approx(first["objective"])  # of another optimum, if there are several

@@ -25,6 +25,15 @@ def test_every_help_has_an_example(verb: str) -> None:
     assert f"milpbn {verb}" in done.output
 
 
+@pytest.mark.parametrize("verb", ["solve", "bound", "verify", "export", "compare", "stability"])
+def test_the_help_states_the_least_memory_limit(verb: str) -> None:
+    assert "at least 512MiB" in " ".join(run(verb, "--help").stdout.split())
+    arguments = ["x", "corral", "--certificate", "x"] if verb == "verify" else ["corral"]
+    done = run(verb, *arguments, "--memory-limit", "511MiB")
+    assert done.exit_code == 2
+    assert "512.0 MiB" in done.stderr
+
+
 def test_help_and_version() -> None:
     assert run().output == run("--help").output
     assert run("--version").output == f"milpbn {milpbn.__version__}\n"

@@ -14,6 +14,7 @@ from sklearn.preprocessing import KBinsDiscretizer
 
 import milpbn
 from milpbn.cli.app import app
+from milpbn.data.api import read_table
 from milpbn.data.discretisation import BINNING, Discretisation
 from milpbn.data.mdlp import mdlp_cuts
 from milpbn.data.request import DataRequest
@@ -146,4 +147,5 @@ def test_the_command_line_takes_a_method(tmp_path: Path) -> None:
 def test_requests_keep_the_method(tmp_path: Path) -> None:
     request = DataRequest(str(toy(tmp_path)), "all", {"discretise": "quantile:4"})
     again = DataRequest.from_dict(request.to_dict())
-    assert again.load().variables[0].n_states == 4
+    read = read_table(again.source, **again.options).dataset(again.rows)
+    assert read.variables[0].n_states == 4

@@ -76,8 +76,8 @@ def read_claim(values: object, what: str) -> Claim:
     is_header = "milpbn" in f
     keys = [key for key in KEYS if key not in NOT_IN_HEADER] if is_header else KEYS
     f.known((*keys, "version", "milpbn") if is_header else keys)
-    # Certificates of earlier versions lack the keys of screening and of the K best structures.
-    newer = ("screened", "alternatives")
+    # Files of earlier versions lack the keys of screening, of the K best structures, and of how the data were read.
+    newer = ("screened", "alternatives", "request")
     contents = {key: None if key in newer and f.missing(key) else f.get(key) for key in keys}
     version = f.text("milpbn" if is_header else "version")
     if is_header:

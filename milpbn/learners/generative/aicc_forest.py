@@ -213,7 +213,6 @@ def _by_milp(
             started=started,
             start=forest_structure(data, start, conditional=conditional),
             acyclicity="cluster",
-            backend="highs",
             time_limit=control.time_limit,
             threads=control.n_jobs,
             random_state=control.random_state,

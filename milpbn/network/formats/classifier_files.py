@@ -135,13 +135,12 @@ def classifier_from_dict(document: Mapping[str, Any]) -> Classifier:
     """
     if document.get("format") == PSEUDO_FORMAT:
         raise InputError(
-            "It holds a pseudo-TAN, which is not a Bayesian network; only the commands evaluate, predict and "
-            "explain accept it."
+            "It holds a pseudo-TAN, whose graph may have cycles, and one Bayesian network is needed here."
         )
     if document.get("format") == AVERAGED_FORMAT:
         raise InputError(
-            "It holds an average of networks, which is not one Bayesian network; only the commands evaluate, predict, "
-            "query, explain and info accept it. Solve without --average for a single network."
+            "It holds an average of networks, and one Bayesian network is needed here; solve without --average for a "
+            "single network."
         )
     if document.get("format") != FORMAT:
         raise InputError(f"Its key 'format' is not {FORMAT!r}, so it is another kind of file.")

@@ -5,14 +5,14 @@ from __future__ import annotations
 from milpbn.errors import InputError
 from milpbn.problem.scores.registry import score_names
 from milpbn.problem.scores.spec import Score
-from milpbn.solvers.registry import SOLVERS, find_solver, solver_names
+from milpbn.solvers.registry import DEFAULT_SOLVER, SOLVERS, find_solver, solver_names
 from milpbn.solving.engines.base import Engine
 from milpbn.solving.engines.milp import MilpEngine
 from milpbn.solving.engines.native import NativeEngine
 from milpbn.solving.options import Options
 
 #: The engines that ``auto`` tries, in this order; it stands for the first one that maximises the score.
-AUTOMATIC = ("native", "highs")
+AUTOMATIC = (NativeEngine.name, DEFAULT_SOLVER)
 
 
 def engine_names() -> list[str]:
@@ -45,6 +45,18 @@ def automatic(name: str, score: Score) -> str:
     return next(engine for engine in AUTOMATIC if get_engine(engine).capabilities.maximises(score.kind))
 
 
+def without_root(engine: Engine) -> Engine:
+    """Return the engine that searches in place of another one where no structure is known, and so no root bound.
+
+    An engine that continues from the root cannot branch there. The first one of `AUTOMATIC` that does not need a root
+    finds a structure, or proves that none exists. Other engines are returned unchanged.
+    """
+    if not engine.capabilities.continues_root:
+        return engine
+    others = map(get_engine, AUTOMATIC)
+    return next(other for other in others if not other.capabilities.continues_root)
+
+
 def check_engine(engine: Engine, options: Options, score: Score) -> None:
     """Refuse options and scores that the engine's capabilities exclude, and options that its solver does not take.
 
@@ -73,13 +85,14 @@ def check_engine(engine: Engine, options: Options, score: Score) -> None:
         (
             True,
             can.maximises(score.kind),
-            f"The backend {name} maximises {', '.join(can.scores)}, not {score.name}; use --backend highs or auto.",
+            f"The backend {name} maximises {', '.join(can.scores)}, not {score.name}; use --backend "
+            f"{DEFAULT_SOLVER} or auto.",
         ),
         (
             bool(unused),
             can.milp,
             f"The backend {name}, which auto chooses for this score, has no use for {unused}; leave it "
-            "out, or name a MILP solver, for instance --backend highs.",
+            f"out, or name a MILP solver, for instance --backend {DEFAULT_SOLVER}.",
         ),
         (
             options.n_best > 1,

@@ -85,9 +85,7 @@ def test_defects(saved, kind):
 
 def test_those_that_need_one_network_refuse_it(data, saved):
     where = f"{str(saved)!r}"
-    with pytest.raises(
-        InputError, match="only the commands evaluate, predict, query, explain and info accept it"
-    ) as caught:
+    with pytest.raises(InputError, match="solve without --average for a single network") as caught:
         load_classifier(saved)
     assert where in str(caught.value)
     with pytest.raises(InputError, match="not one structure; give the result of the run") as caught:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 import inspect
 from dataclasses import fields
+from pathlib import Path
 
 import pytest
 
@@ -12,6 +14,8 @@ from milpbn.errors import InputError
 from milpbn.problem.scores.registry import SCORES
 from milpbn.problem.scores.spec import Score
 from milpbn.solvers.base import LazySolver
+from milpbn.solvers.registry import SOLVERS
+from milpbn.solving.engines import registry
 from milpbn.solving.engines.base import Engine
 from milpbn.solving.engines.milp import MilpEngine
 from milpbn.solving.engines.registry import (
@@ -20,6 +24,7 @@ from milpbn.solving.engines.registry import (
     check_engine,
     engine_names,
     get_engine,
+    without_root,
 )
 from milpbn.solving.options import Options
 
@@ -76,6 +81,26 @@ def test_auto_chooses_by_the_score(score: str) -> None:
     native = get_engine("native").capabilities
     assert automatic("auto", Score(name=score)) == ("native" if score in native.scores else "highs")
     assert automatic("cbc", Score(name=score)) == "cbc"
+
+
+def test_without_a_root_an_engine_that_needs_none_searches(monkeypatch: pytest.MonkeyPatch) -> None:
+    cbc = get_engine("cbc")
+    assert without_root(cbc) is cbc
+    assert without_root(get_engine("native")).name == "highs"
+    monkeypatch.setattr(registry, "AUTOMATIC", ("native", "cbc", "highs"))
+    assert without_root(get_engine("native")).name == "cbc"
+
+
+def test_no_code_names_a_solver() -> None:
+    """What an engine is asked to do is decided by its capabilities; a default has its name in one place."""
+    package = Path(milpbn.__file__).parent
+    # Here the names are those of other programs, whose solution files are read.
+    others = {package / "solving" / "imported_bound.py"}
+    for folder in ("engine", "solving", "learners", "estimators"):
+        for path in {*(package / folder).rglob("*.py")} - others:
+            nodes = ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+            named = [n.lineno for n in nodes if isinstance(n, ast.Constant) and n.value in SOLVERS]
+            assert not named, f"{path}, lines {named}"
 
 
 def test_solvers_with_lazy_rows_are_those_that_say_so() -> None:

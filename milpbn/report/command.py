@@ -1,0 +1,145 @@
+"""The commands that repeat a run, as text for a shell."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterable, Mapping
+from dataclasses import fields
+from typing import Any
+
+from milpbn.claims.reasons import BoundSource
+from milpbn.claims.result import Result
+from milpbn.data.request import NAMES, DataRequest
+from milpbn.network.parameters.method import ParameterMethod
+from milpbn.problem.constraints import Constraints
+from milpbn.problem.scores.spec import Score
+from milpbn.solving.engines.registry import automatic, engine_names
+
+#: The options of the command line for the fields of a score; numbers and words follow the option.
+_SCORE = {
+    "gamma": "--gamma",
+    "max_parents": "--max-parents",
+    "smoothing": "--smoothing",
+    "smoothing_towards": "--smoothing-towards",
+    "parent_sets": "--parent-sets",
+    "equivalent_sample_size": "--ess",
+    "penalty": "--penalty",
+    "hybrid": "--hybrid",
+}
+#: The option of the command line for every constraint.
+_CONSTRAINTS = {
+    "required": "--require",
+    "forbidden": "--forbid",
+    "tiers": "--tiers",
+    "max_children": "--max-children",
+    "fixed": "--fix",
+    "allowed": "--allow",
+    "arc_weights": "--arc-weight",
+}
+
+
+def repeat_commands(result: Result, request: DataRequest | None = None) -> list[str]:
+    """Return the command that repeats a run, and the one that verifies it if it writes a certificate.
+
+    Parameters
+    ----------
+    result : Result
+        The result of the run.
+    request : DataRequest, optional
+        How to read its training data; by default as the result says. Without either, the source is the data's name.
+    """
+    found = request or result.request or DataRequest(result.data.name)
+    source = f"./{found.source}" if found.source.startswith("-") else found.source
+    table = [source, *_table_words(found)]
+    line = ["milpbn", "solve", *table, *_score_words(result.score), *_constraint_words(result.constraints)]
+    line += [*_search_words(result), "--output", "result.json"]
+    lines = [line]
+    if result.bound_source is BoundSource.CERTIFIED and result.score.kind.certified:
+        line += ["--certificate", "proof.npz"]
+        lines.append(["milpbn", "verify", "result.json", *table, "--certificate", "proof.npz"])
+    return [shlex.join(words) for words in lines]
+
+
+def _table_words(request: DataRequest) -> list[str]:
+    """Return the options of the table."""
+    words = []
+    for key, value in request.options.items():
+        if key == "name":  # a name for reports, which is no option of the command line
+            continue
+        text = value
+        if key in NAMES:
+            text = _listed(value)
+        elif isinstance(value, Mapping):
+            text = ",".join(f"{_name(label)}={factor!r}" for label, factor in value.items())
+        words += [f"--{key.replace('_', '-')}", text]
+    return [*words, *(["--split", "all"] if request.rows == "all" else [])]
+
+
+def _score_words(score: Score) -> list[str]:
+    """Return the score's name, and those of its options that are not the default."""
+    plain, words = Score(name=score.name), ["--score", score.name]
+    for item in fields(score):
+        value = getattr(score, item.name)
+        if item.name in _SCORE and value is not None and value != getattr(plain, item.name):
+            words += [_SCORE[item.name], f"{value!r}" if isinstance(value, float) else str(value)]
+    if score.class_parents != plain.class_parents:
+        words.append("--class-parents" if score.class_parents else "--no-class-parents")
+    return [*words, *(["--leave-one-out"] if score.leave_one_out else [])]
+
+
+def _constraint_words(constraints: Constraints) -> list[str]:
+    """Return the options of the constraints."""
+    words = []
+    for key, option in _CONSTRAINTS.items():
+        values: Any = getattr(constraints, key)
+        if key == "tiers":
+            texts = [";".join(map(_listed, values))] if values else []
+        elif key == "max_children":
+            texts = [f"{n}" if name == "*" else f"{_name(name)}={n}" for name, n in values.items()]
+        elif key == "arc_weights":
+            texts = [f"{_listed(arc)}={weight!r}" for arc, weight in values.items()]
+        elif key in ("fixed", "allowed"):
+            texts = [f"{_name(name)}={_listed(parents)}" for name, parents in values.items()]
+        else:
+            texts = [_listed(arc) for arc in values]
+        for text in texts:
+            words += [option, text]
+    return words
+
+
+def _search_words(result: Result) -> list[str]:
+    """Return the options of the search that the result keeps."""
+    backend, words = result.backend, []
+    known = {name.lower() for name in engine_names()}  # a solution that was imported has another backend
+    if backend.name.lower() in known and backend.name != automatic("auto", result.score):
+        words += ["--backend", backend.name]
+    if backend.threads is not None:
+        words += ["--threads", str(backend.threads)]
+    words += ["--seed", str(result.seed)]
+    if result.limit is not None:  # a run that ended by itself needs no limit, and with one might not end
+        words += ["--time-limit", f"{max(1.0, result.seconds.total):.0f}"]
+    if result.subset is not None:
+        words += ["--subset", str(result.subset.samples)]
+    if result.screened is not None:
+        words += ["--screen", str(result.screened.k)]
+    if result.alternatives is not None:
+        words += ["--n-best", str(result.alternatives.asked)]
+    fit = result.parameters
+    if fit is not None and fit.method != "ml":
+        given = fit.folds is None and fit.kappa is not None
+        method = (
+            ParameterMethod(fit.method, fit.kappa, fit.strength) if given else ParameterMethod(fit.method)
+        )
+        words += ["--parameters", str(method)]
+    return words
+
+
+def _listed(names: Iterable[str]) -> str:
+    return ",".join(map(_name, names))
+
+
+def _name(name: str) -> str:
+    """Return a name as lists of the command line have it: in double quotes if it has a separator or a space outside."""
+    if name == name.strip() and not any(mark in name for mark in ',;="'):
+        return name
+    return '"' + name.replace('"', '""') + '"'
