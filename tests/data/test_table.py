@@ -90,7 +90,11 @@ def test_numbers_are_compared_by_value_in_numeric_columns_only(tmp_path):
     assert read_table(other, target="y").encode(data.variables).codes.tolist() == [[2, 0, 1], [0, 2, 0]]
     # Cells that are text by their type are not numbers to whoever gave them that type.
     x, z, y = read_table(text).dataset().variables
-    assert [x.states, z.states, y.states] == [("1", "1.0", "10", "2"), ("1", "1.0", "10", "a"), ("0", "0.0", "1")]
+    assert [x.states, z.states, y.states] == [
+        ("1", "1.0", "10", "2"),
+        ("1", "1.0", "10", "a"),
+        ("0", "0.0", "1"),
+    ]
     assert not x.numeric
 
 
