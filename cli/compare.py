@@ -57,7 +57,8 @@ from milpbn.util.progress_line import LINE
     option(
         "--checkpoint",
         metavar="FILE",
-        help="The figures of every learner that has finished. If it exists, the comparison goes on from it.",
+        help="The figures of every learner that has finished. If it exists, the comparison goes on from it; an exact "
+        "search goes on where it was.",
     ),
     option("--resume", is_flag=True, help="Go on from --checkpoint; refuse to begin anew if there is none."),
     option("-q", "--quiet", is_flag=True, help="No notes and no progress on stderr."),

@@ -6,8 +6,9 @@ import os
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import fields, replace
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from milpbn.claims.result import DataSummary, Gap, Result
@@ -30,9 +31,11 @@ from milpbn.network.prior import Prior
 from milpbn.problem.constraints import Constraints
 from milpbn.problem.scores.spec import Score
 from milpbn.solving.api import solve  # whose first incumbent is one of these learners' structures
+from milpbn.solving.engines.registry import automatic, get_engine
 from milpbn.solving.warm_up import compile_all, count, tiny_data
 from milpbn.util import interrupts
 from milpbn.util.atomic import atomic_write_text, save_or_warn
+from milpbn.util.checkpoints import seconds_of
 from milpbn.util.clock import within
 from milpbn.util.jsonable import dump_json
 from milpbn.util.memory import exceeded
@@ -126,7 +129,8 @@ def compare(
         A JSON file that is updated after every learner.
     checkpoint : path-like, optional
         A file that keeps the figures of every learner that has finished. If it exists, the comparison goes on from it:
-        these learners do not run again.
+        these learners do not run again. Exact searches and trainings by gradients go on where they were, too, from a
+        file beside it; their time limit is what is left of it.
     resume : bool
         Refuse to begin anew if there is no checkpoint yet.
 
@@ -253,11 +257,17 @@ def compare_each(
             yield before
             continue
         control.report(f"learning {name}")
-        begun, stopping, earlier = time.monotonic(), control.watch(), reference
-        own = (options or {}).get(name, {})
+        begun, earlier, own = time.monotonic(), reference, (options or {}).get(name, {})
+        state, part = None if finished is None else finished.unfinished(name), control
         try:
+            if state is not None:
+                begun -= seconds_of(state)
+            if control.time_limit is not None:
+                left = begun + control.time_limit - time.monotonic()
+                part = replace(control, time_limit=max(1e-9, left))
+            stopping = part.watch()
             if name in exact:
-                result = _solve(train, exact[name], control)
+                result = _solve(train, exact[name], part, state)
                 if reference is None and result.bound is not None:
                     reference = Reference(name, exact[name], result.bound)
                 predictor: Predictor | None = result.classifier  # None: nothing was found in time
@@ -266,13 +276,18 @@ def compare_each(
                 kept = ("score", "objective", "bound", "status", "parameters")
                 details = {key: values[key] for key in kept}
             else:
-                learned = learn_with_parameters(get_learner(name)(**own), train, control)
+                learner = get_learner(name)
+                resumes = any(setting.name == "checkpoint" for setting in fields(learner))  # type: ignore[arg-type]
+                going_on = {"checkpoint": str(state)} if resumes and state is not None else {}
+                learned = learn_with_parameters(learner(**{**going_on, **own}), train, part)
                 predictor, structure, details = learned.predictor, learned.structure, dict(learned.details)
                 stopped = bool(details.get("stopped_early"))
         except Exception as error:
             note = str(error)
             if not isinstance(error, MilpbnError):
                 note = f"failed unexpectedly ({type(error).__name__}: {error})"
+            if finished is not None:
+                finished.drop(name)
             yield ComparisonRow(name=name, seconds=time.monotonic() - begun, note=note, options=own)
             continue
         seconds = time.monotonic() - begun
@@ -351,7 +366,8 @@ def _compile(
             get_learner(name)(**own).fit(tiny_data(), rehearsal)
 
 
-def _solve(train: Dataset, score: Score, control: Control) -> Result:
+def _solve(train: Dataset, score: Score, control: Control, state: Path | None) -> Result:
+    resumes = get_engine(automatic("auto", score)).capabilities.resumes
     return solve(
         train,
         score,
@@ -361,4 +377,5 @@ def _solve(train: Dataset, score: Score, control: Control) -> Result:
         verbose=False,
         interrupted=control.interrupted,
         parameters="ml" if control.parameters is None else control.parameters,
+        checkpoint=state if resumes else None,
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 import hashlib
 import os
 from collections.abc import Iterator, Mapping, Sequence
@@ -23,14 +24,22 @@ from milpbn.learners.registry import get_learner
 from milpbn.network.evaluation import known_rows
 from milpbn.problem.scores.spec import Score
 from milpbn.util.atomic import check_writable, save_or_warn
-from milpbn.util.checkpoints import ADVICE, absent, difference, incomplete, load_checkpoint, save_checkpoint
+from milpbn.util.checkpoints import (
+    ADVICE,
+    LARGEST,
+    absent,
+    difference,
+    incomplete,
+    load_checkpoint,
+    save_checkpoint,
+)
 from milpbn.util.jsonable import Fields, json_safe
 from milpbn.util.memory import format_bytes
 from milpbn.util.saved_arrays import SavedArrays, UnfitError
 
 KIND = "comparison"
-#: Largest number of bytes of a checkpoint's arrays: 25 bytes for each test row and learner.
-LARGEST = 2 * 10**9
+#: Ending of the file that keeps the state of the learner that runs, beside the checkpoint of the comparison.
+UNFINISHED = ".unfinished"
 #: What the score and the gap of a saved row refer to (`_named`), and the row.
 Saved = tuple[list[Any] | None, ComparisonRow]
 #: Attributes of `ComparisonRow` that are made anew: from the test rows, or from all rows together.
@@ -98,7 +107,8 @@ class FinishedRows:
     Parameters
     ----------
     path : path-like or None
-        The checkpoint. If it exists, its rows are taken over.
+        The checkpoint. If it exists, its rows are taken over. While a learner runs that can go on after a stop, a file
+        beside it, with the ending `UNFINISHED`, keeps the learner's own state.
     described : mapping
         What the comparison must have in common with the one that it goes on from: ``data``, ``score``, ``options``
         (`milpbn.util.checkpoints.difference`).
@@ -128,6 +138,10 @@ class FinishedRows:
         if found is None:
             if resume:
                 raise absent(path)
+            # States of a comparison whose checkpoint was deleted, so that it begins anew.
+            for state in Path(path).parent.glob(f"{glob.escape(Path(path).name)}.*{UNFINISHED}"):
+                remove(state)
+            self._save(path)
             return
         differs = difference(found.header.get("comparison"), self._described)
         if differs is not None:
@@ -146,6 +160,13 @@ class FinishedRows:
     def on(self, train: Dataset, test: Dataset | None) -> FinishedPart:
         """Return the finished rows of one split."""
         return FinishedPart(self, train, test)
+
+    def unfinished(self, part: str, name: str) -> Path | None:
+        """Return the file that keeps the state of a learner on a split while it runs; None without a checkpoint."""
+        if self._path is None:
+            return None
+        key = hashlib.sha256(f"{part} {name}".encode()).hexdigest()[:12]
+        return Path(f"{os.fspath(self._path)}.{name}-{key}{UNFINISHED}")
 
     def get(self, part: str, name: str) -> Saved | None:
         """Return the row of a learner on a split, and what its score and gap refer to, if it has finished."""
@@ -195,6 +216,10 @@ class FinishedPart:
             return None
         return saved[1]
 
+    def unfinished(self, name: str) -> Path | None:
+        """Return the file that keeps the state of a learner while it runs; None without a checkpoint."""
+        return self._rows.unfinished(self._part, name)
+
     def add(self, row: ComparisonRow, reference: Reference | None) -> None:
         """Keep the row of a learner that has returned a classifier. One that failed is tried again after a stop.
 
@@ -202,6 +227,19 @@ class FinishedPart:
         """
         if row.training is not None:
             self._rows.add(self._part, _named(reference), row)
+        self.drop(row.name)
+
+    def drop(self, name: str) -> None:
+        """Remove the state of a learner that has finished or failed."""
+        state = self.unfinished(name)
+        if state is not None:
+            remove(state)
+
+
+def remove(state: Path) -> None:
+    """Remove a file that nobody needs any more, if possible."""
+    with suppress(OSError):
+        state.unlink(missing_ok=True)
 
 
 def _named(reference: Reference | None) -> list[Any] | None:

@@ -35,6 +35,7 @@ from milpbn.util.archives import Source
 from milpbn.util.atomic import check_writable
 from milpbn.util.checkpoints import (
     ADVICE,
+    LARGEST,
     Checkpoint,
     absent,
     difference,
@@ -47,8 +48,6 @@ from milpbn.util.memory import available_memory, format_bytes
 from milpbn.util.saved_arrays import SavedArrays, UnfitError, count, number
 
 KIND = "search"
-#: Largest number of bytes of a checkpoint's arrays. A larger state is not saved.
-LARGEST = 2 * 2**30
 #: Seconds between two checkpoints: at most, and at the beginning, from which they double.
 SAVE_EVERY, SAVE_FIRST = 60.0, 2.0
 #: What the names of the arrays about the run begin with.
@@ -338,7 +337,11 @@ class CheckpointFile:
         sources: dict[str, Source] = {**arrays}
         if moment.state is not None:
             sources |= moment.state.arrays()
-        header = {"search": self._described, "structure": moment.structure.to_mapping()}
+        header = {
+            "search": self._described,
+            "structure": moment.structure.to_mapping(),
+            "seconds": moment.seconds,
+        }
         save_checkpoint(self._path, KIND, header, sources)
         self._has_tree = moment.state is not None
 

@@ -6,6 +6,7 @@ A search, a training and a comparison write the same kind of file, an archive wi
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Mapping
 from pathlib import Path
@@ -20,6 +21,8 @@ from milpbn.version import __version__
 
 #: Version of the file format.
 VERSION = 1
+#: Largest number of bytes of a checkpoint's arrays. A larger state is not saved.
+LARGEST = 2 * 2**30
 #: What to do about a checkpoint that cannot be used; it ends the sentence.
 ADVICE = "name another file, or delete it if it is an old checkpoint."
 
@@ -54,7 +57,7 @@ def save_checkpoint(
     kind : str
         The work that goes on from it: ``search``, ``training`` or ``comparison``.
     header : mapping
-        JSON values.
+        JSON values. Of a search and of a training, ``seconds`` are those that it has taken (`seconds_of`).
     arrays : mapping
         As for `milpbn.util.archives.write_sealed`.
 
@@ -117,6 +120,21 @@ def load_checkpoint(path: str | os.PathLike[str], kind: str | None, largest: int
             "version, or name another file."
         )
     return Checkpoint(str(path), header, found.arrays)
+
+
+def seconds_of(path: str | os.PathLike[str]) -> float:
+    """Return how many seconds the work has taken that a checkpoint keeps; 0 if there is no such file.
+
+    Raises
+    ------
+    InputError
+        As `load_checkpoint`.
+    """
+    found = load_checkpoint(path, None, LARGEST)
+    seconds = 0.0 if found is None else found.header.get("seconds")
+    if not isinstance(seconds, float) or not 0.0 <= seconds < math.inf:
+        raise incomplete(path)
+    return seconds
 
 
 def difference(theirs: Any, ours: Mapping[str, Any]) -> str | None:

@@ -82,10 +82,10 @@ def test_the_reference_is_a_search_with_a_bound(tmp_path: Path, monkeypatch: pyt
 
     original = comparison._solve
 
-    def fail(train: Any, score: Any, control: Any) -> Any:
+    def fail(train: Any, score: Any, *others: Any) -> Any:
         if score.name == "sm":
             raise InputError("not today")
-        return original(train, score, control)
+        return original(train, score, *others)
 
     monkeypatch.setattr(comparison, "_solve", fail)
     output = tmp_path / "figures.json"

@@ -65,10 +65,10 @@ def test_options_reach_their_learners(split):
 def test_the_next_score_is_the_reference_if_the_first_fails(split, monkeypatch):
     solve_one = comparison._solve
 
-    def fail(train, score, control):
+    def fail(train, score, *others):
         if score.name == "sm":
             raise InputError("not today")
-        return solve_one(train, score, control)
+        return solve_one(train, score, *others)
 
     monkeypatch.setattr(comparison, "_solve", fail)
     listed = list(compare_each(*split, ("sm", "sbm", "tan")))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import time
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -18,10 +19,11 @@ from milpbn.learners import comparison
 from milpbn.learners.base import Control
 from milpbn.learners.comparison import compare, training_and_test_rows
 from milpbn.learners.figures import Comparison
-from milpbn.learners.finished import FinishedRows, Reference
+from milpbn.learners.finished import UNFINISHED, FinishedRows, Reference, described
 from milpbn.learners.repeated import compare_over_folds
 from milpbn.problem.scores.spec import Score
 from milpbn.util.archives import read_sealed, write_sealed
+from milpbn.util.checkpoints import save_checkpoint
 
 NAMES = ("sm", "cll", "naive-bayes", "tan", "random-forest")
 OPTIONS = {"random-forest": {"n_estimators": 5}}
@@ -196,10 +198,10 @@ def test_gaps_refer_to_one_search_after_a_search_that_has_failed(
         comparison._solve,
     )
 
-    def fail(train: Dataset, score: Score, control: Control) -> Any:
+    def fail(train: Dataset, score: Score, *others: Any) -> Any:
         if score.name == "sm":
             raise InputError("no memory")
-        return real(train, score, control)
+        return real(train, score, *others)
 
     with monkeypatch.context() as patch:
         patch.setattr(comparison, "_solve", fail)
@@ -207,6 +209,113 @@ def test_gaps_refer_to_one_search_after_a_search_that_has_failed(
     assert first.to_dict()["reference"] == "cll"
     again = compare(*split, ("sm", "cll", "tan"), checkpoint=path, **how)
     assert figures(again.to_dict()) == figures(whole.to_dict())
+
+
+class Late(Stop):
+    """Interrupts a learner some questions after it has begun."""
+
+    def __init__(self, name: str, questions: int) -> None:
+        super().__init__()
+        self._begins, self._left = f"learning {name}", questions
+
+    def asked(self) -> bool:
+        if any(line.endswith(self._begins) for line in self.lines):
+            self._left -= 1
+        return self.over
+
+    @property
+    def over(self) -> bool:
+        return self._left < 0
+
+
+def unfinished(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir() if path.name.endswith(UNFINISHED))
+
+
+@pytest.mark.parametrize(("name", "questions"), [("sm", 1500), ("differentiable-tan", 20)])
+def test_a_search_and_a_training_go_on_where_they_were(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, questions: int
+) -> None:
+    rng = np.random.default_rng(5)
+    y = rng.integers(0, 2, 120)
+    columns = [
+        np.where(rng.random(120) < 0.5, y + rng.integers(0, 2, 120), rng.integers(0, 3, 120))
+        for _ in range(8)
+    ]
+    data = read_table((np.transpose(columns), y)).dataset()
+    names = ("sm", "tan", "differentiable-tan")
+    how: dict[str, Any] = {"options": {"differentiable-tan": {"epochs": 40}}, "score": {"p": 0.9}}
+    whole = compare(data, None, names, control=Stop().control(), **how)
+    seconds, real = [], comparison._solve
+
+    def timed(*given: Any) -> Any:
+        began = time.monotonic()
+        result = real(*given)
+        seconds.append((time.monotonic() - began, result.seconds.total))
+        return result
+
+    monkeypatch.setattr(comparison, "_solve", timed)
+    path, parts, found, stop = tmp_path / "state.npz", 0, None, Late(name, questions)
+    while found is None or len(found.rows) < 3 or stop.over:
+        parts, stop = parts + 1, Late(name, questions * (1 + parts // 3))
+        try:
+            found = compare(data, None, names, control=stop.control(), checkpoint=path, **how)
+        except KeyboardInterrupt:
+            found = None
+        if stop.over:
+            assert [file.split(".")[2].rpartition("-")[0] for file in unfinished(tmp_path)] == [name]
+    assert not unfinished(tmp_path)
+    assert figures(found.to_dict()) == figures(whole.to_dict())
+    if name == "sm":
+        assert parts > 1
+        assert seconds[-1][1] > seconds[-1][0]  # those of the parts before count
+    else:
+        assert parts > 2  # two questions an epoch: from the beginning each time, it would not end
+
+
+def test_a_time_limit_holds_for_all_parts_together(
+    split: tuple[Dataset, Dataset], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, given = tmp_path / "state.npz", []
+
+    def stopped(train: Dataset, score: Score, control: Control, state: Path) -> Any:
+        given.append(control.time_limit)
+        save_checkpoint(state, "search", {"seconds": 70.0 * len(given)}, {})
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(comparison, "_solve", stopped)
+    for _ in range(3):
+        with pytest.raises(KeyboardInterrupt):
+            compare(*split, ("sm",), control=Stop().control(time_limit=100.0), checkpoint=path)
+    assert given == [pytest.approx(100.0, abs=5.0), pytest.approx(30.0, abs=5.0), 1e-9]
+
+
+ABOUT: dict[str, Any] = {"data": "hash", "score": {}, "options": {}}
+
+
+def test_without_the_checkpoint_a_comparison_begins_anew(
+    split: tuple[Dataset, Dataset], tmp_path: Path
+) -> None:
+    path = tmp_path / "[state].npz"
+    state = FinishedRows(path, ABOUT).on(*split).unfinished("sm")
+    assert state is not None
+    state.write_text("of an earlier comparison")
+    FinishedRows(path, ABOUT)
+    assert state.exists()
+    path.unlink()
+    FinishedRows(path, ABOUT)
+    assert not state.exists()
+
+
+def test_a_damaged_state_is_named_and_dropped(split: tuple[Dataset, Dataset], tmp_path: Path) -> None:
+    path = tmp_path / "state.npz"
+    about = described(f"{split[0].sha256} {split[1].sha256}", ("tan",), None, None, Stop().control())
+    state = FinishedRows(path, about).on(*split).unfinished("tan")
+    assert state is not None
+    state.write_text("damaged")
+    [row] = compare(*split, ("tan",), control=Stop().control(), checkpoint=path).rows
+    assert state.name in row.note
+    assert compare(*split, ("tan",), control=Stop().control(), checkpoint=path).rows[0].note == ""
 
 
 def test_the_contents_of_a_file_that_a_learner_reads_must_be_the_same(

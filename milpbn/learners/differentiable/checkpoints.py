@@ -27,7 +27,11 @@ def fingerprint(description: Any) -> str:
 
 
 def save_checkpoint(
-    path: str | os.PathLike[str], run: str, state: Mapping[str, NDArray[Any]], history: list[list[Any]]
+    path: str | os.PathLike[str],
+    run: str,
+    state: Mapping[str, NDArray[Any]],
+    history: list[list[Any]],
+    seconds: float = 0.0,
 ) -> None:
     """Write a checkpoint atomically.
 
@@ -41,13 +45,15 @@ def save_checkpoint(
         Everything that training changes: parameters, moments, sums over finished runs.
     history : list
         One list of JSON values per finished epoch.
+    seconds : float
+        The seconds that the training has taken, those before its interruptions included.
 
     Raises
     ------
     InputError
         If the file cannot be written.
     """
-    write(path, KIND, {"run": run, "history": history}, state)
+    write(path, KIND, {"run": run, "history": history, "seconds": seconds}, state)
 
 
 def load_checkpoint(

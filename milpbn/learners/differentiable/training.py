@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -30,6 +31,7 @@ from milpbn.learners.generative.closed_form import check_data
 from milpbn.network.cpt import Cpt, class_log_joint
 from milpbn.network.prior import Prior
 from milpbn.network.structure import Structure
+from milpbn.util.checkpoints import seconds_of
 from milpbn.util.clock import Pause
 from milpbn.util.compiled import kernel
 
@@ -241,7 +243,7 @@ def train(
         If a value has no state, a table is too large, or the checkpoint belongs to another training.
     """
     check_data(data, Prior(training.smoothing))
-    stopping = control.watch()
+    stopping, began = control.watch(), time.monotonic()
     seed = control.random_state
     held_out = None
     fitted = data
@@ -261,8 +263,13 @@ def train(
     history = []
     if checkpoint is not None:
         history = load_checkpoint(checkpoint, run, runner.arrays)
-        # The first save shows whether the file can be written before any time is spent on the training.
-        save_checkpoint(checkpoint, run, runner.arrays, history)
+        began -= seconds_of(checkpoint)
+
+    def save() -> None:
+        if checkpoint is not None:
+            save_checkpoint(checkpoint, run, runner.arrays, history, time.monotonic() - began)
+
+    save()  # shows whether the file can be written before any time is spent on the training
 
     total = training.averaged_runs * training.epochs
     pause, stopped_early = Pause(CHECKPOINT_SECONDS, CHECKPOINT_SECONDS), False
@@ -277,11 +284,10 @@ def train(
         if reporting:
             watched = "" if error is None else f"  validation error {100 * error:.2f} %"
             control.report(f"epoch {epoch + 1} of {total}  loss {value:.6g}{watched}")
-        if checkpoint is not None and pause.over():
+        if pause.over():
             with pause.after():
-                save_checkpoint(checkpoint, run, runner.arrays, history)
-    if checkpoint is not None:
-        save_checkpoint(checkpoint, run, runner.arrays, history)
+                save()
+    save()
     tables, phi = runner.answer(len(history))
     chosen = most_probable(layout, phi)
     return Trained(
