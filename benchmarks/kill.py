@@ -41,6 +41,7 @@ from milpbn.certificate.format import load_proof
 from milpbn.certificate.verify.check import verify
 from milpbn.data import Dataset, read_table
 from milpbn.errors import InputError
+from milpbn.learners.finished import UNFINISHED
 from milpbn.milp.files.sidecar import Sidecar
 from milpbn.network import load_classifier, read_structure
 from milpbn.util.atomic import PREFIX
@@ -163,6 +164,7 @@ OTHERS: dict[str, Check] = {
     ".py": check_script,
     ".sol": check_nothing,
     ".mst": check_nothing,
+    UNFINISHED: check_nothing,  # the next run reads it, and goes on
 }
 
 
@@ -224,6 +226,11 @@ CELLS = (
     ),
     Cell("compare split", "compare TABLE --learners sm,tan,svm --time-limit 3 --threads 1", (RESULT,)),
     Cell("compare folds", "compare TABLE --learners tan,naive-bayes --folds 3 --threads 1", (RESULT,)),
+    Cell(
+        "compare checkpoint",
+        "compare TABLE --learners sm,differentiable-tan,tan --time-limit 4 --threads 1",
+        (RESULT, "--checkpoint"),
+    ),
     Cell("export lp", "export TABLE --output FOLDER/m.lp --script highspy --script gurobipy"),
     Cell("export mps", "export instance:corral --output FOLDER/m.mps.gz --reduced"),
     Cell("export jkl", "export TABLE --score bdeu --parent-sets all --output FOLDER/m.jkl"),
@@ -302,17 +309,26 @@ class Range:
         if process.returncode not in self.ends:
             wrong.append(f"an undisturbed run ends with {process.returncode}: {errors.strip()[-500:]}")
         if last:
-            wrong += [f"{path.name} stays for good" for path in self.leftovers()]
+            wrong += [f"{path.name} stays for good" for path in self.leftovers(ended=True)]
         return wrong
 
-    def leftovers(self) -> list[Path]:
-        """Return temporary files and folders."""
-        found = [path for path in self.folder.iterdir() if path.name.startswith(PREFIX)]
+    def leftovers(self, *, ended: bool = False) -> list[Path]:
+        """Return temporary files and folders; those of a learner that goes on later, only if all have ended."""
+        found = [
+            path
+            for path in self.folder.iterdir()
+            if path.name.startswith(PREFIX) or (ended and path.name.endswith(UNFINISHED))
+        ]
         found += [
             path for path in self.cache.rglob("*") if path.name.startswith(PREFIX) or ".tmp." in path.name
         ]
         # The folder of empty lock files (milpbn-UID) stays, as the cache of the kernels does.
         return found + [p for p in self.temporary.iterdir() if p.name != f"milpbn-{os.getuid()}"]
+
+    def forget(self) -> None:
+        """Remove what an earlier run has left for the next: compiled kernels of code, the checkpoint of a command."""
+        for path in self.cache.rglob("*.nb?") if self.cell.code else self.folder.glob("state.npz"):
+            path.unlink()
 
     def examine(self) -> tuple[list[str], int]:
         """Return what is wrong with the files in the folder, and their number."""
@@ -517,9 +533,8 @@ def run_cell(cell: Cell, tally: Tally, options: argparse.Namespace, keep: Callab
         while tally.instants < options.count and time.monotonic() < end:
             while options.pause is not None and options.pause.exists():
                 time.sleep(1.0)
-            if cell.code and random.Random(tally.instants).random() < 0.3:
-                for path in here.cache.rglob("*.nb?"):
-                    path.unlink()  # compile again
+            if random.Random(tally.instants).random() < 0.3:
+                here.forget()
             here.instant(tally.instants, tally)
             keep()
         wrong += here.undisturbed(last=True)
