@@ -45,16 +45,15 @@ class Choices:
     def __post_init__(self) -> None:
         if self.recipe is not None and (self.grid is not None or self.by is not None):
             raise InputError(
-                "A recipe has a grid of its own, and says what it compares; leave out the recipe (--recipe), or the "
-                "grid and its criterion (--select, --select-by)."
+                "--recipe (recipe) has a grid of its own, and says what it compares; leave out --select (select) and "
+                "--select-by (select_by), or the recipe."
             )
         if self.average is not None:
             Grid(average=self.average)  # refuses an impossible number
         if self.average not in (None, 1) and not self:
             raise InputError(
-                "An average (--average) takes the best settings of a selection, but nothing is selected; add a recipe "
-                "(--recipe accurate) or a grid (--select), or choose p or max_parents by validation (--p cv, "
-                "--max-parents cv)."
+                "--average (average) takes the best settings of a selection; add --recipe, --select, --p cv or "
+                "--max-parents cv (recipe, select, p='cv' or max_parents='cv')."
             )
 
     def __bool__(self) -> bool:

@@ -119,7 +119,7 @@ def test_a_recipe_chooses_score_cuts_and_parameters(table, tmp_path) -> None:
 def test_recipes_are_refused_beside_a_grid_of_ones_own(table) -> None:
     done = run("solve", table, "--recipe", "accurate", "--select", "p=.9")
     assert done.exit_code == 2
-    assert "A recipe has a grid of its own" in done.stderr
+    assert "--recipe (recipe) has a grid of its own" in done.stderr
     done = run("solve", table, "--recipe", "exact")
     assert done.exit_code == 2
     assert "There is no recipe 'exact'; choose from accurate." in done.stderr

@@ -192,7 +192,7 @@ def test_the_average_of_a_recipe() -> None:
     assert (model.predict(X) == y).mean() > 0.9
     assert not hasattr(model, "predict_joint_log_proba")
     assert model.structure_ == model.result_.structure.to_mapping()
-    with pytest.raises(milpbn.InputError, match="nothing is selected"):
+    with pytest.raises(milpbn.InputError, match="takes the best settings of a selection"):
         MaxMarginBNClassifier(average=2).fit(X, y)
 
 
@@ -241,8 +241,8 @@ def test_a_selection_may_choose_what_missing_values_mean_and_be_averaged() -> No
         ({"select": "p=.6,.9", "p": 0.9}, "p is among the options to select"),
         ({"select": "p=.6,.9", "p": "cv"}, "p is among the options to select"),
         ({"select": "q=1"}, "The grid has 'q=1'"),
-        ({"select": "p=.6", "recipe": "accurate"}, "A recipe has a grid of its own"),
-        ({"select_by": "log-loss", "recipe": "accurate"}, "A recipe has a grid of its own"),
+        ({"select": "p=.6", "recipe": "accurate"}, "has a grid of its own"),
+        ({"select_by": "log-loss", "recipe": "accurate"}, "has a grid of its own"),
         ({"p": "cv", "select_by": "gain"}, "not by 'gain'"),
         ({"select": "missing=drop,state"}, "set missing='select'"),
         ({"select": "p=.6,.9", "missing": "select"}, "leaves the choice to validation"),
