@@ -281,6 +281,8 @@ class Range:
             self.cell_checks["result.json"] = check_json
         self.seconds = 1.0
         #: Exit codes of a run that nobody disturbs. On a busy machine a time limit can come before any structure.
+        #: Whether the last command came to its end, so that the next one would have nothing to do.
+        self.ended = True
         self.ends = {0, 3} if "--time-limit" in cell.words else {0}
 
     def start(self, mark: str) -> subprocess.Popen[str]:
@@ -412,6 +414,7 @@ class Range:
         if "Traceback" in errors and not early:
             wrong.append(f"a traceback: {errors.strip()[-800:]}")
         expected = {130, -number, *self.ends} if running else self.ends
+        self.ended = code in self.ends and not self.cell.code
         # A command of Python code has no handlers of its own, and Python installs its own only after its start.
         if code not in expected and not (self.cell.code or (early and code == 1)):
             wrong.append(f"exit code {code} after {number.name}: {errors.strip()[-300:]}")
@@ -533,7 +536,7 @@ def run_cell(cell: Cell, tally: Tally, options: argparse.Namespace, keep: Callab
         while tally.instants < options.count and time.monotonic() < end:
             while options.pause is not None and options.pause.exists():
                 time.sleep(1.0)
-            if random.Random(tally.instants).random() < 0.3:
+            if here.ended or random.Random(tally.instants).random() < 0.3:
                 here.forget()
             here.instant(tally.instants, tally)
             keep()

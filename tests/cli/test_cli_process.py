@@ -64,7 +64,8 @@ def test_a_killed_search_leaves_a_bound_with_its_proof(tmp_path: Path) -> None:
     while not (output.exists() and json.loads(output.read_text()).get("nodes")):
         assert process.stderr.readline(), "the search ended"
     # The certificate takes its place right after the result; the next ones come in four seconds.
-    time.sleep(1.0)
+    while proof.stat().st_mtime_ns < output.stat().st_mtime_ns:
+        time.sleep(0.01)
     process.send_signal(signal.SIGKILL)
     process.communicate(timeout=60)
     assert process.returncode == -signal.SIGKILL
