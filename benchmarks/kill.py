@@ -280,9 +280,9 @@ class Range:
         if cell.name.startswith("compare"):
             self.cell_checks["result.json"] = check_json
         self.seconds = 1.0
-        #: Exit codes of a run that nobody disturbs. On a busy machine a time limit can come before any structure.
         #: Whether the last command came to its end, so that the next one would have nothing to do.
         self.ended = True
+        #: Exit codes of a run that nobody disturbs. On a busy machine a time limit can come before any structure.
         self.ends = {0, 3} if "--time-limit" in cell.words else {0}
 
     def start(self, mark: str) -> subprocess.Popen[str]:
