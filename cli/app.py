@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Sequence
 from typing import Any, NoReturn
@@ -31,6 +32,9 @@ from milpbn.cli.solve import solve
 from milpbn.cli.stability import stability
 from milpbn.cli.verify import verify
 
+#: Set by the shell when it asks for completions.
+_COMPLETING = "_MILPBN_COMPLETE"
+
 
 class App(click.Group):
     """A group of verbs in which every error becomes one sentence and an exit code (see `report`)."""
@@ -56,16 +60,20 @@ class App(click.Group):
         """
         arguments = list(sys.argv[1:] if args is None else args)
         extra.setdefault("prog_name", "milpbn")
+        if _COMPLETING in os.environ:
+            from milpbn.cli import bash_completion  # noqa: F401  # takes the place of click's own class
         try:
             return super().main(arguments, standalone_mode=False, **extra) or 0
         except SystemExit:
             return 0  # click exits like this when the reader of stdout, such as `head`, closes the pipe
         except (Exception, KeyboardInterrupt) as error:
+            if _COMPLETING in os.environ:  # nothing may be printed beside the user's command line
+                return 1
             return report(error, debug="--debug" in arguments)
 
 
 def _show_version(context: click.Context, parameter: click.Parameter, value: bool) -> None:
-    if value:
+    if value and not context.resilient_parsing:
         from milpbn.version import __version__
 
         click.echo(f"milpbn {__version__}")

@@ -13,7 +13,7 @@ from milpbn.cli.score_options import ScoreOptions, score_options
 from milpbn.cli.search_options import SCREEN, SUBSET, SearchOptions
 from milpbn.cli.sections import SEED, THREADS, given, option, option_group, verb
 from milpbn.cli.table_options import TableOptions, table_options
-from milpbn.cli.types import COUNT, NUMBER
+from milpbn.cli.types import COUNT, DATA, FILE, NUMBER
 from milpbn.errors import InputError
 
 if TYPE_CHECKING:
@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     option(*SEED, "random_state", type=COUNT, help="Random seed; default 0."),
     SUBSET,
     SCREEN,
-    option("--output", metavar="FILE", help="The result as JSON (result.json)."),
-    option("--certificate", metavar="FILE", help="The proof of the bound, for milpbn verify."),
+    option("--output", type=FILE, help="The result as JSON (result.json)."),
+    option("--certificate", type=FILE, help="The proof of the bound, for milpbn verify."),
     option("-q", "--quiet", is_flag=True, help="No notes and no progress on stderr."),
 )
 def bound_options(
@@ -60,7 +60,7 @@ def bound_options(
 
 
 @verb(short_help="Bound the score of every structure, within seconds.")
-@click.argument("data", required=False)
+@click.argument("data", type=DATA, required=False)
 @table_options
 @score_options
 @constraint_options

@@ -7,16 +7,26 @@ from typing import Any
 
 import click
 
+from milpbn.cli import completion
 from milpbn.cli.learners import files_of, read_options
 from milpbn.cli.memory_option import memory_limit
 from milpbn.cli.outputs import check_outputs
 from milpbn.cli.score_options import PARAMETERS, ScoreOptions, score_options
 from milpbn.cli.sections import SEED, THREADS, option, option_group, verb
 from milpbn.cli.table_options import TableOptions, table_options
-from milpbn.cli.types import COUNT, NAMES, NUMBER
+from milpbn.cli.types import COUNT, DATA, FILE, NUMBER, TEXT, Parsed, parse_names
 from milpbn.errors import InputError, NoIncumbentError
-from milpbn.learners.registry import get_learner
+from milpbn.learners.registry import LEARNERS, get_learner
 from milpbn.util.progress_line import LINE
+
+
+def _contestants(context: click.Context) -> list[str]:
+    """Return the names that can be compared: margin scores, whose modules take a second to import, and learners."""
+    return ["sm", "sbm", "hard-margin", "cll", *LEARNERS]
+
+
+_CONTESTANT = Parsed("name", str, completion.listed("", _contestants))
+_CONTESTANTS = Parsed("a,b,...", parse_names, completion.listed(",", _contestants))
 
 
 @option_group(
@@ -24,15 +34,19 @@ from milpbn.util.progress_line import LINE
     "run",
     option(
         "--learners",
-        type=NAMES,
+        type=_CONTESTANTS,
         help="What to compare: scores, solved exactly, and learners (milpbn learn); by default "
         "sm,sbm,differentiable-tan,tan,naive-bayes and logistic,boosting,random-forest,svm of scikit-learn. Gaps are "
         "stated for the first score.",
     ),
-    option("--also", type=NAMES, help="More to compare, beside those of --learners, such as cll,tan-omi-mm."),
+    option(
+        "--also",
+        type=_CONTESTANTS,
+        help="More to compare, beside those of --learners, such as cll,tan-omi-mm.",
+    ),
     option(
         "--against",
-        metavar="NAME",
+        type=_CONTESTANT,
         help="The one of them to which the others' differences are stated, with intervals; default the first.",
     ),
     option("--folds", type=COUNT, metavar="K", help="Compare over K stratified folds instead of one split."),
@@ -41,6 +55,7 @@ from milpbn.util.progress_line import LINE
         "--set",
         "settings",
         multiple=True,
+        type=TEXT,
         metavar="LEARNER.OPTION=VALUE",
         help="An option of a learner (milpbn learn LEARNER --help); may be repeated.",
     ),
@@ -53,10 +68,10 @@ from milpbn.util.progress_line import LINE
     PARAMETERS,
     option(*SEED, "seed", type=COUNT, default=0, show_default=True, help="Random seed."),
     option(*THREADS, "threads", type=COUNT, help="Number of threads; by default all cores."),
-    option("--output", metavar="FILE", help="The figures as JSON, kept up to date."),
+    option("--output", type=FILE, help="The figures as JSON, kept up to date."),
     option(
         "--checkpoint",
-        metavar="FILE",
+        type=FILE,
         help="The figures of every learner that has finished. If it exists, the comparison goes on from it; an exact "
         "search goes on where it was.",
     ),
@@ -107,7 +122,7 @@ def run_options(
 
 
 @verb(short_help="Run several learners side by side, on one split or over folds.")
-@click.argument("data")
+@click.argument("data", type=DATA)
 @run_options
 @memory_limit("Run")
 @table_options

@@ -7,9 +7,9 @@ import click
 from milpbn.cli.sections import verb
 
 
-@verb("compile", short_help="Compile the kernels of all searches ahead of time.")
+@verb("compile", short_help="Compile all kernels ahead of time.")
 def compile_() -> None:
-    """Compile the kernels of all searches and cache them, so that the first run does not wait for them.
+    """Compile and cache the kernels of searches, discretisation, learners and verify, so that no first run waits.
 
     This is meant for container images, and for machines on which every run starts from scratch. Several cores are used;
     kernels that are cached already are not compiled again. The cache lies beside the package or, where that is
@@ -21,14 +21,7 @@ def compile_() -> None:
       milpbn compile
       NUMBA_CACHE_DIR=/opt/kernels milpbn compile
     """
-    from milpbn.solving.warm_up import compile_all
+    from milpbn.learners.rehearsals import compile_package
 
-    missing = 0
-
-    def show_progress(done: int, of: int) -> None:
-        nonlocal missing
-        missing = of
-        click.echo(f"compiling kernels: {done} of {of}", err=True)
-
-    count = compile_all(show_progress)
-    click.echo(f"{count} kernels are cached, {count - missing} of them were before.")
+    count, before = compile_package(lambda line: click.echo(line, err=True))
+    click.echo(f"{count} kernels are cached, {before} of them were before.")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from milpbn.cli.sections import once, option, option_group
-from milpbn.cli.types import ARC, ARC_WEIGHT, CHILD_LIMIT, FAMILY, TIERS
+from milpbn.cli.types import ARC, ARC_WEIGHT, CHILD_LIMIT, FAMILY, FILE, TIERS
 from milpbn.errors import InputError
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     option(
         "--constraints",
         "constraints_file",
-        metavar="FILE",
+        type=FILE,
         help="JSON file with the keys required, forbidden, tiers, max_children, fixed, allowed, arc_weights.",
     ),
 )

@@ -6,12 +6,13 @@ import click
 
 from milpbn.cli.outputs import check_outputs
 from milpbn.cli.sections import verb
+from milpbn.cli.types import DATA, FILE, NAME
 
 
 @verb(short_help="Write a classifier or a table in another format.")
-@click.argument("source", metavar="INPUT")
-@click.argument("output")
-@click.option("--target", metavar="NAME", help="The class variable, if INPUT does not name it.")
+@click.argument("source", type=DATA, metavar="INPUT")
+@click.argument("output", type=FILE)
+@click.option("--target", type=NAME, help="The class variable, if INPUT does not name it.")
 def convert(source: str, output: str, target: str | None) -> None:
     """Read INPUT, a classifier or a table, and write it to OUTPUT in the format of OUTPUT's ending.
 

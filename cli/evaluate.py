@@ -10,6 +10,7 @@ import click
 
 from milpbn.cli.outputs import check_outputs
 from milpbn.cli.sections import Verb, verb
+from milpbn.cli.types import DATA, FILE, FOLDER, NAME
 from milpbn.errors import InputError
 
 if TYPE_CHECKING:
@@ -28,10 +29,10 @@ def row_options(command: Verb) -> Verb:
                 type=click.Choice(["all", "train", "test"]),
                 help="Rows of the catalog's split; by default the test rows, or all rows where there is no split.",
             ),
-            click.option("--weights", metavar="NAME", help="Column of sample weights."),
+            click.option("--weights", type=NAME, help="Column of sample weights."),
             click.option(
                 "--data-dir",
-                metavar="DIR",
+                type=FOLDER,
                 help="Folder of the catalog; by default the variable MILPBN_DATA.",
             ),
         )
@@ -41,11 +42,11 @@ def row_options(command: Verb) -> Verb:
 
 
 @verb(short_help="Measure a classifier's accuracy.")
-@click.argument("classifier")
-@click.argument("data")
+@click.argument("classifier", type=FILE)
+@click.argument("data", type=DATA)
 @row_options
 @click.option("--json", "as_json", is_flag=True, help="Print the figures as one JSON object.")
-@click.option("--output", metavar="FILE", help="Write the figures as JSON, too.")
+@click.option("--output", type=FILE, help="Write the figures as JSON, too.")
 @click.option("-q", "--quiet", is_flag=True, help="No notes on stderr.")
 def evaluate(
     classifier: str,

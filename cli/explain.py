@@ -10,7 +10,7 @@ import click
 from milpbn.cli.evaluate import read_rows, row_options
 from milpbn.cli.outputs import check_outputs
 from milpbn.cli.sections import verb
-from milpbn.cli.types import COUNT, NUMBER
+from milpbn.cli.types import CLASS, COUNT, DATA, FILE, NUMBER
 from milpbn.errors import InputError
 
 if TYPE_CHECKING:
@@ -21,21 +21,20 @@ if TYPE_CHECKING:
 
 
 @verb(short_help="Explain a classifier, or its predictions.")
-@click.argument("classifier")
-@click.argument("data", required=False)
+@click.argument("classifier", type=FILE)
+@click.argument("data", type=DATA, required=False)
 @click.option(
     "--row", "rows", type=COUNT, multiple=True, help="Explain the prediction of this row, counted from 1."
 )
-@click.option("--label", metavar="CLASS", help="Class to explain; by default the most probable one.")
-@click.option(
-    "--against", metavar="CLASS", help="Class to compare with; by default the second most probable one."
-)
+@click.option("--label", type=CLASS, help="Class to explain; by default the most probable one.")
+@click.option("--against", type=CLASS, help="Class to compare with; by default the second most probable one.")
 @click.option(
     "--gamma", type=NUMBER, help="List the rows with a smaller log-margin; by default the classifier's."
 )
 @click.option(
     "--result",
     "result_file",
+    type=FILE,
     metavar="RESULT",
     help="Also explain the structure of this result.json of DATA.",
 )
@@ -49,7 +48,7 @@ if TYPE_CHECKING:
 @click.option(
     "--shown", type=COUNT, default=20, show_default=True, help="Most lines of each part of the text."
 )
-@click.option("--output", metavar="FILE", help="JSON file with all numbers.")
+@click.option("--output", type=FILE, help="JSON file with all numbers.")
 @click.option("-q", "--quiet", is_flag=True, help="No notes on stderr.")
 def explain(
     classifier: str,

@@ -14,8 +14,9 @@ from milpbn.cli.score_options import ScoreOptions, score_options
 from milpbn.cli.search_options import SUBSET
 from milpbn.cli.sections import SEED, THREADS, option, option_group, verb
 from milpbn.cli.table_options import TableOptions, table_options
-from milpbn.cli.types import COUNT, NUMBER
+from milpbn.cli.types import COUNT, DATA, FILE, NUMBER, word
 from milpbn.errors import InputError
+from milpbn.milp.files.scripts import PACKAGES
 
 if TYPE_CHECKING:
     from milpbn.data import Dataset
@@ -45,10 +46,10 @@ class ModelOptions:
     option(
         "--output",
         required=True,
-        metavar="FILE",
+        type=FILE,
         help="Model: .lp or .mps, also with .gz; local scores: .jkl.",
     ),
-    option("--start", metavar="FILE", help="Structure to start from: arc list, result or classifier file."),
+    option("--start", type=FILE, help="Structure to start from: arc list, result or classifier file."),
     option("--no-merge", is_flag=True, help="Do not merge identical samples."),
     option(
         "--reduced",
@@ -69,7 +70,7 @@ class ModelOptions:
         "--script",
         "scripts",
         multiple=True,
-        metavar="PACKAGE",
+        type=word("package", *PACKAGES),
         help="Also write a Python script for highspy, pyscipopt, gurobipy or cplex; may be repeated.",
     ),
     option("-q", "--quiet", is_flag=True, help="No notes on stderr."),
@@ -98,7 +99,7 @@ def model_options(
 
 
 @verb(short_help="Write the model for another solver.")
-@click.argument("data", required=False)
+@click.argument("data", type=DATA, required=False)
 @table_options
 @score_options
 @constraint_options

@@ -6,15 +6,15 @@ import click
 
 from milpbn.cli.outputs import check_outputs
 from milpbn.cli.sections import verb
-from milpbn.cli.types import NUMBER
+from milpbn.cli.types import DATA, FILE, NUMBER
 
 
 @verb("import", short_help="Read another solver's solution of an exported model.")
-@click.argument("solution")
+@click.argument("solution", type=FILE)
 @click.option(
-    "--model", metavar="FILE", help="The exported model, if its name does not begin like the solution's."
+    "--model", type=FILE, help="The exported model, if its name does not begin like the solution's."
 )
-@click.option("--data", metavar="DATA", help="The training data, if they moved since the export.")
+@click.option("--data", type=DATA, help="The training data, if they moved since the export.")
 @click.option(
     "--bound", type=NUMBER, help="The bound that the solver printed, if the solution file has none."
 )
@@ -23,8 +23,8 @@ from milpbn.cli.types import NUMBER
     type=NUMBER,
     help="The relative gap at which the solver was told to stop, if the file says optimal and has no bound.",
 )
-@click.option("--output", metavar="FILE", help="The result as JSON (result.json).")
-@click.option("--classifier", metavar="FILE", help="The classifier as JSON.")
+@click.option("--output", type=FILE, help="The result as JSON (result.json).")
+@click.option("--classifier", type=FILE, help="The classifier as JSON.")
 def import_(
     solution: str,
     model: str | None,

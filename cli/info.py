@@ -11,13 +11,14 @@ import click
 from milpbn.cli.archive_info import describe_archive, is_archive
 from milpbn.cli.sections import verb
 from milpbn.cli.table_options import TableOptions, table_options
+from milpbn.cli.types import DATA
 
 if TYPE_CHECKING:
     from milpbn.network import Classifier, TableClassifier
 
 
 @verb(short_help="Show the contents of a file.")
-@click.argument("file")
+@click.argument("file", type=DATA)
 @table_options
 def info(file: str, table: TableOptions) -> None:
     """Show the contents of FILE: a classifier, result, certificate, checkpoint, learner's output, or table.

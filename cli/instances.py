@@ -7,10 +7,11 @@ from typing import Any
 import click
 
 from milpbn.cli.sections import verb
+from milpbn.cli.types import INSTANCE
 
 
 @verb(short_help="List the embedded problems.")
-@click.argument("name", required=False)
+@click.argument("name", type=INSTANCE, required=False)
 def instances(name: str | None) -> None:
     """List the embedded problems with their known optima, or describe one of them in full.
 

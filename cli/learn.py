@@ -16,7 +16,7 @@ from milpbn.cli.outputs import check_outputs
 from milpbn.cli.score_options import PARAMETERS
 from milpbn.cli.sections import SEED, THREADS, option, option_group, verb
 from milpbn.cli.table_options import TableOptions, table_options
-from milpbn.cli.types import COUNT, NUMBER
+from milpbn.cli.types import COUNT, DATA, FILE, NUMBER
 from milpbn.errors import InputError
 from milpbn.learners.registry import LEARNERS, get_learner
 from milpbn.util.progress_line import LINE
@@ -49,16 +49,19 @@ class RunOptions:
     option(*THREADS, "threads", type=COUNT, help="Number of threads; by default all cores."),
     PARAMETERS,
     option(
-        "--bound", metavar="RESULT", help="A result.json of the same data, to state the gap to its bound."
+        "--bound",
+        type=FILE,
+        metavar="RESULT",
+        help="A result.json of the same data, to state the gap to its bound.",
     ),
     option(
         "--classifier",
-        metavar="FILE",
+        type=FILE,
         help="The classifier as JSON, for predict, evaluate, query, explain and others.",
     ),
     option(
         "--output",
-        metavar="FILE",
+        type=FILE,
         help="Structure and figures as JSON, for milpbn solve --start and milpbn score.",
     ),
     option("-q", "--quiet", is_flag=True, help="No notes and no progress on stderr."),
@@ -116,7 +119,7 @@ def _command(name: str, learner: type[Learner]) -> click.Command:
     """Return the command of one learner."""
 
     @verb(name=name, short_help=learner.summary, help=_help(name, learner))
-    @click.argument("data")
+    @click.argument("data", type=DATA)
     @learner_options(learner)
     @table_options
     @run_options

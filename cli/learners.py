@@ -10,8 +10,20 @@ from typing import Any
 
 import click
 
+from milpbn.cli.search_options import BACKEND
 from milpbn.cli.sections import Verb, given, option, option_group, verb
-from milpbn.cli.types import COUNT, NAMES, NUMBER, Parsed, parse_count, parse_name, parse_number, split
+from milpbn.cli.types import (
+    COUNT,
+    FILE,
+    NAME,
+    NAMES,
+    NUMBER,
+    Parsed,
+    parse_count,
+    parse_name,
+    parse_number,
+    split,
+)
 from milpbn.errors import InputError
 from milpbn.util.validation import union_members
 
@@ -103,6 +115,10 @@ def _option(field: Field[Any], annotation: Any) -> Callable[[str], Callable[[Ver
         return option(f"{name}/--no-{name[2:]}", field.name, **settings)
     if "choices" in field.metadata:
         settings["type"] = click.Choice(list(field.metadata["choices"]))
+    elif "file" in field.metadata:
+        settings["type"] = FILE
+    elif "takes" in field.metadata:
+        settings["type"] = {"variable": NAME, "backend": BACKEND}[field.metadata["takes"]]
     else:
         settings["type"] = _type(members)
     return option(name, field.name, **settings)

@@ -9,6 +9,7 @@ import click
 from milpbn.cli.outputs import check_outputs
 from milpbn.cli.sections import verb
 from milpbn.cli.table_options import TableOptions, table_options
+from milpbn.cli.types import DATA, FILE
 from milpbn.errors import InputError
 
 if TYPE_CHECKING:
@@ -18,12 +19,12 @@ if TYPE_CHECKING:
 
 
 @verb(name="report", short_help="Write a result as one web page.")
-@click.argument("result")
-@click.argument("data", required=False)
+@click.argument("result", type=FILE)
+@click.argument("data", type=DATA, required=False)
 @click.option(
-    "--classifier", metavar="FILE", help="The run's classifier; by default its parameters are estimated anew."
+    "--classifier", type=FILE, help="The run's classifier; by default its parameters are estimated anew."
 )
-@click.option("--output", metavar="FILE", default="report.html", show_default=True, help="The page, .html.")
+@click.option("--output", type=FILE, default="report.html", show_default=True, help="The page, .html.")
 @table_options
 def page(result: str, data: str | None, classifier: str | None, output: str, table: TableOptions) -> None:
     """Write RESULT, a result.json, as one web page: problem, answer, gap, network, explanations, accuracy, and search.

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from milpbn.cli import completion
 from milpbn.cli.outputs import check_outputs
 from milpbn.cli.sections import verb
 from milpbn.cli.table_options import TableOptions, table_options
-from milpbn.cli.types import COUNT
+from milpbn.cli.types import COUNT, FILE, NAME, Parsed
 from milpbn.errors import InputError
 
 if TYPE_CHECKING:
@@ -30,10 +31,21 @@ KINDS = {
 }
 
 
+def _complete(context: click.Context, incomplete: str) -> completion.Items:
+    """Complete a kind or a file, then files, and the table after the file."""
+    given = context.params.get("what") or ()
+    if not given:
+        return [*completion.files(context, incomplete), *completion.words(*KINDS)(context, incomplete)]
+    first = len(given) == 1 and given[0] in KINDS
+    return (completion.files if first else completion.tables)(context, incomplete)
+
+
 @verb(short_help="Draw a result, a network, margins, tables, explanations or a comparison.")
-@click.argument("what", nargs=-1, required=True, metavar="[KIND] FILE [DATA]")
-@click.option("--output", required=True, metavar="FILE", help="Picture: .svg, .png or .pdf.")
-@click.option("--variable", metavar="NAME", help="cpt: the variable whose table is drawn.")
+@click.argument(
+    "what", type=Parsed("text", str, _complete), nargs=-1, required=True, metavar="[KIND] FILE [DATA]"
+)
+@click.option("--output", required=True, type=FILE, help="Picture: .svg, .png or .pdf.")
+@click.option("--variable", type=NAME, help="cpt: the variable whose table is drawn.")
 @click.option("--row", type=COUNT, metavar="K", help="explain: the row whose prediction is drawn, from 1.")
 @table_options
 def plot(

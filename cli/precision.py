@@ -9,12 +9,12 @@ import click
 from milpbn.cli.evaluate import read_rows, row_options
 from milpbn.cli.outputs import check_outputs
 from milpbn.cli.sections import verb
-from milpbn.cli.types import COUNT
+from milpbn.cli.types import COUNT, DATA, FILE
 
 
 @verb(short_help="Measure a classifier's accuracy with few bits per parameter.")
-@click.argument("classifier")
-@click.argument("data")
+@click.argument("classifier", type=FILE)
+@click.argument("data", type=DATA)
 @click.option("--integer-bits", type=COUNT, help="Integer bits; by default as many as the parameters need.")
 @click.option(
     "--bits",
@@ -24,7 +24,7 @@ from milpbn.cli.types import COUNT
     help="Integer and fraction bits of the widest format.",
 )
 @row_options
-@click.option("--plot", "picture", metavar="FILE", help="Draw accuracy over bits: .png, .svg or .pdf.")
+@click.option("--plot", "picture", type=FILE, help="Draw accuracy over bits: .png, .svg or .pdf.")
 @click.option("--json", "as_json", is_flag=True, help="Print the figures as one JSON object.")
 def precision(
     classifier: str,

@@ -11,7 +11,7 @@ import click
 
 from milpbn.cli.outputs import check_outputs
 from milpbn.cli.sections import verb
-from milpbn.cli.types import NAMES
+from milpbn.cli.types import DATA, FILE, FOLDER, NAMES
 from milpbn.errors import InputError
 
 if TYPE_CHECKING:
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 
 
 @verb(short_help="Predict the classes of samples.")
-@click.argument("classifier")
-@click.argument("data")
-@click.option("--output", metavar="FILE", help="CSV file; by default the table goes to stdout.")
+@click.argument("classifier", type=FILE)
+@click.argument("data", type=DATA)
+@click.option("--output", type=FILE, help="CSV file; by default the table goes to stdout.")
 @click.option("--proba", is_flag=True, help="Add P(class | sample) of every class.")
 @click.option("--joint", is_flag=True, help="Add log P(class, sample) of every class, in nats.")
 @click.option(
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     multiple=True,
     help="Columns of DATA to write before the predictions; by default the identifiers that training left out.",
 )
-@click.option("--data-dir", metavar="DIR", help="Folder of the catalog; by default the variable MILPBN_DATA.")
+@click.option("--data-dir", type=FOLDER, help="Folder of the catalog; by default the variable MILPBN_DATA.")
 @click.option("-q", "--quiet", is_flag=True, help="No notes on stderr.")
 def predict(
     classifier: str,

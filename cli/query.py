@@ -11,7 +11,7 @@ import click
 
 from milpbn.cli.outputs import check_outputs
 from milpbn.cli.sections import SEED, once, verb
-from milpbn.cli.types import COUNT, EVIDENCE, NAMES
+from milpbn.cli.types import COUNT, EVIDENCE, FILE, NAMES
 from milpbn.errors import InputError
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ RETRAINED = (
 
 
 @verb(short_help="Ask a classifier for any probabilities.")
-@click.argument("classifier")
+@click.argument("classifier", type=FILE)
 @click.option(
     "--evidence",
     type=EVIDENCE,
@@ -44,7 +44,7 @@ RETRAINED = (
 @click.option("--mpe", is_flag=True, help="The most probable states of all variables together, instead.")
 @click.option("--sample", type=COUNT, metavar="N", help="Draw N rows of all variables, as CSV, instead.")
 @click.option(*SEED, "seed", type=COUNT, help="Seed of --sample; by default other rows each time.")
-@click.option("--output", metavar="FILE", help="File for the answer; by default stdout.")
+@click.option("--output", type=FILE, help="File for the answer; by default stdout.")
 @click.option("--json", "as_json", is_flag=True, help="Print the answer as one JSON object.")
 def query(
     classifier: str,

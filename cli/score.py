@@ -10,6 +10,7 @@ from milpbn.cli.gaps import describe_gap
 from milpbn.cli.score_options import ScoreOptions, score_options
 from milpbn.cli.sections import verb
 from milpbn.cli.table_options import TableOptions, table_options
+from milpbn.cli.types import DATA, FILE
 from milpbn.errors import InputError
 
 if TYPE_CHECKING:
@@ -18,9 +19,11 @@ if TYPE_CHECKING:
 
 
 @verb(short_help="Score a network of your own, and state its gap.")
-@click.argument("structure")
-@click.argument("data")
-@click.option("--bound", "bound_file", metavar="RESULT", help="result.json of the same data, with a bound.")
+@click.argument("structure", type=FILE)
+@click.argument("data", type=DATA)
+@click.option(
+    "--bound", "bound_file", type=FILE, metavar="RESULT", help="result.json of the same data, with a bound."
+)
 @table_options
 @score_options
 def score(

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from milpbn.cli.sections import given, option, option_group
-from milpbn.cli.types import COUNT_OR_CV, NUMBER, NUMBER_OR_CV
+from milpbn.cli.types import COUNT_OR_CV, NUMBER, NUMBER_OR_CV, word
 from milpbn.errors import InputError
-from milpbn.problem.scores.registry import list_names
+from milpbn.problem.scores.registry import ALIASES, SCORES, list_names
 
 if TYPE_CHECKING:
     from milpbn.problem.scores.spec import Score
@@ -43,7 +43,7 @@ class ScoreOptions:
     option(
         "--score",
         "name",
-        metavar="NAME",
+        type=word("name", *SCORES, *ALIASES),
         help=f"{list_names()}; default sm.",
     ),
     option(
@@ -63,7 +63,7 @@ class ScoreOptions:
     option("--smoothing", type=NUMBER, help="Pseudo-counts per state in the parameters; default 1."),
     option(
         "--smoothing-towards",
-        metavar="uniform|marginal|class",
+        type=word("uniform|marginal|class", "uniform", "marginal", "class"),
         help="What smoothing shrinks the parameters of margin scores and cll towards: the uniform distribution (the "
         "default), the variable's distribution without parents, or the one given the class alone.",
     ),
@@ -75,7 +75,7 @@ class ScoreOptions:
     option("--ess", "equivalent_sample_size", type=NUMBER, help="Equivalent sample size of bdeu; default 1."),
     option(
         "--penalty",
-        metavar="bic|aic|NATS",
+        type=word("bic|aic|nats", "bic", "aic"),
         help="Penalty per free parameter, subtracted from a margin score or cll.",
     ),
     option(
@@ -126,7 +126,7 @@ def score_options(
 #: Shared by the verbs that return classifiers.
 PARAMETERS = option(
     "--parameters",
-    metavar="ml|cll|hybrid|temperature",
+    type=word("ml|cll|hybrid|temperature", "ml", "cll", "hybrid", "temperature"),
     help="How the classifier's parameters are fitted after the search: relative frequencies (ml, the default), maximum "
     "conditional likelihood (cll), the same but shrunk towards ml (hybrid), or the log-joint of ml times a factor "
     "(temperature). Folds choose their values unless these are given: cll:10, hybrid:0.5:10, temperature:0.7. Score "

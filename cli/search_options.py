@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from milpbn.cli.sections import SEED, THREADS, given, once, option, option_group
-from milpbn.cli.types import COUNT, NUMBER, SETTING
+from milpbn.cli.types import COUNT, FILE, NUMBER, SETTING, word
 
 if TYPE_CHECKING:
     from milpbn.solving.options import Options
@@ -34,6 +34,9 @@ class SearchOptions:
     screen: int | None
 
 
+#: The shell completes the backends with names of their own, without importing them.
+BACKEND = word("name", "auto", "native", "highs", "cbc", "cpsat", "scip")
+
 #: Shared by all verbs that can maximise over a subset of the samples.
 SUBSET = option(
     "--subset",
@@ -56,13 +59,13 @@ SCREEN = option(
     "search",
     option(
         "--backend",
-        metavar="NAME",
+        type=BACKEND,
         help="native, highs, cbc, cpsat, scip, pulp:NAME, or auto (the default): native for the scores it can bound, "
         "highs for all others.",
     ),
     option(
         "--acyclicity",
-        metavar="order|cluster",
+        type=word("order|cluster", "order", "cluster"),
         help="How MILP solvers exclude cycles: order rows (the default), or cluster rows as cutting planes.",
     ),
     option("--time-limit", type=NUMBER, metavar="SECONDS", help="For everything, reading included."),
@@ -76,7 +79,7 @@ SCREEN = option(
     option("--gap-abs", type=NUMBER, metavar="NATS", help="Stop at this absolute gap."),
     option(*THREADS, "threads", type=COUNT, help="Number of threads; by default all cores."),
     option(*SEED, "random_state", type=COUNT, help="Random seed; default 0."),
-    option("--start", metavar="FILE", help="Structure to start from: arc list, result or classifier file."),
+    option("--start", type=FILE, help="Structure to start from: arc list, result or classifier file."),
     option(
         "--no-warm-start",
         is_flag=True,

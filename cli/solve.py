@@ -18,7 +18,7 @@ from milpbn.cli.score_options import PARAMETERS, ScoreOptions, score_options
 from milpbn.cli.search_options import SearchOptions, search_options
 from milpbn.cli.sections import option, option_group, typed, verb
 from milpbn.cli.table_options import TableOptions, table_options
-from milpbn.cli.types import COUNT
+from milpbn.cli.types import COUNT, DATA, FILE, word
 from milpbn.errors import InputError, MilpbnError
 from milpbn.util.progress_line import LINE
 
@@ -48,7 +48,7 @@ class Files:
     "selected",
     option(
         "--recipe",
-        metavar="NAME",
+        type=word("name", "accurate"),
         help="The recommended grid for --select: accurate (accurate classes and calibrated probabilities; at most 10 "
         "minutes without --time-limit). Options that you give are left out of the grid, also at "
         "their default values.",
@@ -56,7 +56,7 @@ class Files:
     option(
         "--select",
         "grid",
-        metavar="GRID",
+        type=word("grid", "default"),
         help="Choose options by validation, for example --select 'p=.6,.9 max-parents=1,2,3 leave-one-out=no,yes "
         "discretise=mdl,quantile:5 parameters=hybrid'. All combinations of score, p, max-parents, leave-one-out, "
         "smoothing, smoothing-towards, penalty, hybrid, class-parents, discretise, missing and parameters are "
@@ -95,26 +95,24 @@ def parameter_options(parameters: str | None) -> str | None:
     "files",
     option(
         "--output",
-        metavar="FILE",
+        type=FILE,
         help="The result as JSON (result.json), kept up to date while the search runs.",
     ),
     option(
         "--classifier",
-        metavar="FILE",
+        type=FILE,
         help="The classifier as JSON, for predict, evaluate, query, explain and others.",
     ),
-    option(
-        "--certificate", metavar="FILE", help="The proof of the bound, for milpbn verify (native backend)."
-    ),
+    option("--certificate", type=FILE, help="The proof of the bound, for milpbn verify (native backend)."),
     option(
         "--checkpoint",
-        metavar="FILE",
+        type=FILE,
         help="The state of the search, kept up to date (native backend). If FILE exists, the search "
         "goes on from it, also with another time limit or number of threads; so the same command begins and goes on.",
     ),
     option("--resume", is_flag=True, help="Go on from --checkpoint; refuse to begin anew if there is none."),
-    option("--trace", metavar="FILE", help="Incumbent and bound at every change, as JSON lines."),
-    option("--log", metavar="FILE", help="The MILP solver's own log."),
+    option("--trace", type=FILE, help="Incumbent and bound at every change, as JSON lines."),
+    option("--log", type=FILE, help="The MILP solver's own log."),
     option("-q", "--quiet", is_flag=True, help="No notes and no progress on stderr."),
     option("-v", "--verbose", is_flag=True, help="Also show the variables with their states."),
 )
@@ -134,7 +132,7 @@ def file_options(
 
 
 @verb(short_help="Find the best structure, and bound the score of every structure.")
-@click.argument("data", required=False)
+@click.argument("data", type=DATA, required=False)
 @table_options
 @score_options
 @constraint_options

@@ -10,9 +10,10 @@ from milpbn.cli.constraint_options import constraint_options
 from milpbn.cli.memory_option import memory_limit
 from milpbn.cli.outputs import check_outputs
 from milpbn.cli.score_options import ScoreOptions, score_options
+from milpbn.cli.search_options import BACKEND
 from milpbn.cli.sections import SEED, given, option, option_group, verb
 from milpbn.cli.table_options import TableOptions, table_options
-from milpbn.cli.types import COUNT, NUMBER
+from milpbn.cli.types import COUNT, DATA, FILE, NUMBER
 from milpbn.errors import InputError
 from milpbn.util.progress_line import LINE
 
@@ -32,10 +33,10 @@ if TYPE_CHECKING:
     ),
     option("--n-jobs", type=COUNT, help="Number of processes, each with one thread; by default all cores."),
     option(*SEED, "random_state", type=COUNT, help="Seed of the samples; default 0."),
-    option("--backend", metavar="NAME", help="As for milpbn solve."),
+    option("--backend", type=BACKEND, help="As for milpbn solve."),
     option(
         "--output",
-        metavar="FILE",
+        type=FILE,
         help="Runs and counts as JSON, kept up to date. If the file has runs with the same data and options, they are "
         "kept, and only missing samples are searched.",
     ),
@@ -65,7 +66,7 @@ def bootstrap_options(
 
 
 @verb(short_help="Count how often each arc is in the optimum of a bootstrap sample.")
-@click.argument("data")
+@click.argument("data", type=DATA)
 @bootstrap_options
 @memory_limit("Bootstrap")
 @table_options

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from milpbn.cli.sections import option, option_group
-from milpbn.cli.types import CLASS_WEIGHTS, NAMES
+from milpbn.cli.types import CLASS_WEIGHTS, FOLDER, NAME, NAMES, word
 
 if TYPE_CHECKING:
     from milpbn.data import Table
@@ -45,7 +45,7 @@ class TableOptions:
 @option_group(
     "Table",
     "table",
-    option("--target", metavar="NAME", help="Class column; by default the last one."),
+    option("--target", type=NAME, help="Class column; by default the last one."),
     option(
         "--drop", type=NAMES, multiple=True, help="Columns that are not features, such as --drop id,name."
     ),
@@ -60,7 +60,7 @@ class TableOptions:
     option(
         "--discretise",
         "--discretize",
-        metavar="METHOD",
+        type=word("method", "mdl", "quantile:5", "uniform:5", "kmeans:5"),
         default="mdl",
         show_default=True,
         help="How continuous columns are cut: mdl (minimum description length), or K intervals by quantile:K, "
@@ -72,9 +72,9 @@ class TableOptions:
         type=click.Choice(["drop", "state", "error"]),
         help="Missing values: drop their rows (the default), make them a state of their own, or refuse the data.",
     ),
-    option("--weights", metavar="NAME", help="Column of sample weights, not used as a feature."),
+    option("--weights", type=NAME, help="Column of sample weights, not used as a feature."),
     option("--class-weights", type=CLASS_WEIGHTS, help="Factor on the sample weights of each class."),
-    option("--data-dir", metavar="DIR", help="Folder of the catalog; by default the variable MILPBN_DATA."),
+    option("--data-dir", type=FOLDER, help="Folder of the catalog; by default the variable MILPBN_DATA."),
     option(
         "--states",
         type=click.Choice(["seen", "declared"]),

@@ -12,6 +12,9 @@ from collections.abc import Callable
 from typing import Any, Generic, TypeVar
 
 import click
+from click.shell_completion import CompletionItem
+
+from milpbn.cli import completion
 
 T = TypeVar("T")
 
@@ -26,11 +29,18 @@ class Parsed(click.ParamType, Generic[T]):
     parse : callable
         Takes the text and returns the value. The text of its ValueError continues a sentence that begins with the
         text of the option: ``'x' is not an integer``.
+    complete : callable
+        What the shell completes, from `milpbn.cli.completion`.
     """
 
-    def __init__(self, name: str, parse: Callable[[str], T]) -> None:
+    def __init__(
+        self,
+        name: str,
+        parse: Callable[[str], T],
+        complete: completion.Completer = completion.nothing,
+    ) -> None:
         self.name = name
-        self._parse = parse
+        self._parse, self._complete = parse, complete
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> T:
         """Return the parsed value, or fail with a sentence."""
@@ -40,6 +50,12 @@ class Parsed(click.ParamType, Generic[T]):
             return self._parse(value)
         except ValueError as error:
             self.fail(f"{value!r} {error}.", param, ctx)
+
+    def shell_complete(
+        self, ctx: click.Context, param: click.Parameter, incomplete: str
+    ) -> list[CompletionItem[str]]:
+        """Return what the shell offers for the beginning of a value."""
+        return self._complete(ctx, incomplete)
 
 
 def parse_number(text: str) -> float:
@@ -193,17 +209,29 @@ def _or_cv(parse: Callable[[str], T]) -> Callable[[str], T | str]:
     return parse_or_cv
 
 
+def word(name: str, *known: str) -> Parsed[str]:
+    """Return a type for text of which the shell completes some words; the verb says which it takes."""
+    return Parsed(name, str, completion.words(*known))
+
+
 NUMBER = Parsed("number", parse_number)
 COUNT = Parsed("integer", parse_count)
-NUMBER_OR_CV = Parsed("number|cv", _or_cv(parse_number))
-COUNT_OR_CV = Parsed("integer|cv", _or_cv(parse_count))
+NUMBER_OR_CV = Parsed("number|cv", _or_cv(parse_number), completion.words("cv"))
+COUNT_OR_CV = Parsed("integer|cv", _or_cv(parse_count), completion.words("cv"))
 SIZE = Parsed("size", parse_size)
-NAMES = Parsed("a,b,...", parse_names)
-ARC = Parsed("parent,child", parse_arc)
-ARC_WEIGHT = Parsed("parent,child=nats", parse_arc_weight)
-TIERS = Parsed("a,b;c;...", parse_tiers)
-FAMILY = Parsed("name=p1,p2", parse_family)
-CHILD_LIMIT = Parsed("n|name=n", parse_limit)
-CLASS_WEIGHTS = Parsed("balanced|label=w,...", parse_class_weights)
-EVIDENCE = Parsed("name=value,...", parse_evidence)
+FILE = Parsed("file", str, completion.files)
+FOLDER = Parsed("dir", str, completion.folders)
+DATA = Parsed("data", str, completion.tables)
+INSTANCE = Parsed("name", str, completion.instances)
+TEXT = Parsed("text", str)
+NAME = Parsed("name", str, completion.column)
+CLASS = Parsed("class", str, completion.classes)
+NAMES = Parsed("a,b,...", parse_names, completion.listed(","))
+ARC = Parsed("parent,child", parse_arc, completion.listed(","))
+ARC_WEIGHT = Parsed("parent,child=nats", parse_arc_weight, completion.listed(","))
+TIERS = Parsed("a,b;c;...", parse_tiers, completion.listed(",;"))
+FAMILY = Parsed("name=p1,p2", parse_family, completion.listed(",="))
+CHILD_LIMIT = Parsed("n|name=n", parse_limit, completion.listed(""))
+CLASS_WEIGHTS = Parsed("balanced|label=w,...", parse_class_weights, completion.words("balanced"))
+EVIDENCE = Parsed("name=value,...", parse_evidence, completion.evidence)
 SETTING = Parsed("key=value", parse_setting)

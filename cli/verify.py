@@ -14,6 +14,7 @@ import click
 from milpbn.cli.memory_option import memory_limit
 from milpbn.cli.sections import verb
 from milpbn.cli.table_options import TableOptions, table_options
+from milpbn.cli.types import DATA, FILE
 from milpbn.errors import InputError
 
 if TYPE_CHECKING:
@@ -28,11 +29,11 @@ UNCHECKED = (
 
 
 @verb(short_help="Check the proof of a result's bound.")
-@click.argument("result")
-@click.argument("data")
+@click.argument("result", type=FILE)
+@click.argument("data", type=DATA)
 @click.option(
     "--certificate",
-    metavar="FILE",
+    type=FILE,
     help="The file that milpbn solve --certificate wrote in the same run; not needed if RESULT is that file.",
 )
 @click.option(

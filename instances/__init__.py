@@ -8,16 +8,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from dataclasses import dataclass
+from importlib import import_module
 from importlib.resources import files
-from typing import Any
-
-import pandas as pd
+from typing import TYPE_CHECKING, Any
 
 from milpbn.errors import InputError
 
-from . import generate, scikit
+if TYPE_CHECKING:
+    import pandas as pd
 
 #: The instance that ``milpbn solve`` uses if no data are named.
 DEFAULT = "tic-tac-toe"
@@ -25,7 +24,7 @@ DEFAULT = "tic-tac-toe"
 
 @dataclass(frozen=True)
 class Instance:
-    """The origin of a problem, and a function that makes its data.
+    """The origin of a problem, and the function that makes its data.
 
     Attributes
     ----------
@@ -33,13 +32,19 @@ class Instance:
         The publication that defines it.
     definition : str
         One sentence about the rows.
-    build : callable
-        Returns the data frame, the class in the last column.
+    function : str
+        Module of this package and function that make the data. They are imported when the data are wanted, so that
+        names do not wait for pandas.
     """
 
     source: str
     definition: str
-    build: Callable[[], pd.DataFrame]
+    function: str
+
+    def build(self) -> pd.DataFrame:
+        """Return the data frame, the class in the last column."""
+        module, name = self.function.split(":")
+        return getattr(import_module(f"{__name__}.{module}"), name)()
 
 
 _BREIMAN = "Breiman, Friedman, Olshen & Stone, Classification and Regression Trees, 1984"
@@ -49,61 +54,61 @@ _INSTANCES = {
     "corral": Instance(
         "John, Kohavi & Pfleger, Irrelevant features and the subset selection problem, ICML 1994",
         "(A0 and A1) or (B0 and B1); one irrelevant feature, one that agrees with the class in 3 rows of 4",
-        generate.corral,
+        "generate:corral",
     ),
     "mofn-3-7-10": Instance(
         "Kohavi, Sommerfield & Dougherty, Data mining using MLC++, 1997",
         "at least 3 of the 7 bits Bit-2 to Bit-8 are set; all combinations of 10 bits",
-        generate.mofn_3_7_10,
+        "generate:mofn_3_7_10",
     ),
-    "monks-1": Instance(_THRUN, "a1 = a2 or a5 = 1; all combinations", generate.monks_1),
+    "monks-1": Instance(_THRUN, "a1 = a2 or a5 = 1; all combinations", "generate:monks_1"),
     "monks-2": Instance(
-        _THRUN, "exactly two attributes have their first value; all combinations", generate.monks_2
+        _THRUN, "exactly two attributes have their first value; all combinations", "generate:monks_2"
     ),
     "monks-3": Instance(
         _THRUN,
         "(a5 = 3 and a4 = 1) or (a5 != 4 and a2 != 3); all combinations, without noise",
-        generate.monks_3,
+        "generate:monks_3",
     ),
     "tic-tac-toe": Instance(
         "Aha, Incremental constructive induction, ML 1991",
         "all boards on which a game ends that x began; positive if x has won",
-        generate.tic_tac_toe,
+        "generate:tic_tac_toe",
     ),
     "balance-scale": Instance(
         "Siegler, Three aspects of cognitive development, Cognitive Psychology 8, 1976",
         "the side with the larger weight times distance, or balanced; all combinations",
-        generate.balance_scale,
+        "generate:balance_scale",
     ),
     "led-7": Instance(
         f"{_BREIMAN}, pages 43-49",
         "digits on seven segments, each inverted with probability 0.1; a seeded sample",
-        generate.led_7,
+        "generate:led_7",
     ),
     "waveform-21": Instance(
         f"{_BREIMAN}, pages 49-55",
         "random mixtures of two of three triangular waves plus N(0, 1) noise; a seeded sample",
-        generate.waveform_21,
+        "generate:waveform_21",
     ),
     "iris": Instance(
         "Fisher, Annals of Eugenics 7, 1936, through scikit-learn",
         "lengths and widths of sepals and petals of three species",
-        scikit.iris,
+        "scikit:iris",
     ),
     "wine": Instance(
         "Forina et al., PARVUS, 1988, through scikit-learn",
         "chemical analyses of wines from three cultivars",
-        scikit.wine,
+        "scikit:wine",
     ),
     "breast-cancer": Instance(
         "Street, Wolberg & Mangasarian, SPIE 1905, 1993, through scikit-learn",
         "shapes of cell nuclei in benign and malignant tumours",
-        scikit.breast_cancer,
+        "scikit:breast_cancer",
     ),
     "digits": Instance(
         "Alpaydin & Kaynak, Cascading classifiers, Kybernetika 34, 1998, through scikit-learn",
         "handwritten digits as 8 x 8 grey values",
-        scikit.digits,
+        "scikit:digits",
     ),
 }
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import csv
 import io
 import os
-import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -18,6 +17,7 @@ import pandas as pd
 
 from milpbn.data.arff import parse_arff
 from milpbn.data.dat import parse_dat
+from milpbn.data.header import find_delimiter
 from milpbn.errors import InputError
 from milpbn.util.memory import format_bytes
 from milpbn.util.raw_files import most_unpacked, read_bytes, shown_name, unpack_gzip
@@ -136,7 +136,7 @@ def _decode(data: bytes, where: str) -> str:
 def _parse_delimited(text: str, delimiter: str | None, where: str) -> pd.DataFrame:
     """Parse delimited text whose first line holds the column names; None finds the delimiter in that line."""
     reader = csv.reader(
-        io.StringIO(text, newline=""), delimiter=delimiter or _find_delimiter(text), strict=True
+        io.StringIO(text, newline=""), delimiter=delimiter or find_delimiter(text), strict=True
     )
     header: list[str] = []
     rows: list[Sequence[str]] = []
@@ -165,13 +165,6 @@ def frame_of(names: Sequence[str], columns: Sequence[np.ndarray | pd.Categorical
         pd.Series(column, dtype=None if isinstance(column, pd.Categorical) else object) for column in columns
     ]
     return pd.concat(series, axis=1).set_axis(list(names), axis=1) if series else pd.DataFrame()
-
-
-def _find_delimiter(text: str) -> str:
-    """Return the comma, semicolon or tab, whichever is most frequent outside quotes in the first line."""
-    line = re.search(r"[^\r\n]+", text)
-    bare = "".join(line[0].split('"')[::2]) if line else ""
-    return max(",;\t", key=bare.count)
 
 
 def _parse_parquet(data: bytes, where: str) -> pd.DataFrame:

@@ -13,7 +13,8 @@ from milpbn.experiments.figures import Figures
 from milpbn.experiments.protocol import FOLDS
 from milpbn.learners import peers
 from milpbn.learners.base import Control
-from milpbn.learners.svm import COSTS, SIGMAS, calibrated, choose_pair, grid_from_the_middle, indicators
+from milpbn.learners.svm import COSTS, SIGMAS, choose_pair, grid_from_the_middle
+from milpbn.learners.svm_machine import calibrated, indicators
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -223,6 +223,6 @@ def setting(default: Any, help: str, **extra: Any) -> Any:  # click's word for i
         Help text.
     **extra
         Further properties for the command line: ``choices``, a sequence of words; ``file``, "input" or "output" if the
-        value is the path of a file that is read or written.
+        value is the path of a file that is read or written; ``takes``, "variable" or "backend" if the value names one.
     """
     return field(default=default, metadata={"help": help, **extra})

@@ -18,7 +18,8 @@ from sklearn.linear_model import LogisticRegressionCV
 from milpbn.data.dataset import Dataset, Variable
 from milpbn.errors import InputError
 from milpbn.learners.base import Control, Learned, Learner, setting
-from milpbn.learners.svm import indicators, of_all_classes, sample_rows
+from milpbn.learners.svm import sample_rows
+from milpbn.learners.svm_machine import indicators, of_all_classes
 from milpbn.learners.workers import results, workers
 from milpbn.network.classifier import Predictor, Source, encode
 from milpbn.solving.splits import validation_splits

@@ -11,8 +11,7 @@ from typing import Any
 from milpbn.claims.reasons import Limit, Reason
 from milpbn.claims.result import NotSavedError, Result
 from milpbn.claims.selection import Selection
-from milpbn.data import Dataset, Table, read_table
-from milpbn.data.folds import Split
+from milpbn.data import Table
 from milpbn.errors import InputError, NoIncumbentError
 from milpbn.network.structure import Structure
 from milpbn.problem.constraints import Constraints
@@ -20,13 +19,14 @@ from milpbn.problem.scores.spec import P_GRID, Score
 from milpbn.problem.screening import Screen
 from milpbn.problem.subset import Subset
 from milpbn.solving.api import maximise
+from milpbn.solving.applicable import applicable, source_of
 from milpbn.solving.averaging import LEAST_SECONDS, Ranked, averaged, later, to_average
 from milpbn.solving.choices import Choices
 from milpbn.solving.engines.registry import checked_engine
-from milpbn.solving.grid import MAX_PARENTS_GRID, MISSING, PARAMETERS, Grid, Setting, affordable
+from milpbn.solving.grid import MAX_PARENTS_GRID, MISSING, PARAMETERS, Grid
 from milpbn.solving.interim import Interim
 from milpbn.solving.options import Options
-from milpbn.solving.splits import may_drop, splits_of
+from milpbn.solving.splits import splits_of
 from milpbn.solving.trials import Trials
 
 #: Seconds for each trial without a time limit.
@@ -139,23 +139,10 @@ def _compare(
             "the options that a selection has chosen instead of the selection."
         )
     screened = Screen.of(screen)
-    source = _source(data, grid)
-    settings = grid.settings(score)
-    if isinstance(source, Table) and "continuous" not in source.kinds.values():
-        # Without a continuous column, settings that differ in their discretisation are the same.
-        settings = list({(s.score, s.parameters, s.missing): s for s in reversed(settings)}.values())[::-1]
+    source = source_of(data, grid)
     splits, protocol = splits_of(source, options.random_state)
-    settings = _of_policies(settings, source, splits)
-    if isinstance(source, Table):
-        n_features, n_rows = len(source.features), len(source.train_indices)
-    else:
-        n_features, n_rows = source.n_features, source.n_samples
-    settings = affordable(settings, n_features, n_rows, grid.most_work)
+    settings = applicable(grid, score, source, splits)
     engines = [checked_engine(options, setting.score) for setting in settings]
-    if isinstance(source, Dataset) and any(setting.discretisation for setting in settings):
-        raise InputError(
-            "Only a table can be discretised in other ways; give the selection a table, not a dataset."
-        )
     if PARAMETERS in grid.others and options.parameters is not None:
         raise InputError(
             f"{PARAMETERS} is among the options to select, and is given as --{PARAMETERS}; keep one of them."
@@ -194,34 +181,6 @@ def _compare(
         best.trial.options,
     )
     return chosen, ranked
-
-
-def _source(data: Any, grid: Grid) -> Table | Dataset:
-    """Return the data, and read what is no table yet: with all rows if the grid chooses between policies."""
-    if isinstance(data, Table | Dataset):
-        return data
-    return read_table(data, missing="state" if MISSING in grid.others else None)
-
-
-def _of_policies(settings: list[Setting], source: Table | Dataset, splits: Sequence[Split]) -> list[Setting]:
-    """Return the settings that differ on this data, if they differ in what they do with missing values.
-
-    A table without missing values, or one whose incomplete rows are dropped already, has nothing to choose from. Where
-    dropping rows would leave too few classes, they are not dropped.
-    """
-    chooses = isinstance(source, Table) and not source.complete.all()
-    if not chooses:
-        found = {
-            replace(s, missing=None): replace(
-                s, missing=None, options={k: v for k, v in s.options.items() if k != MISSING}
-            )
-            for s in reversed(settings)
-        }
-        return list(found.values())[::-1]
-    assert isinstance(source, Table)
-    if may_drop(source, splits):
-        return settings
-    return [s for s in settings if s.missing != "drop"] or settings
 
 
 def solve_selected(
@@ -351,7 +310,7 @@ def maximise_selected(
     began = time.monotonic() if started is None else started
     Subset.of(subset)  # this line and the next refuse impossible numbers before the trials
     Screen.of(screen, subset)
-    source = _source(data, grid)
+    source = source_of(data, grid)
     chosen, ranked = _compare(source, score, options, grid, constraints, screen, began)
     members, deadline, now = to_average(ranked, grid.average), options.deadline(began), time.monotonic()
     final, rows, own = ranked[0].applied(source, options)

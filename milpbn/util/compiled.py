@@ -192,6 +192,16 @@ def are_kept() -> bool:
     return can_lock() and any(getattr(k._cache, "_cache_path", None) for k in _kernels.values())
 
 
+def count_kept() -> int:
+    """Return how many kernels of the imported modules are in the cache on disk, one for each list of argument types."""
+    count = 0
+    for compiled in _kernels.values():
+        with contextlib.suppress(AttributeError, OSError):
+            _, *own = compiled._cache._index_key((), compiled.targetctx.codegen())
+            count += sum(list(key[1:]) == own for key in compiled._cache._cache_file._load_index())
+    return count
+
+
 def specialized(compiled: Any, *arguments: Any) -> Specialization:
     """Return the `Specialization` of a kernel (or of an `also_kernel` function) for the types of some arguments."""
     function = getattr(compiled, "py_func", compiled)

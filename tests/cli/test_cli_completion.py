@@ -2,25 +2,259 @@
 
 from __future__ import annotations
 
-from click.testing import CliRunner
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
 
+import click
+import pytest
+
+from milpbn import instances
 from milpbn.cli.app import app
+from milpbn.cli.search_options import BACKEND
+from milpbn.learners.registry import LEARNERS, get_learner
+from milpbn.network.parameters.method import METHODS
+from milpbn.network.prior import TOWARDS
+from milpbn.problem.scores.registry import margin_scores
+from milpbn.solving.engines.registry import engine_names
+from milpbn.solving.recipes import RECIPES
+
+COLUMNS = ["x y", "a", "class"]
+CLASSES = ["bad", "good"]
+
+#: What each parameter completes, by its first name; a verb's own parameter has the verb before it. New ones go here.
+KINDS = {
+    "nothing": "--gamma --smoothing --ess --hybrid --time-limit --time-limit-each --gap-rel --gap-abs --threads --seed "
+    "--n-best --subset --screen --solver-option --memory-limit --average --samples --n-jobs --bound --sample --row "
+    "--seconds --shown --integer-bits --bits --folds --repeats --set --test-share",
+    "words": "--discretise --missing --class-weights --states --split --score --p --max-parents --smoothing-towards "
+    "--parent-sets --penalty --backend --acyclicity --recipe --select --select-by --parameters --script --learners "
+    "--also compare--against",
+    "files": "--constraints --start --output --classifier --certificate --checkpoint --trace --log --model --result "
+    "--plot score--bound learn--bound result solution classifier output structure",
+    "folders": "--data-dir",
+    "tables": "data source file --data",
+    "names": "--target --drop --features --continuous --nominal --weights --require --forbid --tiers --max-children "
+    "--fix --allow --arc-weight --keep --of --evidence --variable",
+    "classes": "--label --against",
+    "instances": "name",
+    "kinds of pictures": "what",
+}
+KIND_OF = {name: kind for kind, names in KINDS.items() for name in names.split()}
+#: The same for the options of the learners.
+OF_LEARNERS = {
+    "files": "--checkpoint --structure-file",
+    "names": "--root --order",
+    "words": "--backend --evaluation --scoring --loss --dtype --init --start --structure --penalty --score "
+    "--parent-sets --smoothing-towards --early-stopping",
+}
 
 
-def complete(line: str) -> list[str]:
-    found = CliRunner().invoke(
-        app,
-        [],
-        prog_name="milpbn",
-        env={
-            "_MILPBN_COMPLETE": "bash_complete",
-            "COMP_WORDS": line,
-            "COMP_CWORD": str(len(line.split(" ")) - 1),
-        },
+def parameters() -> Iterator[tuple[str, click.Command, click.Parameter]]:
+    """Yield every parameter that takes a value, with its verb; of learners only those that all of them have."""
+    verbs = {**app.commands, "learn": app.commands["learn"].get_command(None, "naive-bayes")}  # type: ignore[attr-defined]
+    for verb, command in verbs.items():
+        for parameter in command.params:
+            if not getattr(parameter, "is_flag", False):
+                yield verb, command, parameter
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return the current folder: it has a table, and a classifier of its variables."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("MILPBN_DATA", raising=False)
+    (tmp_path / "table.csv").write_text("x y,a,class\n0,1,good\n")
+    variables = [{"name": name, "states": ["0", "1"]} for name in COLUMNS[:-1]]
+    described = {"variables": [*variables, {"name": "class", "states": CLASSES}]}
+    (tmp_path / "classifier.json").write_text(json.dumps(described))
+    return tmp_path
+
+
+def kind_of(command: click.Command, parameter: click.Parameter) -> str:
+    """Return what a parameter completes, from what it offers after a table and a classifier."""
+    context = click.Context(command)
+    context.args = ["classifier.json", "table.csv"]
+    items = parameter.shell_complete(context, "")
+    values = [item.value for item in items if item.type == "plain"]
+    types = {item.type for item in items}
+    if types == {"file", "plain"}:
+        return "tables" if values == instances.names() else "kinds of pictures"
+    for kind, known in {"names": COLUMNS, "classes": CLASSES, "instances": instances.names()}.items():
+        if values == known:
+            return kind
+    return {"file": "files", "dir": "folders", "plain": "words"}[types.pop()] if types else "nothing"
+
+
+def test_every_parameter_completes_what_this_file_says(folder: Path) -> None:
+    for verb, command, parameter in parameters():
+        name = parameter.opts[0]
+        expected = KIND_OF.get(verb + name, KIND_OF.get(name, "not in this file: add it to KINDS"))
+        assert kind_of(command, parameter) == expected, f"milpbn {verb} {name}"
+
+
+@pytest.mark.parametrize("learner", LEARNERS)
+def test_every_option_of_a_learner_completes_what_this_file_says(learner: str, folder: Path) -> None:
+    kinds = {name: kind for kind, names in OF_LEARNERS.items() for name in names.split()}
+    command = app.commands["learn"].get_command(None, learner)  # type: ignore[attr-defined]
+    own = {f"--{field.rstrip('_').replace('_', '-')}" for field in get_learner(learner).__dataclass_fields__}
+    for parameter in command.params:
+        if parameter.opts[0] in own and not parameter.is_flag:
+            kind = kinds.get(parameter.opts[0], "nothing")
+            assert kind_of(command, parameter) == kind, f"{learner} {parameter.opts[0]}"
+            if kind == "nothing":
+                assert parameter.type.name not in ("text", "word"), (
+                    f"{learner} {parameter.opts[0]}: say what it takes"
+                )
+
+
+def offered(command: str, name: str) -> list[str]:
+    """Return the words that a parameter offers."""
+    parameter = next(p for p in app.commands[command].params if p.opts[0] == name)
+    return [item.value for item in parameter.shell_complete(click.Context(app.commands[command]), "")]
+
+
+def test_words_are_those_that_are_accepted() -> None:
+    """Completion must be fast, so it does not import what knows these words."""
+    backends = [name for name in engine_names() if not name.startswith("pulp:")]
+    assert [i.value for i in BACKEND.shell_complete(None, None, "")] == ["auto", *backends]  # type: ignore[arg-type]
+    assert offered("solve", "--recipe") == [*RECIPES]
+    assert offered("solve", "--parameters") == [*METHODS]
+    assert offered("solve", "--smoothing-towards") == [*TOWARDS]
+    assert (
+        offered("compare", "--learners") == offered("compare", "--against") == [*margin_scores(), *LEARNERS]
     )
-    return [word.partition(",")[2] for word in found.output.splitlines()]
 
 
-def test_verbs_and_options_are_completed() -> None:
-    assert complete("milpbn so") == ["solve"]
-    assert "--time-limit" in complete("milpbn solve --time")
+def complete(line: str, *, folder: Path | None = None, **environment: str) -> list[str]:
+    """Return what a shell gets for the end of a command line: kinds and values."""
+    words = line.split(" ")
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", "from milpbn.cli import main; main()"],
+        env={
+            **os.environ,
+            "_MILPBN_COMPLETE": "zsh_complete",
+            "COMP_WORDS": line,
+            "COMP_CWORD": str(len(words) - 1),
+            **environment,
+        },
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.stderr == ""
+    lines = done.stdout.splitlines()
+    if environment.get("_MILPBN_COMPLETE") == "bash_complete":
+        return lines
+    return [f"{kind},{value}" for kind, value in zip(lines[::3], lines[1::3], strict=False)]
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("so", ["plain,solve"]),
+        ("solve --time", ["plain,--time-limit"]),
+        ("solve ta", ["file,ta"]),
+        ("solve ti", ["file,ti", "plain,tic-tac-toe"]),
+        ("solve table.csv --target c", ["plain,class"]),
+        ("solve table.csv --drop a,c", ["plain,a,class"]),
+        ("solve table.csv --fix class=", ["plain,class=x y", "plain,class=a", "plain,class=class"]),
+        ("solve table.csv --tiers a;c", ["plain,a;class"]),
+        ("solve table.csv --score=s", ["plain,sm", "plain,sbm"]),
+        ("solve table.csv --output ", ["file,"]),
+        ("query classifier.json --evidence a=1,class=", ["plain,a=1,class=bad", "plain,a=1,class=good"]),
+        ("explain classifier.json table.csv --label g", ["plain,good"]),
+        ("plot expl", ["file,expl", "plain,explain"]),
+        ("plot explain cl", ["file,cl"]),
+        ("plot cpt classifier.json --variable a", ["plain,a"]),
+        ("compare --learners sm,tan-omi-", [f"plain,sm,tan-omi-{x}" for x in ("cr", "cl", "mm")]),
+        ("instances corr", ["plain,corral"]),
+        ("--version ", [f"plain,{verb}" for verb in app.commands]),
+        ("learn nonsense ", []),
+        ("solve none.csv --drop ", []),
+    ],
+)
+def test_a_shell_gets(line: str, expected: list[str], folder: Path) -> None:
+    assert complete(f"milpbn {line}", folder=folder) == expected
+
+
+def test_entries_of_the_catalog_are_completed(folder: Path) -> None:
+    (folder / "catalog.json").write_text('{"letter": {}}')
+    (folder / "letter.csv").write_text("u,v\n1,2\n")
+    subprocess.run(["gzip", "letter.csv"], check=True, cwd=folder)
+    options = f"milpbn solve --data-dir {folder}"
+    assert complete(f"{options} le") == ["file,le", "plain,led-7", "plain,letter"]
+    assert complete(f"{options} letter --drop ") == ["plain,u", "plain,v"]
+    assert complete("milpbn solve let", MILPBN_DATA=str(folder)) == ["file,let", "plain,letter"]
+
+
+@pytest.mark.parametrize("damaged", ["catalog.json", "classifier.json", "table.csv.gz"])
+def test_a_damaged_file_shows_nothing(damaged: str, folder: Path) -> None:
+    (folder / "table.csv").unlink()
+    (folder / damaged).write_text('{"variables": [7')
+    environment = {"MILPBN_DATA": str(folder), "folder": folder}
+    assert complete("milpbn solve x", **environment) == ["file,x"]  # type: ignore[arg-type]
+    if damaged != "catalog.json":
+        assert complete(f"milpbn evaluate {damaged} --weights ", **environment) == []  # type: ignore[arg-type]
+
+
+def test_completion_imports_nothing_heavy(folder: Path) -> None:
+    code = (
+        "import sys\nfrom milpbn.cli.app import app\n"
+        "app.run([])\n"
+        "print([m for m in ('pandas', 'numba', 'scipy', 'sklearn') if m in sys.modules])"
+    )
+    for line in ("solve t", "solve table.csv --drop ", "solve --backend ", "compare --learners "):
+        words = f"milpbn {line}"
+        environment = {
+            "_MILPBN_COMPLETE": "bash_complete",
+            "COMP_WORDS": words,
+            "COMP_CWORD": str(words.count(" ")),
+        }
+        done = subprocess.run(
+            [sys.executable, "-P", "-c", code],
+            capture_output=True,
+            text=True,
+            check=True,
+            cwd=folder,
+            env={**os.environ, **environment},
+        )
+        assert done.stdout.splitlines()[-1] == "[]"
+
+
+@pytest.mark.skipif(shutil.which("bash") is None, reason="there is no bash")
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (["solve", "table.csv", "--drop", ""], ["x\\ y", "a", "class"]),
+        (["solve", "table.csv", "--drop", "x\\ "], ["x\\ y"]),
+        (["solve", "table.csv", "--fix", "class", "=", "a,c"], ["a,class"]),
+        (["solve", "table.csv", "--fix", "class", "="], ["x\\ y", "a", "class"]),
+        (["query", "classifier.json", "--evidence", "x\\ y", "=", "1,class", "=", "g"], ["good"]),
+        (["solve", "--discretise", "quantile", ":"], ["5"]),
+        (["solve", "--score", "=", "sb"], ["sbm"]),
+        (["solve", "ti"], ["tic-tac-toe"]),
+        (["solve", "ta"], []),
+    ],
+)
+def test_bash_inserts(words: list[str], expected: list[str], folder: Path) -> None:
+    """The function that bash calls, with the words as bash splits them; an empty answer leaves files to bash."""
+    script = (
+        'milpbn() { "$PYTHON" -P -c "from milpbn.cli import main; main()"; }; export -f milpbn\n'
+        'eval "$(_MILPBN_COMPLETE=bash_source milpbn | sed "s/env COMP/COMP/")"\n'
+        'COMP_WORDS=("$@") COMP_CWORD=$(($# - 1)); _milpbn_completion milpbn 2>/dev/null\n'
+        '[ ${#COMPREPLY[@]} = 0 ] || printf "%s\\n" "${COMPREPLY[@]}"'
+    )
+    done = subprocess.run(
+        ["bash", "-c", script, "bash", "milpbn", *words],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={**os.environ, "PYTHON": sys.executable},
+    )
+    assert done.stdout.splitlines() == expected

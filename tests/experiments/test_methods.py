@@ -18,7 +18,8 @@ from milpbn.experiments.methods import METHODS, method
 from milpbn.experiments.networks import ExactSearch, SettingChoice
 from milpbn.experiments.protocol import parts
 from milpbn.experiments.recommended import RecommendedMethod
-from milpbn.learners.svm import choose_pair, fit_machine, grid_from_the_middle, indicators
+from milpbn.learners.svm import choose_pair, grid_from_the_middle
+from milpbn.learners.svm_machine import fit_machine, indicators
 from milpbn.network.classifier import Classifier
 from milpbn.network.evaluation import evaluate
 from milpbn.network.structure import Structure

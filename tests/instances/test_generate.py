@@ -11,6 +11,7 @@ import pandas as pd
 import pytest
 
 from milpbn import instances
+from milpbn.instances import generate
 
 DATA_DIR = Path(os.environ.get("MILPBN_DATA", Path(__file__).parents[2] / ".." / "shared" / "data" / "uci"))
 
@@ -151,7 +152,7 @@ def test_led_has_the_published_bayes_rate():
     best = 0.0
     for shown in product("01", repeat=7):
         likelihoods = []
-        for lit in instances.generate.LED_SEGMENTS:
+        for lit in generate.LED_SEGMENTS:
             flips = sum(a != b for a, b in zip(shown, lit, strict=True))
             likelihoods.append(0.1**flips * 0.9 ** (7 - flips))
         best += max(likelihoods) / 10
@@ -160,7 +161,7 @@ def test_led_has_the_published_bayes_rate():
 
 def test_led_sample_has_the_noise_it_says():
     frame = instances.load("led-7")
-    lit = [instances.generate.LED_SEGMENTS[int(digit)] for digit in frame["class"]]
+    lit = [generate.LED_SEGMENTS[int(digit)] for digit in frame["class"]]
     flips = []
     for (*shown, _), on in zip(rows_of(frame), lit, strict=True):
         flips += [a != b for a, b in zip(shown, on, strict=True)]
@@ -183,6 +184,6 @@ def test_waveform_sample_has_the_moments_of_its_definition():
 
 def test_waveform_classes_are_those_of_the_published_file():
     published = catalog_table("waveform-21").groupby("class").mean()
-    waves = instances.generate.base_waves()
-    expected = [(waves[a] + waves[b]) / 2 for a, b in instances.generate.WAVE_PAIRS]
+    waves = generate.base_waves()
+    expected = [(waves[a] + waves[b]) / 2 for a, b in generate.WAVE_PAIRS]
     np.testing.assert_allclose(published.to_numpy(), expected, atol=0.15)

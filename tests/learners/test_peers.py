@@ -15,7 +15,7 @@ from milpbn.learners import peers
 from milpbn.learners.base import Control
 from milpbn.learners.judged import Judged
 from milpbn.learners.registry import get_learner
-from milpbn.learners.svm import indicators
+from milpbn.learners.svm_machine import indicators
 from milpbn.network.evaluation import accuracy, evaluate
 
 NAMES = ("logistic", "boosting", "random-forest")

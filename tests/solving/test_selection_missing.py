@@ -107,5 +107,5 @@ def test_an_estimator_leaves_the_choice_to_a_recipe() -> None:
     assert {trial.options["missing"] for trial in trials} == {"drop", "state"}
     assert model.n_dropped_ == len(data) - model.result_.data.samples
     assert model.predict(X).shape == (len(data),)
-    with pytest.raises(InputError, match="leaves the choice to a recipe"):
+    with pytest.raises(InputError, match="leaves the choice to validation"):
         MaxMarginBNClassifier(missing="select").fit(X, y)

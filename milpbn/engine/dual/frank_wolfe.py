@@ -202,8 +202,8 @@ def may_be_left(state, target, share, before):  # type: ignore[no-untyped-def]
 def _next_temperature(cap, temperature, waste, to_gain, moved, enough, converged):  # type: ignore[no-untyped-def]
     """Return the temperature of the next step, given the waste by the softening and what steps can still gain.
 
-    The point is `converged` if no step gains at this temperature. `milpbn.engine.tuning.TemperatureTuning` explains the
-    rule.
+    The point is `converged` if no step gains at this temperature. The rule is explained in
+    `milpbn.engine.dual.tuning.TemperatureTuning`.
     """
     factor = 1.0
     if converged:

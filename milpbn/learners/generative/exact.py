@@ -26,7 +26,7 @@ class Exact(Decomposable):
     summary = "Network with the best generative score, proven by milpbn solve."
     reference = "Peharz & Pernkopf 2012, section 4."
 
-    backend: str = setting("auto", "Solver, as for milpbn solve.")
+    backend: str = setting("auto", "Solver, as for milpbn solve.", takes="backend")
 
     def search(self, data: Dataset, control: Control) -> Found:
         """Return the optimum, or the incumbent if the time limit or the user ends the search."""

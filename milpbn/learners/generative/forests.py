@@ -141,7 +141,9 @@ class ForestOptions:
 
     penalty: str = setting("none", "How the number of edges is chosen.", choices=PENALTIES)
     root: str | None = setting(
-        None, "Variable at the root; by default the class, or the first feature for a tree of features."
+        None,
+        "Variable at the root; by default the class, or the first feature for a tree of features.",
+        takes="variable",
     )
     holdout: float = setting(0.2, "Share of the rows held out with --penalty holdout.")
 

@@ -1,0 +1,85 @@
+"""The names of a table's columns from the beginning of its file, without pandas: the shell completes them."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import os
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+from milpbn.util.text_lines import content_lines
+
+#: Number of bytes that are read at most, unpacked. The names of a table with a longer header are not found.
+BEGINNING = 1 << 16
+_ATTRIBUTE = re.compile(
+    r"""@attribute\s+(?:'((?:[^'\\]|\\.)*)'|"((?:[^"\\]|\\.)*)"|(\S[^\s{]*))""", re.IGNORECASE
+)
+
+
+def column_names(path: str | os.PathLike[str]) -> list[str]:
+    """Return the names of the columns; none if the beginning of the file does not have them.
+
+    Parameters
+    ----------
+    path : path-like
+        A file in one of the formats `HEADERS`, also with ``.gz``. Pipes and devices are not read.
+
+    Raises
+    ------
+    OSError, EOFError, zlib.error
+        If the file cannot be read or unpacked.
+    """
+    path = Path(path)
+    packed = path.name.lower().endswith(".gz")
+    read = HEADERS.get(Path(path.name[:-3] if packed else path.name).suffix.lower())
+    if read is None or not path.is_file():
+        return []
+    with gzip.open(path) if packed else path.open("rb") as file:
+        data = file.read(BEGINNING)
+    text = data.decode("utf-8-sig", errors="replace").lstrip("\r\n")
+    lines = re.split(r"\r\n|\r|\n", text)
+    if len(data) == BEGINNING:
+        lines.pop()  # it is cut off
+    return [name.strip() for name in read(lines)]
+
+
+def find_delimiter(text: str) -> str:
+    """Return the comma, semicolon or tab, whichever is most frequent outside quotes in the first line."""
+    line = re.search(r"[^\r\n]+", text)
+    bare = "".join(line[0].split('"')[::2]) if line else ""
+    return max(",;\t", key=bare.count)
+
+
+def _delimited(lines: list[str], delimiter: str | None = None) -> list[str]:
+    if not lines:
+        return []
+    return next(csv.reader(lines, delimiter=delimiter or find_delimiter(lines[0])), [])
+
+
+def _arff(lines: list[str]) -> list[str]:
+    found = []
+    for _, line in content_lines("\n".join(lines), "%"):
+        match = _ATTRIBUTE.match(line)
+        if match is not None:
+            found.append(re.sub(r"\\(.)", r"\1", match[1] or match[2] or match[3]))
+        elif line.lower().startswith("@data"):
+            break
+    return found
+
+
+def _dat(lines: list[str]) -> list[str]:
+    rows = [line.split() for _, line in content_lines("\n".join(lines))]
+    if len(rows) > 1 and rows[0] == [str(len(rows[1]))]:
+        del rows[0]  # the number of columns
+    return rows[0] if rows else []
+
+
+#: By the ending of a file's name: the function from its first lines to the names.
+HEADERS: dict[str, Callable[[list[str]], list[str]]] = {
+    ".csv": _delimited,
+    ".tsv": lambda lines: _delimited(lines, "\t"),
+    ".arff": _arff,
+    ".dat": _dat,
+}

@@ -1,0 +1,73 @@
+"""All kernels of the package are compiled ahead of time."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import milpbn
+from milpbn.learners.rehearsals import REHEARSALS, compile_package
+from milpbn.solving.warm_up import needed
+
+ROOT = Path(milpbn.__file__).parent
+
+#: Prints the kernels that are not on disk after all are compiled into an empty folder, and the numbers of kernels.
+FRESH = """
+import json
+from milpbn.learners.rehearsals import compile_package
+from milpbn.util.compiled import _kernels
+numbers = compile_package()
+absent = [".".join(name) for name, k in _kernels.items() if not k._cache._cache_file._load_index()]
+print(json.dumps([absent, len(_kernels), *numbers]))
+"""
+
+
+def modules_with_kernels() -> set[str]:
+    """Return the modules of the package that decorate a function as a kernel."""
+    found = set()
+    for path in ROOT.rglob("*.py"):
+        if re.search(r"^@(also_)?kernel\b", path.read_text(encoding="utf-8"), re.MULTILINE):
+            found.add(".".join(("milpbn", *path.relative_to(ROOT).with_suffix("").parts)))
+    return found
+
+
+def test_every_module_with_kernels_is_compiled_ahead_of_time() -> None:
+    """A new module with kernels is called by those of the searches, or belongs to a rehearsal."""
+    searches = {
+        job.module
+        for name in ("sm", "cll")
+        for parents in (2, 3)
+        for stage in needed(name, parents, rows=True)
+        for job in stage
+    }
+    assert searches | {module for each in REHEARSALS for module in each.modules} == modules_with_kernels()
+
+
+def test_kernels_that_are_on_disk_are_not_compiled_again() -> None:
+    compile_package()
+    told: list[str] = []
+    after, before = compile_package(told.append)
+    assert after == before > 100
+    assert told == []
+
+
+@pytest.mark.slow
+def test_no_kernel_is_left_out(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", FRESH],
+        env={**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        timeout=1800,
+        check=True,
+    )
+    absent, count, after, before = json.loads(done.stdout.splitlines()[-1])
+    assert absent == []
+    assert before == 0
+    assert after >= count > 100
