@@ -24,7 +24,7 @@ AROUND = {
 
 
 @pytest.mark.parametrize("shell", AROUND)
-def test_the_line_of_the_page_makes_the_shell_complete(shell: str) -> None:
+def test_the_line_of_the_page_makes_the_shell_complete(shell: str, tmp_path: Path) -> None:
     if shutil.which(shell) is None:
         pytest.skip(f"needs {shell}")
     (line,) = re.findall(rf"^.*={shell}_source.*$", PAGE.read_text(encoding="utf-8"), re.M)
@@ -32,7 +32,7 @@ def test_the_line_of_the_page_makes_the_shell_complete(shell: str) -> None:
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     done = subprocess.run(
         [shell, "-c", f"{before}\n{line}\n{after}"],
-        env=os.environ | {"PATH": path},
+        env=os.environ | {"PATH": path, "HOME": str(tmp_path)},
         capture_output=True,
         text=True,
         check=False,
