@@ -34,6 +34,8 @@ NOT_RUN = {
 NOT_WRITTEN = ["cplex.sol"]
 #: Libraries that are not installed; statements that name them are left out.
 ABSENT = [name for name in ("pgmpy", "pyagrum") if find_spec(name) is None]
+#: The notebook that does not need --slow.
+FAST_NOTEBOOK = "proof"
 #: What blocks with nothing to run hold.
 NO_COMMANDS = {"text", "bibtex", "{eval-rst}", "{toctree}"}
 #: Pages and languages of the blocks that another test runs.
@@ -200,9 +202,12 @@ def run(step: Step, page: str, names: dict[str, object], capsys: pytest.CaptureF
     assert line is None, f"{step.text}\ndid not print: {line}\n{err}{out}"
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
-    "notebook", sorted((ROOT / "docs" / "tutorials").glob("*.ipynb")), ids=lambda path: path.stem
+    "notebook",
+    [
+        pytest.param(path, id=path.stem, marks=() if path.stem == FAST_NOTEBOOK else pytest.mark.slow)
+        for path in sorted((ROOT / "docs" / "tutorials").glob("*.ipynb"))
+    ],
 )
 def test_notebooks_run_from_top_to_bottom(notebook: Path, tmp_path: Path) -> None:
     client = pytest.importorskip("nbclient")
@@ -217,7 +222,7 @@ def test_notebooks_run_from_top_to_bottom(notebook: Path, tmp_path: Path) -> Non
 
 
 def test_every_page_is_in_a_table_of_contents() -> None:
-    """Sphinx warns of one that is not, in the slow test below."""
+    """Sphinx warns of one that is not, in the test below."""
     index = (ROOT / "docs" / "index.md").read_text(encoding="utf-8")
     parts = {
         Path("results/gaps/table.md"),
@@ -231,7 +236,6 @@ def test_every_page_is_in_a_table_of_contents() -> None:
         assert page.stem == "index" or f"\n{page.stem}\n" in index, page
 
 
-@pytest.mark.slow
 def test_the_site_is_built_without_a_warning(tmp_path: Path) -> None:
     for name in ("sphinx", "furo", "myst_nb", "latex2mathml", "sphinx_copybutton"):
         pytest.importorskip(name)
