@@ -239,9 +239,8 @@ def test_every_page_is_in_a_table_of_contents() -> None:
 def test_the_site_is_built_without_a_warning(tmp_path: Path) -> None:
     for name in ("sphinx", "furo", "myst_nb", "latex2mathml", "sphinx_copybutton"):
         pytest.importorskip(name)
-    # With `python -m sphinx`, the folder of the clone would hide the installed package.
-    program = Path(sys.executable).parent / "sphinx-build"
-    command = [program, "-q", "-W", "-c", ROOT / "docs", ROOT, tmp_path]
+    # Without -P, the package in the working folder would hide the installed one, of which the command line is a part.
+    command = [sys.executable, "-P", "-m", "sphinx", "-q", "-W", "-c", ROOT / "docs", ROOT, tmp_path]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "docs" / "index.html").exists()
