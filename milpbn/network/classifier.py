@@ -174,12 +174,12 @@ class TableClassifier(Queries, Explainable, Predictor):
 
     @property
     def n_parameters(self) -> int:
-        """Number of free parameters: in each row of a table one less than the variable has states."""
+        """Number of free parameters, in each row of a table one less than the variable has states."""
         return sum(cpt.table.size - cpt.table.size // cpt.table.shape[-1] for cpt in self.cpts)
 
     @property
     def variable_sets(self) -> tuple[tuple[Variable, ...], ...]:
-        """All sets of variables with which rows are encoded: these variables, one set."""
+        """All sets of variables with which rows are encoded, here only one."""
         return (self.variables,)
 
     def encode(self, source: Source) -> Dataset:
