@@ -55,9 +55,12 @@ class MaxMarginBNClassifier(CallbackSupportMixin, BaseBNClassifier):
     average : int, default=1
         With a recipe or another selection, average the posteriors of the networks of so many of its best settings.
         Structure, bound and gap are those of the best one, and there is no `predict_joint_log_proba`.
-    p, gamma : float or None, default=None
-        Desired margin as a probability, or as a log-margin in nats; p is 0.99 by default. ``p="cv"`` chooses p by
-        validation from the eight values of Peharz & Pernkopf (2012).
+    p : float, "cv" or None, default=None
+        The margin that is enough, as a probability above 0.5: a sample whose class is more probable than this, compared
+        with the strongest other class, adds no more to the score. None means 0.99, unless `gamma` is given; "cv"
+        chooses by validation from the eight values of Peharz & Pernkopf (2012).
+    gamma : float or None, default=None
+        The same in nats, log(p / (1 - p)); give one of the two.
     max_parents : int or "cv", default=2
         The most parents of a variable, the class included; "cv" chooses 1 or 2 by validation.
     class_parents : bool, default=True
@@ -65,11 +68,13 @@ class MaxMarginBNClassifier(CallbackSupportMixin, BaseBNClassifier):
     smoothing : float, default=1.0
         Laplace constant of the parameters.
     smoothing_towards : {"uniform", "marginal", "class"}, default="uniform"
-        Mean of the parameters' prior.
+        What the parameters are shrunk towards: the uniform distribution, that of the variable without parents, or that
+        given the class alone.
     parent_sets : {"paper", "all"}, default="paper"
-        Candidate parent sets of generative scores.
+        Candidate parent sets of the features under generative scores: those of the margin scores (none, and the sets
+        with the class), or all.
     equivalent_sample_size : float, default=1.0
-        Of ``bdeu``.
+        The parameter of ``bdeu``.
     penalty : float, "bic" or "aic", default=0.0
         Nats per free parameter, subtracted from a discriminative score.
     hybrid : float, default=0.0

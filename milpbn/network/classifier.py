@@ -233,7 +233,7 @@ class Classifier(TableClassifier):
         Origin of the classifier: milpbn's version, the data's name and hash, and the caller's additions
         (score, objective, bound, date, ...); JSON values only.
     smoothing_towards : str
-        What the tables were smoothed towards, one of `milpbn.network.prior.TOWARDS`.
+        What the tables were smoothed towards: ``uniform``, ``marginal`` or ``class``, as in `milpbn.Score`.
 
     Raises
     ------
@@ -284,7 +284,7 @@ class Classifier(TableClassifier):
         provenance : mapping, optional
             Keys that are added to those recorded here (``milpbn``, ``data``), or replace them.
         smoothing_towards : str
-            One of `milpbn.network.prior.TOWARDS`.
+            What the tables are smoothed towards: ``uniform``, ``marginal`` or ``class``.
 
         Raises
         ------
