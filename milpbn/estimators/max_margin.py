@@ -56,9 +56,8 @@ class MaxMarginBNClassifier(CallbackSupportMixin, BaseBNClassifier):
         With a recipe or another selection, average the posteriors of the networks of so many of its best settings.
         Structure, bound and gap are those of the best one, and there is no `predict_joint_log_proba`.
     p : float, "cv" or None, default=None
-        The margin that is enough, as a probability above 0.5: a sample whose class is more probable than this, compared
-        with the strongest other class, adds no more to the score. None means 0.99, unless `gamma` is given; "cv"
-        chooses by validation from the eight values of Peharz & Pernkopf (2012).
+        The margin that is enough, as a probability: a sample whose class is more probable, against the strongest other
+        one, adds no more to the score. None is 0.99 without `gamma`; "cv" chooses from eight values by validation.
     gamma : float or None, default=None
         The same in nats, log(p / (1 - p)); give one of the two.
     max_parents : int or "cv", default=2
@@ -68,11 +67,9 @@ class MaxMarginBNClassifier(CallbackSupportMixin, BaseBNClassifier):
     smoothing : float, default=1.0
         Laplace constant of the parameters.
     smoothing_towards : {"uniform", "marginal", "class"}, default="uniform"
-        What the parameters are shrunk towards: the uniform distribution, that of the variable without parents, or that
-        given the class alone.
+        What the parameters are shrunk towards; see `milpbn.Score`.
     parent_sets : {"paper", "all"}, default="paper"
-        Candidate parent sets of the features under generative scores: those of the margin scores (none, and the sets
-        with the class), or all.
+        Candidate parent sets of generative scores; see `milpbn.Score`.
     equivalent_sample_size : float, default=1.0
         The parameter of ``bdeu``.
     penalty : float, "bic" or "aic", default=0.0

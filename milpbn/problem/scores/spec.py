@@ -48,7 +48,7 @@ class Score:
     Attributes
     ----------
     name : str
-        ``sm``, ``sbm``, ``hard-margin``, ``cll``, ``ll``, ``mdl`` (or ``bic``, the same), ``aic``, ``aicc`` or ``bdeu``.
+        ``sm``, ``sbm``, ``hard-margin``, ``cll``, ``ll``, ``mdl`` (also ``bic``), ``aic``, ``aicc`` or ``bdeu``.
     gamma : float or None
         Desired log-margin in nats, from 1e-9 to 1e6, for ``sm`` and ``sbm`` only; by default it follows from `p`.
     p : float or None
