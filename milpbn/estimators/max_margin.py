@@ -46,10 +46,9 @@ class MaxMarginBNClassifier(CallbackSupportMixin, BaseBNClassifier):
         told from none, except that ``parameters="ml"`` wins, too. Without `time_limit` it takes at most 10 minutes.
         Rows are split at random, so that a row of weight 2 may differ from two rows.
     select : str or None, default=None
-        Choose options by validation before the final search, from a grid such as ``"p=.6,.9 max-parents=1,2
-        leave-one-out=no,yes discretise=mdl,quantile:5"``, as ``milpbn solve --select`` does; "default" is a grid for a
-        first try. `result_.selection` has the choice and all trials. Half of `time_limit` is for the trials; without
-        it, each trial may take a minute.
+        Choose options by validation before the final search, from a grid such as ``"p=.6,.9 max-parents=1,2"``, as
+        ``milpbn solve --select`` does; "default" is a grid for a first try. `result_.selection` has the choice and all
+        trials. Half of `time_limit` is for the trials; without it, each trial may take a minute.
     select_by : {"accuracy", "log-loss"} or None, default=None
         What `select`, ``p="cv"`` and ``max_parents="cv"`` compare on held-out rows; None means accuracy.
     average : int, default=1
@@ -71,7 +70,7 @@ class MaxMarginBNClassifier(CallbackSupportMixin, BaseBNClassifier):
     parent_sets : {"paper", "all"}, default="paper"
         Candidate parent sets of generative scores; see `milpbn.Score`.
     equivalent_sample_size : float, default=1.0
-        The parameter of ``bdeu``.
+        Of ``bdeu``.
     penalty : float, "bic" or "aic", default=0.0
         Nats per free parameter, subtracted from a discriminative score.
     hybrid : float, default=0.0
