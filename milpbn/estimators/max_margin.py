@@ -41,10 +41,9 @@ class MaxMarginBNClassifier(CallbackSupportMixin, BaseBNClassifier):
         The score that the structure maximises: ``sm``, ``sbm``, ``hard-margin``, ``cll``, ``ll``, ``mdl``, ``aic``,
         ``aicc`` or ``bdeu``. (It is called `score` elsewhere in milpbn, which is a method of an estimator.)
     recipe : {"accurate"} or None, default=None
-        Choose options of the score, cuts and parameters by held-out log-loss from a recommended grid, before the final
-        search. Options that differ from their defaults win, and are left out of the grid; a default value cannot be
-        told from none, except that ``parameters="ml"`` wins, too. Without `time_limit` it takes at most 10 minutes.
-        Rows are split at random, so that a row of weight 2 may differ from two rows.
+        Choose options of the score, cuts and parameters by held-out log-loss from a recommended grid. Options that
+        differ from their defaults stay as they are, and so does ``parameters="ml"``. Without `time_limit` it takes at
+        most 10 minutes. Rows are split at random, so that a row of weight 2 may differ from two rows.
     select : str or None, default=None
         Choose options by validation before the final search, from a grid such as ``"p=.6,.9 max-parents=1,2"``, as
         ``milpbn solve --select`` does; "default" is a grid for a first try. `result_.selection` has the choice and all
@@ -118,8 +117,8 @@ interrupted
     missing : {"drop", "state", "error", "select"}, default="drop"
         What to do with missing values in training: drop the rows that have any (with a `milpbn.DataWarning`, and their
         number in ``n_dropped_``), give those of a feature a state of their own, refuse them, or let the recipe or
-        `select` choose between the first two (on the same held-out rows, all of which count). Unless it is "error",
-        predictions take missing values, too: they have that state, or else are marginalised.
+        `select` choose between the first two. Predictions take them, too, except with "error", and marginalise them
+        unless they have a state.
     absent_columns : {"error", "marginalise"}, default="error"
         What to do at prediction if a data frame lacks columns of the training data: refuse it as scikit-learn does, or
         sum over their states, with a `milpbn.DataWarning`.
