@@ -11,6 +11,7 @@ from typing import Any
 from docutils.nodes import SkipNode
 from latex2mathml.converter import convert
 from sphinx.application import Sphinx
+from sphinx.domains.python import PyObject
 
 from milpbn.version import __version__
 
@@ -45,6 +46,7 @@ myst_heading_anchors = 4
 suppress_warnings = ["myst.header"]  # pages that scripts write begin with a second heading
 nb_execution_mode = "off"  # the notebooks are kept with their output; tests execute them
 
+default_role = "py:obj"  # names between single backticks are code, and links where the reference has them
 autodoc_typehints = "none"  # the docstrings have the types
 autodoc_member_order = "bysource"
 autodoc_default_options = {
@@ -65,5 +67,11 @@ def _mathml(display: str) -> Any:
 
 
 def setup(app: Sphinx) -> None:
-    """Write formulas as MathML, which browsers show without a script and without another server."""
+    """Write formulas as MathML, which browsers show without a script and without another server.
+
+    Attributes of objects get this heading; Sphinx's "Variables" are something else here.
+    """
+    for field in PyObject.doc_field_types:
+        if field.name == "variable":
+            field.label = "Attributes"
     app.add_html_math_renderer("mathml", (_mathml("inline"), None), (_mathml("block"), None))

@@ -31,9 +31,10 @@ def added(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(registry, "SCORES", dict(registry.SCORES))
     for name in of_oracle:
         monkeypatch.setattr(oracle, name, dict(getattr(oracle, name)))
-    for path, code in re.findall(
-        r"```python\n# (\S+)\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL
-    ):
+    page = PAGE.read_text(encoding="utf-8")
+    blocks = re.findall(r"```python\n# (\S+)\n(.*?)```", page, re.DOTALL)
+    assert len(blocks) == page.count("```python")
+    for path, code in blocks:
         if path.endswith("registry.py"):
             exec(code, vars(registry))
         elif path == "tests/oracle.py":

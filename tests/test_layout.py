@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import shutil
+import subprocess
+import sys
+import tarfile
 import tomllib
 from pathlib import Path
 
@@ -35,6 +39,26 @@ def test_every_package_is_in_the_wheel() -> None:
     folders = {path.parent for path in PACKAGE.rglob("__init__.py")}
     packages = {".".join(("milpbn", *folder.relative_to(PACKAGE).parts)) for folder in folders}
     assert packages | {"milpbn.cli", "milpbn.instances"} == set(project["tool"]["setuptools"]["packages"])
+
+
+def test_the_source_distribution_has_all_packages_and_no_tests(tmp_path: Path) -> None:
+    pytest.importorskip("setuptools", minversion="77")
+    root, copy = TESTS.parent, tmp_path / "milpbn"
+    for folder in ("milpbn", "cli", "instances", "tests"):
+        shutil.copytree(root / folder, copy / folder, ignore=shutil.ignore_patterns("__pycache__"))
+    for name in ("LICENSE", "MANIFEST.in", "README.md", "pyproject.toml"):
+        shutil.copy(root / name, copy)
+    files = {path.relative_to(copy).as_posix() for path in copy.rglob("*") if path.is_file()}
+    build = "import sys; from setuptools.build_meta import build_sdist; build_sdist(sys.argv[1])"
+    done = subprocess.run(
+        [sys.executable, "-c", build, str(tmp_path)], cwd=copy, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    (path,) = tmp_path.glob("*.tar.gz")
+    with tarfile.open(path) as archive:
+        packed = {member.name.partition("/")[2] for member in archive if member.isfile()}
+    assert {name for name in files if not name.startswith("tests/")} <= packed
+    assert not {name for name in packed if name.startswith("tests")}
 
 
 def test_quick_tests_cover_every_package() -> None:

@@ -4,8 +4,15 @@ from __future__ import annotations
 
 import ast
 import inspect
+import re
+from importlib import import_module
+from pathlib import Path
+
+import pytest
 
 import milpbn
+
+REFERENCE = Path(__file__).resolve().parent.parent / "docs" / "api"
 
 
 def test_public_names_are_shown_and_no_others() -> None:
@@ -26,3 +33,22 @@ def test_type_checkers_see_what_is_imported_at_first_use() -> None:
     }
     assert typed == milpbn._HOME
     assert {*typed, "__version__"} == {*milpbn.__all__}
+
+
+@pytest.mark.parametrize(
+    "module", ["", "sklearn", "network", "network.explanation", "network.inference", "plotting"]
+)
+def test_every_public_name_is_on_a_page_of_the_reference(module: str) -> None:
+    text = "".join(page.read_text(encoding="utf-8") for page in REFERENCE.glob("*.md"))
+    whole = [import_module(name) for name in re.findall(r"automodule:: (\S+)", text)]
+    shown = [getattr(part, name) for part in whole for name in getattr(part, "__all__", vars(part))]
+    for name in re.findall(r"auto(?:class|exception|function):: (\S+)", text):
+        home, _, last = name.rpartition(".")
+        shown.append(getattr(import_module(home), last))
+    public = import_module(f"milpbn.{module}".rstrip("."))
+    missing = [
+        name
+        for name in public.__all__
+        if callable(getattr(public, name)) and not any(getattr(public, name) is value for value in shown)
+    ]
+    assert not missing

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import re
+import subprocess
 from pathlib import Path
+
+import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -20,6 +23,17 @@ def test_the_readme_opens_with_two_commands():
     assert "milpbn solve --score sm --time-limit 60" in solve
     assert "[" not in solve, "the first command needs no extra"
     assert "pytest" in test
+
+
+@pytest.mark.slow
+def test_the_first_command_works_in_a_fresh_clone(tmp_path: Path) -> None:
+    """It needs the packages from the index of pip; the clone has what is committed."""
+    subprocess.run(["git", "clone", "--quiet", str(ROOT), str(tmp_path / "milpbn")], check=True)
+    done = subprocess.run(
+        ["bash", "-c", commands()[0]], cwd=tmp_path / "milpbn", capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert "incumbent  1101.40776" in done.stdout  # proved, too, unless the machine is busy
 
 
 def test_ci_calls_exactly_the_readmes_test_command():

@@ -186,7 +186,7 @@ class Dataset:
 
     @cached_property
     def sha256(self) -> str:
-        """SHA-256 of everything that the learnt structure depends on: names, states, cuts, codes and weights."""
+        """SHA-256 of all that the learnt structure depends on (names, states, cuts, codes and weights)."""
         digest = hashlib.sha256()
         described = [[v.name, list(v.states), v.cuts] for v in self.variables]
         digest.update(json.dumps(described, ensure_ascii=True).encode())

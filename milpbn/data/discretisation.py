@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from milpbn.data.sums import exact_sums
 from milpbn.errors import InputError
 
 #: Methods of scikit-learn's `KBinsDiscretizer`; they do not look at the classes.
@@ -26,7 +27,8 @@ class Discretisation:
     method : {'mdl', 'quantile', 'uniform', 'kmeans'}
         ``mdl``: the cuts that the minimum description length criterion accepts (`milpbn.data.mdlp`), as in Peharz and
         Pernkopf (2012). The others are the strategies of `sklearn.preprocessing.KBinsDiscretizer`: intervals of equal
-        weight, of equal width, or around the centres of one-dimensional k-means.
+        weight, of equal width, or around the centres of one-dimensional k-means. It runs on the distinct values, each
+        with the sum of its weights.
     bins : int or None
         Number of intervals, from 2 to 255; None for ``mdl``. A feature gets fewer where intervals would be empty.
 
@@ -97,19 +99,20 @@ class Discretisation:
             return mdlp_cuts(values, classes, n_classes, weights)
         present = weights > 0
         values, weights = values[present], weights[present]
-        distinct = np.unique(values)
+        # Equal values are merged, so that a weight of 2 gives the very cuts of two rows: k-means stops by the variance
+        # of its rows without weights.
+        distinct, which = np.unique(values, return_inverse=True)
         if distinct.size < 2:
             return np.empty(0)
+        edges = self._edges(distinct, exact_sums(which, weights, distinct.size))
         # scikit-learn's intervals contain their lower end, and the ones here their upper end; so each edge becomes the
         # midpoint between the training values below and above it.
-        above = np.unique(np.searchsorted(distinct, self._edges(values, weights, distinct), side="left"))
+        above = np.unique(np.searchsorted(distinct, edges, side="left"))
         above = above[(above > 0) & (above < distinct.size)]
         return midpoints(distinct[above - 1], distinct[above])
 
-    def _edges(
-        self, values: NDArray[np.float64], weights: NDArray[np.float64], distinct: NDArray[np.float64]
-    ) -> NDArray[np.float64]:
-        """Return the inner edges of `KBinsDiscretizer`."""
+    def _edges(self, distinct: NDArray[np.float64], weights: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return the inner edges of `KBinsDiscretizer` on distinct values with weights."""
         from sklearn.preprocessing import KBinsDiscretizer
 
         assert self.bins is not None
@@ -121,7 +124,7 @@ class Discretisation:
         )
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # it warns where it merges intervals; the number of cuts says so
-            binning.fit(values[:, None], sample_weight=None if self.method == "uniform" else weights)
+            binning.fit(distinct[:, None], sample_weight=None if self.method == "uniform" else weights)
         edges: NDArray[np.float64] = binning.bin_edges_[0][1:-1]
         return edges
 

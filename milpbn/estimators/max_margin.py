@@ -41,23 +41,23 @@ class MaxMarginBNClassifier(CallbackSupportMixin, BaseBNClassifier):
         The score that the structure maximises: ``sm``, ``sbm``, ``hard-margin``, ``cll``, ``ll``, ``mdl``, ``aic``,
         ``aicc`` or ``bdeu``. (It is called `score` elsewhere in milpbn, which is a method of an estimator.)
     recipe : {"accurate"} or None, default=None
-        Choose options of the score, cuts and parameters by held-out log-loss from a recommended grid, before the final
-        search. Options that differ from their defaults win, and are left out of the grid; a default value cannot be
-        told from none, except that ``parameters="ml"`` wins, too. Without `time_limit` it takes at most 10 minutes.
-        Rows are split at random, so that a row of weight 2 may differ from two rows.
+        Choose options of the score, cuts and parameters by held-out log-loss from a recommended grid. Options that
+        differ from their defaults stay as they are, and so does ``parameters="ml"``. Without `time_limit` it takes at
+        most 10 minutes. Rows are split at random, so that a row of weight 2 may differ from two rows.
     select : str or None, default=None
-        Choose options by validation before the final search, from a grid such as ``"p=.6,.9 max-parents=1,2
-        leave-one-out=no,yes discretise=mdl,quantile:5"``, as ``milpbn solve --select`` does; "default" is a grid for a
-        first try. `result_.selection` has the choice and all trials. Half of `time_limit` is for the trials; without
-        it, each trial may take a minute.
+        Choose options by validation before the final search, from a grid such as ``"p=.6,.9 max-parents=1,2"``, as
+        ``milpbn solve --select`` does; "default" is a grid for a first try. `result_.selection` has the choice and all
+        trials. Half of `time_limit` is for the trials; without it, each trial may take a minute.
     select_by : {"accuracy", "log-loss"} or None, default=None
         What `select`, ``p="cv"`` and ``max_parents="cv"`` compare on held-out rows; None means accuracy.
     average : int, default=1
         With a recipe or another selection, average the posteriors of the networks of so many of its best settings.
         Structure, bound and gap are those of the best one, and there is no `predict_joint_log_proba`.
-    p, gamma : float or None, default=None
-        Desired margin as a probability, or as a log-margin in nats; p is 0.99 by default. ``p="cv"`` chooses p by
-        validation from the eight values of Peharz & Pernkopf (2012).
+    p : float, "cv" or None, default=None
+        The margin that is enough, as a probability: a sample whose class is more probable, against the strongest other
+        one, adds no more to the score. None is 0.99 without `gamma`; "cv" chooses from eight values by validation.
+    gamma : float or None, default=None
+        The same in nats, log(p / (1 - p)); give one of the two.
     max_parents : int or "cv", default=2
         The most parents of a variable, the class included; "cv" chooses 1 or 2 by validation.
     class_parents : bool, default=True
@@ -65,9 +65,9 @@ class MaxMarginBNClassifier(CallbackSupportMixin, BaseBNClassifier):
     smoothing : float, default=1.0
         Laplace constant of the parameters.
     smoothing_towards : {"uniform", "marginal", "class"}, default="uniform"
-        Mean of the parameters' prior.
+        What the parameters are shrunk towards; see `milpbn.Score`.
     parent_sets : {"paper", "all"}, default="paper"
-        Candidate parent sets of generative scores.
+        Candidate parent sets of generative scores; see `milpbn.Score`.
     equivalent_sample_size : float, default=1.0
         Of ``bdeu``.
     penalty : float, "bic" or "aic", default=0.0
@@ -117,8 +117,8 @@ interrupted
     missing : {"drop", "state", "error", "select"}, default="drop"
         What to do with missing values in training: drop the rows that have any (with a `milpbn.DataWarning`, and their
         number in ``n_dropped_``), give those of a feature a state of their own, refuse them, or let the recipe or
-        `select` choose between the first two (on the same held-out rows, all of which count). Unless it is "error",
-        predictions take missing values, too: they have that state, or else are marginalised.
+        `select` choose between the first two. Predictions take them, too, except with "error", and marginalise them
+        unless they have a state.
     absent_columns : {"error", "marginalise"}, default="error"
         What to do at prediction if a data frame lacks columns of the training data: refuse it as scikit-learn does, or
         sum over their states, with a `milpbn.DataWarning`.

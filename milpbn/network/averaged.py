@@ -70,7 +70,7 @@ class AveragedClassifier(Queries, Predictor):
 
     @property
     def variables(self) -> tuple[Variable, ...]:  # type: ignore[override]  # frozen, so it is only read
-        """Variables of the first network: features first, the class variable last."""
+        """Variables of the first network, features first, the class variable last."""
         return self.members[0].variables
 
     @property

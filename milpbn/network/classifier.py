@@ -174,12 +174,12 @@ class TableClassifier(Queries, Explainable, Predictor):
 
     @property
     def n_parameters(self) -> int:
-        """Number of free parameters: in each row of a table one less than the variable has states."""
+        """Number of free parameters, in each row of a table one less than the variable has states."""
         return sum(cpt.table.size - cpt.table.size // cpt.table.shape[-1] for cpt in self.cpts)
 
     @property
     def variable_sets(self) -> tuple[tuple[Variable, ...], ...]:
-        """All sets of variables with which rows are encoded: these variables, one set."""
+        """All sets of variables with which rows are encoded, here only one."""
         return (self.variables,)
 
     def encode(self, source: Source) -> Dataset:
@@ -233,7 +233,7 @@ class Classifier(TableClassifier):
         Origin of the classifier: milpbn's version, the data's name and hash, and the caller's additions
         (score, objective, bound, date, ...); JSON values only.
     smoothing_towards : str
-        What the tables were smoothed towards, one of `milpbn.network.prior.TOWARDS`.
+        What the tables were smoothed towards: ``uniform``, ``marginal`` or ``class``, as in `milpbn.Score`.
 
     Raises
     ------
@@ -284,7 +284,7 @@ class Classifier(TableClassifier):
         provenance : mapping, optional
             Keys that are added to those recorded here (``milpbn``, ``data``), or replace them.
         smoothing_towards : str
-            One of `milpbn.network.prior.TOWARDS`.
+            What the tables are smoothed towards: ``uniform``, ``marginal`` or ``class``.
 
         Raises
         ------

@@ -71,7 +71,7 @@ def fit_cpts(
     smoothing : float
         Laplace constant a >= 0 (P12 uses 1).
     smoothing_towards : str
-        One of `milpbn.network.prior.TOWARDS`.
+        What the tables are smoothed towards: ``uniform``, ``marginal`` or ``class``.
 
     Returns
     -------
@@ -203,7 +203,7 @@ def log_cpts(
     smoothing : float
         Laplace constant a > 0.
     smoothing_towards : str
-        One of `milpbn.network.prior.TOWARDS`.
+        What the tables are smoothed towards: ``uniform``, ``marginal`` or ``class``.
 
     Returns
     -------

@@ -92,7 +92,7 @@ class Structure:
 
     @property
     def markov_blanket(self) -> frozenset[int]:
-        """The features that the class depends on given all others: its parents, its children and their other parents.
+        """The class variable's parents, its children, and their other parents.
 
         No other feature changes a prediction while these have known values.
         """

@@ -250,7 +250,11 @@ def test_columns_in_another_order_are_refused() -> None:
         model.predict(X[X.columns[::-1]])
 
 
-@pytest.mark.parametrize("model", [NaiveBayesClassifier(), TANClassifier(penalty="bic")], ids=repr)
+@pytest.mark.parametrize(
+    "model",
+    [NaiveBayesClassifier(), NaiveBayesClassifier(discretise="kmeans:4"), TANClassifier(penalty="bic")],
+    ids=repr,
+)
 def test_a_weight_is_a_number_of_rows(model: Any) -> None:
     X, y = mixed()
     rng = np.random.default_rng(0)

@@ -21,7 +21,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OrdinalEncoder
 
 import milpbn
-from milpbn.estimators.settings import RENAMED
+from milpbn.estimators.settings import RENAMED, options_of
 from milpbn.problem.scores.spec import P_GRID
 from milpbn.sklearn import MaxMarginBNClassifier
 from milpbn.solving.options import Options
@@ -313,26 +313,21 @@ def test_a_callback_can_stop_the_search() -> None:
     assert model.predict(X).shape == y.shape
 
 
-class Pressed(MaxMarginBNClassifier):
-    """Gets a Ctrl-C as soon as it has a structure."""
-
-    def _options(self, task: Any) -> Options:
-        pressed = []
-
-        def press(result: milpbn.Result) -> None:
-            if result.structure is not None and not pressed:
-                pressed.append(True)
-                os.kill(os.getpid(), signal.SIGINT)
-
-        return replace(super()._options(task), on_change=press)
-
-
 @pytest.mark.parametrize("options", [{}, {"parameters": "cll"}])
-def test_ctrl_c_keeps_the_incumbent(options: Any) -> None:
+def test_ctrl_c_keeps_the_incumbent(options: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     X, y = hard()
-    before = signal.getsignal(signal.SIGINT)
+    before, pressed = signal.getsignal(signal.SIGINT), []
 
-    model = Pressed(**options)
+    def press(result: milpbn.Result) -> None:
+        if result.structure is not None and not pressed:
+            pressed.append(True)
+            os.kill(os.getpid(), signal.SIGINT)
+
+    def with_press(model: MaxMarginBNClassifier, on_change: Any) -> Options:
+        return replace(options_of(model, on_change), on_change=press)
+
+    monkeypatch.setattr("milpbn.estimators.max_margin.options_of", with_press)
+    model = MaxMarginBNClassifier(time_limit=300, **options)
     with pytest.warns(ConvergenceWarning, match="The search was interrupted before"):
         model.fit(X, y)
     assert model.stop_reason_ == "user"

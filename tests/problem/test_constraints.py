@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import re
 from itertools import combinations
+from pathlib import Path
 
 import numpy as np
 import oracle
@@ -328,3 +331,11 @@ def test_every_subset_of_a_minimal_conflict_can_be_met() -> None:
     for size in range(len(conflict)):
         for subset in combinations(conflict, size):
             assert structures(names, Score(), as_constraints(list(subset)))
+
+
+def test_the_file_of_the_page_has_every_kind_and_can_be_met() -> None:
+    page = Path(__file__).resolve().parents[2] / "docs" / "constraints.md"
+    (text,) = re.findall(r"```json\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)
+    constraints = Constraints.from_dict(json.loads(text))
+    assert constraints.to_dict() == json.loads(text)
+    resolve(constraints, ("A", "B", "C", "class"), Score())

@@ -46,7 +46,7 @@ class FamilyTable:
 
     @property
     def evidence(self) -> NDArray[np.float64]:
-        """The log-ratios to the class with the largest probability in the cell: 0 for that class, else negative."""
+        """The log-ratios to the class with the largest probability in the cell (0 for that class, else negative)."""
         logs = self.log_probabilities
         return log_ratio(logs, np.broadcast_to(logs.max(axis=-1, keepdims=True), logs.shape))
 

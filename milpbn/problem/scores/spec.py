@@ -43,11 +43,12 @@ class Score:
     """A score and its options.
 
     Two scores are equal if they are the same function: `gamma` is compared, whether it was given as `gamma` or as `p`.
+    P12 is Peharz & Pernkopf (2012), and numbers in parentheses are those of its equations.
 
     Attributes
     ----------
     name : str
-        A name of `milpbn.problem.scores.registry` (``bic`` is accepted and becomes ``mdl``).
+        ``sm``, ``sbm``, ``hard-margin``, ``cll``, ``ll``, ``mdl`` (also ``bic``), ``aic``, ``aicc`` or ``bdeu``.
     gamma : float or None
         Desired log-margin in nats, from 1e-9 to 1e6, for ``sm`` and ``sbm`` only; by default it follows from `p`.
     p : float or None
