@@ -58,7 +58,7 @@ PAGE = Path(__file__).resolve().parents[2] / "docs" / "install.md"
 #: What a shell needs before the line of the page, and what says afterwards that it completes milpbn.
 AROUND = {
     "bash": ("", "complete -p milpbn"),
-    "zsh": ("autoload -Uz compinit; compinit -u -d /dev/null", "echo $_comps[milpbn]"),
+    "zsh": ("autoload -Uz compinit; compinit -u -D", "echo $_comps[milpbn]"),
     "fish": ("", "complete --command milpbn"),
 }
 
