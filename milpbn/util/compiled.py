@@ -246,6 +246,8 @@ class _Once:
 def _call_by_address(this: Specialization, compiled: Any) -> None:
     """Make other kernels call this one by its address, where numba would link a copy of it."""
     result = compiled.overloads[this.arguments]
+    # Before anything is changed: `call` needs this, and only numba >= 0.63 has it.
+    _ = result.library._reload_init
     # The cached code of callers contains this name. The name that numba gives differs between processes.
     symbol = f"{this.module}.{this.name}.{hashlib.sha256(repr(this.arguments).encode()).hexdigest()[:16]}"
     llvm.add_symbol(symbol, result.library.get_pointer_to_function(result.fndesc.llvm_func_name))

@@ -137,6 +137,22 @@ def test_kernels_run_without_compilation_where_that_is_switched_off(folder: Path
         assert run(source.replace("k.JOBS", ""), folder) == [[], 13.0]
 
 
+def test_kernels_are_copied_into_their_callers_where_numba_has_other_internals(folder: Path) -> None:
+    program = """
+import sys
+from numba.core.codegen import JITCodeLibrary
+def hidden(self):
+    if sys._getframe(1).f_globals["__name__"].startswith("milpbn"):
+        raise AttributeError("_reload_init")
+    return self.__dict__["hidden"]
+JITCodeLibrary._reload_init = property(hidden, lambda self, value: self.__dict__.__setitem__("hidden", value))
+import some_kernels as k
+answer = k.outer(np.arange(4.0))
+"""
+    assert run(program, folder)[1] == 13.0
+    assert run(program, folder) == [[], 13.0]
+
+
 def test_an_inner_kernel_cannot_be_called_from_python() -> None:
     with pytest.raises(TypeError, match="only other kernels"):
         products.sample_score(None, None, 0, 0)
