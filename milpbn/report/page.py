@@ -263,10 +263,10 @@ def _accuracies(figures: Evaluation) -> dict[str, str]:
         "samples": f"{figures.samples}",
         "accuracy": f"{100 * figures.accuracy:.2f} %",
         "95 % interval": f"{100 * low:.2f} to {100 * high:.2f} %",
-        "always the most frequent class": f"{100 * figures.majority_share:.2f} %",
+        "majority class": f"{100 * figures.majority_share:.2f} %",
         "log-loss (nats)": f"{figures.log_loss:.4f}",
         "Brier score": f"{figures.brier:.4f}",
-        "calibration, expected error": f"{100 * figures.calibration_error:.2f} %",
+        "calibration error": f"{100 * figures.calibration_error:.2f} %",
         "mean log-margin": f"{figures.mean_log_margin:.4f}",
     }
 

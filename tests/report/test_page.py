@@ -116,9 +116,9 @@ def test_accuracies_stand_beside_the_majority_and_name_rows_that_were_not_learnt
     for samples, said in ((55, True), (60, False)):
         one = replace(result, data=replace(result.data, samples=samples), notes=(dropped,))
         text = Page(report_page(one, classifier=Classifier.fit(data, structure), train=data)).text
-        assert f"most frequent class{100 * found.majority_share:.2f} %" in text
+        assert f"majority class{100 * found.majority_share:.2f} %" in text
         assert f"Brier score{found.brier:.4f}" in text
-        assert f"expected error{100 * found.calibration_error:.2f} %" in text
+        assert f"calibration error{100 * found.calibration_error:.2f} %" in text
         assert (f"{dropped} Here they are among the training rows" in text) == said
 
 
