@@ -182,10 +182,12 @@ def _reliability(figures: Evaluation) -> list[str]:
 
 
 def _confusion(figures: Evaluation) -> list[str]:
+    from milpbn.util.padding import columns_of, right_aligned
+
     cells = [[f"{value:g}" for value in row] for row in figures.confusion]
-    width = max(len(text) for text in (*figures.classes, *(cell for row in cells for cell in row)))
+    width = max(columns_of(text) for text in (*figures.classes, *(cell for row in cells for cell in row)))
     table = [
         ["", *figures.classes],
         *([label, *row] for label, row in zip(figures.classes, cells, strict=True)),
     ]
-    return ["  " + "  ".join(text.rjust(width) for text in row) for row in table]
+    return ["  " + "  ".join(right_aligned(text, width) for text in row) for row in table]

@@ -152,11 +152,13 @@ def _describe_network(classifier: Classifier) -> list[str]:
     """Return what the file says of one network, and a line per variable."""
     from milpbn.network.classifier import left_out_of
     from milpbn.network.parameters.record import recorded
-    from milpbn.solving.progress import left_out_lines, parameter_lines
+    from milpbn.solving.progress import dropped_lines, left_out_lines, parameter_lines
 
     source = classifier.provenance
     data: Any = source.get("data")
     data = data if isinstance(data, dict) else {}
+    notes = data.get("notes")
+    notes = [note for note in notes if isinstance(note, str)] if isinstance(notes, list) else []
     towards = classifier.smoothing_towards
     if isinstance(source.get("read_from"), str):
         lines = [f"read from   {source['read_from']}", "variables"]
@@ -165,6 +167,7 @@ def _describe_network(classifier: Classifier) -> list[str]:
         f"learnt by   milpbn {source.get('milpbn', '(unknown version)')}, smoothing {classifier.smoothing:g}"
         + (f" towards {towards}" if towards != "uniform" else ""),
         f"data        {data.get('name', '(unknown)')}: {data.get('samples', 'unknown number of')} samples",
+        *dropped_lines(notes, 12),
         *left_out_lines(left_out_of(source), 12),
     ]
     lines += _describe_provenance(source)

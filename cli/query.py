@@ -122,9 +122,11 @@ def _samples(classifier: AnyClassifier, count: int, evidence: dict[str, str], se
 def _explanation(found: Explanation, evidence: dict[str, str], as_json: bool) -> str:
     if as_json:
         return _json({"evidence": evidence, **found._asdict()})
-    width = max(map(len, found.states))
+    from milpbn.util.padding import columns_of, padded
+
+    width = max(map(columns_of, found.states))
     lines = [
-        f"{name:<{width}}  {label}{'  (given)' if name in evidence else ''}"
+        f"{padded(name, width)}  {label}{'  (given)' if name in evidence else ''}"
         for name, label in found.states.items()
     ]
     lines.append(
@@ -136,11 +138,13 @@ def _explanation(found: Explanation, evidence: dict[str, str], as_json: bool) ->
 def _posteriors(posteriors: dict[str, dict[str, float]], evidence: dict[str, str], as_json: bool) -> str:
     if as_json:
         return _json({"evidence": evidence, "posteriors": posteriors})
-    width = max((len(label) for one in posteriors.values() for label in one), default=0)
+    from milpbn.util.padding import columns_of, padded
+
+    width = max((columns_of(label) for one in posteriors.values() for label in one), default=0)
     lines = []
     for name, one in posteriors.items():
         lines.append(name)
-        lines += [f"  {label:<{width}}  {probability:.6f}" for label, probability in one.items()]
+        lines += [f"  {padded(label, width)}  {probability:.6f}" for label, probability in one.items()]
     return "\n".join(lines) + "\n"
 
 

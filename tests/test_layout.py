@@ -46,7 +46,7 @@ def test_the_source_distribution_has_all_packages_and_no_tests(tmp_path: Path) -
     root, copy = TESTS.parent, tmp_path / "milpbn"
     for folder in ("milpbn", "cli", "instances", "tests"):
         shutil.copytree(root / folder, copy / folder, ignore=shutil.ignore_patterns("__pycache__"))
-    for name in ("LICENSE", "MANIFEST.in", "README.md", "pyproject.toml"):
+    for name in ("CITATION.cff", "LICENSE", "MANIFEST.in", "README.md", "pyproject.toml"):
         shutil.copy(root / name, copy)
     files = {path.relative_to(copy).as_posix() for path in copy.rglob("*") if path.is_file()}
     build = "import sys; from setuptools.build_meta import build_sdist; build_sdist(sys.argv[1])"

@@ -29,6 +29,8 @@ FEW_STATES = 20
 MOST_STATES_PER_ROW = 1 / 3
 #: Dates are kept as states if there are at most this many.
 FEW_DATES = 10
+#: Share of the different values of a column of dates that are dates; the others may be ``unknown`` or mistakes.
+LEAST_DATES = 0.9
 #: An identifier that its name gives away needs this many rows.
 LEAST_ROWS = 5
 #: Distinct integers, and rows per integer, of a column that may hold codes.
@@ -40,8 +42,17 @@ _CODE_WORDS = {"code", "zip", "zipcode", "postcode", "postal", "plz", "icd", "ca
 _ID_WORDS = {"id", "ids", "uid", "uuid", "guid", "identifier", "identif", "rowid", "rownum", "nr", "no"}
 _ISO_DATE = re.compile(r"\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}.*)?")
 _OTHER_DATE = re.compile(
-    r"(?:\d{4}([./-])\d{1,2}\1\d{1,2}|(\d{1,2})([./-])(\d{1,2})\3\d{2}(?:\d{2})?)(?:[ ,T]+\d{1,2}:\d{2}.*)?"
+    r"(?:\d{4}([./-]) ?\d{1,2}\1 ?\d{1,2}|(\d{1,2})([./-]) ?(\d{1,2})\3 ?\d{2}(?:\d{2})?)(?:[ ,T]+\d{1,2}:\d{2}.*)?"
 )
+_MONTH = "(?:jan|feb|mar|mär|apr|may|mai|jun|jul|aug|sep|oct|okt|nov|dec|dez)[a-z]*"  # English and German
+_NAMED_MONTH = re.compile(
+    rf"(?:[a-z]{{2,9}}\.?,? )?(?:\d{{1,2}}(?:st|nd|rd|th)?[ .-]+{_MONTH}|{_MONTH}\.? \d{{1,2}}(?:st|nd|rd|th)?,?)"
+    r"[ .-]+(?:\d{4}|\d{2})(?:[ ,]+\d{1,2}:\d{2}.*)?",
+    re.IGNORECASE,
+)
+_JAPANESE_DATE = re.compile(r"(?:\d{4}|(?:令和|平成|昭和)(?:\d{1,2}|元)) ?年 ?\d{1,2} ?月 ?\d{1,2} ?日.*")
+#: Characters of scripts without spaces between words; two of them count as a word.
+_UNSPACED = re.compile(r"[\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff]")
 
 
 def chosen_features(
@@ -94,8 +105,9 @@ def look_alikes(columns: Mapping[str, Column], candidates: Sequence[str]) -> dic
 def looks_like(column: Column) -> Why | None:
     """Return what a column looks like that is of no use as a feature; None for any other.
 
-    - **date**: dates or times (types of pandas and Python, or texts such as 2024-05-31 and 31.5.2024), more than
-      `FEW_DATES` different ones, or a different one in every row.
+    - **date**: at least `LEAST_DATES` of the values are dates or times (types of pandas and Python, or texts such as
+      2024-05-31, 31.5.2024, 31 May 2024 and 2024年5月31日), more than `FEW_DATES` different ones, or a different one in
+      every row.
     - **free text**: more than `FEW_STATES` labels that are not numbers, and more than `MOST_STATES_PER_ROW` per row,
       half of them of `WORDS` words or more.
     - **identifier**: the same with fewer words; or integers that differ in every one of more than `FEW_STATES` rows,
@@ -115,7 +127,7 @@ def looks_like(column: Column) -> Why | None:
         return "identifier"
     if distinct <= max(FEW_STATES, MOST_STATES_PER_ROW * present):
         return None
-    words = np.median([len(label.split()) for label in column.labels])
+    words = np.median([_words(label) for label in column.labels])
     return "free text" if words >= WORDS else "identifier"
 
 
@@ -131,9 +143,15 @@ def _numbers_are_identifiers(column: Column) -> bool:
     return len(numbers) > FEW_STATES and bool((steps > 0).all() or (steps < 0).all() or no_hole)
 
 
+def _words(text: str) -> int:
+    """Return the number of words; two characters of a script without spaces count as one."""
+    return max(len(text.split()), len(_UNSPACED.findall(text)) // 2)
+
+
 def _holds_dates(column: Column) -> bool:
-    """Return whether all values are dates or times."""
-    return len(column.values) > 0 and all(_is_date(value) for value in column.values)
+    """Return whether all values are dates or times, or nearly all."""
+    values = column.values
+    return len(values) > 0 and sum(_is_date(value) for value in values) >= LEAST_DATES * len(values)
 
 
 def _is_date(value: object) -> bool:
@@ -145,6 +163,8 @@ def _is_date(value: object) -> bool:
             datetime.fromisoformat(text)
         except ValueError:
             return False
+        return True
+    if _NAMED_MONTH.fullmatch(text) or _JAPANESE_DATE.fullmatch(text):
         return True
     other = _OTHER_DATE.fullmatch(text)
     if other is None:

@@ -155,7 +155,8 @@ class BaseBNClassifier(ExplainedEstimator, ClassifierMixin, BaseEstimator):
         if absent:
             # Any value does for the checks of the others; the columns are taken out again below.
             others = [name for name in X.columns if name not in self.feature_names_in_]
-            X = X.assign(**dict.fromkeys(absent, 0))[[*self.feature_names_in_, *others]]
+            X = X.assign(**dict.fromkeys(absent, 0))
+            X = X[[*(name for name in self.feature_names_in_ if name in X.columns), *others]]
         frame = features_frame(
             self,
             X,
@@ -174,11 +175,14 @@ class BaseBNClassifier(ExplainedEstimator, ClassifierMixin, BaseEstimator):
         return self.classifier_.encode(frame)
 
     def _absent(self, X: Any) -> list[str]:
-        """Return the columns of the training data that a data frame lacks, if it may lack some."""
-        if self.absent_columns != "marginalise" or not isinstance(X, pd.DataFrame):
+        """Return the columns of the training data that a data frame lacks and may lack; always those left out."""
+        if not isinstance(X, pd.DataFrame):
             return []
         names = list(getattr(self, "feature_names_in_", []))
         absent = [name for name in names if name not in X.columns]
+        if self.absent_columns != "marginalise":
+            kept = {names[k] for k in self._kept} if names else ()
+            return [name for name in absent if name not in kept]
         if names and len(absent) == len(names):
             raise InputError(f"X has none of the columns of the training data, such as {names[0]!r}.")
         return absent

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from milpbn.data.dataset import Dataset, Variable
+from milpbn.data.dataset import Dataset, Variable, dropped_notes
 from milpbn.data.encodings import encodings_of, missing_values, unknown_values
 from milpbn.data.left_out import WHYS
 from milpbn.errors import InputError, MilpbnWarning, warn
@@ -291,6 +291,7 @@ class Classifier(TableClassifier):
         InputError
             If `fit_cpts` raises it.
         """
+        notes = dropped_notes(data.notes)
         recorded = {
             "milpbn": __version__,
             "data": {
@@ -298,6 +299,7 @@ class Classifier(TableClassifier):
                 "sha256": data.sha256,
                 "samples": data.n_samples,
                 "left_out": dict(data.left_out),
+                **({"notes": list(notes)} if notes else {}),
             },
         }
         cpts = tuple(fit_cpts(data, structure, smoothing, smoothing_towards))

@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 
 from milpbn.claims.result import Result
-from milpbn.data.dataset import Dataset
+from milpbn.data.dataset import Dataset, dropped_notes
 from milpbn.data.request import DataRequest
 from milpbn.drawing.html import facts, picture, words
 from milpbn.drawing.scene import Scene
@@ -77,7 +77,7 @@ def report_page(
         ),
         "network": ("The network", _network(result, losses)),
         "explanations": ("What the network has learnt", _explanations(classifier, train, test)),
-        "accuracy": ("Accuracy", _accuracy(classifier, train, test)),
+        "accuracy": ("Accuracy", _accuracy(result, classifier, train, test)),
         "time": ("The search over time", _trace(result)),
         "reproduce": ("How to cite and reproduce", _reproduce(result, version, request)),
     }
@@ -220,6 +220,7 @@ def _explanations(classifier: AnyClassifier | None, train: Dataset | None, test:
 
 
 def _accuracy(
+    result: Result,
     classifier: AnyClassifier | None,
     train: Dataset | None,
     test: Dataset | None,
@@ -242,6 +243,12 @@ def _accuracy(
         if test is not None
         else "The data have no rows that were kept from learning, so that the accuracy on new rows may be lower."
     )
+    dropped = dropped_notes(result.notes)
+    if dropped and found[0][1].samples > result.data.samples:
+        text += (
+            f" {words(' '.join(dropped))} Here they are among the training rows, and what is missing is "
+            "marginalised."
+        )
     confusion = _confusion(found[-1][1])
     return (
         f'<div class="mb-scroll"><table><thead><tr><th></th>{head}</tr></thead><tbody>{body}</tbody></table></div>'
@@ -256,7 +263,10 @@ def _accuracies(figures: Evaluation) -> dict[str, str]:
         "samples": f"{figures.samples}",
         "accuracy": f"{100 * figures.accuracy:.2f} %",
         "95 % interval": f"{100 * low:.2f} to {100 * high:.2f} %",
+        "majority class": f"{100 * figures.majority_share:.2f} %",
         "log-loss (nats)": f"{figures.log_loss:.4f}",
+        "Brier score": f"{figures.brier:.4f}",
+        "calibration error": f"{100 * figures.calibration_error:.2f} %",
         "mean log-margin": f"{figures.mean_log_margin:.4f}",
     }
 

@@ -19,6 +19,7 @@ from milpbn.network.parameters.record import ParameterFit
 from milpbn.network.structure import Structure
 from milpbn.solving.grid import describe
 from milpbn.util import stages
+from milpbn.util.padding import columns_of, padded
 from milpbn.util.progress_line import LINE, ProgressLine, in_notebook
 
 #: Seconds after which a line is shown even if nothing has changed; a little before `milpbn.util.stages` shows one.
@@ -338,11 +339,11 @@ def closing_block(result: Result, *, read: bool = False) -> str:
 
 def structure_lines(structure: Structure) -> list[str]:
     """Return a heading and the parents of every variable, one line each."""
-    width = max(len(name) for name in structure.names)
+    width = max(columns_of(name) for name in structure.names)
     return [
         "structure",
         *(
-            f"  {name:<{width}} <- {', '.join(parents) if parents else '(none)'}"
+            f"  {padded(name, width)} <- {', '.join(parents) if parents else '(none)'}"
             for name, parents in structure.to_mapping().items()
         ),
     ]

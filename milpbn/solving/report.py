@@ -13,7 +13,7 @@ from milpbn.claims.parts import ProvedArcs, ScreenedClaim, SubsetClaim
 from milpbn.claims.reasons import Limit, Reason
 from milpbn.claims.result import BackendInfo, DataSummary, Gap, Result, Seconds
 from milpbn.data import Dataset
-from milpbn.data.dataset import notes_of_results
+from milpbn.data.dataset import dropped_notes, notes_of_results
 from milpbn.network.classifier import Classifier
 from milpbn.problem.problem import Problem
 from milpbn.problem.rescore import rescore
@@ -208,9 +208,10 @@ def fit_classifier(dataset: Dataset, result: Result) -> Classifier | None:
     """Fit the parameters of a result's structure, with the numbers of the result as provenance."""
     if result.structure is None:
         return None
+    notes = dropped_notes(dataset.notes)
     provenance = {
         "milpbn": __version__,
-        "data": vars(result.data),
+        "data": {**vars(result.data), **({"notes": list(notes)} if notes else {})},
         "score": result.score.to_dict(),
         "objective": result.objective,
         "bound": result.bound,

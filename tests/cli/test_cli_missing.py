@@ -36,6 +36,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ("import", "model.sol"),
         ("info", "holes.csv"),
         ("info", "result.json"),
+        ("info", "classifier.json"),
         ("score", "result.json", "holes.csv"),
         ("bound", "holes.csv", "-q"),
         ("learn", "tan", "holes.csv", "-q"),

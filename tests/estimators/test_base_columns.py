@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -46,6 +48,19 @@ def test_dropped_columns_count_as_absent(frame, model) -> None:
         assert fitted.n_features_in_ == 4
         assert set(fitted.structure_) == {"x", "z", "y"}
         np.testing.assert_array_equal(fitted.predict_proba(X), plain)
+
+
+@pytest.mark.parametrize("model", [MaxMarginBNClassifier(p=0.9), TANClassifier()])
+def test_columns_that_were_left_out_need_not_come_at_prediction(frame, model) -> None:
+    X, y = frame.drop(columns="y"), frame["y"]
+    fitted = clone(model).set_params(drop=["noise"]).fit(X, y)
+    expected = fitted.predict_proba(X)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        np.testing.assert_array_equal(fitted.predict_proba(X[["x", "z"]]), expected)
+        np.testing.assert_array_equal(fitted.predict_proba(X.drop(columns="id")), expected)
+    with pytest.raises(ValueError, match=r"yet now missing:\n- z\n\Z"):
+        fitted.predict(X[["x"]])
 
 
 def test_columns_of_arrays_are_named_or_numbered(frame) -> None:

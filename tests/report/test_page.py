@@ -15,6 +15,7 @@ from milpbn.claims.parts import SubsetClaim
 from milpbn.claims.result import BackendInfo, DataSummary, Result
 from milpbn.data import Dataset, Variable
 from milpbn.network import Classifier, Structure
+from milpbn.network.evaluation import evaluate
 from milpbn.problem.scores.spec import Score
 from milpbn.report import report_page
 from milpbn.solving.arc_losses import arc_losses
@@ -106,6 +107,19 @@ def test_a_page_has_everything(toy):
     ):
         assert words in page.text, words
     assert len([tag for tag, _ in page.tags if tag == "svg"]) >= 4
+
+
+def test_accuracies_stand_beside_the_majority_and_name_rows_that_were_not_learnt_from(toy):
+    result, data, structure = toy
+    found = evaluate(Classifier.fit(data, structure), data)
+    dropped = "Rows dropped for missing values: 5 of 60."
+    for samples, said in ((55, True), (60, False)):
+        one = replace(result, data=replace(result.data, samples=samples), notes=(dropped,))
+        text = Page(report_page(one, classifier=Classifier.fit(data, structure), train=data)).text
+        assert f"majority class{100 * found.majority_share:.2f} %" in text
+        assert f"Brier score{found.brier:.4f}" in text
+        assert f"calibration error{100 * found.calibration_error:.2f} %" in text
+        assert (f"{dropped} Here they are among the training rows" in text) == said
 
 
 def test_a_page_needs_no_network_and_no_script(toy):

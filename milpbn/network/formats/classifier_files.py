@@ -142,6 +142,10 @@ def classifier_from_dict(document: Mapping[str, Any]) -> Classifier:
             "It holds an average of networks, and one Bayesian network is needed here; solve without --average for a "
             "single network."
         )
+    if "status" in document and "structure" in document and "format" not in document:
+        raise InputError(
+            "It holds a result, which has no probability tables; give the file that --classifier wrote in its run."
+        )
     if document.get("format") != FORMAT:
         raise InputError(f"Its key 'format' is not {FORMAT!r}, so it is another kind of file.")
     _require_version(document, VERSION)

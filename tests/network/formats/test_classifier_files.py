@@ -162,6 +162,12 @@ CORRUPTIONS = {
 }
 
 
+def test_a_result_is_refused_with_a_hint(tmp_path):
+    (tmp_path / "result.json").write_text('{"status": {}, "structure": {}}')
+    with pytest.raises(InputError, match=r"holds a result, .* give the file that --classifier wrote"):
+        load_classifier(tmp_path / "result.json")
+
+
 @pytest.mark.parametrize("kind", CORRUPTIONS)
 def test_corrupted_values_are_refused(saved, kind):
     change, sentence = CORRUPTIONS[kind]
