@@ -29,8 +29,8 @@ class Trial:
     proved : int
         Number of splits in which the structure was proved optimal.
     splits : int
-        Number of splits in which the values were tried. It differs between trials if the selection was interrupted, or
-        stopped the trials that were behind.
+        Number of splits in which the values were tried. It differs between trials if the selection was interrupted, ran
+        out of time, or stopped the trials that were behind.
     log_loss : float or None
         Mean of -log P(class | features) over the validation weight, in nats; None in files of earlier versions.
     starved : int
@@ -108,6 +108,8 @@ class Selection:
         What was compared.
     options : mapping
         The chosen values of further options, by the names of the command line.
+    timed_out : bool
+        Whether the time limit ended the selection before all trials were made. Only the trials before that count.
     """
 
     p: float | None
@@ -118,6 +120,7 @@ class Selection:
     interrupted: bool = False
     by: str = "accuracy"
     options: Mapping[str, Any] = field(default_factory=dict)
+    timed_out: bool = False
 
     def to_dict(self) -> dict[str, Any]:
         """Return JSON-safe values."""
@@ -126,6 +129,7 @@ class Selection:
             "max_parents": self.max_parents,
             "protocol": self.protocol,
             "interrupted": self.interrupted,
+            "timed_out": self.timed_out,
             "by": self.by,
             "options": dict(self.options),
             "trials": [{**vars(trial), "options": dict(trial.options)} for trial in self.trials],
@@ -155,7 +159,7 @@ class Selection:
     @classmethod
     def read(cls, f: Fields) -> Selection:
         """Read what `to_dict` returned."""
-        f.known(("p", "max_parents", "protocol", "interrupted", "by", "options", "trials"))
+        f.known(("p", "max_parents", "protocol", "interrupted", "timed_out", "by", "options", "trials"))
         return cls(
             f.number("p", optional=True),
             f.whole("max_parents", 1),
@@ -164,6 +168,7 @@ class Selection:
             interrupted=f.flag("interrupted"),
             by="accuracy" if f.missing("by") else f.text("by", ("accuracy", "log-loss")),
             options=read_options(f),
+            timed_out=not f.missing("timed_out") and f.flag("timed_out"),
         )
 
     def check(self, f: Fields, score: Score) -> None:

@@ -186,6 +186,12 @@ def selection_lines(selection: Selection | None) -> list[str]:
         )
     if selection.interrupted:
         lines.append("           interrupted: the settings were not tried on all splits")
+    if selection.timed_out:
+        splits = "1 split" if best.splits == 1 else f"{best.splits} splits"
+        lines += [
+            "           ended by the time limit, before all settings were tried on all splits;",
+            f"           the chosen one was tried on {splits}",
+        ]
     return lines
 
 

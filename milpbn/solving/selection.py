@@ -161,13 +161,14 @@ def _compare(
         trial_seconds,
         after_trial=lambda: interim.update(lambda: trials.ranked()[0]),
     )
-    interrupted = False
+    interrupted = timed_out = False
     try:
         trials.run()
     except (NoIncumbentError, KeyboardInterrupt) as error:  # the time is over, or the user has stopped it
         if not trials.tallies:
             raise
         interrupted = isinstance(error, KeyboardInterrupt)
+        timed_out = not interrupted
     ranked = trials.ranked()
     best = ranked[0]
     chosen = Selection(
@@ -179,6 +180,7 @@ def _compare(
         interrupted,
         grid.by,
         best.trial.options,
+        timed_out,
     )
     return chosen, ranked
 

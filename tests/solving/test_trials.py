@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,7 +15,7 @@ from running import random_data
 import milpbn
 from milpbn.claims.result import Result
 from milpbn.cli.app import app
-from milpbn.errors import InputError
+from milpbn.errors import InputError, NoIncumbentError
 from milpbn.problem.problem import build_problem
 from milpbn.problem.scores.spec import Score
 from milpbn.solving import trials as trials_module
@@ -24,7 +25,7 @@ from milpbn.solving.progress import closing_block
 from milpbn.solving.selection import choose, maximise_selected
 from milpbn.solving.splits import validation_splits
 from milpbn.solving.tally import Sums, Tally
-from milpbn.solving.trials import FEWEST, survivors, trials_left
+from milpbn.solving.trials import FEWEST, Trials, survivors, trials_left
 
 QUIET = Options(threads=1, verbose=False)
 
@@ -110,6 +111,31 @@ def test_starved_trials_are_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     )
     result = maximise_selected(data, Score(), QUIET, Grid((0.6, 0.9), (2,)))
     assert "10 of 10 searches ended at their start for lack of time" in closing_block(result)
+
+
+def test_a_selection_that_the_time_limit_ends_says_so(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    data = random_data(13, n_features=4, n_samples=60)
+    real = Trials._problem
+
+    def late(self: Trials, k: int, train: Any) -> Any:
+        if sum(tally.splits for tally in self.tallies.values()) == 2:
+            raise NoIncumbentError("The time is over.")
+        return real(self, k, train)
+
+    monkeypatch.setattr(Trials, "_problem", late)
+    result = maximise_selected(data, Score(), QUIET, Grid((0.6, 0.9), (2,)))
+    assert result.selection.timed_out
+    assert not result.selection.interrupted
+    assert "ended by the time limit" in closing_block(result)
+    assert "the chosen one was tried on 1 split" in closing_block(result)
+    result.save(tmp_path / "r.json")
+    assert Result.load(tmp_path / "r.json").selection == result.selection
+    monkeypatch.undo()
+    assert "ended by the time limit" not in closing_block(
+        maximise_selected(data, Score(), QUIET, Grid((0.6, 0.9), (2,)))
+    )
 
 
 def test_a_dataset_keeps_its_cuts() -> None:

@@ -77,7 +77,7 @@ class Score:
     leave_one_out : bool
         Score every sample with parameters that it does not count for: one unit of its weight is left out of the counts.
         It is for the margin scores, ``cll`` and ``ll``, and for weights of at least 1. States, classes and cut points
-        stay as they are. ``ll`` and the hybrid term then have Laplace-smoothed parameters. The classifier that is
+        stay as they are. ``ll`` and the hybrid term then have smoothed parameters, too. The classifier that is
         fitted in the end counts all samples.
 
     Raises
