@@ -79,10 +79,13 @@ def explain(
       milpbn explain classifier.json test.csv --row 3
       milpbn explain classifier.json train.csv --result result.json --seconds 10
     """
-    if data is None and (rows or result_file is not None or gamma is not None):
-        raise InputError(
-            "--row, --result and --gamma are about rows of data; add DATA behind the classifier."
-        )
+    asked: dict[str, Any] = {"--row": rows or None, "--result": result_file, "--gamma": gamma}
+    asked |= {"--split": split, "--weights": weights}
+    given = [name for name, value in asked.items() if value is not None]
+    if data is None and given:
+        raise InputError(f"{given[0]} is about rows of data; add DATA behind the classifier.")
+    if rows and weights is not None:
+        raise InputError("--weights changes no explanation of a single prediction; leave it out, or --row.")
     if rows and (result_file is not None or gamma is not None):
         raise InputError("--row explains single predictions; leave out --result and --gamma, or --row.")
     if not rows and (label is not None or against is not None):

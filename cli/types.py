@@ -195,7 +195,10 @@ def parse_evidence(text: str) -> dict[str, str]:
         key = parse_name(name)
         if key in found:
             raise ValueError(f"gives {key!r} two values")
-        found[key] = parse_name("=".join(value))
+        text_of_value = "=".join(value)
+        if not text_of_value.strip():
+            raise ValueError(f"has no value behind {key}=; leave out what is not known")
+        found[key] = parse_name(text_of_value)
     return found
 
 

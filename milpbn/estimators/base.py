@@ -14,6 +14,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from milpbn.data import Table, read_table
+from milpbn.data.table import MISSING_POLICIES
 from milpbn.data.weights import require_range
 from milpbn.errors import InputError
 from milpbn.estimators.explained import ExplainedEstimator
@@ -88,6 +89,9 @@ class BaseBNClassifier(ExplainedEstimator, ClassifierMixin, BaseEstimator):
             raise InputError(
                 f"absent_columns must be one of {', '.join(ABSENT)}; got {shorten(self.absent_columns)}."
             )
+        policies = (*MISSING_POLICIES, SELECT) if hasattr(self, "recipe") else MISSING_POLICIES
+        if self.missing not in policies:
+            raise InputError(f"missing must be one of {', '.join(policies)}; got {shorten(self.missing)}.")
         allow_missing = self.missing in ALLOWING
         asked = {"drop": self.drop, "features": self.features}
         frame = features_frame(self, X, reset=True, allow_missing=allow_missing, y=y, **asked)

@@ -1,4 +1,4 @@
-"""Explanations of fitted classifiers and of their predictions, with labels of y's own type."""
+"""Explanations of fitted classifiers and of their predictions, asked for with labels of y's own type."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -67,7 +67,7 @@ def near_optimal(
 
     A parent set changes by one parent that is added, removed or replaced, or by removing all of them. All neighbours
     that obey the constraints and the score's limits are compared by their coefficients; the best are scored anew from
-    the data.
+    the data. Arcs from and to features with one state are not added: they change no prediction.
 
     Parameters
     ----------
@@ -97,7 +97,7 @@ def near_optimal(
     rules = combine(atoms(asked, data.names))
     sets: list[tuple[ParentSet, ...]] = []
     for i, parents in enumerate(structure.parents):
-        near = _neighbours(i, parents, data.n_variables)
+        near = _neighbours(i, parents, data.n_states.tolist())
         sets.append((parents, *(s for s in near if _changed(structure, {i: s}, score, asked))))
     candidates = Candidates(data.names, tuple(sets))
     problem = build_problem(data, score, asked, merge=False, for_milp=False, listed=(rules, candidates))
@@ -126,13 +126,18 @@ def _alternative(structure: Structure, other: Structure, own: float, value: floa
     return Neighbour(added, removed, value, own - value, other)
 
 
-def _neighbours(i: int, parents: ParentSet, n_variables: int) -> Iterator[ParentSet]:
-    """Yield the other parent sets of a variable that differ by one parent, by one for another, or by all of them."""
-    inside, outside = set(parents), set(range(n_variables)) - {i, *parents}
+def _neighbours(i: int, parents: ParentSet, n_states: Sequence[int]) -> Iterator[ParentSet]:
+    """Yield the other parent sets of a variable that differ by one parent, by one for another, or by all of them.
+
+    No feature with one state is added, and one without parents gets none.
+    """
+    inside, last = set(parents), len(n_states) - 1
+    outside = {j for j, count in enumerate(n_states) if count > 1 or j == last} - {i, *parents}
+    if n_states[i] == 1 and i != last:
+        outside = set()
     sets = {tuple(sorted(inside - {j})) for j in inside} | {()}
     sets |= {tuple(sorted(inside | {k})) for k in outside}
     sets |= {tuple(sorted((inside - {j}) | {k})) for j in inside for k in outside}
-    last = n_variables - 1
     if not inside and i != last:  # a feature without the class gets it together with a feature
         sets |= {tuple(sorted((k, last))) for k in outside - {last}}
     yield from sorted(sets - {parents}, key=lambda s: (len(s), s))

@@ -110,7 +110,14 @@ def explain_result(
         arcs=tuple((structure.names[j], structure.names[i]) for j, i in structure.arcs),
         proved=result.proved,
         gains=feature_gains(
-            data, structure, score, constraints, seconds=seconds, threads=threads, interrupted=interrupted
+            data,
+            structure,
+            score,
+            constraints,
+            seconds=seconds,
+            threads=threads,
+            interrupted=interrupted,
+            bound=result.bound,
         ),
         alternatives=near_optimal(data, structure, score, constraints, alternatives),
     )

@@ -52,6 +52,7 @@ def feature_gains(
     seconds: float = 0.0,
     threads: int | None = None,
     interrupted: Callable[[], bool] | None = None,
+    bound: float | None = None,
 ) -> tuple[FeatureGain, ...]:
     """Return what every feature with arcs is worth to a structure's score, the most valuable first.
 
@@ -72,6 +73,9 @@ def feature_gains(
         Threads of the searches.
     interrupted : callable, optional
         Whether to stop the searches.
+    bound : float, optional
+        Upper bound on the score of every structure that obeys the constraints. It holds without a feature, too, and is
+        used where a search ends with a worse one.
 
     Raises
     ------
@@ -94,7 +98,7 @@ def feature_gains(
         bounds: tuple[float | None, float | None] = (None, None)
         stopped = interrupted is not None and interrupted()
         if seconds > 0 and share > 0 and not stopped:
-            bounds = _irreplaceable(data, left, i, score, asked, own, share, threads, interrupted)
+            bounds = _irreplaceable(data, left, i, score, asked, own, share, threads, interrupted, bound)
         gains.append(FeatureGain(data.names[i], gain, *bounds))
     return tuple(gains)
 
@@ -120,6 +124,7 @@ def _irreplaceable(
     seconds: float,
     threads: int | None,
     interrupted: Callable[[], bool] | None,
+    bound: float | None,
 ) -> tuple[float | None, float | None]:
     """Return bounds on the loss of the best structure without arcs of a variable, from a search."""
     name = data.names[i]
@@ -144,4 +149,5 @@ def _irreplaceable(
         return None, None
     if result.objective is None or result.bound is None:
         return None, None
-    return own - result.bound, own - result.objective
+    limit = result.bound if bound is None else min(result.bound, max(bound, result.objective))
+    return own - limit, own - result.objective

@@ -266,6 +266,13 @@ def _source_of_bound(source: str, read: bool) -> str:
     return f"the file says {source}{check}"
 
 
+def _within_tolerance(result: Result) -> bool:
+    """Return whether the gap is as small as solvers' tolerances; an import without a bound has a larger one."""
+    if result.objective is None or result.gap.absolute is None:
+        return False
+    return result.gap.absolute <= 1e-4 * max(1.0, abs(result.objective))
+
+
 def closing_block(result: Result, *, read: bool = False) -> str:
     """Return the closing block: status, score, bound, all gaps, times, and the structure.
 
@@ -280,7 +287,7 @@ def closing_block(result: Result, *, read: bool = False) -> str:
     if result.limit is not None:
         explained = result.limit == "memory" and result.detail
         status += f" (stopped: {result.detail})" if explained else f" (stopped by: {result.limit})"
-    elif result.reason == "feasible" and result.bound is not None:
+    elif result.reason == "feasible" and _within_tolerance(result):
         status += " (the search has ended; what is left of the gap is tolerance)"
     unique = (
         ""

@@ -535,3 +535,7 @@ def test_the_closing_block_says_that_a_search_has_ended_without_a_proof() -> Non
     text = closing_block(replace(result, reason="feasible", bound=result.objective + 1e-5))
     assert "feasible (the search has ended; what is left of the gap is tolerance)" in text
     assert "the search has ended" not in closing_block(replace(result, reason="feasible", limit="time"))
+    loose = replace(
+        result, reason="feasible", bound=result.objective + 1.0
+    )  # such as an import without a bound
+    assert "the search has ended" not in closing_block(loose)

@@ -111,6 +111,7 @@ def test_an_average_is_explained_network_by_network(shop: Path, tmp_path: Path) 
         (["--row", "1", "--label", "ugly"], "'ugly' is not a class"),
         (["--label", "good"], "add --row K"),
         (["--row", "1", "--gamma", "1"], "leave out --result and --gamma"),
+        (["--row", "1", "--weights", "a"], "--weights changes no explanation of a single prediction"),
         (["--seconds", "3"], "add --result"),
         (["--gamma", "-1"], "gamma must be a positive number"),
         (["--shown", "0"], "--shown must be at least 1"),
@@ -124,10 +125,13 @@ def test_unusable_options_get_a_sentence(shop: Path, options: list[str], sentenc
     assert sentence in done.stderr
 
 
-def test_options_about_rows_need_data(shop: Path) -> None:
-    done = run("explain", shop / "classifier.json", "--row", "1")
+@pytest.mark.parametrize(
+    "option", [("--row", "1"), ("--split", "test"), ("--weights", "a"), ("--gamma", "1")]
+)
+def test_options_about_rows_need_data(shop: Path, option: tuple[str, str]) -> None:
+    done = run("explain", shop / "classifier.json", *option)
     assert done.exit_code == 2
-    assert "add DATA" in done.stderr
+    assert f"{option[0]} is about rows of data; add DATA" in done.stderr
 
 
 def test_a_result_of_other_rows_is_refused(shop: Path, tmp_path: Path) -> None:

@@ -64,6 +64,7 @@ def test_samples_are_rows_of_a_table(classifier: Path, tmp_path: Path) -> None:
         (["--evidence", "class=ugly"], "The class 'class' has no state 'ugly'; it has 'bad', 'good'."),
         (["--evidence", "a=x", "--evidence", "a=y"], "--evidence is given twice for 'a'"),
         (["--evidence", "a=x,a=y"], "gives 'a' two values"),
+        (["--evidence", "a="], "has no value behind a=; leave out what is not known"),
         (["--evidence", "a"], "has no equals sign; write NAME=VALUE"),
         (["--of", "a", "--mpe"], "--of, --mpe and --sample are different questions"),
         (["--sample", "0"], "--sample must be at least 1, got 0"),

@@ -111,3 +111,18 @@ def test_a_column_that_looks_like_an_identifier_is_used_when_named(frame) -> Non
 def test_unusable_columns_are_refused(frame, options, said) -> None:
     with pytest.raises(InputError, match=said):
         NaiveBayesClassifier(**options).fit(frame.drop(columns="y"), frame["y"])
+
+
+@pytest.mark.parametrize(
+    ("model", "said"),
+    [
+        (NaiveBayesClassifier(missing="select"), "missing must be one of drop, state, error; got 'select'"),
+        (TANClassifier(missing="impute"), "missing must be one of drop, state, error; got 'impute'"),
+        (MaxMarginBNClassifier(missing="impute"), "drop, state, error, select; got 'impute'"),
+    ],
+)
+def test_an_unknown_policy_for_missing_values_is_refused(frame, model, said) -> None:
+    X = frame.drop(columns="y")
+    X.loc[X.index[0], "x"] = np.nan
+    with pytest.raises(InputError, match=said):
+        model.fit(X, frame["y"])

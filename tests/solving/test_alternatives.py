@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import oracle
 import pytest
 from running import random_data
@@ -47,6 +49,18 @@ def test_the_best_neighbours_of_all_structures_are_found(name):
     assert {alternative.structure.parents for alternative in found} == set(near)
     few = near_optimal(data, start, score, most=3)
     assert [alternative.loss for alternative in few] == pytest.approx(losses[:3], abs=1e-9)
+
+
+def test_features_with_one_state_get_no_arcs():
+    plain = random_data(5, n_features=3, n_samples=25)
+    codes = plain.codes.copy()
+    codes[:, 2] = 0
+    variables = tuple(replace(v, states=v.states[:1]) if k == 2 else v for k, v in enumerate(plain.variables))
+    data = replace(plain, codes=codes, variables=variables)
+    score = milpbn.Score(p=0.9, max_parents=2)
+    found = near_optimal(data, Structure(data.names, START), score, most=1000)
+    assert found
+    assert all(data.names[2] not in arc for alternative in found for arc in alternative.added)
 
 
 def test_neighbours_obey_constraints_and_limits():

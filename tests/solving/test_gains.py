@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import oracle
 import pytest
 from running import random_data
@@ -50,6 +52,24 @@ def test_searches_bound_what_other_arcs_cannot_make_up_for(data):
         assert gain.most >= own - best - 1e-9
         assert gain.most - gain.least <= 1e-5 * abs(own)
         assert gain.most <= gain.gain + 1e-9
+
+
+def test_a_bound_on_all_structures_holds_without_a_feature_too(data, monkeypatch):
+    score = milpbn.Score(p=0.9)
+    structure = Structure(data.names, PARENTS)
+    own = oracle.score_structure(data, PARENTS, "sm", gamma=score.gamma)
+    best = milpbn.solve(data, score, threads=1, verbose=False)
+
+    def stopped_early(*args, **options):
+        found = milpbn.solve(*args, **options)
+        return replace(found, bound=found.bound + 100.0)
+
+    monkeypatch.setattr("milpbn.solving.gains.solve", stopped_early)
+    for bound in (None, best.bound):
+        found = feature_gains(data, structure, score, seconds=60, threads=1, bound=bound)
+        loosest = own - best.bound - 1e-9
+        assert all(gain.least <= gain.most for gain in found)
+        assert all(gain.least >= loosest for gain in found) == (bound is not None)
 
 
 def test_a_feature_without_arcs_is_left_out_and_a_required_one_has_no_search(data):
