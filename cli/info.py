@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 def info(file: str, table: TableOptions) -> None:
     """Show the contents of FILE: a classifier, result, certificate, checkpoint, learner's output, or table.
 
-    It may also be the output of stability, a model's sidecar, a catalog name or an embedded instance.
+    It may also be the output of compare or stability, a model's sidecar, a catalog name or an embedded instance.
 
     \b
     Examples:
@@ -77,11 +77,15 @@ def _describe_document(path: str) -> str:
         from milpbn.claims.stability import Stability
 
         return str(Stability.from_dict(document, f"The file {path!r}"))
+    if "test_samples" in document and "rows" in document:
+        from milpbn.learners.figures_files import read_comparison
+
+        return str(read_comparison(document, f"The file {path!r}"))
     if isinstance(document.get("learner"), dict) and "structure" in document:
         return _describe_learned(path, document)
     raise InputError(
-        f"The file {path!r} is neither a classifier, a result, a learner's output, a stability run nor a sidecar of "
-        "milpbn."
+        f"The file {path!r} is neither a classifier, a result, a learner's output, a comparison, a stability run nor a "
+        "sidecar of milpbn."
     )
 
 

@@ -19,6 +19,7 @@ from milpbn.data.dataset import Dataset
 from milpbn.errors import InputError
 from milpbn.learners.base import Control
 from milpbn.learners.figures import ComparisonRow
+from milpbn.learners.figures_files import read_figures
 from milpbn.learners.judged import Judged
 from milpbn.learners.registry import get_learner
 from milpbn.network.evaluation import known_rows
@@ -256,29 +257,9 @@ def _arrays(judged: Judged) -> Iterator[tuple[str, NDArray[Any]]]:
 def _row(values: Fields, arrays: SavedArrays) -> ComparisonRow:
     """Return a saved row; raise InputError or UnfitError if something is missing or of another type."""
     values.known({f.name for f in fields(ComparisonRow)} - set(REMADE))
-    details, intervals = values.fields("details"), values.fields("intervals")
-    if "bound" in details and not details.missing("bound"):  # the row of an exact search
-        details.number("bound")
-        details.fields("score")
-        Score.from_dict(details.get("score"))
-    row = ComparisonRow(
-        name=values.text("name"),
-        test=values.number("test", 0.0, 1.0, optional=True),
-        training=values.number("training", 0.0, 1.0),
-        log_loss=values.number("log_loss", 0.0, optional=True),
-        brier=values.number("brier", 0.0, 2.0, optional=True),
-        intervals={key: _pair(intervals.get(key)) for key in intervals},
-        arcs=values.number("arcs", 0.0, optional=True),
-        parameters=values.number("parameters", 0.0, optional=True),
-        score=values.number("score", optional=True),
-        gap=values.number("gap", optional=True),
-        relative_gap=values.number("relative_gap", optional=True),
-        seconds=values.number("seconds", 0.0),
-        stopped_early=values.flag("stopped_early"),
-        note=values.text("note"),
-        options=_values(values.fields("options")),
-        details=_values(details),
-    )
+    row = read_figures(values, "The row")
+    if row.training is None:
+        raise UnfitError("only rows of finished learners are kept")
     if "weights" not in arrays:
         return row
     weights = arrays.finite("weights", np.float64, None, least=0.0)
@@ -291,12 +272,3 @@ def _row(values: Fields, arrays: SavedArrays) -> ComparisonRow:
     judged = Judged(weights, arrays.array("correct", np.bool_, len(weights)), losses, errors)
     # JSON has no infinity, which a log-loss may be.
     return replace(row, judged=judged, test=judged.accuracy, log_loss=judged.log_loss, brier=judged.brier)
-
-
-def _values(of: Fields) -> dict[str, Any]:
-    return {key: of.get(key) for key in of}
-
-
-def _pair(values: Any) -> tuple[float, float]:
-    low, high = values
-    return float(low), float(high)

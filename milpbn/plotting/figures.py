@@ -72,7 +72,9 @@ def _accuracies(
         label="accuracy (%)",
         zero=False,
         dots=True,
-        notes=[("class-edge", "exact search"), ("feature-edge", "other learners")],
+        notes=[("class-edge", "exact search"), ("feature-edge", "other learners")]
+        if any(map(_is_exact, known))
+        else [],
         lines=lines,
     )
 

@@ -119,6 +119,19 @@ def test_info_describes_every_kind_of_file(shop: Path) -> None:
     assert "2 cuts" in run("info", "iris").stdout
 
 
+def test_info_shows_the_table_of_a_comparison(tmp_path: Path) -> None:
+    path = tmp_path / "compare.json"
+    shown = run("compare", "iris", "--learners", "naive-bayes,tan", "-q", "--output", path)
+    assert run("info", path).stdout == shown.stdout
+
+
+def test_the_package_runs_as_a_module() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "milpbn", "--version"], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.startswith("milpbn ")
+
+
 def test_score_prints_the_score_of_an_arc_list(shop: Path, tmp_path: Path) -> None:
     arcs = tmp_path / "mine.txt"
     arcs.write_text("class -> a\nclass -> b\n")

@@ -201,6 +201,16 @@ def _result(path: Path, shop: Path) -> None:
     result.save(path.with_name("again.json"))
 
 
+def _comparison(path: Path, shop: Path) -> None:
+    from milpbn.learners.figures_files import read_comparison
+    from milpbn.plotting import draw_comparison
+    from milpbn.util.jsonable import parse_object, read_text
+
+    document = parse_object(read_text(path, "file"))
+    str(read_comparison(document, f"The file {str(path)!r}"))
+    draw_comparison(document)
+
+
 def _certificate(path: Path, shop: Path) -> None:
     from milpbn.certificate.format import load_proof
 
@@ -500,6 +510,7 @@ READERS: tuple[Reader, ...] = (
         share=2,
     ),
     Reader("result", "input.json", "json", ("result.json", "subset.json"), _result, share=2),
+    Reader("comparison", "input.json", "json", ("compare.json",), _comparison, named=False),
     Reader("certificate", "input.npz", "npz", ("certificate.npz",), _certificate),
     Reader("certificate (digest renewed)", "input.npz", "npz", ("certificate.npz",), _verified, named=False),
     Reader("sidecar", "input.json", "json", ("model.json",), _sidecar),

@@ -59,6 +59,8 @@ def make_shop(folder: Path) -> Path:
     _good("export", table, "--weights", "w", "--output", folder / "model.lp")
     _good("solve", table, *native, "--subset", "6", "--output", folder / "subset.json")
     _good("learn", "tan", table, "--weights", "w", "--output", folder / "tan.json")
+    compared = ("--learners", "sm,tan", "--weights", "w", "--threads", "1", "--folds", "2")
+    _good("compare", table, *compared, "--output", folder / "compare.json")
     _good(
         *GRADIENTS, table, "--checkpoint", folder / "checkpoint.npz", "--classifier", folder / "pseudo.json"
     )

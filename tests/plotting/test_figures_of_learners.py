@@ -46,6 +46,7 @@ def test_differences_are_grey_where_the_rows_cannot_tell_them_from_0():
 def test_a_comparison_without_intervals_or_test_rows_is_drawn():
     scene = draw_comparison({"rows": [{"name": "sm", "training": 0.5}]})
     assert "Accuracy on the training rows" in scene.description
+    assert "exact search" not in [item.text for item in scene.items if isinstance(item, Label)]
 
 
 @pytest.mark.parametrize(
