@@ -122,6 +122,7 @@ class BaseBNClassifier(ExplainedEstimator, ClassifierMixin, BaseEstimator):
             continuous=[name.strip() for name in continuous],
             nominal=[*(name.strip() for name in nominal), target],
             missing="state" if self.missing == SELECT else self.missing,
+            states=self.states,
             discretise=self.discretise,
         )
         kept = np.asarray(table.frame.index)

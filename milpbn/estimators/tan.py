@@ -36,8 +36,7 @@ class TANClassifier(WeightedClassifier):
         Seconds for the penalty ``aicc``, which solves a small MILP, and for the parameters.
     drop, features : collection of str or int, default=None
         Columns of X to leave out, and the only columns to use, by name or by position. By default all columns are
-        features, except those of a data frame that look like identifiers, dates or free text. X has all columns at
-        prediction, too; what the ones left out hold does not matter.
+        features, except those of a data frame that look like identifiers, dates or free text.
     continuous, nominal : collection of str or int, default=None
         Features declared as continuous and as nominal, by name or by position. Of the others, floats are continuous,
         text, booleans and categoricals are nominal, and integers are nominal if they have at most 10 different values.
@@ -45,9 +44,11 @@ class TANClassifier(WeightedClassifier):
         What to do with missing values in training: drop the rows that have any (with a `milpbn.DataWarning`, and their
         number in ``n_dropped_``), give those of a feature a state of their own, or refuse them. Unless it is "error",
         predictions take missing values, too: they have that state, or else are marginalised.
+    states : {"seen", "declared"}, default="seen"
+        Whether the states of a pandas categorical are the values of the training rows, or all of its categories.
     absent_columns : {"error", "marginalise"}, default="error"
-        What to do at prediction if a data frame lacks columns of the training data: refuse it as scikit-learn does, or
-        sum over their states, with a `milpbn.DataWarning`.
+        What to do at prediction if a data frame lacks features: refuse it as scikit-learn does, or sum over their
+        states, with a `milpbn.DataWarning`. Columns that training left out may always be absent.
     discretise : str, default="mdl"
         How continuous features are cut into intervals: ``mdl``, ``quantile:K``, ``uniform:K`` or ``kmeans:K``.
     class_weight : dict, "balanced" or None, default=None
@@ -99,6 +100,7 @@ class TANClassifier(WeightedClassifier):
         continuous: Columns = None,
         nominal: Columns = None,
         missing: str = "drop",
+        states: str = "seen",
         absent_columns: str = "error",
         discretise: str = "mdl",
         class_weight: Mapping[Any, float] | str | None = None,
@@ -117,6 +119,7 @@ class TANClassifier(WeightedClassifier):
         self.continuous = continuous
         self.nominal = nominal
         self.missing = missing
+        self.states = states
         self.absent_columns = absent_columns
         self.discretise = discretise
         self.class_weight = class_weight

@@ -126,3 +126,15 @@ def test_an_unknown_policy_for_missing_values_is_refused(frame, model, said) -> 
     X.loc[X.index[0], "x"] = np.nan
     with pytest.raises(InputError, match=said):
         model.fit(X, frame["y"])
+
+
+@pytest.mark.parametrize("model", [NaiveBayesClassifier(), TANClassifier(), MaxMarginBNClassifier(p=0.9)])
+def test_declared_categories_are_states_when_asked_for(frame, model) -> None:
+    X, y = frame[["x"]].assign(noise=pd.Categorical(frame["noise"], ["c", "a", "b"])), frame["y"]
+    seen, declared = clone(model).fit(X, y), clone(model).set_params(states="declared").fit(X, y)
+    assert seen.classifier_.variables[1].states == ("a", "b")
+    assert declared.classifier_.variables[1].states == ("c", "a", "b")
+    unseen = X.head(3).assign(noise=pd.Categorical(["c"] * 3, ["c", "a", "b"]))
+    assert np.isfinite(declared.predict_log_proba(unseen)).all()
+    with pytest.raises(InputError, match="states must be one of seen, declared"):
+        clone(model).set_params(states="all").fit(X, y)
