@@ -41,7 +41,7 @@ def page(plan: Plan, store: Store, remarks: str = "") -> str:
     """
     collected = collect(plan, store)
     sections = [
-        _introduction(plan),
+        _introduction(collected),
         _state(plan, store),
         _agreement(collected),
         remarks.strip(),
@@ -78,19 +78,24 @@ part of a data set; the published numbers are in `milpbn/experiments/published.j
 - **logistic, boosting** (not in the paper): `LogisticRegressionCV` (10 values of C, chosen by accuracy on the
   same splits) and `HistGradientBoostingClassifier` with scikit-learn's defaults, on the same indicators. Their
   settings were fixed before any test row was scored.
-- **recipe** (not in the paper): `milpbn solve --recipe accurate`, with {recipe:g} s for choice, final search and
+- **recipe** (not in the paper): `milpbn solve --recipe accurate`, with {recipe} s for choice, final search and
   parameters together. It was chosen on held-out training rows (`results/accuracy/`), before any test row was
   scored with it."""
 
 
-def _introduction(plan: Plan) -> str:
+def _introduction(collected: Collected) -> str:
+    plan = collected.plan
+    of_recipe = [
+        b for (_, method), entry in collected.entries.items() if method == "recipe" for b in entry.budgets
+    ]
+    had = sorted(set(of_recipe)) or [plan.budgets.recipe]
     return INTRODUCTION.format(
         source=published().source,
         sets=len(plan.data),
         seed=plan.seed,
         selection=plan.budgets.selection,
         final=plan.budgets.final,
-        recipe=plan.budgets.recipe,
+        recipe=f"{had[0]:g}" if len(had) == 1 else f"{had[0]:g} to {had[-1]:g}",
     )
 
 
