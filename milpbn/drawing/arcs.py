@@ -55,7 +55,7 @@ class ArcStyle:
 def arc_styles(
     graph: Graph, losses: Mapping[Arc, float] | None, proved: Collection[Arc] | None
 ) -> dict[Arc, ArcStyle]:
-    """Return the style of every arc.
+    """Return the style of every arc; without numbers where none of them would be more than 0.00.
 
     Parameters
     ----------
@@ -69,12 +69,14 @@ def arc_styles(
     arcs = [*graph.arcs, *graph.arcs_of_class]
     known = {arc: losses[arc] for arc in arcs if losses and arc in losses}
     largest = max(known.values(), default=0.0)
+    numbers = any(float(amount(value)) for value in known.values())
     styles = {}
     for arc in arcs:
         width, text, said = _PLAIN, "", ""
         if arc in known:
-            text = amount(known[arc])
-            said = f": the score loses {text} nats without it"
+            worth = amount(known[arc])
+            text = worth if numbers else ""
+            said = f": the score loses {worth} nats without it"
             # Widths grow with the square root: an arc from the class is often worth ten times an arc between features.
             share = max(0.0, known[arc]) / largest if largest > 0 else 0.0
             width = _THIN + (_THICK - _THIN) * math.sqrt(share)

@@ -25,10 +25,13 @@ class Shown:
         Arcs have numbers: what the score loses without them.
     proof : bool
         Arcs that are not proved to be in every optimum are dashed.
+    spare : bool
+        What the score loses without an arc is known, and is nothing for each of them.
     """
 
     strength: bool
     proof: bool
+    spare: bool = False
 
     def __bool__(self) -> bool:
         return self.strength or self.proof
@@ -64,6 +67,8 @@ def legend(graph: Graph, shown: Shown, of_class: Scene, width: float) -> Scene:
         entries.append(_entry(stub(0.0, 9.0, ArcStyle()), "arc from the class"))
     if shown.strength:
         entries.append(_entry([_line(3.5)], "number, width: what the score loses without the arc (nats)"))
+    if shown.spare:
+        entries.append(_entry([_line(1.5)], "the score loses nothing (0.00 nats) without any one arc"))
     if shown.proof:
         entries.append(_entry([_line(1.5)], "in every optimum"))
         entries.append(_entry([_line(1.5, dashed=True)], "not proved to be in every optimum"))

@@ -48,7 +48,10 @@ def draw_network(
     """
     graph = Graph(names, parents)
     styles = arc_styles(graph, losses, proved)
-    shown = Shown(any(style.text for style in styles.values()), proved is not None and bool(styles))
+    strength = any(style.text for style in styles.values())
+    shown = Shown(
+        strength, proved is not None and bool(styles), bool(losses) and bool(styles) and not strength
+    )
     nodes = {
         i: _node(graph, i, styles.get((graph.of_class, i)) if shown else None) for i in range(len(names))
     }

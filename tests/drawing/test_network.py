@@ -121,6 +121,16 @@ def test_arcs_say_what_they_are_worth_and_whether_they_are_proved():
     assert {"12.3", "1.50"} <= texts
 
 
+def test_arcs_that_are_worth_nothing_have_no_numbers_and_the_legend_says_so():
+    parents = [(3,), (0, 3), (0, 3), ()]
+    for worth, shown in ((0.001, False), (0.2, True)):
+        losses = {(0, 1): 0.0, (0, 2): worth, (3, 0): -0.001}
+        scene = draw_network(["a", "b", "c", "class"], parents, losses=losses)
+        texts = [item.text for item in scene.items if isinstance(item, Label)]
+        assert ("0.00" in texts) == shown
+        assert ("the score loses nothing (0.00 nats) without any one arc" in texts) != shown
+
+
 def test_arcs_from_the_class_show_the_same_in_their_childrens_boxes():
     losses = {(0, 1): 12.34, (3, 0): 1.5, (3, 1): 150.4}
     scene = draw_network(["a", "b", "c", "class"], [(3,), (0, 3), (), ()], losses=losses, proved=[(3, 0)])
