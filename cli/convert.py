@@ -7,6 +7,7 @@ import click
 from milpbn.cli.outputs import check_outputs
 from milpbn.cli.sections import verb
 from milpbn.cli.types import DATA, FILE, NAME
+from milpbn.errors import InputError
 
 
 @verb(short_help="Write a classifier or a table in another format.")
@@ -33,8 +34,14 @@ def convert(source: str, output: str, target: str | None) -> None:
     check_outputs({"OUTPUT": output}, [source])
 
     from milpbn.data.writing import table_ending
+    from milpbn.network.formats.registry import READERS, network_ending
 
     if table_ending(output) is not None:
+        if network_ending(source, READERS) is not None:
+            raise InputError(
+                f"The ending of {source!r} is that of a network, and that of {output!r} is one of a table; both files "
+                "need endings of the same kind."
+            )
         _convert_table(source, output, target)
     else:
         _convert_network(source, output, target)

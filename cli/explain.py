@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -107,7 +107,7 @@ def explain(
         default = "test" if result_file is None else "train"
         samples, _ = read_rows(loaded, data, split, weights, data_dir, default)
         if not quiet:
-            for note in samples.notes:
+            for note in _row_notes(samples, rows) if rows else samples.notes:
                 click.echo(note, err=True)
     document: dict[str, Any]
     if rows:
@@ -126,6 +126,34 @@ def explain(
         atomic_write_text(output, dump_json(document))
 
 
+def _check_rows(samples: Dataset, rows: tuple[int, ...]) -> None:
+    for row in rows:
+        if not 1 <= row <= samples.n_samples:
+            raise InputError(
+                f"--row {row}: the data {samples.name!r} have the rows 1 to {samples.n_samples}."
+            )
+
+
+def _row_notes(samples: Dataset, rows: tuple[int, ...]) -> Iterator[str]:
+    """Yield a sentence for each of some rows that lacks values, or has values that training never saw."""
+    from milpbn.data.encodings import missing_values, unknown_values
+
+    _check_rows(samples, rows)
+    for row in rows:
+        one = samples.take([row - 1])
+        parts = (
+            [f"without {', '.join(map(repr, missing))}, marginalised"]
+            if (missing := missing_values(one))
+            else []
+        )
+        if unknown := unknown_values(one):
+            parts.append(
+                f"with values of {', '.join(map(repr, unknown))} that training never saw, which contribute nothing"
+            )
+        if parts:
+            yield f"Row {row}: {'; '.join(parts)}."
+
+
 def _predictions(
     classifier: AnyClassifier,
     samples: Dataset,
@@ -139,16 +167,13 @@ def _predictions(
 
     import numpy as np
 
-    for row in rows:
-        if not 1 <= row <= samples.n_samples:
-            raise InputError(
-                f"--row {row}: the data {samples.name!r} have the rows 1 to {samples.n_samples}."
-            )
+    _check_rows(samples, rows)
     explained: Sequence[LocalExplanation | SeveralLocalExplanations] = classifier.explain_local(
         samples.take(np.array(rows) - 1), label=label, against=against
     )
     found = [replace(one, sample=row - 1) for one, row in zip(explained, rows, strict=True)]
-    return [one.to_text(shown) for one in found], {"predictions": [one.to_dict() for one in found]}
+    values = [{"row": row, **one.to_dict()} for one, row in zip(found, rows, strict=True)]
+    return [one.to_text(shown) for one in found], {"predictions": values}
 
 
 def _structure(path: str, samples: Dataset, seconds: float) -> StructureExplanation:

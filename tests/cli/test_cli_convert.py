@@ -65,6 +65,7 @@ def test_tables_are_written(shop: Path, tmp_path: Path) -> None:
     [
         (["toy.csv", "n.bif"], "toy.csv' is not one of a network"),
         (["classifier.json", "n.txt"], "n.txt' is not one of a network; choose one of .json"),
+        (["classifier.json", "n.csv"], "both files need endings of the same kind"),
         (["classifier.json", "n.bif", "--target", "height"], "has no variable 'height'"),
         (["no.bif", "n.json"], "Cannot read the network file"),
         (["result.json", "n.bif"], "result.json' is unusable"),

@@ -59,6 +59,20 @@ def test_a_row_is_explained_by_a_sum(shop: Path, tmp_path: Path) -> None:
         "good",
     )
     assert "log-odds of bad against good" in named.stdout
+    assert [found["row"] for found in json.loads(output.read_text())["predictions"]] == [2, 7]
+
+
+def test_only_what_the_explained_rows_lack_is_noted(shop: Path, tmp_path: Path) -> None:
+    table = write_csv(
+        tmp_path / "new.csv", [["x", "?", "0", "good"], ["x", "u", "0", "bad"], ["w", "?", "1", "bad"]]
+    )
+    done = run("explain", shop / "classifier.json", table, "--row", 2, "--row", 3)
+    assert done.stderr == (
+        "Row 3: without 'b', marginalised; with values of 'a' that training never saw, which contribute nothing.\n"
+    )
+    refused = run("explain", shop / "classifier.json", table, "--row", 4)
+    assert (refused.exit_code, refused.stdout) == (2, "")
+    assert "have the rows 1 to 3" in refused.stderr
 
 
 def test_a_result_adds_its_structure(shop: Path, tmp_path: Path) -> None:
