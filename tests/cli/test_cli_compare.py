@@ -134,7 +134,7 @@ def test_compare_without_test_rows() -> None:
         (["--test-share", "1"], "--test-share"),
         (["--output", "no/such/folder/x.json"], "--output"),
         (["--set", "tan"], "LEARNER.OPTION=VALUE"),
-        (["--set", "tan.nothing=1"], "'--nothing'"),
+        (["--set", "tan.nothing=1"], "--nothing"),
         (["--set", "tan.smoothing=x"], "'x' is not a finite number"),
         (["--learners", "sm,svm", "--set", "tan.smoothing=1"], "options for 'tan'"),
         (["--set", "sm.p=1"], "no learner 'sm'"),
