@@ -11,6 +11,7 @@ import subprocess
 import sys
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Sequence
+from importlib.metadata import version
 from pathlib import Path
 
 import highspy
@@ -137,6 +138,8 @@ def test_names_survive_every_file_format(
 def test_names_survive_models_and_solutions(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, group: range, suffix: str
 ) -> None:
+    if suffix == ".lp.gz" and int(version("highspy").split(".")[1]) < 15:
+        pytest.skip("this HiGHS does not read compressed models")
     monkeypatch.chdir(tmp_path)
     names = [name.strip() for name in write_table(Path("t.csv"), group)]
     good("export", "t.csv", "--output", f"m{suffix}")
