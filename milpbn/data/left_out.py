@@ -107,7 +107,8 @@ def looks_like(column: Column) -> Why | None:
 
     - **date**: at least `LEAST_DATES` of the values are dates or times (types of pandas and Python, or texts such as
       2024-05-31, 31.5.2024, 31 May 2024 and 2024年5月31日), more than `FEW_DATES` different ones, or a different one in
-      every row.
+      every row. Numbers such as 20240531 count if all of them are days of the years 1900 to 2100, and there are more
+      than `FEW_DATES`.
     - **free text**: more than `FEW_STATES` labels that are not numbers, and more than `MOST_STATES_PER_ROW` per row,
       half of them of `WORDS` words or more.
     - **identifier**: the same with fewer words; or integers that differ in every one of more than `FEW_STATES` rows,
@@ -120,6 +121,8 @@ def looks_like(column: Column) -> Why | None:
     if present == 0:
         return None
     if column.is_numeric:
+        if distinct > FEW_DATES and _numbers_are_dates(column):
+            return "date"
         return "identifier" if unique and _numbers_are_identifiers(column) else None
     if _holds_dates(column):
         return "date" if distinct > FEW_DATES or (unique and present >= LEAST_ROWS) else None
@@ -141,6 +144,18 @@ def _numbers_are_identifiers(column: Column) -> bool:
     steps = np.diff(numbers)
     no_hole = numbers.max() - numbers.min() == len(numbers) - 1
     return len(numbers) > FEW_STATES and bool((steps > 0).all() or (steps < 0).all() or no_hole)
+
+
+def _numbers_are_dates(column: Column) -> bool:
+    """Return whether all numbers are days in the form 20240531."""
+    if not all_integers(column) or column.numbers.min() < 19000101 or column.numbers.max() > 21001231:
+        return False
+    for number in np.unique(column.numbers).astype(np.int64).tolist():
+        try:
+            date(number // 10000, number // 100 % 100, number % 100)
+        except ValueError:
+            return False
+    return True
 
 
 def _words(text: str) -> int:
