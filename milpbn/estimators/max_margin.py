@@ -15,7 +15,7 @@ from milpbn.claims.reasons import Limit
 from milpbn.claims.result import NotSavedError, Reason, Result
 from milpbn.data import Table
 from milpbn.data.dataset import dropped_notes
-from milpbn.errors import DataWarning, InputError, NoIncumbentError, warn
+from milpbn.errors import DataWarning, InputError, MilpbnWarning, NoIncumbentError, warn
 from milpbn.estimators.base import BaseBNClassifier
 from milpbn.estimators.callbacks import CallbackSupportMixin, FitTask, with_callbacks
 from milpbn.estimators.inputs import Columns
@@ -379,7 +379,11 @@ interrupted
         }
 
     def _warn(self, result: Result) -> None:
-        """Warn if the search ended before a proof, and before the gap that was asked for."""
+        """Warn if no feature matters, and if the search ended before a proof and the gap that was asked for."""
+        alone = result.structure is not None and not result.structure.markov_blanket
+        if alone and result.limit is None and result.average is None:
+            said = "No arc joins the class: every row gets the same class."
+            warn(f"{said} Another objective, or a larger p, may use the features.", MilpbnWarning)
         searched = result.searched
         if searched.optimal or result.limit is Limit.GAP:
             return

@@ -351,12 +351,18 @@ def closing_block(result: Result, *, read: bool = False) -> str:
 
 
 def structure_lines(structure: Structure) -> list[str]:
-    """Return a heading and the parents of every variable, one line each."""
+    """Return a heading and the parents of every variable, one line each; and whether no feature matters."""
     width = max(columns_of(name) for name in structure.names)
+    apart = (
+        []
+        if structure.markov_blanket
+        else ["no arc joins the class: this network gives every sample the same class"]
+    )
     return [
         "structure",
         *(
             f"  {padded(name, width)} <- {', '.join(parents) if parents else '(none)'}"
             for name, parents in structure.to_mapping().items()
         ),
+        *(f"  ({words})" for words in apart),
     ]

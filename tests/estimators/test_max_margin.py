@@ -21,10 +21,12 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OrdinalEncoder
 
 import milpbn
+from milpbn.errors import MilpbnWarning
 from milpbn.estimators.settings import RENAMED, options_of
 from milpbn.problem.scores.spec import P_GRID
 from milpbn.sklearn import MaxMarginBNClassifier
 from milpbn.solving.options import Options
+from milpbn.solving.progress import closing_block
 
 
 def small(n: int = 40, features: int = 4, seed: int = 0) -> tuple[pd.DataFrame, np.ndarray]:
@@ -342,3 +344,12 @@ def test_warnings_name_the_line_that_called_fit(recwarn: pytest.WarningsRecorder
     MaxMarginBNClassifier(time_limit=0, discretise="quantile:3").fit(frame, y)
     assert [warning.category for warning in recwarn] == [milpbn.DataWarning, ConvergenceWarning]
     assert {warning.filename for warning in recwarn} == {__file__}
+
+
+def test_a_structure_in_which_no_feature_matters_is_said() -> None:
+    rng = np.random.default_rng(1)
+    X, y = rng.choice(["a", "b"], (40, 2)), np.tile([0, 1], 20)
+    with pytest.warns(MilpbnWarning, match="No arc joins the class: every row gets the same class"):
+        model = MaxMarginBNClassifier(p=0.501).fit(X, y)
+    assert set(model.predict(X)) == {0}
+    assert "(no arc joins the class: this network gives every sample the same class)" in closing_block(model.result_)
