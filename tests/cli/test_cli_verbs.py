@@ -125,9 +125,14 @@ def test_info_shows_the_table_of_a_comparison(tmp_path: Path) -> None:
     assert run("info", path).stdout == shown.stdout
 
 
-def test_the_package_runs_as_a_module() -> None:
+def test_the_package_runs_as_a_module(tmp_path: Path) -> None:
+    # In another folder: in a clone, Python would take the sources there, which have no milpbn.cli.
     done = subprocess.run(
-        [sys.executable, "-m", "milpbn", "--version"], capture_output=True, text=True, check=True
+        [sys.executable, "-m", "milpbn", "--version"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=True,
     )
     assert done.stdout.startswith("milpbn ")
 

@@ -352,4 +352,6 @@ def test_a_structure_in_which_no_feature_matters_is_said() -> None:
     with pytest.warns(MilpbnWarning, match="No arc joins the class: every row gets the same class"):
         model = MaxMarginBNClassifier(p=0.501).fit(X, y)
     assert set(model.predict(X)) == {0}
-    assert "(no arc joins the class: this network gives every sample the same class)" in closing_block(model.result_)
+    assert "(no arc joins the class: this network gives every sample the same class)" in closing_block(
+        model.result_
+    )
