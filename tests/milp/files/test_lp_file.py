@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import math
 from dataclasses import replace
+from importlib.metadata import version
 
 import numpy as np
 import pytest
@@ -56,6 +57,8 @@ def test_solvers_find_the_optimum_of_the_arrays(tmp_path, solver, suffix):
 
 @pytest.mark.parametrize("suffix", ["lp.gz", "mps.gz"])
 def test_compressed_files_hold_the_same_text(tmp_path, suffix):
+    if int(version("highspy").split(".")[1]) < 15:
+        pytest.skip("this HiGHS does not read compressed models")
     model = random_milp(1)
     write, sign = WRITERS[suffix.removesuffix(".gz")]
     write(model, tmp_path / f"m.{suffix}")
