@@ -106,6 +106,7 @@ def explain(
         # A result is of training rows.
         default = "test" if result_file is None else "train"
         samples, _ = read_rows(loaded, data, split, weights, data_dir, default)
+        _check_rows(samples, rows)
         if not quiet:
             for note in _row_notes(samples, rows) if rows else samples.notes:
                 click.echo(note, err=True)
@@ -138,14 +139,11 @@ def _row_notes(samples: Dataset, rows: tuple[int, ...]) -> Iterator[str]:
     """Yield a sentence for each of some rows that lacks values, or has values that training never saw."""
     from milpbn.data.encodings import missing_values, unknown_values
 
-    _check_rows(samples, rows)
     for row in rows:
         one = samples.take([row - 1])
-        parts = (
-            [f"without {', '.join(map(repr, missing))}, marginalised"]
-            if (missing := missing_values(one))
-            else []
-        )
+        parts = []
+        if missing := missing_values(one):
+            parts.append(f"without {', '.join(map(repr, missing))}, marginalised")
         if unknown := unknown_values(one):
             parts.append(
                 f"with values of {', '.join(map(repr, unknown))} that training never saw, which contribute nothing"
@@ -167,7 +165,6 @@ def _predictions(
 
     import numpy as np
 
-    _check_rows(samples, rows)
     explained: Sequence[LocalExplanation | SeveralLocalExplanations] = classifier.explain_local(
         samples.take(np.array(rows) - 1), label=label, against=against
     )
