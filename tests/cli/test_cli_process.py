@@ -58,16 +58,18 @@ def test_a_killed_search_leaves_a_bound_with_its_proof(tmp_path: Path) -> None:
         "import sys, milpbn.solving.files\nmilpbn.solving.files.SAVE_EVERY = 4.0\n"
         f"sys.argv = {[str(a) for a in arguments]!r}\nfrom milpbn.cli import main\nmain()"
     )
-    process = subprocess.Popen([sys.executable, "-P", "-c", code], stderr=subprocess.PIPE, text=True)
-    assert process.stderr is not None
-    # The second time the file is written after branching has begun; the first may be the bound of the root.
-    while not (output.exists() and json.loads(output.read_text()).get("nodes")):
-        assert process.stderr.readline(), "the search ended"
-    # The certificate takes its place right after the result; the next ones come in four seconds.
-    while proof.stat().st_mtime_ns < output.stat().st_mtime_ns:
-        time.sleep(0.01)
-    process.send_signal(signal.SIGKILL)
-    process.communicate(timeout=60)
+    with subprocess.Popen([sys.executable, "-P", "-c", code], stderr=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stderr is not None
+            # The second time the file is written after branching has begun; the first may be the bound of the root.
+            while not (output.exists() and json.loads(output.read_text()).get("nodes")):
+                assert process.stderr.readline(), "the search ended"
+            # The certificate takes its place right after the result; the next ones come in four seconds.
+            while not proof.exists() or proof.stat().st_mtime_ns < output.stat().st_mtime_ns:
+                assert process.poll() is None, "the search ended"
+                time.sleep(0.01)
+        finally:
+            process.kill()
     assert process.returncode == -signal.SIGKILL
     result = json.loads(output.read_text())
     assert result["objective"] < result["bound"]
