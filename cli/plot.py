@@ -68,7 +68,7 @@ def plot(
     the catalog splits the data. An arc list names no class: --target does; without it, the class is the parent of the
     most variables. Of an average (milpbn solve --average), the first network is drawn.
 
-    SVG needs nothing else; PNG and PDF need the extra [plot]: pip install milpbn[plot].
+    SVG needs nothing else; PNG and PDF need the extra [plot]: pip install 'milpbn[plot]'.
 
     \b
     Examples:

@@ -129,13 +129,12 @@ def check_exactly(values: Mapping[str, Any] | None, certificate: str, data: Data
     InputError
         If it refuses a claim, or is not installed.
     """
-    try:
-        from milpbn.certificate.exact.arithmetic import NotProvedError
-        from milpbn.certificate.exact.check import check
-    except ImportError:
-        raise InputError(
-            "--exact needs the package mpmath; install it with pip install 'milpbn[exact]'."
-        ) from None
+    from milpbn.util.extras import import_extra
+
+    import_extra("mpmath", "exact", "--exact")
+    from milpbn.certificate.exact.arithmetic import NotProvedError
+    from milpbn.certificate.exact.check import check
+
     try:
         (low, high), bound = check(values, certificate, data)
     except NotProvedError as error:

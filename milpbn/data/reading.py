@@ -19,6 +19,7 @@ from milpbn.data.arff import parse_arff
 from milpbn.data.dat import parse_dat
 from milpbn.data.header import find_delimiter
 from milpbn.errors import InputError
+from milpbn.util.extras import import_extra
 from milpbn.util.memory import format_bytes
 from milpbn.util.raw_files import most_unpacked, read_bytes, shown_name, unpack_gzip
 
@@ -168,15 +169,10 @@ def frame_of(names: Sequence[str], columns: Sequence[np.ndarray | pd.Categorical
 
 
 def _parse_parquet(data: bytes, where: str) -> pd.DataFrame:
+    pyarrow = import_extra("pyarrow", "parquet", f"Reading {where}")
+    parquet = import_extra("pyarrow.parquet", "parquet", f"Reading {where}")
     try:
-        import pyarrow
-        import pyarrow.parquet
-    except ImportError:
-        raise InputError(
-            f"Reading {where} needs the package pyarrow; install it with: pip install 'milpbn[parquet]'."
-        ) from None
-    try:
-        file = pyarrow.parquet.ParquetFile(pyarrow.BufferReader(data))
+        file = parquet.ParquetFile(pyarrow.BufferReader(data))
         rows, columns = file.metadata.num_rows, file.metadata.num_columns
         if rows * columns > most_unpacked(len(data)):  # a repeated value takes almost no room in the file
             raise InputError(

@@ -10,7 +10,8 @@ from typing import Any, Literal
 
 from milpbn.drawing.scene import COLOURS, DASHES, Box, Label, Path, Scene
 from milpbn.drawing.text import printable
-from milpbn.errors import InputError, MilpbnWarning, warn
+from milpbn.errors import MilpbnWarning, warn
+from milpbn.util.extras import import_extra
 
 #: Fonts that have Chinese, Japanese or Korean characters, or other ones that the first font lacks.
 _FURTHER = (
@@ -43,13 +44,7 @@ _SIDES: dict[str, Literal["left", "center", "right"]] = {"start": "left", "middl
 
 def require_matplotlib() -> None:
     """Raise `InputError` if the extra ``[plot]`` is not installed."""
-    try:
-        import matplotlib  # noqa: F401
-    except ImportError:
-        raise InputError(
-            "PNG and PDF need matplotlib; install it with: pip install milpbn[plot]. SVG needs nothing else: "
-            "name an .svg file."
-        ) from None
+    import_extra("matplotlib", "plot", "A PNG or PDF file", "SVG needs nothing else: name an .svg file.")
 
 
 def write_with_matplotlib(scene: Scene, path: str | os.PathLike[str]) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from milpbn.errors import InputError, SolverError
+from milpbn.errors import SolverError
 from milpbn.milp.files.mps_file import MPS_OBJECTIVE_SIGN, write_mps
 from milpbn.milp.milp import Milp
 from milpbn.solvers.base import (
@@ -26,6 +26,7 @@ from milpbn.solvers.base import (
 from milpbn.solvers.support.guard import GuardedEvents
 from milpbn.solvers.support.process import open_log, temporary_files
 from milpbn.solvers.support.repair import polish
+from milpbn.util.extras import import_extra
 from milpbn.util.scratch import scratch_folder
 
 #: Seconds between two calls of `MilpEvents.stopping`.
@@ -69,13 +70,7 @@ class ScipSolver(LazySolver):
 
 
 def _pyscipopt() -> Any:
-    try:
-        import pyscipopt
-    except ImportError as error:
-        raise InputError(
-            "The backend scip needs PySCIPOpt; install it with `pip install milpbn[scip]`."
-        ) from error
-    return pyscipopt
+    return import_extra("pyscipopt", "scip", "The backend scip")
 
 
 def _solve(

@@ -12,12 +12,12 @@ from milpbn.network.formats.classifier_files import AnyClassifier
 from milpbn.network.formats.plain_network import (
     PlainNode,
     as_classifier,
-    import_library,
     milpbn_properties,
     one_network,
     plain_nodes,
 )
 from milpbn.network.structure import Structure
+from milpbn.util.extras import import_extra
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -43,7 +43,7 @@ def to_networkx(network: AnyClassifier | Structure) -> nx.DiGraph:
     InputError
         If networkx is not installed, or the classifier is not one network.
     """
-    nx = import_library("networkx")
+    nx = import_extra("networkx", "formats", "This conversion")
     graph = nx.DiGraph()
     if isinstance(network, Structure):
         graph.add_nodes_from(network.names)

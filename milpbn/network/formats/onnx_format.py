@@ -17,6 +17,7 @@ from milpbn.data.dataset import MISSING, UNKNOWN, Variable
 from milpbn.errors import InputError
 from milpbn.network.formats.classifier_files import AnyClassifier
 from milpbn.network.formats.scoring_plan import ScoringPlan, plans_of
+from milpbn.util.extras import import_extra
 from milpbn.version import __version__
 
 #: Versions of the operators, and of the file: those of onnxruntime 1.14 (2023) and later.
@@ -44,10 +45,7 @@ def classifier_to_onnx(classifier: AnyClassifier) -> bytes:
         If the package onnx is missing, the networks of an average read a column in different ways, or a sum would be
         too large.
     """
-    try:
-        import onnx
-    except ImportError:
-        raise InputError("ONNX files need onnx; install it with: pip install milpbn[formats].") from None
+    onnx = import_extra("onnx", "formats", "An ONNX file")
     plans = plans_of(classifier)
     graph = _OnnxGraph(onnx)
     inputs = [_input(onnx, column) for column in zip(*(s.variables[:-1] for s in plans), strict=True)]

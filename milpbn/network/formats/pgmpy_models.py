@@ -12,11 +12,11 @@ from milpbn.network.formats.classifier_files import AnyClassifier
 from milpbn.network.formats.plain_network import (
     PlainNode,
     as_classifier,
-    import_library,
     milpbn_properties,
     one_network,
     plain_nodes,
 )
+from milpbn.util.extras import import_extra
 
 if TYPE_CHECKING:
     from pgmpy.models import DiscreteBayesianNetwork
@@ -33,7 +33,8 @@ def to_pgmpy(classifier: AnyClassifier) -> DiscreteBayesianNetwork:
     InputError
         If pgmpy is not installed, or the classifier is not one network.
     """
-    models, factors = import_library("pgmpy.models"), import_library("pgmpy.factors.discrete")
+    models = import_extra("pgmpy.models", "formats", "This conversion")
+    factors = import_extra("pgmpy.factors.discrete", "formats", "This conversion")
     nodes = plain_nodes(one_network(classifier, "A model of pgmpy"))
     model = models.DiscreteBayesianNetwork()
     for node in nodes:

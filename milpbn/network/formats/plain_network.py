@@ -12,8 +12,6 @@ import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from importlib import import_module
-from typing import Any
 from urllib.parse import quote, unquote
 
 import numpy as np
@@ -284,23 +282,6 @@ def _cpt(
 def milpbn_properties(attributes: Mapping[str, object]) -> dict[str, str]:
     """Return those of a node's attributes that are milpbn's properties."""
     return {str(k): str(v) for k, v in attributes.items() if str(k).startswith("milpbn_")}
-
-
-def import_library(name: str) -> Any:
-    """Import an optional library, or a module of it.
-
-    Raises
-    ------
-    InputError
-        If it is not installed; the sentence names the extra.
-    """
-    try:
-        return import_module(name)
-    except ImportError as error:
-        raise InputError(
-            f"This conversion needs the package {name.partition('.')[0]} ({error}); install it with: "
-            "pip install 'milpbn[formats]'."
-        ) from None
 
 
 def encode_words(texts: Iterable[str]) -> str:

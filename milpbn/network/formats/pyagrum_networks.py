@@ -12,11 +12,11 @@ from milpbn.network.formats.classifier_files import AnyClassifier
 from milpbn.network.formats.plain_network import (
     PlainNode,
     as_classifier,
-    import_library,
     milpbn_properties,
     one_network,
     plain_nodes,
 )
+from milpbn.util.extras import import_extra
 
 if TYPE_CHECKING:
     from pyagrum import BayesNet
@@ -36,7 +36,7 @@ def to_pyagrum(classifier: AnyClassifier) -> BayesNet:
     InputError
         If pyAgrum is not installed, or the classifier is not one network.
     """
-    gum = import_library("pyagrum")
+    gum = import_extra("pyagrum", "formats", "This conversion")
     nodes = plain_nodes(one_network(classifier, "A network of pyAgrum"))
     network = gum.BayesNet("milpbn")
     for node in nodes:

@@ -1,0 +1,39 @@
+"""Packages that are installed with an extra only."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from types import ModuleType
+
+from milpbn.errors import InputError
+
+
+def import_extra(module: str, extra: str, what: str, otherwise: str = "") -> ModuleType:
+    """Import a module that an extra of milpbn installs.
+
+    Parameters
+    ----------
+    module : str
+        Its name, such as ``pyarrow.parquet``.
+    extra : str
+        The extra that installs its package.
+    what : str
+        What needs the package: the subject of the error message.
+    otherwise : str
+        A last sentence: what to do without the package.
+
+    Raises
+    ------
+    InputError
+        If the module cannot be imported; the sentence names the package and the extra.
+    """
+    package = module.partition(".")[0]
+    try:
+        return import_module(module)
+    except ImportError as error:
+        # A package that is there may lack one of its own requirements.
+        cause = "" if error.name == package else f" ({error})"
+        advice = f"install it with: pip install 'milpbn[{extra}]'."
+        raise InputError(
+            " ".join([f"{what} needs the package {package}{cause};", advice, otherwise]).strip()
+        ) from None
