@@ -43,8 +43,8 @@ def main() -> NoReturn:
         warnings.showwarning = _show_warning
     try:
         code = app.run(obj=started)
+        interrupts.disarm()
         flush_streams()
-        interrupts.end_at_once(code)
     except KeyboardInterrupt:  # a second signal, while the first one was answered
         os._exit(130)
     _end(code)

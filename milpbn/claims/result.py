@@ -19,7 +19,7 @@ from milpbn.claims.card import result_card
 from milpbn.claims.consistency import check_claims
 from milpbn.claims.gap import Gap as Gap
 from milpbn.claims.gap import is_optimal as is_optimal
-from milpbn.claims.local_result import FORMAT as LOCAL_FORMAT
+from milpbn.claims.other_files import other_kind
 from milpbn.claims.parts import ProvedArcs, ScreenedClaim, Searched, SubsetClaim, read_pair
 from milpbn.claims.reading import (
     BOUND_SOURCES,
@@ -36,7 +36,6 @@ from milpbn.claims.reasons import LIMITED, BoundSource, Limit, Reason
 from milpbn.claims.selection import Selection
 from milpbn.data.request import DataRequest
 from milpbn.errors import InputError, MilpbnError, SolverError
-from milpbn.network.averaged import FORMAT as AVERAGED_FORMAT
 from milpbn.network.averaged import AveragedClassifier
 from milpbn.network.formats.classifier_files import load_any_classifier
 from milpbn.network.parameters.record import ParameterFit
@@ -350,16 +349,8 @@ class Result:
             values = parse_object(read_text(path, "result"))
         except ValueError as error:
             raise InputError(f"{_where(path)} cannot be used: {error}") from None
-        if values.get("format") == LOCAL_FORMAT:
-            raise InputError(
-                f"{_where(path)} cannot be used: it is of local scores (.jkl), which have no data and no classifier; "
-                "milpbn info shows it."
-            )
-        if values.get("format") == AVERAGED_FORMAT:
-            raise InputError(
-                f"{_where(path)} cannot be used: it is a classifier, the average of several networks; give the file "
-                "that --output wrote."
-            )
+        if other := other_kind(values):
+            raise InputError(f"{_where(path)} cannot be used: {other}.")
         return values
 
     def primal_dual_integral(self) -> float | None:

@@ -327,6 +327,20 @@ def _names(option: Collection[str]) -> tuple[str, ...]:
     return (option,) if isinstance(option, str) else tuple(str(name) for name in option)
 
 
+def _nothing_left(columns: Mapping[str, Column], target: str, where: str) -> str:
+    """Return what is missing in a table of which no row can be kept, and what to do."""
+    if columns[target].missing.all():
+        return f"No row of {where} has a class in column {target!r}; name another target."
+    state = "give missing values a state of their own with the missing value policy 'state' (--missing state)"
+    empty = [name for name, column in columns.items() if column.missing.all()]
+    if not empty:
+        return f"Every row of {where} has missing values and was dropped; {state}."
+    return (
+        f"Every row of {where} was dropped, as there are no values in {', '.join(map(repr, empty))}; leave "
+        f"{'it' if len(empty) == 1 else 'them'} out (--drop {','.join(empty)}), or {state}."
+    )
+
+
 def _rows_to_keep(
     columns: Mapping[str, Column], target: str, weights: NDArray[np.float64], policy: Missing, where: str
 ) -> tuple[NDArray[np.bool_], list[str]]:
@@ -342,12 +356,7 @@ def _rows_to_keep(
             "missing value policy 'drop' or 'state'."
         )
     if missing.all():
-        raise InputError(
-            f"No row of {where} has a class in column {target!r}; name another target."
-            if policy == "state"
-            else f"Every row of {where} has missing values and was dropped; give missing values a state of "
-            "their own with the missing value policy 'state'."
-        )
+        raise InputError(_nothing_left(columns, target, where))
     weightless = weights == 0
     keep = ~missing & ~weightless
     if not keep.any():

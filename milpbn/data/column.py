@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 from functools import cached_property
 from numbers import Integral, Real
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -28,6 +29,9 @@ MAX_EXACT = 2.0**53 - 1
 _NUMBER = re.compile(
     r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?|[+-]?inf(?:inity)?", re.IGNORECASE
 )
+
+
+_BOOLEAN = (bool, np.bool_)
 
 
 def number_of(value: object) -> float:
@@ -53,12 +57,33 @@ def label_of(value: object) -> str:
     if isinstance(value, str):
         return value.strip()
     if isinstance(value, bytes):
-        return value.decode(errors="replace").strip()
+        return value.decode(errors="backslashreplace").strip()
     if isinstance(value, bool | np.bool_):
         return str(bool(value))
     if isinstance(value, Integral):
         return str(int(value))
     return number_label(float(value)) if isinstance(value, Real | Decimal) else str(value)
+
+
+def _integer_of(value: object) -> int:
+    """Return a value that stands for an integer as such, however large."""
+    return int(value) if isinstance(value, Integral) else int(Decimal(str(value).strip()))
+
+
+def _told_apart(series: pd.Series) -> pd.Series:
+    """Return a series whose values pandas can factorise.
+
+    Numbers have the byte order of the machine, and booleans are text if there are numbers, too: True equals 1.
+    """
+    dtype = series.dtype
+    if isinstance(dtype, np.dtype) and not dtype.isnative:
+        return series.astype(dtype.newbyteorder("="))
+    of_each_type = {type(v): v for v in series}.values() if pd.api.types.is_object_dtype(dtype) else ()
+    if any(isinstance(v, _BOOLEAN) for v in of_each_type) and any(
+        not isinstance(v, (str, *_BOOLEAN)) and not np.isnan(number_of(v)) for v in series
+    ):
+        return series.map(lambda v: str(bool(v)) if isinstance(v, _BOOLEAN) else v)
+    return series
 
 
 @dataclass(frozen=True, eq=False)
@@ -108,8 +133,8 @@ class Column:
         """
         name = str(series.name)
         try:
-            codes, uniques = pd.factorize(series)
-        except TypeError:
+            codes, uniques = pd.factorize(_told_apart(series))
+        except (TypeError, NotImplementedError):  # the latter is pyarrow's
             raise InputError(
                 f"Column {name!r} of {where} holds containers such as lists, but each cell must be one value."
             ) from None
@@ -138,6 +163,15 @@ class Column:
         return np.array([number_of(v) for v in self.values], dtype=np.float64)
 
     @cached_property
+    def integers(self) -> NDArray[Any] | None:
+        """Distinct values as integers, shape (K,): Python's own if float64 may not hold them; None if one is none."""
+        if not np.all(np.isfinite(self.numbers) & (np.floor(self.numbers) == self.numbers)):
+            return None
+        if not self.numbers.size or np.abs(self.numbers).max() <= MAX_EXACT:
+            return self.numbers.astype(np.int64)
+        return np.array([_integer_of(value) for value in self.values], dtype=object)
+
+    @cached_property
     def labels(self) -> tuple[str, ...]:
         """Labels of the K distinct values; two values may share a label (1 and "1")."""
         return tuple(label_of(v) for v in self.values)
@@ -161,10 +195,10 @@ class Column:
             usual = {"int64": "integer", "float64": "real"}
             name = usual.get(self.values.dtype.name, self.values.dtype.name)
             return name if name in LABEL_TYPES else "real"
-        boolean = (bool, np.bool_)
-        for name, types in (("boolean", boolean), ("integer", Integral), ("real", (Real, Decimal))):
+        for name, types in (("boolean", _BOOLEAN), ("integer", Integral), ("real", (Real, Decimal))):
             if all(
-                isinstance(v, types) and (types is boolean or not isinstance(v, boolean)) for v in self.values
+                isinstance(v, types) and (types is _BOOLEAN or not isinstance(v, _BOOLEAN))
+                for v in self.values
             ):
                 return name
         times = all(isinstance(v, pd.Timestamp) and v.tz is None for v in self.values)

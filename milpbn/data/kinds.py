@@ -8,7 +8,7 @@ from typing import Literal, get_args
 import numpy as np
 
 from milpbn.data.column import Column
-from milpbn.data.left_out import all_integers, may_be_codes
+from milpbn.data.left_out import may_be_codes
 from milpbn.errors import InputError
 
 Kind = Literal["nominal", "continuous"]
@@ -29,9 +29,9 @@ def detect_kind(column: Column) -> Kind:
     """
     if column.declared is not None or not column.is_numeric or column.differs_as_text:
         return "nominal"
-    integers = all_integers(column)
-    few = np.unique(column.numbers).size <= MAX_NOMINAL_INTEGERS
-    return "nominal" if integers and few else "continuous"
+    integers = column.integers
+    few = integers is not None and np.unique(integers).size <= MAX_NOMINAL_INTEGERS
+    return "nominal" if few else "continuous"
 
 
 def decide_kinds(
@@ -151,7 +151,7 @@ def _check_class(column: Column, where: str) -> None:
     nearly_all = max(MANY, present // 2)
     if column.is_numeric:
         distinct = np.unique(column.numbers).size
-        most = nearly_all if all_integers(column) else MAX_NOMINAL_INTEGERS
+        most = MAX_NOMINAL_INTEGERS if column.integers is None else nearly_all
         what, looks, put = "numbers", "looks continuous", ", put its values into classes,"
     else:
         distinct, most = len(set(column.labels)), nearly_all

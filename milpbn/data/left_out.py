@@ -136,9 +136,9 @@ def looks_like(column: Column) -> Why | None:
 
 def _numbers_are_identifiers(column: Column) -> bool:
     """Return whether numbers that are all different are integers that number the rows."""
-    if not all_integers(column):
+    if column.integers is None:
         return False
-    numbers = column.numbers[column.codes[~column.missing]]
+    numbers = column.integers[column.codes[~column.missing]]
     if len(numbers) >= LEAST_ROWS and is_named(column.name, _ID_WORDS):
         return True
     steps = np.diff(numbers)
@@ -148,7 +148,7 @@ def _numbers_are_identifiers(column: Column) -> bool:
 
 def _numbers_are_dates(column: Column) -> bool:
     """Return whether all numbers are days in the form 20240531."""
-    if not all_integers(column) or column.numbers.min() < 19000101 or column.numbers.max() > 21001231:
+    if column.integers is None or column.numbers.min() < 19000101 or column.numbers.max() > 21001231:
         return False
     for number in np.unique(column.numbers).astype(np.int64).tolist():
         try:
@@ -200,11 +200,6 @@ def is_named(name: str, words: Collection[str]) -> bool:
     return bool(parts) and (parts[-1] in words or (parts[0] == "id" and "id" in words) or parts == ["index"])
 
 
-def all_integers(column: Column) -> bool:
-    """Return whether all values are finite integers; 1.0 is one."""
-    return bool(np.all(np.isfinite(column.numbers) & (np.floor(column.numbers) == column.numbers)))
-
-
 def may_be_codes(column: Column) -> bool:
     """Return whether integers that are taken as numbers may be codes, such as those of departments or postal areas.
 
@@ -212,7 +207,7 @@ def may_be_codes(column: Column) -> bool:
     zeros, or if there are at most `MOST_CODES` of them, each in `ROWS_PER_CODE` rows on average, that begin with 0 or 1
     and leave out no number, or leave out most numbers of their range (after division by their common divisor).
     """
-    if not column.is_numeric or not all_integers(column):
+    if not column.is_numeric or column.integers is None:
         return False
     if is_named(column.name, _CODE_WORDS | _ID_WORDS):
         return True

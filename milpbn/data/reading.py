@@ -141,8 +141,10 @@ def _parse_delimited(text: str, delimiter: str | None, where: str) -> pd.DataFra
     )
     header: list[str] = []
     rows: list[Sequence[str]] = []
+    began = 1  # line in which the row that is read begins
     try:
         for row in reader:
+            began = reader.line_num + 1
             if not row:
                 continue
             if not header:
@@ -155,7 +157,11 @@ def _parse_delimited(text: str, delimiter: str | None, where: str) -> pd.DataFra
                     "column names; correct the line."
                 )
     except csv.Error as error:
-        raise InputError(f"Line {reader.line_num} of {where} cannot be parsed: {error}.") from None
+        last = reader.line_num
+        lines = f"Line {last}" if last == began else f"The row in lines {began} to {last}"
+        raise InputError(
+            f"{lines} of {where} cannot be parsed: {error}; check the quotation marks."
+        ) from None
     columns = zip(*rows, strict=True) if rows else [()] * len(header)
     return frame_of(header, [np.array(column, dtype=object) for column in columns])
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import numbers
 from collections.abc import Collection, Mapping
 from typing import Any
@@ -105,6 +106,8 @@ def _check_finite(estimator: Any, frame: pd.DataFrame, allow_missing: bool) -> N
         if pd.api.types.is_float_dtype(column.dtype):
             values = column.to_numpy(dtype=np.float64, na_value=np.nan)
             assert_all_finite(values, allow_nan=allow_missing, **named)
+        elif column.dtype == object and any(isinstance(v, float) and math.isinf(v) for v in column):
+            assert_all_finite(np.array([np.inf]), **named)
         elif not allow_missing and column.isna().any():
             assert_all_finite(np.array([np.nan]), **named)
 
@@ -176,6 +179,11 @@ def weights_of_classes(
         if not (factors > 0).all():
             raise InputError(f"Class weights must be positive numbers, got {class_weight!r}.")
     return weights * factors[codes]
+
+
+def in_units(weights: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return weights of which one unit can be left out: all times the same factor, so that the least is 1 or more."""
+    return weights / min(1.0, float(weights.min()))
 
 
 def declared_kinds(

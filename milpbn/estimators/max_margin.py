@@ -6,6 +6,7 @@ import math
 import os
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ from milpbn.data.dataset import dropped_notes
 from milpbn.errors import DataWarning, InputError, MilpbnWarning, NoIncumbentError, warn
 from milpbn.estimators.base import BaseBNClassifier
 from milpbn.estimators.callbacks import CallbackSupportMixin, FitTask, with_callbacks
-from milpbn.estimators.inputs import Columns
+from milpbn.estimators.inputs import Columns, in_units
 from milpbn.estimators.settings import choices_of, given_to, options_of, score_of
 from milpbn.network.structure import Structure
 from milpbn.problem.constraints import Constraints
@@ -75,7 +76,8 @@ class MaxMarginBNClassifier(CallbackSupportMixin, BaseBNClassifier):
     hybrid : float, default=0.0
         Factor of the log-likelihood that is added to a discriminative score.
     leave_one_out : bool, default=False
-        Score each sample with parameters that it does not count for; weights must be at least 1.
+        Score each sample with parameters that it does not count for. All weights are then multiplied by one factor, so
+        that none is below 1.
     parameters : str or None, default=None
         How the structure found gets its parameters: ``ml``, ``cll``, ``hybrid`` or ``temperature``. None leaves the
         choice to a recipe, and means ``ml`` without one.
@@ -341,6 +343,8 @@ interrupted
         """Return the result of the search, or of the smallest model if there is no time for a search."""
         score, choices = score_of(self), choices_of(self)
         options = options_of(self, task.hook(self._attributes))
+        if score.leave_one_out or choices.leaves_out:
+            table = replace(table, weights=in_units(table.weights))
         data = table.dataset("train")
         common: dict[str, Any] = {"constraints": self.constraints, "started": began}
         narrowed: dict[str, Any] = {"subset": self.subset, "screen": self.screen}

@@ -71,10 +71,13 @@ def handled() -> Iterator[None]:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-def end_at_once(code: int) -> None:
-    """Make the next signal end this process with an exit code, because its work is done."""
+def disarm() -> None:
+    """Ignore SIGINT and SIGTERM from now on: the work of this process is done, and its exit code stands.
+
+    A handler would not do. The interpreter takes away handlers when it ends, but leaves ignored signals ignored.
+    """
     for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, lambda *_: os._exit(code))
+        signal.signal(number, signal.SIG_IGN)
 
 
 def guard() -> None:

@@ -539,3 +539,16 @@ def test_the_closing_block_says_that_a_search_has_ended_without_a_proof() -> Non
         result, reason="feasible", bound=result.objective + 1.0
     )  # such as an import without a bound
     assert "the search has ended" not in closing_block(loose)
+
+
+def test_other_files_are_named_for_what_they_are(tmp_path):
+    data = random_data(1)
+    classifier = Classifier.fit(data, Structure.empty(data.names))
+    save_classifier(classifier, tmp_path / "classifier.json")
+    with pytest.raises(
+        InputError, match=r"classifier\.json' cannot be used: it is a classifier; give the file that"
+    ):
+        Result.load(tmp_path / "classifier.json")
+    (tmp_path / "comparison.json").write_text(json.dumps({"test_samples": 3, "rows": []}))
+    with pytest.raises(InputError, match="it is of milpbn compare; milpbn info shows it"):
+        Result.load(tmp_path / "comparison.json")

@@ -78,6 +78,20 @@ def test_a_killed_search_leaves_a_bound_with_its_proof(tmp_path: Path) -> None:
     assert verified.bound <= result["bound"] + 1e-9 * abs(result["bound"])
 
 
+def test_a_signal_while_the_interpreter_ends_changes_nothing() -> None:
+    code = (
+        "import os, signal, sys\n"
+        "class Last:\n"
+        "    kill, me, number = os.kill, os.getpid(), signal.SIGTERM\n"
+        "    def __del__(self): self.kill(self.me, self.number)\n"
+        "last = Last()  # deleted when Python's handlers are gone\n"
+        "sys.argv = ['milpbn', '--version']\nfrom milpbn.cli import main\nmain()"
+    )
+    done = subprocess.run([sys.executable, "-P", "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("milpbn")
+
+
 def test_a_signal_before_any_structure_ends_with_130(tmp_path: Path) -> None:
     code = (
         "import os, signal, sys\nimport milpbn.data.api\n"

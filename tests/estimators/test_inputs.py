@@ -313,3 +313,25 @@ def test_columns_of_arrays_are_all_features() -> None:
     y = np.arange(60) % 2
     model = NaiveBayesClassifier().fit(np.column_stack([np.arange(60), y]), y)
     assert set(model.structure_) == {"x0", "x1", "class"}
+
+
+def test_infinity_in_a_column_of_objects_is_refused_in_training() -> None:
+    X = pd.DataFrame({"x": pd.Series([np.inf, "u"] * 10, dtype=object)})
+    with pytest.raises(ValueError, match="Input X contains infinity"):
+        NaiveBayesClassifier().fit(X, [0, 1] * 10)
+
+
+@pytest.mark.parametrize("dtype", [">f8", ">i4"])
+def test_arrays_of_the_other_byte_order_are_read(dtype: str) -> None:
+    X, y = np.tile([[1, 5], [2, 7]], (20, 1)).astype(dtype), np.tile([0, 1], 20)
+    model = NaiveBayesClassifier(nominal=[0, 1]).fit(X, y.astype(">i4"))
+    assert model.score(X.astype(dtype[1:]), y) == model.score(X, y) == 1.0
+
+
+def test_a_prediction_does_not_depend_on_the_other_rows_if_booleans_and_numbers_meet() -> None:
+    X = pd.DataFrame({"x": pd.Series([True, 1, False, 0] * 10, dtype=object)})
+    y = np.array([0, 1, 1, 0] * 10)
+    model = NaiveBayesClassifier().fit(X, y)
+    assert model.score(X, y) == 1.0
+    alone = np.concatenate([model.predict_proba(X.iloc[[i]]) for i in range(4)])
+    np.testing.assert_array_equal(alone, model.predict_proba(X)[:4])

@@ -355,3 +355,18 @@ def test_a_structure_in_which_no_feature_matters_is_said() -> None:
     assert "(no arc joins the class: this network gives every sample the same class)" in closing_block(
         model.result_
     )
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"recipe": "accurate"}, {"select": "leave-one-out=yes max-parents=1,2"}, {"leave_one_out": True}],
+)
+def test_leave_one_out_takes_balanced_classes(options: dict[str, Any]) -> None:
+    X, y = small(60)
+    y[:20] = "no"
+    balanced = MaxMarginBNClassifier(class_weight="balanced", **options).fit(X, y)
+    few, many = np.sort(np.unique(y, return_counts=True)[1])
+    weights = np.where(y == "yes", many / few, 1.0)
+    weighted = MaxMarginBNClassifier(**options).fit(X, y, sample_weight=weights)
+    assert balanced.objective_ == pytest.approx(weighted.objective_, rel=1e-9)
+    np.testing.assert_allclose(balanced.predict_proba(X), weighted.predict_proba(X), rtol=1e-6)

@@ -1,0 +1,29 @@
+"""Files of milpbn that are not results, and what is said of them where a result is wanted."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from milpbn.claims.local_result import FORMAT as LOCAL
+from milpbn.claims.stability import FORMAT as STABILITY
+from milpbn.network.averaged import FORMAT as AVERAGED
+from milpbn.network.formats.classifier_files import FORMAT as CLASSIFIER
+from milpbn.network.pseudo import FORMAT as PSEUDO
+
+_OUTPUT = "give the file that --output wrote in its run"
+_KINDS = {
+    LOCAL: "it is of local scores (.jkl), which have no data and no classifier; milpbn info shows it",
+    STABILITY: "it is of milpbn stability; milpbn info shows it",
+    CLASSIFIER: f"it is a classifier; {_OUTPUT}",
+    PSEUDO: f"it is a classifier; {_OUTPUT}",
+    AVERAGED: f"it is a classifier, the average of several networks; {_OUTPUT}",
+}
+
+
+def other_kind(document: Mapping[str, Any]) -> str | None:
+    """Return what a document is that is of another kind than a result, and what to do; None if it may be a result."""
+    if "test_samples" in document and "rows" in document:
+        return "it is of milpbn compare; milpbn info shows it, and milpbn plot compare draws it"
+    written = document.get("format")
+    return _KINDS.get(written) if isinstance(written, str) else None
