@@ -113,7 +113,9 @@ def _check_finite(estimator: Any, frame: pd.DataFrame, allow_missing: bool) -> N
 
 
 def _check_scalars(name: str, column: pd.Series) -> None:
-    """Refuse cells that hold containers; one cell of every type is looked at."""
+    """Refuse complex numbers, and cells that hold containers; one cell of every type is looked at."""
+    if pd.api.types.is_complex_dtype(column.dtype):
+        raise ValueError(f"Complex data not supported: column {name!r} of X holds complex numbers.")
     if column.dtype != object:
         return
     for kind, value in {type(v): v for v in column}.items():

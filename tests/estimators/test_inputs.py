@@ -335,3 +335,9 @@ def test_a_prediction_does_not_depend_on_the_other_rows_if_booleans_and_numbers_
     assert model.score(X, y) == 1.0
     alone = np.concatenate([model.predict_proba(X.iloc[[i]]) for i in range(4)])
     np.testing.assert_array_equal(alone, model.predict_proba(X)[:4])
+
+
+def test_a_column_of_complex_numbers_is_refused() -> None:
+    X = pd.DataFrame({"x": [1.0, 2.0] * 10, "z": [1j, 2j] * 10})
+    with pytest.raises(ValueError, match="Complex data not supported: column 'z'"):
+        NaiveBayesClassifier().fit(X, [0, 1] * 10)
