@@ -61,6 +61,11 @@ def test_quotes_unicode_and_text_stay_as_they_are(tmp_path):
         ("t.csv", "a,b\n1,2\n3\n", "Line 3 .* has 1 cells, but there are 2"),
         ("t.csv", 'a,b\n"x\ny",2\n3,4,5\n', "Line 4 .* has 3 cells"),
         ("t.csv", 'a,b\n1,"2\n', "Line .* cannot be parsed"),
+        (
+            "t.csv",
+            'a,b\n1,2\n3,"4\n5,6\n',
+            "The row in lines 3 to 4 .* cannot be parsed: .*; check the quotation",
+        ),
         ("t.csv", "a,,c\n1,2,3\n", "Column 2 .* has no name"),
         ("t.csv", "a, \n1,2\n", "Column 2 .* has no name"),
         ("t.csv", "a,b,a\n1,2,3\n", "'a' occurs more than once"),

@@ -205,6 +205,10 @@ def test_missing_values_are_dropped_kept_or_refused():
         read_table(frame, missing="impute")
     with pytest.raises(InputError, match=r"Every row .* missing"):
         read_table(frame.assign(z=None)[["z", "x", "y"]])
+    with pytest.raises(InputError, match=r"no values in 'z'; leave it out \(--drop z\)"):
+        read_table(frame.assign(z=None)[["z", "x", "y"]])
+    with pytest.raises(InputError, match=r"No row .* has a class in column 'y'; name another target"):
+        read_table(frame.assign(y=None))
     with pytest.raises(InputError, match=r"No row .* has a class"):
         read_table(frame.assign(y="?"), missing="state")
 
