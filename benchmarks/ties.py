@@ -24,7 +24,6 @@ from milpbn.data import read_table
 from milpbn.experiments.figures import Figures
 from milpbn.experiments.protocol import Part, nested_parts
 from milpbn.network.classifier import Classifier
-from milpbn.network.margins import log_posterior
 from milpbn.problem.scores.spec import P_GRID, Score
 from milpbn.solving.api import maximise
 from milpbn.solving.grid import Grid
@@ -45,11 +44,11 @@ def setting(trial: Trial) -> dict[str, Any]:
 
 def by_rule(found: Selection) -> dict[str, Trial]:
     """Return what each rule takes of the most accurate settings."""
-    best = min(trial.value("accuracy") for trial in found.trials)
-    tied = [trial for trial in found.trials if trial.value("accuracy") == best]
-    simplest = min(tied, key=lambda t: (t.max_parents, t.p))
+    chosen = found.chosen
+    assert chosen is not None
+    tied = [trial for trial in found.trials if trial.value("accuracy") == chosen.value("accuracy")]
     return {
-        "smallest-p": simplest,
+        "smallest-p": chosen,
         "log-loss": min(tied, key=lambda t: (round(t.log_loss or 0.0, 12), t.max_parents, t.p)),
     }
 
@@ -58,8 +57,7 @@ def measured(part: Part, name: str, options: Options, trial: Trial) -> dict[str,
     """Search with the values of a trial on the training rows, and return figures on the others."""
     result = maximise(part.train, Score(name=name, class_parents=True, **setting(trial)), options)
     assert isinstance(result.classifier, Classifier)
-    log_joint = result.classifier.predict_log_joint(part.test)
-    found = Figures.of(log_joint.argmax(axis=1), np.exp(log_posterior(log_joint)), part.test.y)
+    found = Figures.of_logs(result.classifier.predict_log_joint(part.test), part.test.y)
     return {
         **setting(trial),
         "accuracy": found.accuracy,

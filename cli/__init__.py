@@ -7,6 +7,7 @@ Modules here import NumPy, and everything that needs it, only inside the functio
 from __future__ import annotations
 
 import os
+import signal
 import sys
 import threading
 import time
@@ -43,7 +44,7 @@ def main() -> NoReturn:
         warnings.showwarning = _show_warning
     try:
         code = app.run(obj=started)
-        interrupts.disarm()
+        interrupts.ignore(signal.SIGINT, signal.SIGTERM)  # the work is done, and its exit code stands
         flush_streams()
     except KeyboardInterrupt:  # a second signal, while the first one was answered
         os._exit(130)

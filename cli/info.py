@@ -47,6 +47,7 @@ def _is_object(path: str) -> bool:
 
 def _describe_document(path: str) -> str:
     from milpbn.claims.local_result import FORMAT as LOCAL_SCORES
+    from milpbn.claims.other_files import is_comparison
     from milpbn.claims.stability import FORMAT as STABILITY
     from milpbn.errors import InputError
     from milpbn.milp.files.sidecar import FORMAT as SIDECAR
@@ -77,7 +78,7 @@ def _describe_document(path: str) -> str:
         from milpbn.claims.stability import Stability
 
         return str(Stability.from_dict(document, f"The file {path!r}"))
-    if "test_samples" in document and "rows" in document:
+    if is_comparison(document):
         from milpbn.learners.figures_files import read_comparison
 
         return str(read_comparison(document, f"The file {path!r}"))

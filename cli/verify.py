@@ -127,7 +127,7 @@ def check_exactly(values: Mapping[str, Any] | None, certificate: str, data: Data
     Raises
     ------
     InputError
-        If it refuses a claim, or is not installed.
+        If it refuses a claim, or mpmath is not installed.
     """
     from milpbn.util.extras import import_extra
 

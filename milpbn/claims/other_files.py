@@ -21,9 +21,14 @@ _KINDS = {
 }
 
 
+def is_comparison(document: Mapping[str, Any]) -> bool:
+    """Return whether ``milpbn compare --output`` wrote a document."""
+    return "test_samples" in document and "rows" in document
+
+
 def other_kind(document: Mapping[str, Any]) -> str | None:
-    """Return what a document is that is of another kind than a result, and what to do; None if it may be a result."""
-    if "test_samples" in document and "rows" in document:
+    """Return what kind of file a document is, and what to do with it; None if it may be a result."""
+    if is_comparison(document):
         return "it is of milpbn compare; milpbn info shows it, and milpbn plot compare draws it"
     written = document.get("format")
     return _KINDS.get(written) if isinstance(written, str) else None

@@ -19,7 +19,6 @@ from milpbn.claims.card import result_card
 from milpbn.claims.consistency import check_claims
 from milpbn.claims.gap import Gap as Gap
 from milpbn.claims.gap import is_optimal as is_optimal
-from milpbn.claims.other_files import other_kind
 from milpbn.claims.parts import ProvedArcs, ScreenedClaim, Searched, SubsetClaim, read_pair
 from milpbn.claims.reading import (
     BOUND_SOURCES,
@@ -349,6 +348,10 @@ class Result:
             values = parse_object(read_text(path, "result"))
         except ValueError as error:
             raise InputError(f"{_where(path)} cannot be used: {error}") from None
+        from milpbn.claims.other_files import (
+            other_kind,  # knows all kinds of files, which a search does not need
+        )
+
         if other := other_kind(values):
             raise InputError(f"{_where(path)} cannot be used: {other}.")
         return values

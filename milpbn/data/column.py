@@ -30,7 +30,6 @@ _NUMBER = re.compile(
     r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?|[+-]?inf(?:inity)?", re.IGNORECASE
 )
 
-
 _BOOLEAN = (bool, np.bool_)
 
 
@@ -39,7 +38,7 @@ def number_of(value: object) -> float:
     if isinstance(value, str):
         text = value.strip()
         return float(text) if _NUMBER.fullmatch(text) else np.nan
-    if isinstance(value, bool | np.bool_) or not isinstance(value, Real | Decimal):
+    if isinstance(value, _BOOLEAN) or not isinstance(value, Real | Decimal):
         return np.nan
     try:
         return float(value)
@@ -58,7 +57,7 @@ def label_of(value: object) -> str:
         return value.strip()
     if isinstance(value, bytes):
         return value.decode(errors="backslashreplace").strip()
-    if isinstance(value, bool | np.bool_):
+    if isinstance(value, _BOOLEAN):
         return str(bool(value))
     if isinstance(value, Integral):
         return str(int(value))
@@ -66,24 +65,27 @@ def label_of(value: object) -> str:
 
 
 def _integer_of(value: object) -> int:
-    """Return a value that stands for an integer as such, however large."""
+    """Return the integer that a value or text stands for, without rounding."""
     return int(value) if isinstance(value, Integral) else int(Decimal(str(value).strip()))
 
 
-def _told_apart(series: pd.Series) -> pd.Series:
-    """Return a series whose values pandas can factorise.
-
-    Numbers have the byte order of the machine, and booleans are text if there are numbers, too: True equals 1.
-    """
+def _factorise(series: pd.Series) -> tuple[NDArray[np.int64], Any]:
+    """Return what `pandas.factorize` does, for any byte order and with True and 1, False and 0 as different values."""
     dtype = series.dtype
     if isinstance(dtype, np.dtype) and not dtype.isnative:
-        return series.astype(dtype.newbyteorder("="))
-    of_each_type = {type(v): v for v in series}.values() if pd.api.types.is_object_dtype(dtype) else ()
-    if any(isinstance(v, _BOOLEAN) for v in of_each_type) and any(
-        not isinstance(v, (str, *_BOOLEAN)) and not np.isnan(number_of(v)) for v in series
-    ):
-        return series.map(lambda v: str(bool(v)) if isinstance(v, _BOOLEAN) else v)
-    return series
+        series = series.astype(dtype.newbyteorder("="))
+    codes, uniques = pd.factorize(series)
+    # pandas takes True for 1. Rows are looked at only if one of the distinct values may stand for both.
+    if pd.api.types.is_object_dtype(dtype) and any(_is_bit(value) for value in uniques):
+        booleans = series.map(lambda value: isinstance(value, _BOOLEAN))
+        if booleans.any() and series[~booleans].map(_is_bit).any():
+            return pd.factorize(series.where(~booleans, series.map(str)))
+    return codes, uniques
+
+
+def _is_bit(value: object) -> bool:
+    """Return whether a value equals 0 or 1; booleans do."""
+    return isinstance(value, (*_BOOLEAN, Real, Decimal)) and value in (0, 1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,7 +135,7 @@ class Column:
         """
         name = str(series.name)
         try:
-            codes, uniques = pd.factorize(_told_apart(series))
+            codes, uniques = _factorise(series)
         except (TypeError, NotImplementedError):  # the latter is pyarrow's
             raise InputError(
                 f"Column {name!r} of {where} holds containers such as lists, but each cell must be one value."
@@ -164,12 +166,20 @@ class Column:
 
     @cached_property
     def integers(self) -> NDArray[Any] | None:
-        """Distinct values as integers, shape (K,): Python's own if float64 may not hold them; None if one is none."""
+        """The distinct values as integers, shape (K,); None if one of them is not a finite integer (1.0 is one).
+
+        The dtype is int64, or object with Python's integers if a magnitude exceeds `MAX_EXACT`.
+        """
         if not np.all(np.isfinite(self.numbers) & (np.floor(self.numbers) == self.numbers)):
             return None
         if not self.numbers.size or np.abs(self.numbers).max() <= MAX_EXACT:
             return self.numbers.astype(np.int64)
         return np.array([_integer_of(value) for value in self.values], dtype=object)
+
+    @property
+    def n_numbers(self) -> int:
+        """How many different numbers the values are."""
+        return int(np.unique(self.numbers if self.integers is None else self.integers).size)
 
     @cached_property
     def labels(self) -> tuple[str, ...]:

@@ -29,8 +29,7 @@ def detect_kind(column: Column) -> Kind:
     """
     if column.declared is not None or not column.is_numeric or column.differs_as_text:
         return "nominal"
-    integers = column.integers
-    few = integers is not None and np.unique(integers).size <= MAX_NOMINAL_INTEGERS
+    few = column.integers is not None and column.n_numbers <= MAX_NOMINAL_INTEGERS
     return "nominal" if few else "continuous"
 
 
@@ -150,7 +149,7 @@ def _check_class(column: Column, where: str) -> None:
     present = int(np.count_nonzero(column.codes >= 0))
     nearly_all = max(MANY, present // 2)
     if column.is_numeric:
-        distinct = np.unique(column.numbers).size
+        distinct = column.n_numbers
         most = MAX_NOMINAL_INTEGERS if column.integers is None else nearly_all
         what, looks, put = "numbers", "looks continuous", ", put its values into classes,"
     else:

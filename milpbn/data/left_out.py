@@ -150,7 +150,7 @@ def _numbers_are_dates(column: Column) -> bool:
     """Return whether all numbers are days in the form 20240531."""
     if column.integers is None or column.numbers.min() < 19000101 or column.numbers.max() > 21001231:
         return False
-    for number in np.unique(column.numbers).astype(np.int64).tolist():
+    for number in np.unique(column.integers).tolist():
         try:
             date(number // 10000, number // 100 % 100, number % 100)
         except ValueError:

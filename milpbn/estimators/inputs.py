@@ -184,7 +184,7 @@ def weights_of_classes(
 
 
 def in_units(weights: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return weights of which one unit can be left out: all times the same factor, so that the least is 1 or more."""
+    """Return weights times one factor, so that the smallest is at least 1, as leave-one-out scores need it."""
     return weights / min(1.0, float(weights.min()))
 
 

@@ -76,8 +76,8 @@ class MaxMarginBNClassifier(CallbackSupportMixin, BaseBNClassifier):
     hybrid : float, default=0.0
         Factor of the log-likelihood that is added to a discriminative score.
     leave_one_out : bool, default=False
-        Score each sample with parameters that it does not count for. All weights are then multiplied by one factor, so
-        that none is below 1.
+        Score each sample with parameters that are estimated without it. If a weight is below 1, all weights are
+        multiplied by one factor, so that the smallest is 1.
     parameters : str or None, default=None
         How the structure found gets its parameters: ``ml``, ``cll``, ``hybrid`` or ``temperature``. None leaves the
         choice to a recipe, and means ``ml`` without one.
@@ -343,7 +343,8 @@ interrupted
         """Return the result of the search, or of the smallest model if there is no time for a search."""
         score, choices = score_of(self), choices_of(self)
         options = options_of(self, task.hook(self._attributes))
-        if score.leave_one_out or choices.leaves_out:
+        grid, own = choices.applied(score, options, given_to(self)) if choices else (None, options)
+        if score.leave_one_out or (grid is not None and True in grid.others.get("leave-one-out", ())):
             table = replace(table, weights=in_units(table.weights))
         data = table.dataset("train")
         common: dict[str, Any] = {"constraints": self.constraints, "started": began}
@@ -352,8 +353,7 @@ interrupted
         # No search with a limit of 0, which `Options` would refuse; it has checked all others.
         if options.time_limit is not None or self.time_limit is None:
             try:
-                if choices:
-                    grid, own = choices.applied(score, options, given_to(self))
+                if grid is not None:
                     result = maximise_selected(table, score, own, grid, **narrowed, **common)
                 else:
                     result = maximise(data, score, options, **narrowed, **common)

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from milpbn.data.dataset import UNKNOWN
 from milpbn.network.calibration import log_losses, squared_errors
+from milpbn.network.margins import log_posterior
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,6 +62,11 @@ class Figures:
             brier=float(squares.mean()),
             unknown_class=int(np.count_nonzero(~known)),
         )
+
+    @classmethod
+    def of_logs(cls, logs: NDArray[np.float64], classes: NDArray[np.integer]) -> Figures:
+        """Return the figures of log-joints or log-posteriors, shape (M, C), beside the true classes, shape (M,)."""
+        return cls.of(logs.argmax(axis=1), np.exp(log_posterior(logs)), classes)
 
     def to_dict(self) -> dict[str, Any]:
         """Return JSON values; `correct` as hexadecimal digits, eight rows a byte, the first row in the highest bit."""

@@ -9,8 +9,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from milpbn.certificate.verify.check import verify
 from milpbn.claims.reasons import BoundSource, Limit
 from milpbn.claims.result import Result
@@ -23,7 +21,6 @@ from milpbn.learners.generative.closed_form import ClosedForm
 from milpbn.learners.generative.naive_bayes import NaiveBayes
 from milpbn.learners.generative.tan import Tan
 from milpbn.network.classifier import Classifier
-from milpbn.network.margins import log_posterior
 from milpbn.network.structure import Structure
 from milpbn.problem.scores.registry import find_score
 from milpbn.problem.scores.spec import P_GRID, Score
@@ -205,5 +202,4 @@ def _proof(result: Result, certificate: Path | None, train: Dataset) -> dict[str
 
 
 def _figures(classifier: Classifier, test: Dataset) -> dict[str, Any]:
-    log_joint = classifier.predict_log_joint(test)
-    return Figures.of(log_joint.argmax(axis=1), np.exp(log_posterior(log_joint)), test.y).to_dict()
+    return Figures.of_logs(classifier.predict_log_joint(test), test.y).to_dict()

@@ -5,15 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
-import numpy as np
-
 from milpbn.claims.reasons import Limit
 from milpbn.data.encodings import Encodings
 from milpbn.errors import NoIncumbentError
 from milpbn.experiments.base import Method, MethodInput
 from milpbn.experiments.figures import Figures
 from milpbn.network.averaged import AveragedClassifier
-from milpbn.network.margins import log_posterior
 from milpbn.problem.scores.spec import Score
 from milpbn.solving.options import Options
 from milpbn.solving.recipes import Recipe
@@ -83,7 +80,7 @@ class RecommendedMethod(Method):
             logs = result.classifier.predict_log_posterior(test)
         else:
             logs = result.classifier.predict_log_joint(test)
-        figures = Figures.of(logs.argmax(axis=1), np.exp(log_posterior(logs)), test.y)
+        figures = Figures.of_logs(logs, test.y)
         return {
             "figures": figures.to_dict(),
             "choice": {"max_parents": result.selection.max_parents, **result.selection.options},

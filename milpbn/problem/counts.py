@@ -36,9 +36,9 @@ def require_units(data: Dataset, leave_one_out: bool) -> None:
     least = float(data.weights.min(initial=1.0))
     if leave_one_out and least < 1:
         raise InputError(
-            "Leave-one-out scores (--leave-one-out, and those of --recipe accurate) take one unit of weight out of "
-            f"every sample, but the data {data.name!r} have samples of weight {least:g}; multiply all weights by "
-            f"{math.ceil(100 / least) / 100:g}. In place of balanced class weights, give weights of at least 1."
+            "Leave-one-out scores (--leave-one-out, --recipe accurate) leave one unit of weight out of every sample, "
+            f"but the data {data.name!r} have samples of weight {least:g}; multiply all weights by "
+            f"{math.ceil(100 / least) / 100:g}. In place of balanced class weights, give each class one of at least 1."
         )
 
 

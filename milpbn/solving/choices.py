@@ -67,17 +67,6 @@ class Choices:
             return True
         return self.grid is not None and MISSING in Grid.parse(self.grid).others
 
-    @property
-    def leaves_out(self) -> bool:
-        """Whether some of the settings leave one unit of weight out of every sample."""
-        if self.recipe is not None:
-            grid = find_recipe(self.recipe).choices()
-        elif self.grid is not None:
-            grid = Grid.parse(self.grid)
-        else:
-            return False
-        return True in grid.others.get("leave-one-out", ())
-
     def applied(self, score: Score, options: Options, given: Collection[str] = ()) -> tuple[Grid, Options]:
         """Return the values to compare, and the options of the search with those of the recipe.
 

@@ -33,7 +33,5 @@ def import_extra(module: str, extra: str, what: str, otherwise: str = "") -> Mod
     except ImportError as error:
         # A package that is there may lack one of its own requirements.
         cause = "" if error.name == package else f" ({error})"
-        advice = f"install it with: pip install 'milpbn[{extra}]'."
-        raise InputError(
-            " ".join([f"{what} needs the package {package}{cause};", advice, otherwise]).strip()
-        ) from None
+        advice = f"install it with: pip install 'milpbn[{extra}]'. {otherwise}".rstrip()
+        raise InputError(f"{what} needs the package {package}{cause}; {advice}") from None

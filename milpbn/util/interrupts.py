@@ -48,9 +48,10 @@ def install() -> None:
     signal.signal(signal.SIGTERM, _interrupt)
 
 
-def ignore() -> None:
-    """Ignore Ctrl-C in this process. A terminal sends it also to the process that started this one, and ends it."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+def ignore(*numbers: signal.Signals) -> None:
+    """Ignore signals in this process from now on, also while the interpreter ends, when Python's handlers are gone."""
+    for number in numbers:
+        signal.signal(number, signal.SIG_IGN)
 
 
 @contextmanager
@@ -69,15 +70,6 @@ def handled() -> Iterator[None]:
         yield
     finally:
         signal.signal(signal.SIGINT, signal.default_int_handler)
-
-
-def disarm() -> None:
-    """Ignore SIGINT and SIGTERM from now on: the work of this process is done, and its exit code stands.
-
-    A handler would not do. The interpreter takes away handlers when it ends, but leaves ignored signals ignored.
-    """
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, signal.SIG_IGN)
 
 
 def guard() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import threading
 import time
 
@@ -17,7 +18,7 @@ def begin() -> None:
 
     A terminal sends Ctrl-C to the parent, too, which ends its workers. If the parent is killed, it cannot do that.
     """
-    interrupts.ignore()
+    interrupts.ignore(signal.SIGINT)
     parent = os.getppid()
 
     def watch() -> None:

@@ -53,7 +53,16 @@ def test_a_signal_keeps_the_incumbent(tmp_path: Path, number: signal.Signals) ->
 def test_a_killed_search_leaves_a_bound_with_its_proof(tmp_path: Path) -> None:
     output, proof = tmp_path / "result.json", tmp_path / "proof.npz"
     options = ("--backend", "native", "--p", "0.9", "--no-class-parents", "--threads", "1")
-    arguments = ["milpbn", "solve", "waveform-21", *options, "--output", output, "--certificate", proof]
+    arguments = [
+        "milpbn",
+        "solve",
+        "instance:waveform-21",
+        *options,
+        "--output",
+        output,
+        "--certificate",
+        proof,
+    ]
     code = (
         "import sys, milpbn.solving.files\nmilpbn.solving.files.SAVE_EVERY = 4.0\n"
         f"sys.argv = {[str(a) for a in arguments]!r}\nfrom milpbn.cli import main\nmain()"
