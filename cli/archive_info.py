@@ -14,8 +14,8 @@ def is_archive(path: str) -> bool:
     return Path(path).is_file() and zipfile.is_zipfile(path)
 
 
-def describe_archive(path: str) -> str:
-    """Describe a certificate or a checkpoint.
+def describe_archive(path: str) -> list[str]:
+    """Describe a certificate or a checkpoint, in lines.
 
     Raises
     ------
@@ -23,7 +23,6 @@ def describe_archive(path: str) -> str:
         If the file is neither, or cannot be read.
     """
     from milpbn.certificate.format import load_proof
-    from milpbn.drawing.text import printable
     from milpbn.errors import InputError
     from milpbn.learners.differentiable.checkpoints import KIND as TRAINING
     from milpbn.learners.finished import KIND as COMPARISON
@@ -58,23 +57,21 @@ def describe_archive(path: str) -> str:
         if kind == COMPARISON:
             names = [str(values.get("name")) for _, _, values in header["rows"]]
             counts = (f"{name} on {names.count(name)} of the splits" for name in dict.fromkeys(names))
-            lines.append(printable(f"finished    {', '.join(counts)}"))
-    return "\n".join(lines)
+            lines.append(f"finished    {', '.join(counts)}")
+    return lines
 
 
-def _describe_certificate(path: str, header: Mapping[str, Any], arrays: Mapping[str, Any]) -> str:
-    from milpbn.drawing.text import printable
+def _describe_certificate(path: str, header: Mapping[str, Any], arrays: Mapping[str, Any]) -> list[str]:
     from milpbn.problem.scores.spec import Score
     from milpbn.solving.progress import show_number
 
     data, status, score = header["data"], header["status"], Score.from_dict(header["score"])
-    lines = [
+    return [
         f"certificate {path}",
-        f"data        {printable(str(data['name']))}: {data['samples']} samples, {data['features']} features",
+        f"data        {data['name']}: {data['samples']} samples, {data['features']} features",
         f"score       {score.summary}, max_parents = {score.max_parents}",
-        f"status      {printable(str(status['reason']))}  (as the file says)",
+        f"status      {status['reason']}  (as the file says)",
         f"incumbent   {show_number(header['objective'])}  (as the file says)",
         f"bound       {show_number(header['bound'])}  (as the file says; milpbn verify --certificate checks it)",
         f"leaves      {len(arrays['leaf_node'])}",
     ]
-    return "\n".join(lines)

@@ -90,7 +90,7 @@ def bound(
         raise InputError("A bound is for one gamma and one max_parents; cv is for milpbn solve.")
     spec = score.score()
 
-    from milpbn.cli.report import exit_code
+    from milpbn.cli.report import exit_code, say
     from milpbn.cli.solve import read, show_notes, show_stages
     from milpbn.instances import DEFAULT
     from milpbn.problem.scores.registry import score_names
@@ -112,9 +112,9 @@ def bound(
         screen=search.screen,
         started=started,
     )
-    click.echo(describe(result))
+    say(describe(result))
     if spec.is_margin and result.screened is None:
-        click.echo(describe_memory(dataset, spec, constraints))
+        say(describe_memory(dataset, spec, constraints))
     return exit_code(result)
 
 

@@ -11,6 +11,7 @@ from milpbn.cli import completion
 from milpbn.cli.learners import files_of, read_options
 from milpbn.cli.memory_option import memory_limit
 from milpbn.cli.outputs import check_outputs
+from milpbn.cli.report import say
 from milpbn.cli.score_options import PARAMETERS, ScoreOptions, score_options
 from milpbn.cli.sections import SEED, THREADS, option, option_group, verb
 from milpbn.cli.table_options import TableOptions, table_options
@@ -211,7 +212,7 @@ def compare(data: str, table: TableOptions, score: ScoreOptions, run: dict[str, 
         found = compare_over_folds(source, run["folds"], run["repeats"], names, **how)
     LINE.end()
     with interrupts.saving():
-        click.echo(str(found))
+        say(str(found))
         if run["output"] is not None:
             # Once more: while learners were compared, a warning was all if the file could not be written.
             atomic_write_text(run["output"], dump_json(found.to_dict()))

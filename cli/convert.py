@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from milpbn.cli.outputs import check_outputs
+from milpbn.cli.report import say
 from milpbn.cli.sections import verb
 from milpbn.cli.types import DATA, FILE, NAME
 from milpbn.errors import InputError
@@ -63,5 +64,5 @@ def _convert_table(source: str, output: str, target: str | None) -> None:
     discrete = output.lower().endswith(".dat")
     table = read_table(source, target=target, missing="drop" if discrete else "state")
     for note in table.notes:
-        click.echo(note, err=True)
+        say(note, err=True)
     write_table(table, output)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from milpbn.cli.outputs import check_outputs
+from milpbn.cli.report import say
 from milpbn.cli.sections import Verb, verb
 from milpbn.cli.types import DATA, FILE, FOLDER, NAME
 from milpbn.errors import InputError
@@ -84,7 +85,7 @@ def evaluate(
     samples, rows = read_rows(loaded, data, split, weights, data_dir)
     if not quiet:
         for note in samples.notes:
-            click.echo(note, err=True)
+            say(note, err=True)
     figures = count(loaded, samples, recorded_gamma(getattr(loaded, "provenance", {})))
     networks = len(loaded.members) if isinstance(loaded, AveragedClassifier) else 1
     record = recorded(getattr(loaded, "provenance", {}))
@@ -95,7 +96,7 @@ def evaluate(
     if as_json:
         click.echo(json.dumps(document, ensure_ascii=False, allow_nan=False))
     else:
-        click.echo(describe(figures, rows, record, networks))
+        say(describe(figures, rows, record, networks))
 
 
 def read_rows(

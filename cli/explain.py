@@ -9,6 +9,7 @@ import click
 
 from milpbn.cli.evaluate import read_rows, row_options
 from milpbn.cli.outputs import check_outputs
+from milpbn.cli.report import say
 from milpbn.cli.sections import verb
 from milpbn.cli.types import CLASS, COUNT, DATA, FILE, NUMBER
 from milpbn.errors import InputError
@@ -109,7 +110,7 @@ def explain(
         _check_rows(samples, rows)
         if not quiet:
             for note in _row_notes(samples, rows) if rows else samples.notes:
-                click.echo(note, err=True)
+                say(note, err=True)
     document: dict[str, Any]
     if rows:
         assert samples is not None
@@ -122,7 +123,7 @@ def explain(
         structure = _structure(result_file, samples, seconds)
         texts.append(structure.to_text(shown))
         document["structure"] = structure.to_dict()
-    click.echo("\n".join(texts))
+    say("\n".join(texts))
     if output is not None:
         atomic_write_text(output, dump_json(document))
 

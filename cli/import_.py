@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from milpbn.cli.outputs import check_outputs
+from milpbn.cli.report import say
 from milpbn.cli.sections import verb
 from milpbn.cli.types import DATA, FILE, NUMBER
 
@@ -63,5 +64,5 @@ def import_(
         save_classifier(result.classifier, classifier)
     for note in result.notes:
         if note not in dropped_notes(result.notes):  # the closing block has these
-            click.echo(note, err=True)
+            say(note, err=True)
     return show_result(result)

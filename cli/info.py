@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from milpbn.cli.archive_info import describe_archive, is_archive
+from milpbn.cli.report import say
 from milpbn.cli.sections import verb
 from milpbn.cli.table_options import TableOptions, table_options
 from milpbn.cli.types import DATA
@@ -31,9 +32,9 @@ def info(file: str, table: TableOptions) -> None:
       milpbn info table.csv --target class
     """
     if is_archive(file):
-        click.echo(describe_archive(file))
+        say(describe_archive(file))
     else:
-        click.echo(_describe_document(file) if _is_object(file) else _describe_table(file, table))
+        say(_describe_document(file) if _is_object(file) else _describe_table(file, table))
 
 
 def _is_object(path: str) -> bool:
@@ -45,7 +46,7 @@ def _is_object(path: str) -> bool:
         return False
 
 
-def _describe_document(path: str) -> str:
+def _describe_document(path: str) -> str | list[str]:
     from milpbn.claims.local_result import FORMAT as LOCAL_SCORES
     from milpbn.claims.other_files import is_comparison
     from milpbn.claims.stability import FORMAT as STABILITY
@@ -90,7 +91,7 @@ def _describe_document(path: str) -> str:
     )
 
 
-def _describe_learned(path: str, document: Mapping[str, Any]) -> str:
+def _describe_learned(path: str, document: Mapping[str, Any]) -> list[str]:
     """Describe what ``milpbn learn --output`` wrote."""
     from milpbn.errors import InputError
     from milpbn.network.classifier import left_out_of
@@ -121,17 +122,17 @@ def _describe_learned(path: str, document: Mapping[str, Any]) -> str:
         lines += dropped_lines([note for note in notes if isinstance(note, str)], 10)
     lines += parameter_lines(recorded(document), 10)
     if not isinstance(document["structure"], dict):
-        return "\n".join([*lines, "structure (not an acyclic graph over the variables)"])
+        return [*lines, "structure (not an acyclic graph over the variables)"]
     try:
         parents = parents_mapping(document["structure"])
     except InputError as error:
         raise InputError(f"The file {path!r} is unusable: {error}") from None
     lines.append("structure")
     lines += [f"  {child}: {', '.join(members) or '(none)'}" for child, members in parents.items()]
-    return "\n".join(lines)
+    return lines
 
 
-def _describe_classifier(path: str) -> str:
+def _describe_classifier(path: str) -> list[str]:
     from milpbn.network import AveragedClassifier, PseudoClassifier, load_any_classifier
 
     classifier = load_any_classifier(path)
@@ -141,7 +142,7 @@ def _describe_classifier(path: str) -> str:
             "learnt by   milpbn, as a pseudo-TAN: its graph may have cycles",
             "variables",
         ]
-        return "\n".join(lines + _describe_variables(classifier))
+        return lines + _describe_variables(classifier)
     if isinstance(classifier, AveragedClassifier):
         lines = [
             f"classifier  {path}",
@@ -149,8 +150,8 @@ def _describe_classifier(path: str) -> str:
         ]
         for number, member in enumerate(classifier.members, start=1):
             lines += [f"network     {number}", *_describe_network(member)]
-        return "\n".join(lines)
-    return "\n".join([f"classifier  {path}", *_describe_network(classifier)])
+        return lines
+    return [f"classifier  {path}", *_describe_network(classifier)]
 
 
 def _describe_network(classifier: Classifier) -> list[str]:
@@ -215,22 +216,20 @@ def _describe_variables(classifier: TableClassifier) -> list[str]:
     return lines
 
 
-def _describe_sidecar(path: str) -> str:
+def _describe_sidecar(path: str) -> list[str]:
     from milpbn.milp.files.sidecar import Sidecar
 
     sidecar = Sidecar.load(Path(path))
     score = sidecar.score
-    return "\n".join(
-        [
-            f"sidecar  {path}",
-            f"data     {sidecar.data.get('name', '(unknown)')}: {len(sidecar.names) - 1} features",
-            f"score    {score.summary}, max_parents = {score.max_parents}",
-            f"columns  {len(sidecar.columns)} parent sets, fingerprint {sidecar.fingerprint}",
-        ]
-    )
+    return [
+        f"sidecar  {path}",
+        f"data     {sidecar.data.get('name', '(unknown)')}: {len(sidecar.names) - 1} features",
+        f"score    {score.summary}, max_parents = {score.max_parents}",
+        f"columns  {len(sidecar.columns)} parent sets, fingerprint {sidecar.fingerprint}",
+    ]
 
 
-def _describe_table(source: str, table: TableOptions) -> str:
+def _describe_table(source: str, table: TableOptions) -> list[str]:
     import numpy as np
 
     read = table.read(source)
@@ -251,7 +250,7 @@ def _describe_table(source: str, table: TableOptions) -> str:
     weights = np.bincount(dataset.y, weights=dataset.weights, minlength=target.n_states)
     lines.append(f"class {target.name}")
     lines += [f"  {label}: {weight:g}" for label, weight in zip(target.states, weights, strict=True)]
-    return "\n".join(lines)
+    return lines
 
 
 def _shorten(states: tuple[str, ...], shown: int = 8) -> str:

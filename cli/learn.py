@@ -13,6 +13,7 @@ from milpbn.cli.gaps import describe_gap
 from milpbn.cli.learners import files_of, learner_options
 from milpbn.cli.memory_option import memory_limit
 from milpbn.cli.outputs import check_outputs
+from milpbn.cli.report import say
 from milpbn.cli.score_options import PARAMETERS
 from milpbn.cli.sections import SEED, THREADS, option, option_group, verb
 from milpbn.cli.table_options import TableOptions, table_options
@@ -211,7 +212,7 @@ def _learn(
         except InputError as error:
             failure = error
         LINE.end()
-        click.echo("\n".join(_closing_block(found, result)))
+        say("\n".join(_closing_block(found, result)))
         if run.classifier is not None:
             assert isinstance(found.learned.predictor, Classifier | PseudoClassifier)
             save_classifier(found.learned.predictor, run.classifier)

@@ -5,8 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import click
-
+from milpbn.cli.report import say
 from milpbn.cli.sections import typed
 from milpbn.errors import InputError
 
@@ -77,5 +76,5 @@ def solve_scores(path: str, options: Options, start: str | None, started: float 
         verbose=options.verbose,
         started=started,
     )
-    click.echo(describe(result))
+    say(describe(result))
     return 0

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from milpbn.cli.outputs import check_outputs
+from milpbn.cli.report import say
 from milpbn.cli.sections import verb
 from milpbn.cli.types import DATA, FILE, FOLDER, NAMES
 from milpbn.errors import InputError
@@ -74,7 +75,7 @@ def predict(
     samples = read_encodings(table, loaded.variable_sets)
     if not quiet:
         for note in samples.notes:
-            click.echo(note, err=True)
+            say(note, err=True)
     text = io.StringIO(newline="")
     csv.writer(text, lineterminator="\n").writerows(_rows(loaded, samples, kept, proba, joint))
     if output is None:

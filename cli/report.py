@@ -10,6 +10,7 @@ import click
 
 from milpbn.errors import MilpbnError
 from milpbn.util import interrupts
+from milpbn.util.printing import printable
 from milpbn.util.progress_line import LINE
 
 if TYPE_CHECKING:
@@ -43,14 +44,20 @@ def report(error: BaseException, *, debug: bool = False) -> int:
     return code
 
 
+def say(text: str | list[str], *, err: bool = False) -> None:
+    """Print a text, or a list of lines, for a person; unprintable characters of names in it are escaped."""
+    if not isinstance(text, str):
+        text = "\n".join(printable(line) for line in text)
+    click.echo(printable(text, keep="\n"), err=err)
+
+
 def presentable(sentence: str) -> str:
     """Return a sentence on one line, safe to print whatever names it contains.
 
     Control characters and other characters that a terminal cannot show are escaped. The middle of a sentence of more
     than `MAX_SENTENCE` characters is left out.
     """
-    line = " ".join(sentence.split())
-    shown = "".join(c if c.isprintable() else repr(c)[1:-1] for c in line)
+    shown = printable(" ".join(sentence.split()))
     if len(shown) <= MAX_SENTENCE:
         return shown
     return f"{shown[: MAX_SENTENCE // 2]} [...] {shown[-MAX_SENTENCE // 2 :]}"

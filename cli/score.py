@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from milpbn.cli.gaps import describe_gap
+from milpbn.cli.report import say
 from milpbn.cli.score_options import ScoreOptions, score_options
 from milpbn.cli.sections import verb
 from milpbn.cli.table_options import TableOptions, table_options
@@ -53,13 +54,11 @@ def score(
     dataset = table.read(data).dataset("train")
     own = read_structure(structure, dataset.names)
     found = None if result is None else suboptimality(dataset, own, result, repr(bound_file))
-    click.echo(
-        "\n".join([f"data   {dataset.name}: {dataset.n_samples} samples", *dropped_lines(dataset.notes, 7)])
-    )
+    say("\n".join([f"data   {dataset.name}: {dataset.n_samples} samples", *dropped_lines(dataset.notes, 7)]))
     if result is None or found is None:
-        click.echo(f"score  {rescore(dataset, own, spec):.6f} nats  ({spec.summary})")
+        say(f"score  {rescore(dataset, own, spec):.6f} nats  ({spec.summary})")
     else:
-        click.echo("\n".join(describe_gap(found, result)))
+        say("\n".join(describe_gap(found, result)))
 
 
 def _same_score(result: Result, options: ScoreOptions, path: str) -> Score:

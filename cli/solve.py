@@ -13,7 +13,7 @@ from milpbn.cli.constraint_options import constraint_options
 from milpbn.cli.local_scores import is_local_scores, solve_scores
 from milpbn.cli.memory_option import memory_limit
 from milpbn.cli.outputs import check_outputs, dropped_when_refused
-from milpbn.cli.report import exit_code, no_structure
+from milpbn.cli.report import exit_code, no_structure, say
 from milpbn.cli.score_options import PARAMETERS, ScoreOptions, score_options
 from milpbn.cli.search_options import SearchOptions, search_options
 from milpbn.cli.sections import option, option_group, typed, verb
@@ -316,7 +316,7 @@ def show_result(result: Result) -> int:
     """Print the closing block, and on stderr an error if there is no structure; return the exit code."""
     from milpbn.solving.progress import closing_block
 
-    click.echo(closing_block(result))
+    say(closing_block(result))
     if result.structure is None:
-        click.echo(f"Error: {no_structure(result)}", err=True)
+        say(f"Error: {no_structure(result)}", err=True)
     return exit_code(result)

@@ -9,6 +9,7 @@ import click
 from milpbn.cli.constraint_options import constraint_options
 from milpbn.cli.memory_option import memory_limit
 from milpbn.cli.outputs import check_outputs
+from milpbn.cli.report import say
 from milpbn.cli.score_options import ScoreOptions, score_options
 from milpbn.cli.search_options import BACKEND
 from milpbn.cli.sections import SEED, given, option, option_group, verb
@@ -111,7 +112,7 @@ def stability(
         **{"n_jobs": all_cores(), **bootstrap},  # type: ignore[arg-type]
     )
     LINE.end()
-    click.echo(str(found))
+    say(str(found))
     output = bootstrap.get("output")
     if output is not None:
         found.save(str(output))  # a warning was all, if it failed before

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from milpbn.cli.memory_option import memory_limit
+from milpbn.cli.report import say
 from milpbn.cli.sections import verb
 from milpbn.cli.table_options import TableOptions, table_options
 from milpbn.cli.types import DATA, FILE
@@ -77,11 +78,11 @@ def verify(result: str, data: str, certificate: str | None, exact: bool, table: 
         values = Result.read(result)
         Result.from_dict(values, f"The result {result!r}")
     dataset = table.read(data).dataset("train")
-    click.echo(describe(check(values, certificate or result, dataset), arcs=not is_certificate))
+    say(describe(check(values, certificate or result, dataset), arcs=not is_certificate))
     for line in dropped_lines(dataset.notes):
-        click.echo(line)
+        say(line)
     if exact:
-        click.echo(check_exactly(values, certificate or result, dataset))
+        say(check_exactly(values, certificate or result, dataset))
 
 
 def describe(proved: Verification, *, arcs: bool) -> str:

@@ -7,7 +7,7 @@ from html import escape
 
 from milpbn.drawing.scene import COLOURS, Scene
 from milpbn.drawing.svg import to_svg
-from milpbn.drawing.text import printable
+from milpbn.util.printing import printable
 
 
 def words(text: object) -> str:

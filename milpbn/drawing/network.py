@@ -10,8 +10,9 @@ from milpbn.drawing.graph import Arc, Graph, colours
 from milpbn.drawing.layout import GraphLayout, Placed, grid, lay_out
 from milpbn.drawing.legend import Shown, legend
 from milpbn.drawing.scene import Box, Item, Label, Path, Scene, lines_of_text, stacked
-from milpbn.drawing.text import BOLD, LINE, printable, shortened, text_width, wrapped
+from milpbn.drawing.text import BOLD, LINE, shortened, text_width, wrapped
 from milpbn.util.plurals import counted
+from milpbn.util.printing import printable
 
 #: Font size of names, and the largest width of a line of a name.
 _SIZE, _NAME = 12.0, 150.0

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from html import escape
 
 from milpbn.drawing.scene import COLOURS, DASHES, Box, Item, Label, Path, Scene
-from milpbn.drawing.text import printable
+from milpbn.util.printing import printable
 
 FONTS = "'DejaVu Sans', Verdana, 'Noto Sans', 'Noto Sans CJK JP', 'Hiragino Sans', 'Yu Gothic', Meiryo, sans-serif"
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 import unicodedata
 
+from milpbn.util.printing import printable
+
 #: Advance widths in em, rounded up, of the characters of DejaVu Sans, which is wider than most sans-serif fonts.
 _WIDTHS = {
     0.3: "'IJijl",
@@ -29,11 +31,6 @@ _OTHER = 1.05
 LINE = 1.25
 #: How much wider bold letters are at most: give the size times this for the width of a bold text.
 BOLD = 1.16
-
-
-def printable(name: str) -> str:
-    """Return a name without characters that picture files or fonts cannot show, such as line breaks."""
-    return "".join(c if c.isprintable() else repr(c)[1:-1] for c in name)
 
 
 def text_width(text: str, size: float = 12.0) -> float:

@@ -9,9 +9,9 @@ from functools import cache
 from typing import Any, Literal
 
 from milpbn.drawing.scene import COLOURS, DASHES, Box, Label, Path, Scene
-from milpbn.drawing.text import printable
 from milpbn.errors import MilpbnWarning, warn
 from milpbn.util.extras import import_extra
+from milpbn.util.printing import printable
 
 #: Fonts that have Chinese, Japanese or Korean characters, or other ones that the first font lacks.
 _FURTHER = (

@@ -9,10 +9,11 @@ import numpy as np
 
 from milpbn.drawing.chart import EDGES, SMALL, TITLE, Bar, bars, frame
 from milpbn.drawing.scene import Box, Label, Path, Scene
-from milpbn.drawing.text import BOLD, printable, shortened, text_width, wrapped
+from milpbn.drawing.text import BOLD, shortened, text_width, wrapped
 from milpbn.errors import InputError
 from milpbn.network.explanation import FamilyImportance, FamilyTable, LocalExplanation, Margins
 from milpbn.util.plurals import counted
+from milpbn.util.printing import printable
 
 
 def draw_prediction(explanation: LocalExplanation, shown: int = 20, width: float = 680.0) -> Scene:

@@ -7,8 +7,8 @@ from typing import Any
 
 from milpbn.drawing.chart import Bar, bars, frame
 from milpbn.drawing.scene import Box, Path, Scene, stacked
-from milpbn.drawing.text import printable
 from milpbn.errors import InputError
+from milpbn.util.printing import printable
 
 
 def draw_comparison(document: Mapping[str, Any]) -> Scene:

@@ -12,10 +12,10 @@ from milpbn.claims.result import Result
 from milpbn.drawing.chart import Frame, frame
 from milpbn.drawing.network import draw_network
 from milpbn.drawing.scene import Path, Scene, stacked
-from milpbn.drawing.text import printable
 from milpbn.errors import InputError
 from milpbn.network.structure import Structure
 from milpbn.solving.progress import show_gap
+from milpbn.util.printing import printable
 
 
 def draw_structure(

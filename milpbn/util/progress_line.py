@@ -12,6 +12,8 @@ import threading
 import time
 from typing import IO, Any
 
+from milpbn.util.printing import printable
+
 
 class ProgressLine:
     """A line on a stream, which the next line replaces where that is possible; every thread may use it.
@@ -36,6 +38,7 @@ class ProgressLine:
 
     def show(self, text: str) -> None:
         """Write a line that the next one may replace."""
+        text = printable(text)
         with self._lock:
             self.shown_at = time.monotonic()
             stream = self._stream or sys.stderr
@@ -49,6 +52,7 @@ class ProgressLine:
 
     def keep(self, text: str) -> None:
         """Write a line that is not replaced."""
+        text = printable(text, keep="\n")
         with self._lock:
             self.shown_at = time.monotonic()
             start = "" if self._width is None else "\r"

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from milpbn.drawing.text import printable, shortened, text_width, wrapped
+from milpbn.drawing.text import shortened, text_width, wrapped
 from milpbn.errors import MilpbnWarning
+from milpbn.util.printing import printable
 
 NAMES = ["age", "WWWWMMMM", "petal-length (cm)", "größe", "年齢と性別", "Щука", "ﾊﾝｶｸ", "naïve", "a\u0301b"]
 

@@ -1,0 +1,63 @@
+"""Names with the characters that control a terminal: what a person reads has them escaped, data keep them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from cli_common import QUICK, run, toy_rows, write_csv
+
+#: Rings the bell, sets the window's title, and breaks a line.
+NAME = "x\x07\x1b]0;t\x07\ny"
+SHOWN = r"x\x07\x1b]0;t\x07"  # a line break is kept where texts have several lines
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder with a table whose column, states and classes have such names, and what was learnt from it."""
+    folder = tmp_path_factory.mktemp("unprintable")
+    rows = [[f"{NAME}{value}" if value == "good" else value for value in row] for row in toy_rows()]
+    rows = [[f'"{value}"' for value in row] for row in rows]
+    write_csv(folder / "t.csv", rows, f'"{NAME}",b,c,class')
+    found = [
+        "--output",
+        folder / "r.json",
+        "--certificate",
+        folder / "p.npz",
+        "--classifier",
+        folder / "c.json",
+    ]
+    run_well("solve", folder / "t.csv", "--threads", 1, *found)
+    return folder
+
+
+def run_well(*arguments: object) -> str:
+    done = run(*arguments)
+    assert done.exit_code == 0, done.output
+    return done.output
+
+
+@pytest.mark.parametrize(
+    ("words", "named"),
+    [
+        (("info", "t.csv"), True),
+        (("info", "c.json"), True),
+        (("info", "r.json"), True),
+        (("explain", "c.json", "t.csv", "--row", "1"), True),
+        (("evaluate", "c.json", "t.csv"), True),
+        (("score", "r.json", "t.csv"), False),
+        (("verify", "r.json", "t.csv", "--certificate", "p.npz"), False),
+        (("learn", "tan", "t.csv"), False),
+        (("compare", "t.csv", "--learners", "tan"), False),
+        (("solve", "t.csv", *QUICK, "--forbid", f'b,"{NAME}"'), False),
+    ],
+    ids=lambda value: " ".join(value[:2]) if isinstance(value, tuple) else "",
+)
+def test_control_characters_are_escaped(folder: Path, words: tuple[str, ...], named: bool) -> None:
+    text = run_well(*(folder / word if word.endswith((".csv", ".json", ".npz")) else word for word in words))
+    assert "\x07" not in text and "\x1b" not in text
+    assert not named or SHOWN in text
+
+
+def test_predictions_keep_the_labels(folder: Path) -> None:
+    assert f"{NAME}good" in run_well("predict", folder / "c.json", folder / "t.csv")
