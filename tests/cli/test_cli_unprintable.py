@@ -55,7 +55,8 @@ def run_well(*arguments: object) -> str:
 )
 def test_control_characters_are_escaped(folder: Path, words: tuple[str, ...], named: bool) -> None:
     text = run_well(*(folder / word if word.endswith((".csv", ".json", ".npz")) else word for word in words))
-    assert "\x07" not in text and "\x1b" not in text
+    assert "\x07" not in text
+    assert "\x1b" not in text
     assert not named or SHOWN in text
 
 
