@@ -46,9 +46,9 @@ def page(plan: Plan, store: Store, remarks: str = "") -> str:
         _agreement(collected),
         remarks.strip(),
         _table_1(collected),
-        _table_2(collected),
-        _probabilities(collected),
-        _recipe(collected),
+        accuracy_table(collected, "Table 2: accuracy in percent with 95 % intervals"),
+        probability_table(collected),
+        recipe_table(collected),
         _table_3(collected),
     ]
     return "\n\n".join(section for section in sections if section) + "\n"
@@ -195,14 +195,15 @@ def _table_1(collected: Collected) -> str:
     return "\n".join(lines)
 
 
-def _table_2(collected: Collected) -> str:
-    lines = [
-        "## Table 2: accuracy in percent with 95 % intervals",
-        "",
-        "The published value stands below ours. An asterisk: ours is below the published interval.",
-        "",
-    ]
+def accuracy_table(collected: Collected, title: str = "Accuracy in percent with 95 % intervals") -> str:
+    """Return the accuracies of all methods, with the published ones below them where there are any."""
     methods = collected.plan.methods
+    lines = [f"## {title}", ""]
+    if any(verdicts(collected, m) for m in methods):
+        lines += [
+            "The published value stands below ours. An asterisk: ours is below the published interval.",
+            "",
+        ]
     lines += _head(["data", "test rows", *(TITLES[m] for m in methods)])
     for data in collected.plan.data:
         facts = collected.facts[data]
@@ -218,13 +219,14 @@ def _table_2(collected: Collected) -> str:
     return "\n".join(lines)
 
 
-def _probabilities(collected: Collected) -> str:
+def probability_table(collected: Collected) -> str:
+    """Return log-loss and Brier score of all methods."""
     methods = collected.plan.methods
     lines = [
         "## Log-loss and Brier score",
         "",
-        "Log-loss in nats / Brier score (0 to 2), means over the test rows; the paper has neither. Probabilities are "
-        "raised to 2.2e-16 before their logarithm is taken, as scikit-learn does.",
+        "Log-loss in nats / Brier score (0 to 2), means over the test rows. Probabilities are raised "
+        "to 2.2e-16 before their logarithm is taken, as scikit-learn does.",
         "",
         *_head(["data", *(TITLES[m] for m in methods)]),
     ]
@@ -237,7 +239,7 @@ def _probabilities(collected: Collected) -> str:
     return "\n".join(lines)
 
 
-def _recipe(collected: Collected) -> str:
+def recipe_table(collected: Collected) -> str:
     """Return means and wins of the recipe beside those of every other method, over the data sets that both have."""
     own = "recipe"
     if own not in collected.plan.methods:
@@ -246,7 +248,8 @@ def _recipe(collected: Collected) -> str:
         "## The recipe beside the other methods",
         "",
         "Means over the data sets that both have: accuracy in percent and log-loss in nats, of the recipe and of the "
-        "other method; on how many of the data sets one outperforms the other at the 68 % level, as in Table 3.",
+        "other method; on how many of the data sets one outperforms the other at the 68 % level, by the tests of "
+        "the paper's Table 3.",
         "",
         *_head(
             [
