@@ -10,7 +10,8 @@ the data. Values of p and max_parents are chosen anew on each partition, with --
 the final search has --time-limit seconds. SM on letter and soybean-large, which the paper does not have, is left out.
 
 The results of a seed are in a file of its own under --output, which is written after every method on every part; a run
-that is killed goes on where it stopped. README.md there has the means over all seeds, beside the published intervals.
+that is killed goes on where it stopped. README.md there has the means over all partitions, that of results/p12 among
+them, beside the published intervals.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from __future__ import annotations
 import statistics
 import time
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -26,12 +27,16 @@ import numpy as np
 from common import RESULTS, parse, parser, read_results, write_results
 
 from milpbn.data import Table, read_table
+from milpbn.data.catalog import catalog_names
 from milpbn.errors import DataWarning
 from milpbn.experiments.base import Budgets, MethodInput
+from milpbn.experiments.cells import Store
 from milpbn.experiments.methods import method
 from milpbn.experiments.page import TITLES
 from milpbn.experiments.protocol import TEST_SET, Part, parts
-from milpbn.experiments.published import Accuracy, published
+from milpbn.experiments.published import published
+from milpbn.experiments.runner import Plan
+from milpbn.experiments.tables import Collected, collect
 from milpbn.solving.warm_up import compile_all
 from milpbn.util.atomic import atomic_write_text
 
@@ -47,13 +52,13 @@ INTRODUCTION = """# Table 2 of Peharz & Pernkopf (2012) over several partitions
 
 This page is written by `benchmarks/partitions.py`. The paper does not publish the folds of its cross-validations, nor
 most of its training and test rows. So a difference between its numbers and those of [results/p12](../p12/README.md)
-may be one of the rows. Here the protocol of results/p12 is repeated on other partitions of the same sizes:
-5 stratified folds, or random training and test rows. adult, mofn-3-7-10 and satimage are absent: their splits come with
-the data. Seeds: {seeds}. Each trial of the selection had {selection:g} s, each final search {final:g} s, on one thread.
+may be one of the rows. Here the protocol of results/p12 is repeated on other partitions of the same sizes: 5 stratified
+folds, or random training and test rows (seeds {seeds}). adult, mofn-3-7-10 and satimage are not repeated: their splits
+come with the data. Each trial of the selection had {selection:g} s, each final search {final:g} s, on one thread.
 
-Mean accuracy over the partitions in percent, and the lowest and the highest of them. Below: the published value with
-its 95 % interval, which is that of one partition. An asterisk: the mean is below this interval. All partitions of a
-data set that are complete count; nothing was chosen by these numbers."""
+Mean accuracy in percent, and the lowest and the highest, over the partition of results/p12 and the others. Below: the
+published value with its 95 % interval, which is that of one partition. An asterisk: the mean is below this interval.
+Nothing was chosen by these numbers."""
 
 
 def divided(table: Table, seed: int) -> list[Part]:
@@ -96,54 +101,48 @@ def run_seed(data: list[str], data_dir: Path | None, seed: int, budgets: Budgets
                 print(time.strftime("%H:%M:%S"), "seed", seed, key, kept[key], flush=True)
 
 
-def means(folder: Path, data: str, name: str) -> list[float]:
-    """Return the accuracy on each partition that is complete, in percent."""
-    found = []
+def accuracies(folder: Path, first: Collected, data: str, name: str) -> list[float]:
+    """Return the accuracy on each partition that is complete, in percent: that of results/p12, then the others."""
+    entry = first.entry(data, name)
+    found = [] if entry is None else [entry.accuracy]
+    stored = "sm" if name == "sbm" and first.facts[data].classes == 2 else name  # with two classes SBM is SM
     for path in sorted(folder.glob("seed-*.json")):
-        cells = {
-            key.split()[1]: cell
-            for key, cell in read_results(path).items()
-            if key.split()[::2] == [data, name]
-        }
-        if len(cells) == (1 if TEST_SET in cells else 5):
-            found.append(100 * statistics.fmean(cell["accuracy"] for cell in cells.values()))
+        results = read_results(path)
+        keys = [f"{data} {part} {stored}" for part in first.facts[data].parts]
+        if all(key in results for key in keys):
+            found.append(100 * statistics.fmean(results[key]["accuracy"] for key in keys))
     return found
 
 
-def shown(found: list[float], known: Accuracy | None) -> str:
-    """Return a cell of the table."""
-    if not found or known is None:
-        return ""
-    mean = statistics.fmean(found)
-    star = "*" if round(mean, 2) < round(known.lower, 2) else ""
-    return (
-        f"{mean:.2f}{star} ({min(found):.2f} to {max(found):.2f})<br>"
-        f"{known.percent:.2f} ({known.lower:.2f} to {known.upper:.2f})"
-    )
-
-
-def rows(folder: Path) -> Iterator[str]:
-    """Return the lines of the table, and those of the summary."""
-    yield f"| data | partitions | {' | '.join(TITLES[name] for name in METHODS)} |"
-    yield f"| --- | --- |{' --- |' * len(METHODS)}"
+def table(folder: Path, first: Collected) -> str:
+    """Return how many means are within or above the published intervals, and the means."""
     below: dict[str, list[str]] = {name: [] for name in METHODS}
     counted = dict.fromkeys(METHODS, 0)
-    for data in DATA:
-        cells = []
+    rows = [
+        f"| data | partitions | {' | '.join(TITLES[name] for name in METHODS)} |",
+        f"| --- | --- |{' --- |' * 5}",
+    ]
+    for data in first.plan.data:
+        cells = [data, f"{len(accuracies(folder, first, data, 'nb'))}"]
         for name in METHODS:
-            found = means(folder, data, name)
-            if name == "sbm" and not found:  # with two classes it is SM
-                found = means(folder, data, "sm")
-            known = published().accuracy(data, name)
-            cells.append(shown(found, known))
-            counted[name] += bool(cells[-1])
-            if "*" in cells[-1]:
-                below[name].append(data)
-        yield f"| {data} | {len(means(folder, data, 'nb'))} | {' | '.join(cells)} |"
-    yield ""
+            found, known = accuracies(folder, first, data, name), published().accuracy(data, name)
+            if not found or known is None:
+                cells.append("")
+                continue
+            mean = statistics.fmean(found)
+            star = "*" if round(mean, 2) < round(known.lower, 2) else ""
+            counted[name] += 1
+            below[name] += [f"{data} ({mean:.2f} < {known.lower:.2f})"] if star else []
+            spread = f" ({min(found):.2f} to {max(found):.2f})" if len(found) > 1 else ""
+            cells.append(
+                f"{mean:.2f}{star}{spread}<br>{known.percent:.2f} ({known.lower:.2f} to {known.upper:.2f})"
+            )
+        rows.append(f"| {' | '.join(cells)} |")
+    counts = ["| method | within or above | below the interval |", "| --- | --- | --- |"]
     for name in METHODS:
         held = counted[name] - len(below[name])
-        yield f"- {TITLES[name]}: within or above on {held} of {counted[name]}; below: {', '.join(below[name]) or '-'}"
+        counts.append(f"| {TITLES[name]} | {held} of {counted[name]} | {', '.join(below[name]) or '-'} |")
+    return "\n".join([*counts, "", *rows])
 
 
 def main() -> None:
@@ -160,6 +159,13 @@ def main() -> None:
         for seed in options.seeds:
             path = options.output / f"seed-{seed}.json"
             run_seed(options.data, options.data_dir, seed, budgets, path)
+    plan = Plan(
+        data=tuple(catalog_names(options.data_dir)),
+        methods=METHODS,
+        budgets=Budgets(selection=10.0, final=1800.0),
+        data_dir=options.data_dir,
+    )
+    first = collect(plan, Store(RESULTS / "p12" / "cells"))
     seeds = [path.stem.removeprefix("seed-") for path in sorted(options.output.glob("seed-*.json"))]
     introduction = INTRODUCTION.format(
         source=published().source, seeds=", ".join(seeds), selection=budgets.selection, final=budgets.final
@@ -168,7 +174,7 @@ def main() -> None:
     sections = [
         introduction,
         remarks.read_text(encoding="utf-8").strip() if remarks.exists() else "",
-        "\n".join(rows(options.output)),
+        table(options.output, first),
     ]
     text = "\n\n".join(section for section in sections if section) + "\n"
     atomic_write_text(options.output / "README.md", text)
