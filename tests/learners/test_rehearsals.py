@@ -51,8 +51,11 @@ def test_every_module_with_kernels_is_compiled_ahead_of_time() -> None:
 
 def test_kernels_that_are_on_disk_are_not_compiled_again() -> None:
     compile_package()
-    told: list[str] = []
-    after, before = compile_package(told.append)
+    for _ in range(3):  # a test in another process may add a kernel meanwhile
+        told: list[str] = []
+        after, before = compile_package(told.append)
+        if after == before and not told:
+            break
     assert after == before > 100
     assert told == []
 
