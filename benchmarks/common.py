@@ -13,7 +13,10 @@ from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from milpbn.data import Dataset, read_table
+import numpy as np
+
+from milpbn.data import Dataset, Table, read_table
+from milpbn.experiments.protocol import TEST_SET, Part, parts
 from milpbn.util.atomic import atomic_write_text
 
 RESULTS = Path(__file__).resolve().parent.parent / "results"
@@ -104,6 +107,29 @@ def write_results(path: Path, results: dict[str, Any]) -> None:
     """Write a results file atomically."""
     path.parent.mkdir(parents=True, exist_ok=True)
     atomic_write_text(path, json.dumps(results, indent=1, allow_nan=False) + "\n")
+
+
+def read_remarks(folder: Path) -> str:
+    """Return what ``remarks.md`` in a folder of results says, for its page; "" if it does not exist."""
+    path = folder / "remarks.md"
+    return path.read_text(encoding="utf-8") if path.exists() else ""
+
+
+def write_page(folder: Path, sections: Sequence[str]) -> str:
+    """Write the sections that are not empty as README.md of a folder of results; return its text."""
+    text = "\n\n".join(stripped for section in sections if (stripped := section.strip())) + "\n"
+    folder.mkdir(parents=True, exist_ok=True)
+    atomic_write_text(folder / "README.md", text)
+    return text
+
+
+def other_partition(table: Table, seed: int) -> list[Part]:
+    """Return the parts of another partition of a table, of the same sizes: random folds, or a random split."""
+    if not table.test_indices.size:
+        return parts(table, seed)
+    n = len(table.train_indices)
+    rows = np.random.default_rng(seed).permutation(np.concatenate([table.train_indices, table.test_indices]))
+    return [Part(TEST_SET, table, np.sort(rows[:n]), np.sort(rows[n:]))]
 
 
 def alone(work: Callable[..., Any], *arguments: object) -> Any:

@@ -1,4 +1,4 @@
-"""Why letter, and the support vector machine, differ from Peharz & Pernkopf (2012): other splits and other codes.
+"""What may explain differences from Peharz & Pernkopf (2012): another split of letter, another input of the SVM.
 
     python benchmarks/explained.py [letter satimage segment] --data-dir DIR [--time-limit 60]
 
@@ -14,37 +14,38 @@ from __future__ import annotations
 import itertools
 from typing import Any
 
-import numpy as np
-from common import RESULTS, command, parse, parser, read_results, write_results
+from common import RESULTS, command, other_partition, parse, parser, read_results, write_results
 from sklearn.svm import SVC
 
 import milpbn
 from milpbn.data import Dataset, read_table
+from milpbn.experiments.figures import Figures
+from milpbn.experiments.protocol import Part, parts
 from milpbn.learners.generative.naive_bayes import NaiveBayes
 from milpbn.learners.generative.tan import Tan
 from milpbn.network.classifier import Classifier
 
-SPLITS, TRAINING_ROWS = 8, 15_000
+SPLITS = 8
 MACHINES = ("letter", "satimage", "segment")
 C, GAMMA = (1.0, 4.0, 16.0, 32.0), (0.01, 0.03, 0.125, 0.25)
 
 
 def percent(classifier: Classifier, test: Dataset) -> float:
     """Return the accuracy on samples."""
-    return round(100 * float(np.mean(classifier.predict_log_joint(test).argmax(axis=1) == test.y)), 2)
+    return round(100 * Figures.of_logs(classifier.predict_log_joint(test), test.y).accuracy, 2)
 
 
-def networks(train: Dataset, test: Dataset, seconds: float) -> dict[str, Any]:
+def networks(part: Part, seconds: float) -> dict[str, Any]:
     """Return the accuracies of three classifiers, and the gap of the search."""
     found: dict[str, Any] = {}
     for name, learner in (("nb", NaiveBayes()), ("tan", Tan())):
-        learned = learner.fit(train).predictor
+        learned = learner.fit(part.train).predictor
         assert isinstance(learned, Classifier)
-        found[name] = percent(learned, test)
+        found[name] = percent(learned, part.test)
     score = milpbn.Score(name="sbm", p=0.8, max_parents=2, class_parents=True)
-    result = milpbn.solve(train, score, time_limit=seconds, threads=1, verbose=False)
+    result = milpbn.solve(part.train, score, time_limit=seconds, threads=1, verbose=False)
     assert result.classifier is not None
-    found["sbm"], found["sbm_gap"] = percent(result.classifier, test), result.gap.relative_to_bound
+    found["sbm"], found["sbm_gap"] = percent(result.classifier, part.test), result.gap.relative_to_bound
     return found
 
 
@@ -58,20 +59,15 @@ def main() -> None:
         name = "first rows" if seed is None else f"seed {seed}"
         if name in kept["letter"]:
             continue
-        rows = np.arange(table.n_rows)
-        if seed is not None:
-            rows = np.random.default_rng(seed).permutation(rows)
-        train = table.dataset(np.sort(rows[:TRAINING_ROWS]))
-        test = table.encode(train.variables, np.sort(rows[TRAINING_ROWS:]))
-        kept["letter"][name] = networks(train, test, options.time_limit)
+        (part,) = parts(table, 0) if seed is None else other_partition(table, seed)
+        kept["letter"][name] = networks(part, options.time_limit)
         print(name, kept["letter"][name], flush=True)
         write_results(options.output, kept)
     for data in options.data:
         if data in kept["machine"]:
             continue
-        table = read_table(data, data_dir=options.data_dir)
-        train = table.dataset("train")
-        test = table.encode(train.variables, table.test_indices)
+        (part,) = parts(read_table(data, data_dir=options.data_dir), 0)
+        train, test = part.train, part.test
         found = {}
         for c, gamma in itertools.product(C, GAMMA):
             machine = SVC(C=c, gamma=gamma, cache_size=1000).fit(train.X, train.y)

@@ -18,10 +18,9 @@ import json
 import sys
 import time
 import warnings
-from pathlib import Path
 from typing import Any
 
-from common import RESULTS, parser
+from common import RESULTS, parser, read_remarks, write_page
 
 from milpbn.data.catalog import catalog_names
 from milpbn.errors import DataWarning, MilpbnError
@@ -30,7 +29,6 @@ from milpbn.experiments.cells import Store
 from milpbn.experiments.methods import METHODS
 from milpbn.experiments.page import page
 from milpbn.experiments.runner import Finished, Plan, Task, missing, run_plan
-from milpbn.util.atomic import atomic_write_text
 
 #: What is computed and shown by default; the average of four networks takes the time of four.
 DEFAULT_METHODS = [name for name in METHODS if name != "recipe-average"]
@@ -112,10 +110,7 @@ def main() -> None:
         )
         store = Store(options.output / "cells")
         work(plan, store, options)
-        remarks = Path(options.output, "remarks.md")
-        text = remarks.read_text(encoding="utf-8") if remarks.exists() else ""
-        options.output.mkdir(parents=True, exist_ok=True)
-        atomic_write_text(options.output / "README.md", page(everything, store, text))
+        write_page(options.output, [page(everything, store, read_remarks(options.output))])
     except MilpbnError as error:
         print(error, file=sys.stderr)
         raise SystemExit(error.exit_code) from None

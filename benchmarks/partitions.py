@@ -19,26 +19,33 @@ from __future__ import annotations
 import statistics
 import time
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from common import RESULTS, parse, parser, read_results, write_results
+from common import (
+    RESULTS,
+    other_partition,
+    parse,
+    parser,
+    read_remarks,
+    read_results,
+    write_page,
+    write_results,
+)
 
-from milpbn.data import Table, read_table
+from milpbn.data import read_table
 from milpbn.data.catalog import catalog_names
 from milpbn.errors import DataWarning
 from milpbn.experiments.base import Budgets, MethodInput
 from milpbn.experiments.cells import Store
 from milpbn.experiments.methods import method
 from milpbn.experiments.page import TITLES
-from milpbn.experiments.protocol import TEST_SET, Part, parts
+from milpbn.experiments.protocol import Part
 from milpbn.experiments.published import published
 from milpbn.experiments.runner import Plan
-from milpbn.experiments.tables import Collected, collect
+from milpbn.experiments.tables import DECIMALS, Collected, collect
 from milpbn.solving.warm_up import compile_all
-from milpbn.util.atomic import atomic_write_text
 
 #: The data sets whose folds or split the paper does not publish; those that take the most time last.
 DATA = [
@@ -46,37 +53,28 @@ DATA = [
     "letter", "segment", "cleve", "heart", "australian", "soybean-large",
 ]  # fmt: skip
 METHODS = ("nb", "tan", "mdl", "sm", "sbm")
+#: Mean accuracy in percent by data set and method.
+Means = Mapping[tuple[str, str], float]
 INTRODUCTION = """# Table 2 of Peharz & Pernkopf (2012) over several partitions
 
 {source}
 
 This page is written by `benchmarks/partitions.py`. The paper does not publish the folds of its cross-validations, nor
-most of its training and test rows. So a difference between its numbers and those of [results/p12](../p12/README.md)
-may be one of the rows. Here the protocol of results/p12 is repeated on other partitions of the same sizes: 5 stratified
+most of its training and test rows. So its numbers and those of [results/p12](../p12/README.md) may differ
+because the rows do. Here the protocol of results/p12 is repeated on other partitions of the same sizes: 5 stratified
 folds, or random training and test rows (seeds {seeds}). adult, mofn-3-7-10 and satimage are not repeated: their splits
 come with the data. Each trial of the selection had {selection:g} s, each final search {final:g} s, on one thread.
 
 Mean accuracy in percent, and the lowest and the highest, over the partition of results/p12 and the others. Below: the
 published value with its 95 % interval, which is that of one partition. An asterisk: the mean is below this interval.
-Nothing was chosen by these numbers."""
-
-
-def divided(table: Table, seed: int) -> list[Part]:
-    """Return the parts of another partition, of the same sizes."""
-    n = len(table.train_indices)
-    if not table.test_indices.size:
-        return parts(table, seed)
-    rows = np.random.default_rng(seed).permutation(np.concatenate([table.train_indices, table.test_indices]))
-    return [Part(TEST_SET, table, np.sort(rows[:n]), np.sort(rows[n:]))]
+The first table counts these means. The second one repeats only the folds of the cross-validations, and has the test
+sets of results/p12. Nothing was chosen by these numbers."""
 
 
 def measured(part: Part, name: str, n_classes: int, seed: int, budgets: Budgets) -> dict[str, Any]:
     """Return the accuracy of a method on a part, with what it chose and proved."""
-    steps = [method(name, budgets, n_classes)]
-    while (needed := steps[0].needs) is not None:
-        steps.insert(0, needed)
     found: Mapping[str, Any] = {}
-    for step in steps:
+    for step in method(name, budgets, n_classes).steps:
         found = step.run(MethodInput(part, seed, 1, found))
     kept = {"accuracy": found["figures"]["accuracy"]}
     if "search" in found:
@@ -86,11 +84,14 @@ def measured(part: Part, name: str, n_classes: int, seed: int, budgets: Budgets)
 
 def run_seed(data: list[str], data_dir: Path | None, seed: int, budgets: Budgets, path: Path) -> None:
     """Compute what the file of a seed lacks."""
-    kept = {"budgets": {"selection": budgets.selection, "final": budgets.final}} | read_results(path)
+    given = {"selection": budgets.selection, "final": budgets.final}
+    kept = {"budgets": given} | read_results(path)
+    if kept["budgets"] != given:
+        raise SystemExit(f"{path} has other budgets, {kept['budgets']}; name another folder with --output.")
     for name in data:
         table = read_table(name, data_dir=data_dir)
         n_classes = table.dataset("all").n_classes
-        for part in divided(table, seed):
+        for part in other_partition(table, seed):
             for one in METHODS:
                 absent = published().accuracy(name, one) is None or (one == "sbm" and n_classes == 2)
                 key = f"{name} {part.name} {one}"
@@ -101,48 +102,91 @@ def run_seed(data: list[str], data_dir: Path | None, seed: int, budgets: Budgets
                 print(time.strftime("%H:%M:%S"), "seed", seed, key, kept[key], flush=True)
 
 
-def accuracies(folder: Path, first: Collected, data: str, name: str) -> list[float]:
+def spent(others: Sequence[Mapping[str, Any]]) -> dict[str, float]:
+    """Return the budgets of the seeds; all must have had the same."""
+    found = [results["budgets"] for results in others]
+    if not found or any(one != found[0] for one in found):
+        raise SystemExit(
+            "There are no seeds with the same budgets; compute them first, or name their folder with --output."
+        )
+    return dict(found[0])
+
+
+def accuracies(others: Sequence[Mapping[str, Any]], first: Collected, data: str, name: str) -> list[float]:
     """Return the accuracy on each partition that is complete, in percent: that of results/p12, then the others."""
     entry = first.entry(data, name)
     found = [] if entry is None else [entry.accuracy]
     stored = "sm" if name == "sbm" and first.facts[data].classes == 2 else name  # with two classes SBM is SM
-    for path in sorted(folder.glob("seed-*.json")):
-        results = read_results(path)
-        keys = [f"{data} {part} {stored}" for part in first.facts[data].parts]
-        if all(key in results for key in keys):
-            found.append(100 * statistics.fmean(results[key]["accuracy"] for key in keys))
-    return found
+    keys = [f"{data} {part} {stored}" for part in first.facts[data].parts]
+    complete = [results for results in others if all(key in results for key in keys)]
+    return [
+        *found,
+        *(100 * statistics.fmean(results[key]["accuracy"] for key in keys) for results in complete),
+    ]
 
 
-def table(folder: Path, first: Collected) -> str:
-    """Return how many means are within or above the published intervals, and the means."""
-    below: dict[str, list[str]] = {name: [] for name in METHODS}
-    counted = dict.fromkeys(METHODS, 0)
+def agreement(found: Means, first: Collected, title: str) -> list[str]:
+    """Return the lines that count, for each method, how many means are within or above the published intervals."""
+    lines = [f"| {title} | within or above | below the interval |", "| --- | --- | --- |"]
+    for name in METHODS:
+        pairs = [(data, found[data, name]) for data in first.plan.data if (data, name) in found]
+        below = [
+            f"{data} ({mean:.2f} < {lower(data, name):.2f})"
+            for data, mean in pairs
+            if is_below(data, name, mean)
+        ]
+        lines.append(
+            f"| {TITLES[name]} | {len(pairs) - len(below)} of {len(pairs)} | {', '.join(below) or '-'} |"
+        )
+    return [*lines, ""]
+
+
+def lower(data: str, name: str) -> float:
+    """Return the lower end of a published interval."""
+    known = published().accuracy(data, name)
+    assert known is not None
+    return known.lower
+
+
+def is_below(data: str, name: str, mean: float) -> bool:
+    """Return whether a mean is below the published interval, both rounded as published."""
+    return round(mean, DECIMALS) < round(lower(data, name), DECIMALS)
+
+
+def tables(others: Sequence[Mapping[str, Any]], first: Collected) -> str:
+    """Return the counts over all partitions, those with the test sets of results/p12, and all means."""
+    found = {
+        (data, name): accuracies(others, first, data, name)
+        for data in first.plan.data
+        for name in METHODS
+        if published().accuracy(data, name) is not None
+    }
+    found = {key: values for key, values in found.items() if values}
+    means = {key: statistics.fmean(values) for key, values in found.items()}
+    fixed = {
+        (data, name): found[data, name][0] if first.facts[data].test_rows else mean
+        for (data, name), mean in means.items()
+    }
     rows = [
         f"| data | partitions | {' | '.join(TITLES[name] for name in METHODS)} |",
         f"| --- | --- |{' --- |' * 5}",
     ]
     for data in first.plan.data:
-        cells = [data, f"{len(accuracies(folder, first, data, 'nb'))}"]
+        cells = [data, str(len(found[data, "nb"]))]
         for name in METHODS:
-            found, known = accuracies(folder, first, data, name), published().accuracy(data, name)
-            if not found or known is None:
+            if (data, name) not in found:
                 cells.append("")
                 continue
-            mean = statistics.fmean(found)
-            star = "*" if round(mean, 2) < round(known.lower, 2) else ""
-            counted[name] += 1
-            below[name] += [f"{data} ({mean:.2f} < {known.lower:.2f})"] if star else []
-            spread = f" ({min(found):.2f} to {max(found):.2f})" if len(found) > 1 else ""
+            values, known = found[data, name], published().accuracy(data, name)
+            assert known is not None
+            star = "*" if is_below(data, name, means[data, name]) else ""
+            spread = f" ({min(values):.2f} to {max(values):.2f})" if len(values) > 1 else ""
             cells.append(
-                f"{mean:.2f}{star}{spread}<br>{known.percent:.2f} ({known.lower:.2f} to {known.upper:.2f})"
+                f"{means[data, name]:.2f}{star}{spread}<br>{known.percent:.2f} ({known.lower:.2f} to {known.upper:.2f})"
             )
         rows.append(f"| {' | '.join(cells)} |")
-    counts = ["| method | within or above | below the interval |", "| --- | --- | --- |"]
-    for name in METHODS:
-        held = counted[name] - len(below[name])
-        counts.append(f"| {TITLES[name]} | {held} of {counted[name]} | {', '.join(below[name]) or '-'} |")
-    return "\n".join([*counts, "", *rows])
+    counts = agreement(means, first, "all partitions")
+    return "\n".join([*counts, *agreement(fixed, first, "other folds, the test sets of results/p12"), *rows])
 
 
 def main() -> None:
@@ -157,28 +201,22 @@ def main() -> None:
     if not options.only_cached:
         compile_all()
         for seed in options.seeds:
-            path = options.output / f"seed-{seed}.json"
-            run_seed(options.data, options.data_dir, seed, budgets, path)
+            run_seed(options.data, options.data_dir, seed, budgets, options.output / f"seed-{seed}.json")
+    files = sorted(options.output.glob("seed-*.json"))
+    others = [read_results(path) for path in files]
     plan = Plan(
         data=tuple(catalog_names(options.data_dir)),
         methods=METHODS,
         budgets=Budgets(selection=10.0, final=1800.0),
         data_dir=options.data_dir,
     )
-    first = collect(plan, Store(RESULTS / "p12" / "cells"))
-    seeds = [path.stem.removeprefix("seed-") for path in sorted(options.output.glob("seed-*.json"))]
     introduction = INTRODUCTION.format(
-        source=published().source, seeds=", ".join(seeds), selection=budgets.selection, final=budgets.final
+        source=published().source,
+        seeds=", ".join(path.stem.removeprefix("seed-") for path in files),
+        **spent(others),
     )
-    remarks = options.output / "remarks.md"
-    sections = [
-        introduction,
-        remarks.read_text(encoding="utf-8").strip() if remarks.exists() else "",
-        table(options.output, first),
-    ]
-    text = "\n\n".join(section for section in sections if section) + "\n"
-    atomic_write_text(options.output / "README.md", text)
-    print(text)
+    first = collect(plan, Store(RESULTS / "p12" / "cells"))
+    print(write_page(options.output, [introduction, read_remarks(options.output), tables(others, first)]))
 
 
 if __name__ == "__main__":

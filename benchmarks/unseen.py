@@ -1,6 +1,6 @@
 """The recipe beside other methods on data sets on which nothing was chosen: the embedded instances that are not P12's.
 
-    python benchmarks/unseen.py [wine digits] [--methods recipe svm] [--n-jobs 2]
+    python benchmarks/unseen.py [--n-jobs 2]
     python benchmarks/unseen.py --only-cached
 
 Protocol and methods are those of `benchmarks/p12.py`: 5-fold cross-validation, and everything learnt inside each
@@ -15,21 +15,19 @@ import sys
 import time
 import warnings
 
-from common import RESULTS, parse, parser
+from common import RESULTS, parser, read_remarks, write_page
 
 from milpbn.errors import DataWarning
 from milpbn.experiments.base import Budgets
 from milpbn.experiments.cells import Store
-from milpbn.experiments.methods import METHODS
 from milpbn.experiments.page import accuracy_table, probability_table, recipe_table
 from milpbn.experiments.runner import Plan, missing, run_plan
 from milpbn.experiments.tables import collect
-from milpbn.util.atomic import atomic_write_text
 
-DATA = [
+DATA = (
     "monks-1", "monks-2", "monks-3", "tic-tac-toe", "balance-scale", "led-7", "wine", "breast-cancer", "digits",
-]  # fmt: skip
-METHODS_SHOWN = ["nb", "tan", "sm", "svm", "logistic", "boosting", "recipe"]
+)  # fmt: skip
+SHOWN = ("nb", "tan", "sm", "svm", "logistic", "boosting", "recipe")
 INTRODUCTION = """# The recipe on data sets on which nothing was chosen
 
 This page is written by `benchmarks/unseen.py`; the cells are in `cells/`. The data are the embedded instances
@@ -45,36 +43,30 @@ indicators of the same discretised columns."""
 def main() -> None:
     """Compute what is missing, and write the page."""
     warnings.simplefilter("ignore", DataWarning)
-    made = parser(__doc__, data=DATA, output=RESULTS / "unseen", time_limit=60.0, threads=1)
-    made.add_argument("--methods", nargs="+", default=METHODS_SHOWN, choices=list(METHODS), metavar="METHOD")
+    made = parser(__doc__, data=None, output=RESULTS / "unseen", time_limit=60.0, threads=1)
     made.add_argument("--n-jobs", type=int, default=1, help="processes")
     made.add_argument("--only-cached", action="store_true", help="compute nothing; name what is missing")
-    options = parse(made, DATA)
+    options = made.parse_args()
     budgets = Budgets(selection=2.5, final=60.0, recipe=options.time_limit)
-    plan = Plan(data=tuple(options.data), methods=tuple(options.methods), budgets=budgets)
+    plan = Plan(data=DATA, methods=SHOWN, budgets=budgets)
     store = Store(options.output / "cells")
     if not options.only_cached:
         for done in run_plan(plan, store, n_jobs=options.n_jobs, threads=options.threads):
             figure = done.kept.failure or f"{100 * done.kept.found['figures']['accuracy']:.2f} %"
             print(f"{time.strftime('%H:%M:%S')}  {done.task.cell}  {figure}", file=sys.stderr, flush=True)
-    everything = Plan(data=tuple(DATA), methods=tuple(METHODS_SHOWN), budgets=budgets)
-    waiting, failed = missing(everything, store)
+    waiting, failed = missing(plan, store)
     state = [f"- missing: {task.cell}" for task in waiting]
     state += [f"- failed: {task.cell}: {reason}" for task, reason in failed]
-    collected = collect(everything, store)
-    remarks = options.output / "remarks.md"
+    collected = collect(plan, store)
     sections = [
         INTRODUCTION.format(recipe=budgets.recipe, trial=budgets.selection, final=budgets.final),
         "\n".join(state),
-        remarks.read_text(encoding="utf-8").strip() if remarks.exists() else "",
+        read_remarks(options.output),
         recipe_table(collected),
         accuracy_table(collected),
         probability_table(collected),
     ]
-    text = "\n\n".join(section for section in sections if section) + "\n"
-    options.output.mkdir(parents=True, exist_ok=True)
-    atomic_write_text(options.output / "README.md", text)
-    print(text)
+    print(write_page(options.output, sections))
 
 
 if __name__ == "__main__":

@@ -224,14 +224,10 @@ def test_notebooks_run_from_top_to_bottom(notebook: Path, tmp_path: Path) -> Non
 def test_every_page_is_in_a_table_of_contents() -> None:
     """Sphinx warns of one that is not, in the test below."""
     index = (ROOT / "docs" / "index.md").read_text(encoding="utf-8")
-    results = {page.relative_to(ROOT) for page in (ROOT / "results").rglob("*.md")} - {
-        Path("results/gaps/table.md")
-    }
-    results = {
-        page for page in results if page.name != "remarks.md"
-    }  # they are parts of the page beside them
-    results = {page for page in results if page.parent.parent.name != "gaps"}  # pictures of runs
-    for page in results:
+    results = {page.relative_to(ROOT) for page in (ROOT / "results").rglob("*.md")}
+    parts = {page for page in results if page.name == "remarks.md"} | {Path("results/gaps/table.md")}
+    pictures = {page for page in results if page.parent.parent.name == "gaps"}
+    for page in results - parts - pictures:
         assert f"\n../{page.with_suffix('').as_posix()}\n" in index, page
     for page in (ROOT / "docs").glob("*.md"):
         assert page.stem == "index" or f"\n{page.stem}\n" in index, page

@@ -79,6 +79,11 @@ class Method(ABC):
         return None
 
     @property
+    def steps(self) -> list[Method]:
+        """The methods to run, in their order: those that this one needs, and itself. Each gets what the last found."""
+        return [*(self.needs.steps if self.needs is not None else []), self]
+
+    @property
     def budget(self) -> float | None:
         """Seconds of the search; None for a method without a limit."""
         return None

@@ -160,13 +160,11 @@ def task_of(plan: Plan, data: str, part: str, name: str) -> Task:
 
 
 def _task(plan: Plan, data: str, known: Facts, part: str, name: str) -> Task:
-    last: Method | None = method(name, plan.budgets, known.classes)
-    steps: list[tuple[Cell, Method]] = []
-    while last is not None:
-        cell = Cell(data, known.sha256, part, last.name, last.options, plan.seed, last.budget)
-        steps.insert(0, (cell, last))
-        last = last.needs
-    return Task(data, part, tuple(steps))
+    steps = method(name, plan.budgets, known.classes).steps
+    cells = [
+        Cell(data, known.sha256, part, step.name, step.options, plan.seed, step.budget) for step in steps
+    ]
+    return Task(data, part, tuple(zip(cells, steps, strict=True)))
 
 
 @dataclass(frozen=True)
