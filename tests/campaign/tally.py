@@ -18,7 +18,7 @@ PACKAGES = (
     "milpbn", "numpy", "scipy", "numba", "pandas", "highspy", "pulp", "ortools", "pyscipopt", "mpmath"
 )  # fmt: skip
 #: The counts of attempts, from which the bound on the rate of failures follows.
-INDEPENDENT = ("cases", "forgeries", "solution files")
+INDEPENDENT = ("cases", "forgeries", "solution files", "tables")
 #: 95 % upper bound on the rate of failures where n tries had none: 3 / n.
 RULE_OF_THREE = 3.0
 

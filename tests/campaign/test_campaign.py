@@ -7,14 +7,7 @@ folder with a table and a command line. `--campaign-seed N` begins with the seed
 
 from __future__ import annotations
 
-import os
-import secrets
-import shlex
-import sys
-import time
-from collections.abc import Iterator
 from pathlib import Path
-from zlib import crc32
 
 import pytest
 
@@ -24,62 +17,14 @@ from campaign.failures import report
 from campaign.generator import draw
 from campaign.mutations import forge, import_forged, open_shop, save
 from campaign.refusals import backend_of
-from campaign.tally import Tally
+from campaign.share import Share
 
-#: Tests among which the time is divided: random cases, forged files, forged solutions.
+#: Tests that divide the time: random cases, forged files, forged solutions.
 CASES, FORGERIES, SOLUTIONS = 3, 2, 1
-SHARES = CASES + FORGERIES + SOLUTIONS
-#: Seconds of all shares together in an ordinary run, and seconds for shrinking a failure there.
-SECONDS, SHRINKING = 4.0, 20.0
+#: Seconds for shrinking a failure.
+SHRINKING = 20.0
 #: Forgeries of one honest run, and solution files of one exported model.
 PER_RUN = 40
-#: Failures of different kinds after which an ordinary run stops.
-ENOUGH = 3
-
-
-class Share:
-    """The part of one test: its seeds, its time, and its failures."""
-
-    def __init__(self, request: pytest.FixtureRequest, folder: Path) -> None:
-        config = request.config
-        given = config.getoption("--campaign")
-        workers = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
-        self.by_hand = given is not None
-        self.seconds = (given * min(workers, SHARES) if self.by_hand else SECONDS) / SHARES
-        fixed = config.getoption("--campaign-seed")
-        fresh = secrets.randbelow(10**12) if self.by_hand else crc32(request.node.name.encode())
-        self.seed = fresh if fixed is None else fixed
-        self.aim = config.getoption("--campaign-aim")
-        self.failures = config.getoption("--campaign-failures") or folder / "failures"
-        self.report = config.getoption("--campaign-report")
-        self.tally = Tally()
-        self.texts: list[str] = []
-
-    def seeds(self) -> Iterator[int]:
-        """Yield seeds until the time is up; at least one."""
-        end = time.monotonic() + self.seconds
-        seed = self.seed
-        while seed == self.seed or (time.monotonic() < end and (self.by_hand or len(self.texts) < ENOUGH)):
-            yield seed
-            seed += 1
-
-    def finish(self) -> None:
-        """Print the figures, add them to the report, and fail if anything did."""
-        figures = self.tally.figures()
-        print(f"seeds from {self.seed}, aim {self.aim}: {figures}")
-        if self.report is not None:
-            self.tally.add_to(self.report, shlex.join(["pytest", *sys.argv[1:]]))
-        if self.texts:
-            pytest.fail("\n\n".join(self.texts), pytrace=False)
-
-
-@pytest.fixture
-def share(request: pytest.FixtureRequest, tmp_path: Path) -> Share:
-    mine = Share(request, tmp_path)
-    print(
-        f"reproduce with: pytest {request.node.nodeid} --campaign-seed {mine.seed} --campaign-aim {mine.aim}"
-    )
-    return mine
 
 
 def _describe(case: Case) -> str:
@@ -115,8 +60,7 @@ def test_forged_results_and_certificates_are_refused(share: Share, tmp_path: Pat
         shop, failures = open_shop(seed, tmp_path)
         share.tally.tried["honest runs to forge"] += 1
         for failure in failures:
-            if share.tally.fail(failure.kind, f"mutations of seed {seed}"):
-                share.texts.append(f"{failure.kind} (seed {seed}): {failure.text}")
+            share.note(failure.kind, f"mutations of seed {seed}", failure.text)
         if shop is None:
             continue
         for k in range(PER_RUN):
@@ -136,6 +80,5 @@ def test_forged_solutions_are_refused(share: Share, tmp_path: Path, number: int)
         case, count, failures = import_forged(seed, tmp_path, PER_RUN)
         share.tally.tried["solution files"] += count
         for failure in failures:
-            if share.tally.fail(failure.kind, f"solutions of seed {seed}"):
-                share.texts.append(f"{failure.kind} (seed {seed}): {failure.text}\nrecord: {_describe(case)}")
+            share.note(failure.kind, f"solutions of seed {seed}", f"{failure.text}\nrecord: {_describe(case)}")
     share.finish()
