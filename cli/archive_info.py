@@ -62,14 +62,17 @@ def describe_archive(path: str) -> list[str]:
 
 
 def _describe_certificate(path: str, header: Mapping[str, Any], arrays: Mapping[str, Any]) -> list[str]:
+    from milpbn.problem.constraints import Constraints
     from milpbn.problem.scores.spec import Score
     from milpbn.solving.progress import show_number
 
     data, status, score = header["data"], header["status"], Score.from_dict(header["score"])
+    weights = Constraints.from_dict(header["constraints"]).arc_weights
+    described = score.describe(arc_weights=weights, discretisation=data.get("discretisation"))
     return [
         f"certificate {path}",
         f"data        {data['name']}: {data['samples']} samples, {data['features']} features",
-        f"score       {score.summary}, max_parents = {score.max_parents}",
+        f"score       {described}",
         f"status      {status['reason']}  (as the file says)",
         f"incumbent   {show_number(header['objective'])}  (as the file says)",
         f"bound       {show_number(header['bound'])}  (as the file says; milpbn verify --certificate checks it)",

@@ -17,7 +17,7 @@ def describe_gap(found: Suboptimality, result: Result, width: int = 7) -> list[s
     from milpbn.solving.progress import show_gap
 
     lines = [
-        f"{'score':{width}}{found.score:.6f} nats  ({result.score.summary})",
+        f"{'score':{width}}{found.score:.6f} nats  ({result.described_score})",
         f"{'bound':{width}}{found.bound:.6f} nats  (the result says {result.bound_source})",
     ]
     if found.gap is None:

@@ -183,15 +183,14 @@ def _describe_network(classifier: Classifier) -> list[str]:
 
 def _describe_provenance(source: Mapping[str, Any]) -> list[str]:
     """Return what a classifier's file says about the run it comes from. The file holds no proof of it."""
+    from milpbn.network.classifier import score_of
     from milpbn.util.jsonable import finite_number
 
     objective, bound = (finite_number(source.get(key)) for key in ("objective", "bound"))
     if objective is not None and bound is not None and bound < objective:
         return ["provenance  (contradicts itself: its bound is below its objective)"]
-    score: Any = source.get("score")
-    score = score.get("name") if isinstance(score, dict) else None
     shown = {
-        "score": score if isinstance(score, str) else None,
+        "score": score_of(source) or None,
         "objective": objective,
         "bound": bound,
         "gap": None if objective is None or bound is None else f"{bound - objective:.6f} nats",
@@ -220,11 +219,11 @@ def _describe_sidecar(path: str) -> list[str]:
     from milpbn.milp.files.sidecar import Sidecar
 
     sidecar = Sidecar.load(Path(path))
-    score = sidecar.score
+    score = sidecar.score.describe(arc_weights=sidecar.constraints.arc_weights)
     return [
         f"sidecar  {path}",
         f"data     {sidecar.data.get('name', '(unknown)')}: {len(sidecar.names) - 1} features",
-        f"score    {score.summary}, max_parents = {score.max_parents}",
+        f"score    {score}",
         f"columns  {len(sidecar.columns)} parent sets, fingerprint {sidecar.fingerprint}",
     ]
 

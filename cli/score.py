@@ -56,7 +56,8 @@ def score(
     found = None if result is None else suboptimality(dataset, own, result, repr(bound_file))
     say("\n".join([f"data   {dataset.name}: {dataset.n_samples} samples", *dropped_lines(dataset.notes, 7)]))
     if result is None or found is None:
-        say(f"score  {rescore(dataset, own, spec):.6f} nats  ({spec.summary})")
+        described = spec.describe(discretisation=dataset.discretisation)
+        say(f"score  {rescore(dataset, own, spec):.6f} nats  ({described})")
     else:
         say("\n".join(describe_gap(found, result)))
 

@@ -5,6 +5,7 @@ The functions that read them raise `InputError` if a value is missing or impossi
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 
@@ -26,8 +27,12 @@ class DataSummary:
     features, classes : int
         N and the number of classes.
     left_out : mapping from str to str
-        Columns of the source that are no features, each with the reason (`milpbn.data.left_out.WHYS`). Summaries that
-        differ in it only are equal.
+        Columns of the source that are no features, each with the reason (`milpbn.data.left_out.WHYS`).
+    total_weight : float or None
+        The sum of the sample weights; None in files of earlier versions.
+    discretisation : str or None
+        How continuous columns were cut, as in ``--discretise``; empty without such columns, None in files of earlier
+        versions. Summaries that differ in the last three only are equal.
     """
 
     name: str
@@ -37,6 +42,8 @@ class DataSummary:
     features: int
     classes: int
     left_out: Mapping[str, str] = field(default_factory=dict, compare=False)
+    total_weight: float | None = field(default=None, compare=False)
+    discretisation: str | None = field(default=None, compare=False)
 
     @classmethod
     def of(cls, data: Dataset) -> DataSummary:
@@ -49,6 +56,8 @@ class DataSummary:
             data.n_features,
             data.n_classes,
             dict(data.left_out),
+            math.fsum(data.weights),
+            data.discretisation,
         )
 
 
@@ -88,6 +97,8 @@ def read_data(f: Fields) -> DataSummary:
         f.whole("features", 1),
         f.whole("classes", 1),
         {} if f.missing("left_out") else read_left_out(f.fields("left_out")),
+        None if f.missing("total_weight") else f.number("total_weight", 0.0),
+        None if f.missing("discretisation") else f.text("discretisation"),
     )
 
 

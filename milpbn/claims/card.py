@@ -9,13 +9,12 @@ from milpbn.claims.parts import Arc, Searched
 from milpbn.drawing.html import card, picture
 from milpbn.drawing.network import draw_network
 from milpbn.network.structure import Structure
-from milpbn.problem.scores.spec import Score
 from milpbn.util.plurals import counted
 
 
 def result_card(
     data: DataSummary,
-    score: Score,
+    score: str,
     status: str,
     objective: float | None,
     searched: Searched,
@@ -29,8 +28,10 @@ def result_card(
 
     Parameters
     ----------
-    data, score, objective, searched, structure
+    data, objective, searched, structure
         As `milpbn.claims.result.Result` has them.
+    score : str
+        The score in full (`Result.described_score`).
     status : str
         Reason and limit in words.
     over : str
@@ -45,7 +46,7 @@ def result_card(
     gap, behind = searched.gap, f" over {over}" if over else ""
     rows = [
         ("data", f"{data.name}: {counted(data.samples, 'sample')}, {counted(data.features, 'feature')}"),
-        ("score", f"{score.summary}, max_parents = {score.max_parents}"),
+        ("score", score),
         ("status", status),
         ("incumbent", _nats(objective)),
         (f"bound{behind}", _nats(searched.bound)),

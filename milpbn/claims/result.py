@@ -145,9 +145,16 @@ class Result:
     def __repr__(self) -> str:
         gap = self.gap.absolute
         return (
-            f"<Result of {shorten(self.data.name)}: {self.score.summary}, {self.reason}, "
+            f"<Result of {shorten(self.data.name)}: {self.described_score}, {self.reason}, "
             f"score {'unknown' if self.objective is None else format(self.objective, '.6f')}, "
             f"gap {'unknown' if gap is None else format(gap, '.6f')} nats>"
+        )
+
+    @property
+    def described_score(self) -> str:
+        """All that decides the value of a structure, in words: the score, weights of arcs, and how columns were cut."""
+        return self.score.describe(
+            arc_weights=self.constraints.arc_weights, discretisation=self.data.discretisation
         )
 
     def __getattr__(self, name: str) -> Any:
@@ -232,7 +239,7 @@ class Result:
         over = "representative samples" if self.subset is not None else ""
         return result_card(
             self.data,
-            self.score,
+            self.described_score,
             f"{self.reason}{limit}",
             self.objective,
             self.searched,

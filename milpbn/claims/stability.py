@@ -266,10 +266,11 @@ class Stability:
         """Return the table."""
         finished, total = len(self.runs), self.n_structures
         failed = [run.failure for run in self.runs.values() if run.failure]
+        weights, cuts = self.constraints.arc_weights, self.data.discretisation
         lines = [
             f"data       {self.data.name}: {self.data.samples} samples, {self.data.features} features, "
             f"{self.data.classes} classes",
-            f"score      {self.score.summary}, max_parents = {self.score.max_parents}",
+            f"score      {self.score.describe(arc_weights=weights, discretisation=cuts)}",
             f"samples    {finished} of {self.asked} bootstrap samples searched, {self.n_proved} proved; "
             f"seed {self.seed}",
         ]

@@ -120,6 +120,8 @@ class Dataset:
         Columns of the source that are no features, each with the reason, one of `milpbn.data.left_out.WHYS`.
     request : DataRequest or None
         How these rows were read; None if they come from no file and no name, or are a choice of rows.
+    discretisation : str
+        How the cut points were chosen, as in ``--discretise``; empty without a variable that has cut points.
     """
 
     name: str
@@ -129,6 +131,7 @@ class Dataset:
     notes: tuple[str, ...] = field(default=(), compare=False)
     left_out: Mapping[str, str] = field(default_factory=dict, compare=False)
     request: DataRequest | None = field(default=None, compare=False)
+    discretisation: str = field(default="", compare=False)
 
     def __repr__(self) -> str:
         return (

@@ -184,8 +184,16 @@ class Table:
             *self.notes,
             *([f"{UNUSED}: {', '.join(unused)}."] if unused else []),
         )
-        request = self._request(rows)
-        return Dataset(self.name, tuple(variables), codes, self.weights[index], notes, self.left_out, request)
+        return Dataset(
+            self.name,
+            tuple(variables),
+            codes,
+            self.weights[index],
+            notes,
+            self.left_out,
+            self._request(rows),
+            str(self.discretisation) if any(v.cuts for v in variables) else "",
+        )
 
     def _request(self, rows: str | ArrayLike) -> DataRequest | None:
         """Return how to read the given rows, with what was decided since the table was read; None for other rows."""

@@ -26,6 +26,7 @@ from milpbn.learners.generative.closed_form import check_data
 from milpbn.learners.judged import Judged
 from milpbn.learners.parameters import learn_with_parameters, note_on_parameters
 from milpbn.learners.registry import get_learner
+from milpbn.network.classifier import DESCRIBED
 from milpbn.network.evaluation import wilson_interval
 from milpbn.network.prior import Prior
 from milpbn.problem.constraints import Constraints
@@ -274,7 +275,7 @@ def compare_each(
                 structure, stopped = result.structure, False
                 values = result.to_dict()
                 kept = ("score", "objective", "bound", "status", "parameters")
-                details = {key: values[key] for key in kept}
+                details = {key: values[key] for key in kept} | {DESCRIBED: result.described_score}
             else:
                 learner = get_learner(name)
                 resumes = any(setting.name == "checkpoint" for setting in fields(learner))  # type: ignore[arg-type]

@@ -9,6 +9,7 @@ from typing import Any
 from milpbn.claims.result import DataSummary
 from milpbn.learners.differences import Difference, Interval
 from milpbn.learners.judged import Judged
+from milpbn.network.classifier import score_of
 from milpbn.network.parameters.record import OWN_PARAMETERS
 from milpbn.problem.scores.registry import margin_scores
 from milpbn.solving.progress import left_out_lines, show_gap
@@ -218,16 +219,9 @@ def show(rows: Sequence[ComparisonRow]) -> str:
             why = f"they need an exact search; name a score ({', '.join(margin_scores())}) among the learners"
         out.append(f"no score and no gap: {why}")
     else:
-        score = solved.details["score"]
-        own = [
-            f"{key} {score[key]:g}" for key in ("gamma", "max_parents", "smoothing") if score[key] is not None
-        ]
-        if score.get("smoothing_towards", "uniform") != "uniform":
-            own.append(f"smoothing towards {score['smoothing_towards']}")
-        own.append("class parents" if score["class_parents"] else "no class parents")
         mean = "means; " if solved.parts else ""
         out.append(
-            f"score and gap in nats: {mean}{solved.name}, {', '.join(own)}; bound {solved.details['bound']:.4f}"
+            f"score and gap in nats: {mean}{score_of(solved.details)}; bound {solved.details['bound']:.4f}"
         )
     noted: dict[str, list[str]] = {}
     for row in rows:

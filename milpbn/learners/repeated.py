@@ -19,6 +19,7 @@ from milpbn.learners.contestants import DEFAULT, check_against, check_names, in_
 from milpbn.learners.differences import corrected_interval, paired_parts
 from milpbn.learners.figures import Comparison, ComparisonRow
 from milpbn.learners.finished import FinishedRows, described
+from milpbn.network.classifier import DESCRIBED
 from milpbn.util import interrupts
 
 #: Attributes of `ComparisonRow` that have intervals and differences.
@@ -191,9 +192,13 @@ def _pooled(
         stopped_early=any(part.stopped_early for part in parts),
         note=_note(parts),
         options=first.options,
-        details={"score": first.details["score"], "bound": float(np.mean(known))} if exact else {},
+        details={**_score(first.details), "bound": float(np.mean(known))} if exact else {},
         parts=tuple(parts),
     )
+
+
+def _score(details: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: details[key] for key in ("score", DESCRIBED) if key in details}
 
 
 def _mean(values: Sequence[float | None]) -> float | None:

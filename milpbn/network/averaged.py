@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +13,7 @@ from milpbn.data.dataset import Dataset, Variable
 from milpbn.data.encodings import encodings_of
 from milpbn.errors import InputError
 from milpbn.network.cards import average_card
-from milpbn.network.classifier import Classifier, Predictor, Source, encode
+from milpbn.network.classifier import Classifier, Predictor, Source, encode, score_of
 from milpbn.network.explanation.local import check_classes, pair
 from milpbn.network.explanation.several import SeveralGlobalExplanations, SeveralLocalExplanations
 from milpbn.network.inference.queries import Evidence, Queries
@@ -23,8 +22,6 @@ from milpbn.util.plurals import counted
 
 #: Values of the keys ``format`` and ``version`` of the file.
 FORMAT, VERSION = "milpbn-averaged-classifier", 1
-#: Letters of a score's name that are shown.
-_SHOWN = 40
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,7 +61,7 @@ class AveragedClassifier(Queries, Predictor):
 
     def _repr_html_(self) -> str:
         """Return what a notebook shows: the classes, the number of networks, and pictures of them."""
-        scores = [_score(member.provenance) for member in self.members]
+        scores = [score_of(member.provenance) for member in self.members]
         structures = [member.structure for member in self.members]
         return average_card(self.variables, structures, scores, self.n_parameters)
 
@@ -172,15 +169,6 @@ class AveragedClassifier(Queries, Predictor):
             name for name in found[0] if all(one[name].keys() == found[0][name].keys() for one in found)
         ]
         return {name: _mean(name, [one[name] for one in found]) for name in shared}
-
-
-def _score(provenance: Mapping[str, Any]) -> str:
-    """Return the score with which a network was learnt, in words; empty if its provenance does not say it."""
-    score = provenance.get("score")
-    if not isinstance(score, Mapping) or not isinstance(score.get("name"), str):
-        return ""
-    gamma = score.get("gamma")
-    return score["name"][:_SHOWN] + (f", gamma = {gamma:.6g}" if isinstance(gamma, float) else "")
 
 
 def _mean(variable: str, posteriors: Sequence[dict[str, float]]) -> dict[str, float]:

@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from milpbn.data.sources import Source as RawSource
     from milpbn.data.table import Table
 
+#: The key of a classifier's provenance that holds the score in words.
+DESCRIBED = "described_score"
 #: Samples to predict: encoded ones, a table, or a data frame, path, name or array to read.
 Source: TypeAlias = "Dataset | Table | RawSource"
 
@@ -94,6 +96,20 @@ class JointPredictor(Protocol):
     def predict_log_joint(self, source: Source) -> NDArray[np.float64]:
         """Return log P(c, z_m) in nats, shape (M, C)."""
         ...
+
+
+def score_of(provenance: Mapping[str, Any]) -> str:
+    """Return the score with which a classifier was learnt, in words; empty if its provenance does not say it.
+
+    A file may hold anything there. Of files of earlier versions only the name and gamma are told.
+    """
+    words, score = provenance.get(DESCRIBED), provenance.get("score")
+    if isinstance(words, str):
+        return words
+    if not isinstance(score, Mapping) or not isinstance(score.get("name"), str):
+        return ""
+    gamma = score.get("gamma")
+    return score["name"] + (f", gamma = {gamma:.6g}" if isinstance(gamma, float) else "")
 
 
 def left_out_of(provenance: Mapping[str, Any]) -> dict[str, str]:

@@ -113,7 +113,7 @@ def _problem(result: Result) -> str:
         ("features", data.features),
         ("classes", data.classes),
         ("SHA-256 of the data", data.sha256),
-        ("score", score.summary),
+        ("score", result.described_score),
         ("parents of a variable", f"at most {score.max_parents}, the class among them"),
         ("class parents", "allowed" if score.class_parents else "not allowed"),
         ("smoothing", f"{score.smoothing:g}"),

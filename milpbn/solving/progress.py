@@ -278,10 +278,6 @@ def closing_block(result: Result, *, read: bool = False) -> str:
 
     For a result that was `read` from a file, the block says that the bound is the claim of the file.
     """
-    score = result.score
-    described = f"{score.summary}, max_parents = {score.max_parents}"
-    if not score.class_parents:
-        described += ", no class parents"
     gap = result.gap
     status = str(result.reason)
     if result.limit is not None:
@@ -289,20 +285,19 @@ def closing_block(result: Result, *, read: bool = False) -> str:
         status += f" (stopped: {result.detail})" if explained else f" (stopped by: {result.limit})"
     elif result.reason == "feasible" and _within_tolerance(result):
         status += " (the search has ended; what is left of the gap is tolerance)"
-    unique = (
-        ""
-        if result.data.unique_samples == result.data.samples
-        else f" ({result.data.unique_samples} different)"
-    )
+    data = result.data
+    unique = "" if data.unique_samples == data.samples else f" ({data.unique_samples} different)"
+    weighted = data.total_weight is not None and data.total_weight != data.samples
+    total = f" of total weight {data.total_weight:.6g}" if weighted else ""
     within = ""
     if not result.optimal and gap.relative_to_bound is not None and gap.relative_to_bound <= 1e-4:
         within = "  (within 1e-4)"
     lines = [
-        f"data       {result.data.name}: {result.data.samples} samples{unique}, "
-        f"{result.data.features} features, {result.data.classes} classes",
+        f"data       {data.name}: {data.samples} samples{total}{unique}, "
+        f"{data.features} features, {data.classes} classes",
         *dropped_lines(result.notes),
         *left_out_lines(result.data.left_out),
-        f"score      {described}",
+        f"score      {result.described_score}",
         f"backend    {result.backend.version}{_threads(result.backend.threads)}",
         f"status     {status}",
         f"incumbent  {show_number(result.objective)}",

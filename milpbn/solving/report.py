@@ -14,7 +14,7 @@ from milpbn.claims.reasons import Limit, Reason
 from milpbn.claims.result import BackendInfo, DataSummary, Gap, Result, Seconds
 from milpbn.data import Dataset
 from milpbn.data.dataset import dropped_notes, notes_of_results
-from milpbn.network.classifier import Classifier
+from milpbn.network.classifier import DESCRIBED, Classifier
 from milpbn.problem.problem import Problem
 from milpbn.problem.rescore import rescore
 from milpbn.solving.checkpoint import CheckpointFile
@@ -213,6 +213,7 @@ def fit_classifier(dataset: Dataset, result: Result) -> Classifier | None:
         "milpbn": __version__,
         "data": {**vars(result.data), **({"notes": list(notes)} if notes else {})},
         "score": result.score.to_dict(),
+        DESCRIBED: result.described_score,
         "objective": result.objective,
         "bound": result.bound,
         "status": result.reason.value,

@@ -80,5 +80,7 @@ def test_forged_solutions_are_refused(share: Share, tmp_path: Path, number: int)
         case, count, failures = import_forged(seed, tmp_path, PER_RUN)
         share.tally.tried["solution files"] += count
         for failure in failures:
-            share.note(failure.kind, f"solutions of seed {seed}", f"{failure.text}\nrecord: {_describe(case)}")
+            share.note(
+                failure.kind, f"solutions of seed {seed}", f"{failure.text}\nrecord: {_describe(case)}"
+            )
     share.finish()

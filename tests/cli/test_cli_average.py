@@ -38,7 +38,7 @@ def test_solve_and_info_say_what_the_numbers_are_of(shop) -> None:
     assert said in run("info", shop / "r.json").stdout
     shown = run("info", shop / "a.json").stdout
     assert "average     of 3 networks with equal weights" in shown
-    assert shown.count("gap         ") == shown.count("score       sm  (as the file says)") == 3
+    assert shown.count("gap         ") == shown.count("score       sm, gamma = ") == 3
     assert "network     3" in shown
     document = json.loads((shop / "r.json").read_text())
     assert document["average"] == {"asked": 3, "networks": 3, "interrupted": False, "note": ""}

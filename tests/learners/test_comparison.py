@@ -165,6 +165,6 @@ def test_the_table_has_a_heading_and_a_line_per_learner(split):
     columns = "test % 95 % interval log-loss Brier training % arcs parameters score gap of bound seconds"
     assert lines[0].split() == columns.split()
     assert lines[1].startswith("sm ")
-    assert lines[3].startswith("score and gap in nats: sm, gamma 4.59512, max_parents 2,")
+    assert lines[3].startswith("score and gap in nats: sm, gamma = 4.59512, max_parents = 2;")
     assert "multinet: " in lines[-1]
     assert len({len(line) for line in lines[:3]}) == 1

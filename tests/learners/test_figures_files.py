@@ -59,4 +59,4 @@ def test_impossible_values_are_named(document, place, value, sentence):
 def test_a_score_without_its_options_has_the_defaults(document):
     changed = copy.deepcopy(document)
     changed["rows"][0]["details"]["score"] = {}
-    assert "max_parents 2" in str(read_comparison(changed, "It"))
+    assert "max_parents = 2" in str(read_comparison(changed, "It"))

@@ -69,7 +69,7 @@ def test_scores_and_gaps_are_means_too(table):
     assert (sm.name, found.against) == ("sm", "sm")
     assert tan.score == pytest.approx(np.mean([part.score for part in tan.parts]))
     assert tan.gap > sm.gap >= 0
-    assert "score and gap in nats: means; sm, gamma 2.19722" in str(found)
+    assert "score and gap in nats: means; sm, gamma = 2.19722" in str(found)
 
 
 def test_failures_on_some_parts_are_noted():

@@ -120,15 +120,14 @@ def check_same(claim: Claim, header: Claim, data: Dataset) -> None:
         raise InputError(
             "The result is of other data than these; give the data, rows and reading options of that run."
         )
-    for key in ("samples", "unique_samples", "features", "classes"):
-        if getattr(claimed, key) != getattr(actual, key):
-            raise InputError(
-                f"The result says {key} = {getattr(claimed, key)}, but the data have {getattr(actual, key)}."
-            )
+    for key in ("samples", "unique_samples", "features", "classes", "total_weight", "discretisation"):
+        said, found = getattr(claimed, key), getattr(actual, key)
+        if said is not None and said != found:
+            raise InputError(f"The result says {key} = {said}, but the data have {found or 'none'}.")
     assert claim.result.structure is not None
     if sorted(claim.structure) != sorted(data.names) or claim.result.structure.names[-1] != data.names[-1]:
         raise InputError("The result's structure has other variables than the data, or another class.")
-    if header.result.data != claimed:
+    if vars(header.result.data) != vars(claimed):
         raise InputError("The certificate is of other data than the result.")
     for key in ("score", "constraints"):
         if getattr(header, key).to_dict() != getattr(claim, key).to_dict():

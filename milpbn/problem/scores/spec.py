@@ -16,6 +16,8 @@ from milpbn.util.validation import convert_fields
 
 #: The values of p from which Peharz & Pernkopf (2012, P12) choose; gamma = log(p / (1 - p)).
 P_GRID = (0.501, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99, 0.999)
+#: The penalties with a name, in nats per free parameter; M is the sum of the weights.
+_NAMED_PENALTIES = {"bic": "log(M)/2", "aic": "1"}
 #: The default of p.
 DEFAULT_P = 0.99
 #: The ranges of the options and of the weights (`milpbn.data.weights`) keep rounding errors bounded
@@ -180,10 +182,60 @@ class Score:
 
     @property
     def summary(self) -> str:
-        """The name with gamma, and whether parameters are unusual, for lines that users see."""
-        gamma = "" if self.gamma is None else f", gamma = {self.gamma:.6g}"
-        towards = "" if self.smoothing_towards == UNIFORM else f", smoothing towards {self.smoothing_towards}"
-        return f"{self.name}{gamma}{', leave-one-out' if self.leave_one_out else ''}{towards}"
+        """The score in full, for lines that users see; see `describe`."""
+        return self.describe()
+
+    def describe(
+        self, *, arc_weights: Mapping[tuple[str, str], float] | None = None, discretisation: str | None = None
+    ) -> str:
+        """Return all that decides the value of a structure: the score with its terms, its parameters and parent sets.
+
+        Every line that names a score takes its words from here. An option is named if it differs from its default, and
+        `max_parents` always is. Two scores have the same words only if they have the same options, up to the digits
+        that are shown.
+
+        Parameters
+        ----------
+        arc_weights : mapping of (parent, child) to float, optional
+            Nats that constraints add to the score of every structure with the arc.
+        discretisation : str, optional
+            How continuous columns were cut; None or empty without such columns.
+        """
+        terms = [self.name]
+        if self.hybrid:
+            terms.append(f"+ {self.hybrid:.6g} x log-likelihood")
+        if self.penalty:
+            penalty = self.penalty
+            size = (
+                f"{_NAMED_PENALTIES[penalty]} ({penalty})" if isinstance(penalty, str) else f"{penalty:.6g}"
+            )
+            terms.append(f"- {size} per parameter")
+        if arc_weights:
+            first, *more = arc_weights.items()
+            if more:
+                terms.append(f"+ the weights of {len(arc_weights)} arcs")
+            else:
+                (parent, child), weight = first
+                terms.append(f"+ {weight:.6g} for the arc {parent} -> {child}")
+        parts = [" ".join(terms)]
+        if self.gamma is not None:
+            parts.append(f"gamma = {self.gamma:.6g}")
+        if self.leave_one_out:
+            parts.append("leave-one-out")
+        defaults = {item.name: item.default for item in fields(self)}
+        towards = "" if self.smoothing_towards == UNIFORM else f" towards {self.smoothing_towards}"
+        if towards or self.smoothing != defaults["smoothing"]:
+            parts.append(f"smoothing {self.smoothing:.6g}{towards}")
+        if self.equivalent_sample_size != defaults["equivalent_sample_size"]:
+            parts.append(f"equivalent sample size {self.equivalent_sample_size:.6g}")
+        parts.append(f"max_parents = {self.max_parents}")
+        if not self.class_parents:
+            parts.append("no class parents")
+        if self.parent_sets != defaults["parent_sets"]:
+            parts.append(f"parent sets: {self.parent_sets}")
+        if discretisation:
+            parts.append(f"cuts by {discretisation}")
+        return ", ".join(parts)
 
     @property
     def prior(self) -> Prior:
