@@ -26,6 +26,7 @@ from milpbn.cli.types import DATA, FILE, NUMBER
 )
 @click.option("--output", type=FILE, help="The result as JSON (result.json).")
 @click.option("--classifier", type=FILE, help="The classifier as JSON.")
+@click.option("-q", "--quiet", is_flag=True, help="No notes on stderr.")
 def import_(
     solution: str,
     model: str | None,
@@ -34,6 +35,7 @@ def import_(
     gap_rel: float | None,
     output: str | None,
     classifier: str | None,
+    quiet: bool,
 ) -> int:
     """Read the solution file of CPLEX, Gurobi, SCIP, HiGHS or CBC for an exported model.
 
@@ -63,6 +65,6 @@ def import_(
     if classifier is not None and result.classifier is not None:
         save_classifier(result.classifier, classifier)
     for note in result.notes:
-        if note not in dropped_notes(result.notes):  # the closing block has these
+        if not quiet and note not in dropped_notes(result.notes):  # the closing block has these
             say(note, err=True)
     return show_result(result)

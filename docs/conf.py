@@ -1,7 +1,7 @@
 """Sphinx's settings. `sphinx-build -c docs . build/site` (extra [docs]) writes the documentation to build/site.
 
 The source folder is the repository, so that pages under docs/ can link to results, benchmarks and instances, both here
-and on the site. `docs/index.md` is the first page.
+and on the site. `docs/index.md` is the first page; build/site/index.html leads to it.
 """
 
 from __future__ import annotations
@@ -31,6 +31,8 @@ include_patterns = [
     "instances/README.md",
 ]
 root_doc = "docs/index"
+templates_path = ["_templates"]
+html_additional_pages = {"index": "start.html"}  # the folder of the site opens at the first page
 
 html_theme = "furo"
 html_title = f"milpbn {__version__}"

@@ -241,3 +241,4 @@ def test_the_site_is_built_without_a_warning(tmp_path: Path) -> None:
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "docs" / "index.html").exists()
+    assert 'url=docs/index.html"' in (tmp_path / "index.html").read_text(encoding="utf-8")

@@ -13,6 +13,9 @@ from milpbn.data.dataset import Dataset
 from milpbn.data.left_out import WHYS
 from milpbn.util.jsonable import Fields
 
+#: How the note begins that says that compilation used up a time limit.
+COMPILED = "Compiling kernels"
+
 
 @dataclass(frozen=True)
 class DataSummary:

@@ -66,7 +66,7 @@ class Options:
         at its word. What is not ``ml`` takes `PARAMETERS_SHARE` of a time limit, and no part in the
         search.
     output : path or None
-        File for ``result.json``, written at the end and at least every 30 seconds.
+        File for ``result.json``, written at the end, and meanwhile at every change, but not more than every 15 seconds.
     trace : path or None
         File for the any-time trace, as JSON lines.
     certificate : path or None

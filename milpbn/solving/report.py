@@ -9,6 +9,7 @@ from dataclasses import replace
 import numpy as np
 
 from milpbn.certificate.format import kept_arrays
+from milpbn.claims.about import COMPILED
 from milpbn.claims.parts import ProvedArcs, ScreenedClaim, SubsetClaim
 from milpbn.claims.reasons import Limit, Reason
 from milpbn.claims.result import BackendInfo, DataSummary, Gap, Result, Seconds
@@ -23,8 +24,12 @@ from milpbn.solving.job import Job
 from milpbn.solving.listing import Listing
 from milpbn.solving.progress import Progress, wants_progress
 from milpbn.solving.state import Made, Session
+from milpbn.util.compiled import COMPILING
 from milpbn.util.memory import format_bytes, memory_limit
 from milpbn.version import __version__
+
+#: Share of a run's seconds from which the result says that compilation used up the time limit.
+COMPILING_SHARE = 0.1
 
 
 class Report:
@@ -151,7 +156,7 @@ class Report:
             alternatives=alternatives,
             detail=self._detail() if final else "",
             request=job.dataset.request,
-            notes=notes_of_results(job.dataset.notes),
+            notes=(*notes_of_results(job.dataset.notes), *_compiling(limit, session.started, total)),
         )
         result = of_whole_problem(made.problem, result)
         return replace(result, classifier=fit_classifier(job.dataset, result)) if final else result
@@ -202,6 +207,17 @@ def _of_all_sets(problem: Problem, result: Result) -> Result:
     )
     reason = Reason.FEASIBLE if result.optimal else result.reason
     return replace(result, reason=reason, bound=None, proved=None, screened=claim)
+
+
+def _compiling(limit: Limit | None, started: float, total: float) -> list[str]:
+    """Return the note on a time limit that compilation used up, if it did."""
+    seconds = COMPILING.since(started)
+    if limit is not Limit.TIME or seconds < COMPILING_SHARE * total:
+        return []
+    return [
+        f"{COMPILED} took {seconds:.0f} of {total:.0f} seconds, once on this machine; a second run with the same "
+        "limit gets further. `milpbn compile` compiles all kernels ahead of time."
+    ]
 
 
 def fit_classifier(dataset: Dataset, result: Result) -> Classifier | None:

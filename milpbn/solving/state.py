@@ -112,7 +112,7 @@ class Session:
         #: Why the run was told to stop; None before that.
         self.stopped: Limit | None = None
         self._ended = False
-        self._started = started
+        self.started = started
         self.deadline = deadline
         self._gap_rel = gap_rel
         self._gap_abs = gap_abs
@@ -153,7 +153,7 @@ class Session:
 
     def elapsed(self) -> float:
         """Return the seconds since the start."""
-        return time.monotonic() - self._started
+        return time.monotonic() - self.started
 
     def offer(self, structure: Structure, source: str) -> Structure:
         """Make a structure the incumbent if it is better than the current one.

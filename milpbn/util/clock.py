@@ -24,6 +24,32 @@ PAUSES = 20
 T = TypeVar("T")
 
 
+class Stopwatch:
+    """When at least one thread was inside its ``with`` block, by the wall clock."""
+
+    def __init__(self) -> None:
+        self._lock, self._inside, self._began = threading.Lock(), 0, 0.0
+        self._spans: list[tuple[float, float]] = []
+
+    def __enter__(self) -> None:
+        with self._lock:
+            if not self._inside:
+                self._began = time.monotonic()
+            self._inside += 1
+
+    def __exit__(self, *error: object) -> None:
+        with self._lock:
+            self._inside -= 1
+            if not self._inside:
+                self._spans.append((self._began, time.monotonic()))
+
+    def since(self, start: float) -> float:
+        """Return the seconds inside after a `time.monotonic` value, also while a thread still is inside."""
+        with self._lock:
+            spans = [*self._spans, *([(self._began, time.monotonic())] if self._inside else [])]
+        return sum(max(0.0, end - max(begin, start)) for begin, end in spans)
+
+
 class Pause:
     """The pause between two saves of the same file: short at first, then twice as long each time.
 

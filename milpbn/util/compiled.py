@@ -36,6 +36,7 @@ from numba.core.sigutils import normalize_signature
 
 from milpbn.errors import InputError
 from milpbn.util.atomic import atomic_path
+from milpbn.util.clock import Stopwatch
 from milpbn.util.locks import can_lock, lock
 
 T = TypeVar("T", bound=Callable[..., Any])
@@ -208,6 +209,8 @@ def specialized(compiled: Any, *arguments: Any) -> Specialization:
     return Specialization(function.__module__, function.__name__, tuple(map(typeof, arguments)))
 
 
+#: When this process compiled kernels, or waited for another process that did.
+COMPILING = Stopwatch()
 #: All kernels, by module and name.
 _kernels: dict[tuple[str, str], Any] = {}
 
@@ -234,7 +237,7 @@ class _Once:
         with global_compiler_lock:
             if this.arguments in compiled.overloads:
                 return compiled.overloads[this.arguments].entry_point
-            with _claimed(this):
+            with contextlib.nullcontext() if this.is_kept() else COMPILING, _claimed(this):
                 entry = self._compile(signature)
             if not self._linked:
                 # Where another numba has other internals, callers get a copy, as numba does it.

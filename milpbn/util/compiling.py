@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import BinaryIO
 
-from milpbn.util.compiled import Specialization, are_kept
+from milpbn.util.compiled import COMPILING, Specialization, are_kept
 from milpbn.util.memory import available_memory, memory_limit
 from milpbn.util.threads import all_cores
 
@@ -91,7 +91,8 @@ class Compilation:
                     return False
                 free = next((job for job in left if not job.is_claimed()), None)
                 if free is None:
-                    time.sleep(POLL)
+                    with COMPILING:
+                        time.sleep(POLL)
                     continue
                 free()
                 left.remove(free)

@@ -7,7 +7,7 @@ from contextlib import suppress
 import pytest
 
 from milpbn.util import clock
-from milpbn.util.clock import Pause
+from milpbn.util.clock import Pause, Stopwatch
 
 
 def test_pauses_double_and_grow_with_what_a_save_takes(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -39,3 +39,21 @@ def test_a_save_that_fails_is_followed_by_a_pause(monkeypatch: pytest.MonkeyPatc
     assert not pause.over()
     now += 1.5
     assert pause.over()
+
+
+def test_a_stopwatch_counts_threads_side_by_side_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = 100.0
+    monkeypatch.setattr(clock.time, "monotonic", lambda: now)
+    watch = Stopwatch()
+    with watch:
+        now += 2.0
+        with watch:  # a second thread
+            now += 3.0
+        assert watch.since(0.0) == 5.0
+        assert watch.since(104.0) == 1.0
+    now += 10.0
+    assert watch.since(0.0) == 5.0
+    with watch:
+        now += 1.0
+    assert watch.since(103.0) == 3.0
+    assert watch.since(now) == 0.0

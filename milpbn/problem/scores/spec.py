@@ -44,6 +44,8 @@ def gamma_from_p(p: float) -> float:
 class Score:
     """A score and its options.
 
+    The name may be given by position: ``Score("cll", max_parents=3)``.
+
     Two scores are equal if they are the same function: `gamma` is compared, whether it was given as `gamma` or as `p`.
     P12 is Peharz & Pernkopf (2012), and numbers in parentheses are those of its equations.
 
@@ -88,7 +90,7 @@ class Score:
         If an option is out of range or does not belong to the score.
     """
 
-    name: str = "sm"
+    name: str = field(default="sm", kw_only=False)
     gamma: float | None = None
     p: float | None = field(default=None, compare=False)
     max_parents: int = 2

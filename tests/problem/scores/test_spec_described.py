@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import fields
 from itertools import combinations
 
+import pytest
+
 from milpbn.problem.scores.spec import Score
 
 #: For every option of a score, one with another value than the default.
@@ -47,3 +49,9 @@ def test_words() -> None:
         "smoothing 2 towards marginal, max_parents = 2, no class parents, cuts by quantile:5"
     )
     assert "+ the weights of 2 arcs" in Score().describe(arc_weights={("a", "b"): 1.5, ("b", "c"): -1.0})
+
+
+def test_the_name_may_be_given_by_position() -> None:
+    assert Score("cll", max_parents=3) == Score(name="cll", max_parents=3)
+    with pytest.raises(TypeError):
+        Score("cll", 2.0)  # type: ignore[misc]
