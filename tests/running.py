@@ -16,7 +16,8 @@ from milpbn.data.dataset import Dataset, Variable
 from milpbn.engine.tuning import TUNING, Tuning
 from milpbn.errors import InputError
 from milpbn.network.structure import Structure
-from milpbn.problem.candidates import Candidates
+from milpbn.problem.candidates import Candidates, list_candidates
+from milpbn.problem.conflicts import resolve
 from milpbn.problem.constraints import Constraints
 from milpbn.problem.problem import Problem
 from milpbn.problem.scores.spec import Score
@@ -41,6 +42,11 @@ def _installed(name: str) -> bool:
 
 #: The MILP solvers that are installed on this machine; SCIP is an optional extra.
 BACKENDS = tuple(name for name in ("highs", "cbc", "cpsat", "scip", "pulp:HiGHS") if _installed(name))
+
+
+def listed(constraints: Constraints, names, score: Score) -> Candidates:
+    """Return all candidate parent sets under constraints."""
+    return list_candidates(names, resolve(constraints, names, score)[1])
 
 
 def require_backend(name: str) -> Solver:

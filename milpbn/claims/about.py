@@ -13,8 +13,8 @@ from milpbn.data.dataset import Dataset
 from milpbn.data.left_out import WHYS
 from milpbn.util.jsonable import Fields
 
-#: How the note begins that says that compilation used up a time limit.
-COMPILED = "Compiling kernels"
+#: How the notes begin that say what a limit came before: compilation used it up, or only small sets were searched.
+COMPILED, ONLY_SMALL = "Compiling kernels", "Only parent sets of at most"
 
 
 @dataclass(frozen=True)

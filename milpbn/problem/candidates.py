@@ -168,6 +168,22 @@ class Admitted(NamedTuple):
         own = _extend(self.required, self.free, without)
         return own + [(*s, c) for s in _extend(self.required, self.free, with_class)]
 
+    def largest(self, states: Sequence[int]) -> list[ParentSet]:
+        """Return the set without the class that has most joint states, and that with the class, if there are any.
+
+        `states` has the number of states of every variable, the class last.
+        """
+        c = len(states) - 1
+        free = sorted(self.free, key=lambda j: states[j], reverse=True)
+        own = [self.required + tuple(free[: self.without_class])] if self.without_class >= 0 else []
+        return own + ([(*self.required, *free[: self.with_class], c)] if self.with_class >= 0 else [])
+
+    @property
+    def largest_size(self) -> int:
+        """The number of members of the largest set; -1 without any."""
+        sizes = (self.without_class, 0), (self.with_class, 1)
+        return max(len(self.required) + min(r, len(self.free)) + own if r >= 0 else -1 for r, own in sizes)
+
     def _rooms(self, size: int) -> tuple[int, int]:
         size -= len(self.required)
         return min(self.without_class, max(0, size)), min(self.with_class, max(0, size - 1))
@@ -248,9 +264,13 @@ def build_candidates(names: Sequence[str], score: Score, rules: Rules | None = N
     Candidates
         A variable has an empty list if no parent set of it obeys the rules.
     """
+    return list_candidates(names, admitted_sets(len(names) - 1, score, rules or Rules()))
+
+
+def list_candidates(names: Sequence[str], admitted: Sequence[Admitted]) -> Candidates:
+    """List the parent sets that rules and options admit."""
     c = len(names) - 1
-    own = admitted_sets(c, score, rules or Rules())
-    return Candidates(tuple(names), tuple(tuple(admitted.sets(c, c + 1)) for admitted in own))
+    return Candidates(tuple(names), tuple(tuple(own.sets(c, c + 1)) for own in admitted))
 
 
 def _extend(base: ParentSet, free: Iterable[int], room: int) -> list[ParentSet]:

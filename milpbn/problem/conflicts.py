@@ -9,27 +9,28 @@ from scipy.optimize import Bounds, LinearConstraint, milp
 
 from milpbn.errors import InputError
 from milpbn.network.structure import Structure
-from milpbn.problem.candidates import Admitted, Candidates, admitted_sets, build_candidates
+from milpbn.problem.candidates import Admitted, Candidates, admitted_sets
 from milpbn.problem.constraints import Atom, Constraints, Rules, atoms, combine
-from milpbn.problem.forecast import require_lists
 from milpbn.problem.rows import children_block, order_block, set_block, stack
 from milpbn.problem.scores.spec import Score
-from milpbn.problem.screening import small_sets
+from milpbn.problem.screening import sets_up_to
 
 
-def resolve(constraints: Constraints, names: Sequence[str], score: Score) -> tuple[Rules, Candidates]:
-    """Turn named constraints into rules and candidate sets that some structure obeys.
+def resolve(constraints: Constraints, names: Sequence[str], score: Score) -> tuple[Rules, list[Admitted]]:
+    """Turn named constraints into rules, and what these and the options admit; some structure obeys them.
+
+    The parent sets are not listed (`milpbn.problem.candidates.list_candidates`).
 
     Raises
     ------
     InputError
         If no structure obeys all constraints. The message names a minimal conflicting subset: if any one of its
-        constraints is dropped, some structure obeys the others. Also if there are too many candidate sets to list.
+        constraints is dropped, some structure obeys the others.
     """
     parts = atoms(constraints, names)
     if _feasible(parts, names, score):
         rules = combine(parts)
-        return rules, build_candidates(names, score, rules)
+        return rules, admitted_sets(len(names) - 1, score, rules)
     binding = [p for p in parts if not p.rules.arc_weights]
     needed = minimal_conflict(binding, names, score)
     limits = f"max_parents = {score.max_parents}" + ("" if score.class_parents else " and no class parents")
@@ -41,44 +42,6 @@ def resolve(constraints: Constraints, names: Sequence[str], score: Score) -> tup
     raise InputError(
         f"With {limits} these constraints exclude each other: {shown}. Drop or change one of them."
     )
-
-
-def resolve_small(
-    constraints: Constraints, names: Sequence[str], score: Score, k: int, start: Structure | None
-) -> tuple[Rules, list[Admitted], Candidates]:
-    """Turn named constraints into rules and the small sets of a screening, without listing all candidate sets.
-
-    The small sets include the smallest ones of every variable. If some structure obeys the constraints, then so does
-    one of these: taking arcs away that no constraint requires breaks none.
-
-    Parameters
-    ----------
-    constraints, names, score
-        As for `resolve`.
-    k, start
-        As for `milpbn.problem.screening.small_sets`.
-
-    Returns
-    -------
-    rules : Rules
-    admitted : list of Admitted, length V
-        What rules and options admit.
-    small : Candidates
-
-    Raises
-    ------
-    InputError
-        As for `resolve`.
-    """
-    parts = atoms(constraints, names)
-    if _fixed_agree(parts, names, score):
-        rules = combine(parts)
-        admitted = admitted_sets(len(names) - 1, score, rules)
-        small = small_sets(names, admitted, k, start)
-        if feasible_structure(small, rules) is not None:
-            return rules, admitted, small
-    rules, candidates = resolve(constraints, names, score)  # says which constraints conflict
-    return rules, admitted_sets(len(names) - 1, score, rules), candidates
 
 
 def minimal_conflict(parts: Sequence[Atom], names: Sequence[str], score: Score) -> list[Atom]:
@@ -116,8 +79,8 @@ def _feasible(parts: Sequence[Atom], names: Sequence[str], score: Score) -> bool
     if not _fixed_agree(parts, names, score):
         return False
     rules = combine(parts)
-    require_lists(len(names) - 1, score, rules)
-    return feasible_structure(build_candidates(names, score, rules), rules) is not None
+    smallest = sets_up_to(names, admitted_sets(len(names) - 1, score, rules), [0] * len(names))
+    return feasible_structure(smallest, rules) is not None
 
 
 def feasible_structure(candidates: Candidates, rules: Rules) -> Structure | None:

@@ -3,20 +3,30 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import lru_cache
+from math import comb
+from typing import NamedTuple, TypeAlias
 
 from milpbn.data.dataset import Dataset
-from milpbn.problem.candidates import Candidates, count_candidates
+from milpbn.problem.candidates import Admitted, Candidates, admitted_sets, count_candidates
 from milpbn.problem.constraints import Rules
 from milpbn.problem.counts import cell_limit
 from milpbn.problem.scores.base import Shape
 from milpbn.problem.scores.spec import Score
 from milpbn.problem.tables import active_columns
-from milpbn.util.memory import require_memory
+from milpbn.util.memory import available_memory, require_memory
 
+#: The parent sets of all variables, as a list or as what rules and options admit.
+ParentSets: TypeAlias = Candidates | Sequence[Admitted]
 #: Peak bytes per non-zero of the model in this program's copies and in those of HiGHS (benchmarks/memory.py).
 BYTES_PER_NONZERO = 72
 #: Tangents per sample that the model of a concave score holds near the end of its rounds.
 TANGENTS = 4
+#: Parent sets that advice to screen keeps of every variable.
+SCREENED = 100
 #: Bytes of one candidate parent set in Python's lists and dictionaries.
 BYTES_PER_SET = 200
 
@@ -25,42 +35,72 @@ TABLES = "The log-probability tables of all parent sets"
 COEFFICIENTS_AND_MODEL = COEFFICIENTS + " and the model built from them"
 
 
-def remedy(score: Score) -> str:
-    """Return a clause that lists the options that make a problem smaller."""
-    options = ["reduce --max-parents"] if score.max_parents > 1 else []
-    if score.kind.lighter:
-        options.append(f"use --score {score.kind.lighter}")
-    if score.parent_sets == "all":
+def require_fit(data: Dataset, score: Score, sets: ParentSets, rules: Rules, *, for_milp: bool) -> None:
+    """Refuse a problem that would not fit into memory, before its parent sets are listed or a table is built.
+
+    Raises
+    ------
+    InputError
+        The message gives the forecast, the available memory, and the options with which the problem would fit.
+    """
+    needed, what = _peak(data, score, sets, for_milp)
+    require_memory(needed, what, lambda: _cures(data, score, rules, for_milp))
+
+
+def _peak(data: Dataset, score: Score, sets: ParentSets, for_milp: bool) -> tuple[int, str]:
+    """Return the larger one of two forecasts, that for the list of parent sets and that for tables or model."""
+    n_sets = sets.n_sets if isinstance(sets, Candidates) else sum(own.count(data.n_features) for own in sets)
+    needs = [(BYTES_PER_SET * n_sets, f"A list of {n_sets} candidate parent sets")]
+    if score.is_margin and for_milp:
+        both = tensor_bytes(data, sets, score) + solver_bytes(data, sets, score)
+        needs.append((both, COEFFICIENTS_AND_MODEL))
+    elif score.is_margin:
+        needs.append((tables_bytes(data, sets, score), TABLES))
+    return max(needs)
+
+
+def _cures(data: Dataset, score: Score, rules: Rules, for_milp: bool) -> str:
+    """Return a clause that lists the options with which the problem would fit into memory."""
+    available = available_memory() or 0
+
+    def fits(other: Score, milp: bool = for_milp) -> bool:
+        admitted = admitted_sets(data.n_features, other, rules)
+        return _peak(data, other, admitted, milp)[0] <= available
+
+    options = []
+    if for_milp and score.kind.sums_samples and fits(score, False):
+        options.append("use --backend native, which needs no model")
+    n_sets = count_candidates(data.n_features, score, rules)
+    kept = min(1.0, SCREENED * data.n_variables / n_sets)
+    if _peak(data, score, admitted_sets(data.n_features, score, rules), for_milp)[0] * kept <= available:
+        options.append(f"keep only the best parent sets of every variable with --screen {SCREENED}")
+    fewer = [k for k in range(1, score.max_parents) if fits(replace(score, max_parents=k))]
+    if fewer:
+        options.append(f"reduce --max-parents to {max(fewer)}")
+    lighter = score.kind.lighter
+    if lighter and fits(replace(score, name=lighter)):
+        options.append(f"use --score {lighter}")
+    if score.parent_sets == "all" and fits(replace(score, parent_sets="paper")):
         options.append("use --parent-sets paper")
-    if score.class_parents:
+    if score.class_parents and fits(replace(score, class_parents=False)):
         options.append("use --no-class-parents")
-    return ", ".join([*options, "or take fewer features or rows"])
+    return ", ".join(
+        [*options, "or take fewer features or rows" if options else "take fewer features or rows"]
+    )
 
 
-def require_lists(n_features: int, score: Score, rules: Rules | None = None) -> None:
+def require_list(n_features: int, score: Score, rules: Rules) -> None:
     """Refuse candidate parent sets that are too many to list, before they are listed.
 
     Raises
     ------
     InputError
-        The message gives the forecast, the available memory, and the options that reduce the need.
+        The message gives the forecast and the available memory.
     """
     n_sets = count_candidates(n_features, score, rules)
-    require_memory(BYTES_PER_SET * n_sets, f"A list of {n_sets} candidate parent sets", remedy(score))
-
-
-def require_room(data: Dataset, score: Score, *, for_milp: bool = True) -> None:
-    """Refuse a problem without constraints that is far too large, before its parent sets are listed.
-
-    Raises
-    ------
-    InputError
-        The message gives the forecast, the available memory, and the options that reduce the need.
-    """
-    require_lists(data.n_features, score)
-    n_sets = count_candidates(data.n_features, score)
-    if score.is_margin and for_milp:
-        _require_columns(data, score, n_sets, remedy(score))
+    require_memory(
+        BYTES_PER_SET * n_sets, f"A list of {n_sets} candidate parent sets", "take a machine with more of it"
+    )
 
 
 def require_kept_room(data: Dataset, score: Score, n_sets: int, *, for_milp: bool) -> None:
@@ -93,7 +133,7 @@ def _n_model_rows(data: Dataset, score: Score) -> int:
     return TANGENTS * data.n_samples if score.kind.shape is Shape.CONCAVE else n_margin_rows(data, score)
 
 
-def tables_bytes(data: Dataset, candidates: Candidates, score: Score) -> int:
+def tables_bytes(data: Dataset, sets: ParentSets, score: Score) -> int:
     """Forecast the peak memory of building the tables of all families, which is all that the native backend needs.
 
     The tables take 8 bytes per cell and class, under leave-one-out scores twice that. The codes take 4 bytes per sample
@@ -104,8 +144,8 @@ def tables_bytes(data: Dataset, candidates: Candidates, score: Score) -> int:
     ----------
     data : Dataset
         Merged training data.
-    candidates : Candidates
-        Parent sets.
+    sets : Candidates or sequence of Admitted
+        The parent sets, as a list or as what rules and options admit.
     score : Score
         A margin score.
 
@@ -114,11 +154,11 @@ def tables_bytes(data: Dataset, candidates: Candidates, score: Score) -> int:
     int
         Bytes.
     """
-    kept, extra = _tables(data, candidates, score)
+    kept, extra = _table_bytes(data, extent(data, sets), score)
     return kept + 2 * extra
 
 
-def tensor_bytes(data: Dataset, candidates: Candidates, score: Score) -> int:
+def tensor_bytes(data: Dataset, sets: ParentSets, score: Score) -> int:
     """Forecast the peak memory of building the tables and the tensor of all coefficients, which a MILP needs.
 
     The tensor takes 8 bytes per row and column, beside the tables.
@@ -127,8 +167,8 @@ def tensor_bytes(data: Dataset, candidates: Candidates, score: Score) -> int:
     ----------
     data : Dataset
         Merged training data.
-    candidates : Candidates
-        Parent sets.
+    sets : Candidates or sequence of Admitted
+        The parent sets, as a list or as what rules and options admit.
     score : Score
         A margin score.
 
@@ -137,30 +177,96 @@ def tensor_bytes(data: Dataset, candidates: Candidates, score: Score) -> int:
     int
         Bytes.
     """
-    kept, extra = _tables(data, candidates, score)
-    tensor = 8 * n_margin_rows(data, score) * len(active_columns(candidates))
+    size = extent(data, sets)
+    kept, extra = _table_bytes(data, size, score)
+    tensor = 8 * n_margin_rows(data, score) * size.columns
     return kept + extra + max(extra, tensor)
 
 
-def _tables(data: Dataset, candidates: Candidates, score: Score) -> tuple[int, int]:
-    """Return the bytes of the tables and the bytes of the codes."""
+class Extent(NamedTuple):
+    """How much the families need whose coefficients are not all 0.
+
+    Attributes
+    ----------
+    columns : int
+        Their number.
+    cells : int
+        Cells of their tables.
+    numbered : int
+        Domains in which only the joint states that occur have a cell.
+    """
+
+    columns: int
+    cells: int
+    numbered: int
+
+
+def extent(data: Dataset, sets: ParentSets) -> Extent:
+    """Count families, cells and domains.
+
+    What rules and options admit is counted without being listed. The number of domains is then an upper bound if rules
+    leave out some features as parents.
+    """
+    if isinstance(sets, Candidates):
+        return _listed_extent(data, sets)
+    c, states, limit = len(sets) - 1, data.n_states.tolist(), cell_limit(data.n_samples)
+    columns, cells, numbered = 0, 0, 0
+    for i, own in enumerate(sets):
+        room = own.without_class if i == c else own.with_class
+        base = math.prod(states[j] for j in ({i, *own.required} - {c}))
+        for product, count in _products(tuple(states[j] for j in own.free), room):
+            columns += count
+            cells += count * (base * product if base * product <= limit else data.n_samples)
+            numbered += count * (base * product > limit)
+    largest = max(len(own.required) + max(own.without_class, own.with_class) + 1 for own in sets)
+    domains = _products(tuple(states[:c]), largest)
+    return Extent(columns, cells, min(numbered, sum(n for product, n in domains if product > limit)))
+
+
+def _listed_extent(data: Dataset, candidates: Candidates) -> Extent:
     c = candidates.n_variables - 1
-    limit, n_states = cell_limit(data.n_samples), data.n_states
-    cells = 0
+    limit, n_states = cell_limit(data.n_samples), data.n_states.tolist()
+    columns, cells = active_columns(candidates), 0
     numbered = set()
-    for p in active_columns(candidates):
+    for p in columns.tolist():
         members = frozenset((int(candidates.variable[p]), *candidates.flat[p])) - {c}
-        full = math.prod(int(n_states[j]) for j in members)
+        full = math.prod(n_states[j] for j in members)
         if full > limit:
             numbered.add(members)
             full = data.n_samples
         cells += full
+    return Extent(len(columns), cells, len(numbered))
+
+
+def _products(states: tuple[int, ...], room: int) -> list[tuple[int, int]]:
+    """Return products of the numbers of states of sets of variables, each with how many sets have it.
+
+    The sets have at most `room` members; with a negative room there are none. Sets with the same numbers of states are
+    counted together.
+    """
+    return _counted_products(tuple(sorted(Counter(states).items())), room)
+
+
+@lru_cache(maxsize=256)
+def _counted_products(states: tuple[tuple[int, int], ...], room: int) -> list[tuple[int, int]]:
+    sets = {(0, 1): 1} if room >= 0 else {}  # size and product: number of sets
+    for n_states, count in states:
+        longer: Counter[tuple[int, int]] = Counter()
+        for (size, product), n in sets.items():
+            for more in range(min(room - size, count) + 1):
+                longer[size + more, product * n_states**more] += n * comb(count, more)
+        sets = dict(longer)
+    return [(product, n) for (_, product), n in sets.items()]
+
+
+def _table_bytes(data: Dataset, size: Extent, score: Score) -> tuple[int, int]:
+    """Return the bytes of the tables and the bytes of the codes."""
     # Two entries for each class: those of the binary margin, or those of the two tables of a leave-one-out score.
     entries = 2 * data.n_classes if score.kind.binary or score.leave_one_out else data.n_classes
-    return 8 * cells * entries, 4 * data.n_samples * (data.n_variables + len(numbered))
+    return 8 * size.cells * entries, 4 * data.n_samples * (data.n_variables + size.numbered)
 
 
-def solver_bytes(data: Dataset, candidates: Candidates, score: Score) -> int:
+def solver_bytes(data: Dataset, sets: ParentSets, score: Score) -> int:
     """Forecast the memory of the sparse model of a margin score and of the solver's own copies.
 
     A non-zero takes 12 bytes (value and column index). At the peak there are about six copies of it: one in the
@@ -170,8 +276,8 @@ def solver_bytes(data: Dataset, candidates: Candidates, score: Score) -> int:
     ----------
     data : Dataset
         Merged training data.
-    candidates : Candidates
-        Parent sets.
+    sets : Candidates or sequence of Admitted
+        The parent sets, as a list or as what rules and options admit.
     score : Score
         A margin score.
 
@@ -180,5 +286,5 @@ def solver_bytes(data: Dataset, candidates: Candidates, score: Score) -> int:
     int
         Bytes, without those of the coefficients.
     """
-    nonzeros = _n_model_rows(data, score) * (len(active_columns(candidates)) + 1)
+    nonzeros = _n_model_rows(data, score) * (extent(data, sets).columns + 1)
     return BYTES_PER_NONZERO * nonzeros

@@ -13,19 +13,17 @@ from milpbn.data.dataset import Dataset
 from milpbn.errors import InputError
 from milpbn.network.cpt import MAX_TABLE_ENTRIES, require_states, require_table
 from milpbn.network.structure import Structure
-from milpbn.problem.candidates import Candidates, class_free_alike, require_candidates
+from milpbn.problem.candidates import (
+    Admitted,
+    Candidates,
+    class_free_alike,
+    list_candidates,
+    require_candidates,
+)
 from milpbn.problem.conflicts import resolve
 from milpbn.problem.constraints import Constraints, Rules
 from milpbn.problem.counts import require_units
-from milpbn.problem.forecast import (
-    COEFFICIENTS_AND_MODEL,
-    TABLES,
-    remedy,
-    require_room,
-    solver_bytes,
-    tables_bytes,
-    tensor_bytes,
-)
+from milpbn.problem.forecast import ParentSets, require_fit
 from milpbn.problem.gate import objection
 from milpbn.problem.local_terms import local_terms, parameter_counts
 from milpbn.problem.margins import MarginRows, margin_rows
@@ -36,7 +34,6 @@ from milpbn.problem.scores.spec import Score
 from milpbn.problem.screening import Screened
 from milpbn.problem.subset import Subset
 from milpbn.util.clock import check_deadline
-from milpbn.util.memory import require_memory
 from milpbn.util.plurals import counted
 
 #: Largest local term of a parent set in nats; far below the range of float64.
@@ -197,7 +194,7 @@ def linear_terms(
     return linear, linear_error(data, score.prior, size)
 
 
-def _require_tables(data: Dataset, candidates: Candidates) -> None:
+def _require_tables(data: Dataset, sets: ParentSets) -> None:
     """Refuse candidate sets whose parameter tables would be too large for a classifier, before the search starts.
 
     Raises
@@ -205,46 +202,42 @@ def _require_tables(data: Dataset, candidates: Candidates) -> None:
     InputError
         See `require_table`.
     """
-    states = [v.n_states for v in data.variables]
-    for i, sets in enumerate(candidates.sets):
-        if max(states) ** (1 + max(map(len, sets))) <= MAX_TABLE_ENTRIES:
-            continue
-        largest = max(sets, key=lambda parents: math.prod(states[j] for j in parents))
-        require_table(data.variables, i, largest)
+    states = data.n_states.tolist()
+    if isinstance(sets, Candidates):
+        for i, listed in enumerate(sets.sets):
+            if max(states) ** (1 + max(map(len, listed))) > MAX_TABLE_ENTRIES:
+                largest = max(listed, key=lambda parents: math.prod(states[j] for j in parents))
+                require_table(data.variables, i, largest)
+        return
+    for i, own in enumerate(sets):
+        require_table(
+            data.variables, i, max(own.largest(states), key=lambda s: math.prod(states[j] for j in s))
+        )
 
 
-def parent_sets(
-    data: Dataset,
-    score: Score,
-    constraints: Constraints | None,
-    *,
-    for_milp: bool,
-    deadline: float | None = None,
-) -> tuple[Rules, Candidates]:
-    """List the candidate parent sets, and refuse a problem that does not fit the memory before any table is built.
+def usable_sets(
+    data: Dataset, score: Score, constraints: Constraints | None, *, for_milp: bool
+) -> tuple[Rules, list[Admitted]]:
+    """Return the rules and the parent sets that these admit, after refusing a problem that does not fit the memory.
+
+    The parent sets are not listed: with three parents there may be millions.
 
     Parameters
     ----------
     data : Dataset
         Training data, merged if the coefficients are built from merged samples.
-    score, constraints, for_milp, deadline
+    score, constraints, for_milp
         As for `build_problem`.
 
     Raises
     ------
-    InputError, NoIncumbentError
+    InputError
         As for `build_problem`.
     """
     require_states(data)
-    constraints = checked_constraints(constraints)
-    if not constraints:
-        require_room(data, score, for_milp=for_milp)
-    check_deadline(deadline, "parent sets were listed", "parent sets")
-    rules, candidates = resolve(constraints, data.names, score)
-    check_deadline(deadline, f"{candidates.n_sets} parent sets were looked at", "parent sets")
-    require_usable(data, score, candidates, for_milp=for_milp)
-    check_deadline(deadline, f"{candidates.n_sets} parent sets were looked at", "parent sets")
-    return rules, candidates
+    rules, admitted = resolve(checked_constraints(constraints), data.names, score)
+    require_usable(data, score, admitted, rules, for_milp=for_milp)
+    return rules, admitted
 
 
 def checked_constraints(constraints: Constraints | None) -> Constraints:
@@ -264,24 +257,20 @@ def checked_constraints(constraints: Constraints | None) -> Constraints:
     return constraints
 
 
-def require_usable(data: Dataset, score: Score, candidates: Candidates, *, for_milp: bool) -> None:
+def require_usable(data: Dataset, score: Score, sets: ParentSets, rules: Rules, *, for_milp: bool) -> None:
     """Refuse parent sets from which no problem can be built: a variable without any, or tables that are too large.
+
+    The sets need not be listed: those that rules and options admit are counted.
 
     Raises
     ------
     InputError
         As for `build_problem`.
     """
-    require_candidates(candidates, score)
-    _require_tables(data, candidates)
-    if not score.is_margin:
-        return
-    if for_milp:
-        needed = tensor_bytes(data, candidates, score) + solver_bytes(data, candidates, score)
-        what = COEFFICIENTS_AND_MODEL
-    else:
-        needed, what = tables_bytes(data, candidates, score), TABLES
-    require_memory(needed, what, remedy(score))
+    if isinstance(sets, Candidates):
+        require_candidates(sets, score)
+    _require_tables(data, sets)
+    require_fit(data, score, sets, rules, for_milp=for_milp)
 
 
 def build_problem(
@@ -317,7 +306,7 @@ def build_problem(
     sample_weights : float64 array, shape (M,), optional
         Weights of the margins of the (merged) samples, from a subset that was chosen before.
     listed : Rules and Candidates, optional
-        The rules and all or some of the parent sets, as `parent_sets` returns them. By default they are listed here.
+        The rules and all or some of the parent sets. By default all are listed here.
 
     Returns
     -------
@@ -339,8 +328,10 @@ def build_problem(
     if subset is not None:
         sample_weights = subset.weights(data, score)
     if listed is None:
-        listed = parent_sets(data, score, constraints, for_milp=for_milp, deadline=deadline)
+        rules, admitted = usable_sets(data, score, constraints, for_milp=for_milp)
+        listed = rules, list_candidates(data.names, admitted)
     rules, candidates = listed
+    check_deadline(deadline, f"{candidates.n_sets} parent sets were listed", "parent sets")
     linear, error = linear_terms(data, score, candidates, rules, deadline)
     margins = None
     if score.is_margin:

@@ -106,11 +106,29 @@ def small_sets(
     -------
     Candidates
     """
+    sizes = [next((s for s in range(SMALL, 0, -1) if own.count(s) <= k), 0) for own in admitted]
+    return sets_up_to(names, admitted, sizes, start)
+
+
+def sets_up_to(
+    names: Sequence[str], admitted: Sequence[Admitted], sizes: Sequence[int], start: Structure | None = None
+) -> Candidates:
+    """Return every variable's sets of at most so many members or of required features only, and those of the start.
+
+    If some structure obeys the rules, then so does one over these sets, whatever the sizes: taking arcs away that no
+    rule requires breaks none.
+
+    Parameters
+    ----------
+    names, admitted, start
+        As for `small_sets`.
+    sizes : sequence of int, length V
+        The most members of a set.
+    """
     c = len(names) - 1
     given = start.parents if start is not None and start.names == tuple(names) else None
     sets = []
-    for i, own in enumerate(admitted):
-        size = next((s for s in range(SMALL, 0, -1) if own.count(s) <= k), 0)
+    for i, (own, size) in enumerate(zip(admitted, sizes, strict=True)):
         kept = own.sets(c, size)
         if given is not None and given[i] not in kept and own.contains(given[i], c):
             kept.append(given[i])

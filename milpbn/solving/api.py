@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -17,17 +17,16 @@ from milpbn.data import Dataset, Table, read_table
 from milpbn.errors import InputError
 from milpbn.network.cpt import require_states
 from milpbn.network.structure import Structure
-from milpbn.problem.candidates import Candidates
-from milpbn.problem.conflicts import feasible_structure
-from milpbn.problem.constraints import Constraints, Rules
-from milpbn.problem.problem import Problem, build_problem, checked_constraints, parent_sets
+from milpbn.problem.candidates import Admitted, Candidates, list_candidates
+from milpbn.problem.constraints import Constraints
+from milpbn.problem.problem import Problem, build_problem, checked_constraints, usable_sets
 from milpbn.problem.scores.spec import Score
-from milpbn.problem.screening import Screen
+from milpbn.problem.screening import Screen, sets_up_to
 from milpbn.problem.subset import Subset
 from milpbn.problem.unused import forbid_unused
 from milpbn.solving.checkpoint import SavedSearch, describe, read_saved_search
 from milpbn.solving.engines.registry import checked_engine
-from milpbn.solving.job import FullProblem, Job
+from milpbn.solving.job import Job, LargerProblem
 from milpbn.solving.listing import check_scope
 from milpbn.solving.options import Options
 from milpbn.solving.progress import wants_progress
@@ -41,6 +40,8 @@ from milpbn.util.progress_line import LINE
 #: Samples times parent sets up to which the tables of all parent sets are built at once: they take a second or so, and
 #: with a time limit much less. Above, a search over small parent sets comes first.
 SMALL_TABLES, SMALL_TABLES_WITHIN_LIMIT = 30_000_000, 2_000_000
+#: How many times as many parent sets the next of several searches is over, at least.
+GROWTH = 4
 
 
 def training_data(source: Any) -> Dataset:
@@ -199,7 +200,7 @@ def maximise(
             if kept is not None:
                 return run(job(kept[0], screening=kept[1]))
         # The whole problem is checked before a search over a part of it begins.
-        rules, candidates = parent_sets(samples, spec, constraints, for_milp=for_milp, deadline=deadline)
+        rules, admitted = usable_sets(samples, spec, constraints, for_milp=for_milp)
 
         def build(some: Candidates, sample_weights: NDArray[np.float64] | None = None) -> Problem:
             return build_problem(
@@ -215,43 +216,50 @@ def maximise(
             )
 
         at_once = SMALL_TABLES if options.time_limit is None else SMALL_TABLES_WITHIN_LIMIT
-        n_samples = max(1, samples.n_samples)
-        small = None
+        total, n_samples = sum(own.count(samples.n_features) for own in admitted), max(1, samples.n_samples)
         goes_on = earlier is not None and earlier.tree is not None
-        if candidates.n_sets * n_samples > at_once and not goes_on:
-            small = _small_sets(rules, candidates, SMALL_TABLES // n_samples, options.start)
-        build_began = time.monotonic()
+        sizes: list[int] = []
+        if total * n_samples > at_once and not goes_on:
+            sizes = _small_sizes(admitted, SMALL_TABLES // n_samples)
         weights = None if earlier is None else earlier.weights_of(samples)
-        problem, full = build(candidates if small is None else small, weights), None
-        if small is not None:
-            seconds = (time.monotonic() - build_began) * candidates.n_sets / small.n_sets
-            full = FullProblem(lambda: build(candidates, problem.sample_weights), seconds)
-        return run(job(problem, full=full))
+        if not sizes:
+            return run(job(build(list_candidates(samples.names, admitted), weights)))
+
+        def up_to(size: int) -> Candidates:
+            return sets_up_to(samples.names, admitted, [size] * samples.n_variables, options.start)
+
+        build_began, small = time.monotonic(), up_to(sizes[0])
+        problem = build(small, weights)
+        seconds = (time.monotonic() - build_began) / small.n_sets
+        larger = []
+        for size in [*sizes[1:], None]:
+            n_sets = total if size is None else _count(admitted, size)
+            listing = (
+                partial(list_candidates, samples.names, admitted) if size is None else partial(up_to, size)
+            )
+            larger.append(
+                LargerProblem(
+                    lambda listing=listing: build(listing(), problem.sample_weights), seconds * n_sets, n_sets
+                )
+            )
+        return run(job(problem, larger=tuple(larger)))
 
 
-def _small_sets(
-    rules: Rules, candidates: Candidates, most: int, start: Structure | None
-) -> Candidates | None:
-    """Return the small candidate parent sets and those of the start, for a search before the full problem.
+def _small_sizes(admitted: Sequence[Admitted], most: int) -> list[int]:
+    """Return the sizes up to which parent sets are searched before all of them, ascending; none if all are small.
 
-    Sets are small up to the largest size at which there are at most `most` of them; this size is at least 1, and less
-    than the size of the largest set. Return None if every set is small, or if no structure over the small sets obeys
-    the rules.
+    The first is the largest size with at most `most` sets, but at least 1. Each has `GROWTH` times as many sets as the
+    one before, at least, and that share of all sets at most.
     """
-    sizes = np.array([len(s) for s in candidates.flat])
-    parents = 1
-    while parents + 1 < sizes.max() and np.count_nonzero(sizes <= parents + 1) <= most:
-        parents += 1
-    if parents >= sizes.max():
-        return None
-    given = start.parents if start is not None and start.names == candidates.names else None
-    small = Candidates(
-        candidates.names,
-        tuple(
-            tuple(s for s in sets if len(s) <= parents or (given is not None and s == given[i]))
-            for i, sets in enumerate(candidates.sets)
-        ),
-    )
-    if not all(small.sets) or feasible_structure(small, rules) is None:
-        return None
-    return small
+    largest = max(own.largest_size for own in admitted)
+    counts = {size: _count(admitted, size) for size in range(1, largest + 1)}
+    first = max([size for size in counts if counts[size] <= most], default=1)
+    sizes = [first] if first < largest else []
+    for size in range(first + 1, largest):
+        if counts[size] >= GROWTH * counts[sizes[-1]] and counts[largest] >= GROWTH * counts[size]:
+            sizes.append(size)
+    return sizes
+
+
+def _count(admitted: Sequence[Admitted], size: int) -> int:
+    return sum(own.count(size) for own in admitted)

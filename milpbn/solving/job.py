@@ -19,8 +19,8 @@ from milpbn.solving.state import Session
 BRIEF_SHARE, BRIEF_SECONDS = 0.1, 20.0
 
 
-class FullProblem(NamedTuple):
-    """The problem over all parent sets, not built yet.
+class LargerProblem(NamedTuple):
+    """The problem over more parent sets, not built yet.
 
     Attributes
     ----------
@@ -28,10 +28,13 @@ class FullProblem(NamedTuple):
         Builds the problem.
     seconds : float
         Seconds that this is expected to take.
+    n_sets : int
+        Number of its parent sets.
     """
 
     make: Callable[[], Problem]
     seconds: float
+    n_sets: int
 
 
 @dataclass(frozen=True)
@@ -41,7 +44,7 @@ class Job:
     Attributes
     ----------
     problem : Problem
-        What to maximise, with its coefficients; or, if `full` is given, the same over small parent sets only.
+        What to maximise, with its coefficients; or, if there are `larger` problems, the same over small parent sets.
     dataset : Dataset
         The training data of the problem, for the classifier's parameters.
     options : Options
@@ -52,10 +55,11 @@ class Job:
         Return value of `Engine.version`.
     started : float
         `time.monotonic` value from which the time limit counts.
-    full : FullProblem or None
-        The problem to maximise, where its tables take long. A search over the small parent sets comes first, so that
-        there is a good structure even if the time limit comes soon. If it comes before the full problem is built, the
-        bound is `loose_bound`, which needs no coefficients.
+    larger : tuple of LargerProblem
+        The same over larger and larger parent sets, where the tables of all take long; the last one is the problem to
+        maximise. A local search over the smaller ones comes first, so that there is a good structure even if the time
+        limit comes soon. If it comes before the last one is built, the bound is `loose_bound`, which needs no
+        coefficients.
     screening : Screening or None
         How to choose the parent sets of the problem, if `problem` is over the small ones of a screening only.
     described : mapping
@@ -70,7 +74,7 @@ class Job:
     engine: Engine
     version: str
     started: float
-    full: FullProblem | None = None
+    larger: tuple[LargerProblem, ...] = ()
     screening: Screening | None = None
     described: Mapping[str, Any] = field(default_factory=dict)
     earlier: SavedSearch | None = None

@@ -19,7 +19,7 @@ from milpbn.network.structure import Structure
 from milpbn.problem.first_bound import first_bound
 from milpbn.problem.trivial_bound import loose_bound, trivial_bound
 from milpbn.solving.checkpoint import SavedSearch, require_incumbent
-from milpbn.solving.job import BRIEF_SECONDS, FullProblem, Job
+from milpbn.solving.job import BRIEF_SECONDS, Job
 from milpbn.solving.screening import Screening, screen
 from milpbn.solving.state import Session
 from milpbn.solving.warm_up import Kernels
@@ -41,7 +41,7 @@ def prepare(job: Job, session: Session, kernels: Kernels) -> None:
     if job.earlier is not None:
         _begin_with(session, job.earlier)
     session.bound(_loose_bound(session), BoundSource.CERTIFIED)
-    if job.full is not None and not _search_small_sets(job, session, job.full):
+    if not _search_small_sets(job, session):
         return
     if job.screening is not None and not _screen(job, session, kernels, job.screening):
         session.stop(
@@ -110,23 +110,24 @@ def _bound_first(session: Session) -> None:
         session.bound(first_bound(problem, structure, session.stopping), BoundSource.CERTIFIED)
 
 
-def _search_small_sets(job: Job, session: Session, full: FullProblem) -> bool:
-    """Search over the small parent sets, then build the full problem; return whether the time sufficed for both."""
-    problem, start = session.problem, job.options.start
-    if start is not None:
-        require_match(problem.data, start)
-        start = problem.adopted(start)
-        start = start if problem.obeys(start) else None
-    starts = _offer(session, plain_starts(problem, start))
-    _climb(job, session, starts, 0, SMALL_SETS_SHARE * full.seconds)
-    if session.stopping():
-        return False
-    try:
-        made = full.make()
-    except NoIncumbentError:
-        session.stop(Limit.TIME)
-        return False
-    session.make(problem=made, reduced=made, coefficient_seconds=session.elapsed())
+def _search_small_sets(job: Job, session: Session) -> bool:
+    """Search over small parent sets, then build the problem over larger ones; return whether the time sufficed."""
+    for larger in job.larger:
+        problem, start = session.problem, job.options.start
+        if start is not None:
+            require_match(problem.data, start)
+            start = problem.adopted(start)
+            start = start if problem.obeys(start) else None
+        starts = _offer(session, plain_starts(problem, start))
+        _climb(job, session, starts, 0, SMALL_SETS_SHARE * larger.seconds)
+        if session.stopping():
+            return False
+        try:
+            made = larger.make()
+        except NoIncumbentError:
+            session.stop(Limit.TIME)
+            return False
+        session.make(problem=made, reduced=made, coefficient_seconds=session.elapsed())
     return True
 
 

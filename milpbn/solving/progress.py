@@ -9,7 +9,7 @@ import sys
 import time
 from collections.abc import Iterable, Mapping, Sequence
 
-from milpbn.claims.about import COMPILED
+from milpbn.claims.about import COMPILED, ONLY_SMALL
 from milpbn.claims.alternatives import Alternatives
 from milpbn.claims.average import Average
 from milpbn.claims.result import Gap, Result, TracePoint
@@ -307,7 +307,7 @@ def closing_block(result: Result, *, read: bool = False) -> str:
         f"gap        {show_number(gap.absolute)} nats; {show_gap(gap.relative_to_bound)} of the bound, "
         f"{show_gap(gap.relative_to_incumbent)} of the incumbent{within}",
     ]
-    lines += [f"           ({note})" for note in result.notes if note.startswith(COMPILED)]
+    lines += [f"           ({note})" for note in result.notes if note.startswith((COMPILED, ONLY_SMALL))]
     if result.subset is not None:
         of = result.subset
         proof = ", proved best" if of.optimal else ""

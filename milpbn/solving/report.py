@@ -9,13 +9,14 @@ from dataclasses import replace
 import numpy as np
 
 from milpbn.certificate.format import kept_arrays
-from milpbn.claims.about import COMPILED
+from milpbn.claims.about import COMPILED, ONLY_SMALL
 from milpbn.claims.parts import ProvedArcs, ScreenedClaim, SubsetClaim
 from milpbn.claims.reasons import Limit, Reason
 from milpbn.claims.result import BackendInfo, DataSummary, Gap, Result, Seconds
 from milpbn.data import Dataset
 from milpbn.data.dataset import dropped_notes, notes_of_results
 from milpbn.network.classifier import DESCRIBED, Classifier
+from milpbn.problem.forecast import SCREENED
 from milpbn.problem.problem import Problem
 from milpbn.problem.rescore import rescore
 from milpbn.solving.checkpoint import CheckpointFile
@@ -26,6 +27,7 @@ from milpbn.solving.progress import Progress, wants_progress
 from milpbn.solving.state import Made, Session
 from milpbn.util.compiled import COMPILING
 from milpbn.util.memory import format_bytes, memory_limit
+from milpbn.util.plurals import counted
 from milpbn.version import __version__
 
 #: Share of a run's seconds from which the result says that compilation used up the time limit.
@@ -156,7 +158,11 @@ class Report:
             alternatives=alternatives,
             detail=self._detail() if final else "",
             request=job.dataset.request,
-            notes=(*notes_of_results(job.dataset.notes), *_compiling(limit, session.started, total)),
+            notes=(
+                *notes_of_results(job.dataset.notes),
+                *_only_small(job, made, limit),
+                *_compiling(limit, session.started, total),
+            ),
         )
         result = of_whole_problem(made.problem, result)
         return replace(result, classifier=fit_classifier(job.dataset, result)) if final else result
@@ -207,6 +213,17 @@ def _of_all_sets(problem: Problem, result: Result) -> Result:
     )
     reason = Reason.FEASIBLE if result.optimal else result.reason
     return replace(result, reason=reason, bound=None, proved=None, screened=claim)
+
+
+def _only_small(job: Job, made: Made, limit: Limit | None) -> list[str]:
+    """Return the note on a limit that came before the full problem was built, if one did."""
+    if not job.larger or made.problem.candidates.n_sets == job.larger[-1].n_sets or limit is None:
+        return []
+    size = counted(max(map(len, made.problem.candidates.flat)), "parent")
+    return [
+        f"{ONLY_SMALL} {size} were searched when the limit came, of {job.larger[-1].n_sets} candidate parent sets; "
+        f"allow more time, reduce --max-parents, or keep the best sets of every variable with --screen {SCREENED}."
+    ]
 
 
 def _compiling(limit: Limit | None, started: float, total: float) -> list[str]:

@@ -16,13 +16,13 @@ from milpbn.engine.root import Root
 from milpbn.errors import InputError, NoIncumbentError
 from milpbn.network.structure import Structure
 from milpbn.problem.candidates import Admitted, Candidates
-from milpbn.problem.conflicts import resolve_small
+from milpbn.problem.conflicts import resolve
 from milpbn.problem.constraints import Constraints
 from milpbn.problem.forecast import require_kept_room
 from milpbn.problem.problem import Problem, build_problem, checked_constraints, require_usable
 from milpbn.problem.ranking import Ranking, best_sets, criterion
 from milpbn.problem.scores.spec import Score
-from milpbn.problem.screening import Screen, Screened
+from milpbn.problem.screening import Screen, Screened, small_sets
 from milpbn.solving.checkpoint import SavedSearch
 from milpbn.solving.state import Session, SessionEvents
 from milpbn.util import stages
@@ -82,13 +82,14 @@ def small_problem(
     """
     data = dataset.merged if merge else dataset
     constraints = checked_constraints(constraints)
-    rules, admitted, small = resolve_small(constraints, data.names, score, screen.k, start)
+    rules, admitted = resolve(constraints, data.names, score)
+    small = small_sets(data.names, admitted, screen.k, start)
     counts = [own.count(data.n_features) for own in admitted]
     if max(counts) <= screen.k:
         return None
     kept = [max(len(sets), min(screen.k, n)) for sets, n in zip(small.sets, counts, strict=True)]
     require_kept_room(data, score, sum(kept), for_milp=for_milp)
-    require_usable(data, score, small, for_milp=for_milp)
+    require_usable(data, score, small, rules, for_milp=for_milp)
     problem = build_problem(
         dataset, score, constraints, merge=merge, for_milp=for_milp, deadline=deadline, listed=(rules, small)
     )
@@ -163,7 +164,7 @@ def restored_problem(problem: Problem, screening: Screening, earlier: SavedSearc
 def _kept_problem(problem: Problem, candidates: Candidates, screening: Screening, ranked: int) -> Problem:
     """Build the problem over the kept parent sets; `problem` is the one over the small sets."""
     try:
-        require_usable(problem.data, problem.score, candidates, for_milp=screening.for_milp)
+        require_usable(problem.data, problem.score, candidates, problem.rules, for_milp=screening.for_milp)
     except InputError as error:
         raise InputError(
             f"{str(error).rstrip('.')}, or keep fewer parent sets with --screen (screen)."

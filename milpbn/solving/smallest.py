@@ -15,11 +15,12 @@ from milpbn.network.parameters.method import ParameterMethod
 from milpbn.network.parameters.record import ParameterFit
 from milpbn.network.parameters.refit import give_up
 from milpbn.network.structure import Structure
-from milpbn.problem.conflicts import feasible_structure
+from milpbn.problem.conflicts import feasible_structure, resolve
 from milpbn.problem.constraints import Constraints, Rules, atoms, combine
-from milpbn.problem.problem import parent_sets
+from milpbn.problem.problem import checked_constraints
 from milpbn.problem.rescore import rescored
 from milpbn.problem.scores.spec import Score
+from milpbn.problem.screening import sets_up_to
 from milpbn.problem.trivial_bound import loose_bound
 from milpbn.solving.engines.registry import checked_engine
 from milpbn.solving.options import Options
@@ -64,12 +65,10 @@ def smallest_model(
     """
     began = time.monotonic() if started is None else started
     checked_engine(options, score)
-    merged = data.merged
     if constraints:
-        rules, candidates = parent_sets(merged, score, constraints, for_milp=False)
-        structure = feasible_structure(candidates, rules)
-        if structure is None:
-            raise InputError("No structure obeys the constraints; relax one of them.")
+        rules, admitted = resolve(checked_constraints(constraints), data.names, score)
+        structure = feasible_structure(sets_up_to(data.names, admitted, [0] * data.n_variables), rules)
+        assert structure is not None  # `resolve` has found that there is one
     else:
         rules, structure = combine(atoms(Constraints(), data.names)), Structure.empty(data.names)
     result = unsearched(data, score, options, structure, rules, constraints, began, limit)

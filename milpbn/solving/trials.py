@@ -19,8 +19,7 @@ from milpbn.network.parameters.method import ParameterMethod
 from milpbn.network.parameters.path import fitted_path
 from milpbn.network.structure import Structure
 from milpbn.problem.constraints import Constraints
-from milpbn.problem.forecast import require_room
-from milpbn.problem.problem import Problem, build_problem
+from milpbn.problem.problem import Problem, build_problem, usable_sets
 from milpbn.problem.scores.spec import Score
 from milpbn.problem.screening import Screen
 from milpbn.solving.averaging import Ranked
@@ -183,10 +182,10 @@ class Trials:
 
         for (discretisation, missing), same_data in groupby(alive, key=data):
             train, held_out = datasets_of(self._source, split, discretisation, missing)
-            if not self._constraints and self._screen is None:
+            if self._screen is None:
                 # Refuse a problem that is too large before the first trial, not after the small ones.
                 for_milp = any(self._engines[k][0].capabilities.milp for k in alive)
-                require_room(train.merged, largest, for_milp=for_milp)
+                usable_sets(train.merged, largest, self._constraints, for_milp=for_milp)
             for _, group in groupby(same_data, key=lambda k: _without_p(self._settings[k])):
                 self._try(list(group), train, held_out)
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -136,7 +136,7 @@ def format_bytes(size: float) -> str:
     return f"{size:.1f} TiB"
 
 
-def require_memory(needed: int, what: str, remedy: str) -> None:
+def require_memory(needed: int, what: str, remedy: str | Callable[[], str]) -> None:
     """Check that `needed` bytes of memory are available.
 
     Parameters
@@ -145,8 +145,8 @@ def require_memory(needed: int, what: str, remedy: str) -> None:
         Forecast of the memory, in bytes.
     what : str
         Subject of the error message, such as "reading the file".
-    remedy : str
-        Advice that ends the message.
+    remedy : str or callable
+        Advice that ends the message, or a function that returns it.
 
     Raises
     ------
@@ -159,7 +159,7 @@ def require_memory(needed: int, what: str, remedy: str) -> None:
         within = "" if limit is None else f" within the memory limit of {format_bytes(limit)}"
         raise InputError(
             f"{what} would need {format_bytes(needed)} of memory, but {format_bytes(available)} are available{within}; "
-            f"{remedy}."
+            f"{remedy if isinstance(remedy, str) else remedy()}."
         )
 
 

@@ -15,6 +15,7 @@ from running import (
     FORMULATIONS,
     candidate_sets,
     dataset,
+    listed,
     optimum,
     predicate,
     random_constraints,
@@ -110,7 +111,7 @@ def test_conflicts_are_found_and_minimal(seed: int) -> None:
         name="mdl", parent_sets="all", max_parents=int(rng.integers(1, 4)), class_parents=rng.random() < 0.7
     )
     if structures(NAMES, score, constraints):
-        _, candidates = resolve(constraints, NAMES, score)
+        candidates = listed(constraints, NAMES, score)
         assert all(candidates.sets)
         return
     with pytest.raises(InputError, match=f"max_parents = {score.max_parents}") as caught:

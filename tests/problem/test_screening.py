@@ -7,8 +7,8 @@ import pytest
 from milpbn.errors import InputError
 from milpbn.network.structure import Structure
 from milpbn.problem.candidates import admitted_sets, build_candidates
-from milpbn.problem.conflicts import resolve, resolve_small
-from milpbn.problem.constraints import Constraints, Rules
+from milpbn.problem.conflicts import feasible_structure, resolve
+from milpbn.problem.constraints import Constraints, Rules, atoms, combine
 from milpbn.problem.scores.spec import Score
 from milpbn.problem.screening import Screen, small_sets
 
@@ -55,24 +55,21 @@ def test_the_sets_of_the_start_are_kept():
     ],
 )
 def test_small_sets_are_feasible_just_where_all_sets_are(given, score):
-    refusals = []
-    for resolving in (
-        lambda: resolve(given, NAMES, score),
-        lambda: resolve_small(given, NAMES, score, 2, None),
-    ):
-        try:
-            resolving()
-        except InputError as error:
-            refusals.append(str(error))
-    if refusals:
-        assert refusals[1:] == refusals[:1]
+    rules = combine(atoms(given, NAMES))
+    all_sets = build_candidates(NAMES, score, rules)
+    feasible = feasible_structure(all_sets, rules) is not None
+    small = small_sets(NAMES, admitted_sets(4, score, rules), 2, None)
+    assert (feasible_structure(small, rules) is not None) == feasible
+    if not feasible:
+        with pytest.raises(InputError, match="Drop or change"):
+            resolve(given, NAMES, score)
         return
-    rules, candidates = resolve(given, NAMES, score)
-    found, admitted, small = resolve_small(given, NAMES, score, 2, None)
+    found, admitted = resolve(given, NAMES, score)
     assert found == rules
-    for own, sets, some in zip(admitted, candidates.sets, small.sets, strict=True):
+    for own, sets, some in zip(admitted, all_sets.sets, small.sets, strict=True):
         assert set(some) <= set(sets)
         assert own.count(5) == len(sets)
+        assert own.largest_size == max(map(len, sets))
         assert all(own.contains(s, 4) for s in sets)
         assert not own.contains((0, 1, 2, 3), 4)
         assert not any(own.contains((*s, s[-1]), 4) for s in sets if s)

@@ -18,9 +18,10 @@ from milpbn.data.dataset import Dataset
 from milpbn.data.sums import exact_sums
 from milpbn.errors import InputError
 from milpbn.network.structure import Structure
-from milpbn.problem.candidates import Candidates, admitted_sets, count_candidates
+from milpbn.problem.candidates import Candidates, admitted_sets, count_candidates, list_candidates
 from milpbn.problem.conflicts import resolve
 from milpbn.problem.constraints import Constraints, Rules, atoms, combine
+from milpbn.problem.forecast import require_list
 from milpbn.problem.gate import objection
 from milpbn.problem.rescore import rescored
 from milpbn.problem.rounding import EPS
@@ -245,7 +246,9 @@ def searched_sets(
         or if the constraints leave no structure.
     """
     if claim.screened is None:
-        return resolve(claim.constraints, names, claim.score)
+        rules, admitted = resolve(claim.constraints, names, claim.score)
+        require_list(len(names) - 1, claim.score, rules)
+        return rules, list_candidates(names, admitted)
     rules = combine(atoms(claim.constraints, names))
     missing = np.empty(0, dtype=bool)
     variable, size, member = (arrays.get(f"kept_{key}", missing) for key in ("variable", "size", "member"))

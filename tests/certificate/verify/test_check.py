@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from running import all_choices, heavy_enough, optimum, random_data
+from running import all_choices, heavy_enough, listed, optimum, random_data
 
 from milpbn import solve
 from milpbn.certificate.format import VERSION, Proof, certificate_header, load_proof, save_certificate
@@ -23,7 +23,6 @@ from milpbn.engine.events import EventLog
 from milpbn.engine.root import Root
 from milpbn.errors import InputError
 from milpbn.network.structure import Structure, topological_order
-from milpbn.problem.conflicts import resolve
 from milpbn.problem.constraints import Constraints
 from milpbn.problem.problem import build_problem
 from milpbn.problem.rescore import rescore
@@ -172,7 +171,7 @@ def test_maxima_and_fixings_equal_enumeration(score, kind):
     rng = np.random.default_rng(kind)
     tight = kept = 0
     for rules in (Constraints(), RULES[1], RULES[3]):
-        _, candidates = resolve(rules, ("X1", "X2", "X3", "C"), score)
+        candidates = listed(rules, ("X1", "X2", "X3", "C"), score)
         space = space_of(candidates)._replace(kind=kind)
         choices = np.array(list(structures(candidates)))
         for _ in range(60):
@@ -756,7 +755,7 @@ def test_every_state_of_the_root_proves_its_bound() -> None:
 def test_weights_that_overflow_do_not_pass_as_a_node_without_structures(score, kind):
     """Sums beyond the range of float64 are inf or NaN, and NaN does not compare as larger than -inf."""
     rng = np.random.default_rng(kind)
-    _, candidates = resolve(Constraints(), ("X1", "X2", "X3", "C"), score)
+    candidates = listed(Constraints(), ("X1", "X2", "X3", "C"), score)
     space = space_of(candidates)._replace(kind=kind)
     everything = np.ones(candidates.n_sets, dtype=bool)
     entries = np.arange(candidates.n_sets)
