@@ -43,12 +43,12 @@ def require_fit(data: Dataset, score: Score, sets: ParentSets, rules: Rules, *, 
     InputError
         The message gives the forecast, the available memory, and the options with which the problem would fit.
     """
-    needed, what = _peak(data, score, sets, for_milp)
-    require_memory(needed, what, lambda: _cures(data, score, rules, for_milp))
+    for needed, what in _needs(data, score, sets, for_milp):
+        require_memory(needed, what, lambda: _cures(data, score, rules, for_milp))
 
 
-def _peak(data: Dataset, score: Score, sets: ParentSets, for_milp: bool) -> tuple[int, str]:
-    """Return the larger one of two forecasts, that for the list of parent sets and that for tables or model."""
+def _needs(data: Dataset, score: Score, sets: ParentSets, for_milp: bool) -> list[tuple[int, str]]:
+    """Return forecasts in bytes, each with what it is for: the list of parent sets, and tables or model."""
     n_sets = sets.n_sets if isinstance(sets, Candidates) else sum(own.count(data.n_features) for own in sets)
     needs = [(BYTES_PER_SET * n_sets, f"A list of {n_sets} candidate parent sets")]
     if score.is_margin and for_milp:
@@ -56,24 +56,25 @@ def _peak(data: Dataset, score: Score, sets: ParentSets, for_milp: bool) -> tupl
         needs.append((both, COEFFICIENTS_AND_MODEL))
     elif score.is_margin:
         needs.append((tables_bytes(data, sets, score), TABLES))
-    return max(needs)
+    return needs
 
 
 def _cures(data: Dataset, score: Score, rules: Rules, for_milp: bool) -> str:
     """Return a clause that lists the options with which the problem would fit into memory."""
     available = available_memory() or 0
 
-    def fits(other: Score, milp: bool = for_milp) -> bool:
+    def fits(other: Score, milp: bool = for_milp, share: float = 1.0) -> bool:
         admitted = admitted_sets(data.n_features, other, rules)
-        return _peak(data, other, admitted, milp)[0] <= available
+        return share * max(needed for needed, _ in _needs(data, other, admitted, milp)) <= available
 
     options = []
     if for_milp and score.kind.sums_samples and fits(score, False):
-        options.append("use --backend native, which needs no model")
+        options.append("use milpbn solve --backend native, which needs no model")
     n_sets = count_candidates(data.n_features, score, rules)
-    kept = min(1.0, SCREENED * data.n_variables / n_sets)
-    if _peak(data, score, admitted_sets(data.n_features, score, rules), for_milp)[0] * kept <= available:
-        options.append(f"keep only the best parent sets of every variable with --screen {SCREENED}")
+    if fits(score, share=min(1.0, SCREENED * data.n_variables / n_sets)):
+        options.append(
+            f"keep only the best parent sets of every variable with milpbn solve --screen {SCREENED}"
+        )
     fewer = [k for k in range(1, score.max_parents) if fits(replace(score, max_parents=k))]
     if fewer:
         options.append(f"reduce --max-parents to {max(fewer)}")

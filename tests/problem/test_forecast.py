@@ -53,7 +53,7 @@ def test_a_refusal_names_what_would_fit(monkeypatch: pytest.MonkeyPatch) -> None
     tables, model = tables_bytes(data, admitted_sets(40, three, Rules()), three), 0
     model = tensor_bytes(data, admitted_sets(40, two, Rules()), two)
     said = refusal(monkeypatch, 2 * tables, three, True)
-    assert "use --backend native, which needs no model" in said
+    assert "use milpbn solve --backend native, which needs no model" in said
     assert "--screen 100" not in said
     said = refusal(monkeypatch, tables // 2, three, False)
     assert "--screen 100" in said
