@@ -211,7 +211,7 @@ def extent(data: Dataset, sets: ParentSets) -> Extent:
     if isinstance(sets, Candidates):
         return _listed_extent(data, sets)
     c, states, limit = len(sets) - 1, data.n_states.tolist(), cell_limit(data.n_samples)
-    columns, cells, numbered = 0, 0, 0
+    columns, cells, numbered, largest = 0, 0, 0, 0
     for i, own in enumerate(sets):
         room = own.without_class if i == c else own.with_class
         base = math.prod(states[j] for j in ({i, *own.required} - {c}))
@@ -219,7 +219,7 @@ def extent(data: Dataset, sets: ParentSets) -> Extent:
             columns += count
             cells += count * (base * product if base * product <= limit else data.n_samples)
             numbered += count * (base * product > limit)
-    largest = max(len(own.required) + max(own.without_class, own.with_class) + 1 for own in sets)
+        largest = max(largest, len(own.required) + room + (i != c))
     domains = _products(tuple(states[:c]), largest)
     return Extent(columns, cells, min(numbered, sum(n for product, n in domains if product > limit)))
 
