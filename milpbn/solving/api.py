@@ -231,18 +231,18 @@ def maximise(
         build_began, small = time.monotonic(), up_to(sizes[0])
         problem = build(small, weights)
         seconds = (time.monotonic() - build_began) / small.n_sets
-        larger = []
-        for size in [*sizes[1:], None]:
+
+        def larger(size: int | None) -> LargerProblem:
+            """Return the problem over the sets of at most `size` members; over all for None."""
             n_sets = total if size is None else _count(admitted, size)
-            listing = (
-                partial(list_candidates, samples.names, admitted) if size is None else partial(up_to, size)
-            )
-            larger.append(
-                LargerProblem(
-                    lambda listing=listing: build(listing(), problem.sample_weights), seconds * n_sets, n_sets
-                )
-            )
-        return run(job(problem, larger=tuple(larger)))
+
+            def make() -> Problem:
+                sets = list_candidates(samples.names, admitted) if size is None else up_to(size)
+                return build(sets, problem.sample_weights)
+
+            return LargerProblem(make, seconds * n_sets, n_sets)
+
+        return run(job(problem, larger=tuple(map(larger, [*sizes[1:], None]))))
 
 
 def _small_sizes(admitted: Sequence[Admitted], most: int) -> list[int]:
