@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import combinations, pairwise
+from itertools import chain, combinations, pairwise
 from math import comb
 from typing import NamedTuple
 
@@ -16,6 +16,7 @@ from milpbn.errors import InputError
 from milpbn.network.structure import Structure
 from milpbn.problem.constraints import Rules
 from milpbn.problem.scores.spec import Score
+from milpbn.util.clock import check_deadline
 from milpbn.util.plurals import counted
 
 ParentSet = tuple[int, ...]
@@ -86,11 +87,10 @@ class Candidates:
     @cached_property
     def arcs(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
         """Parent, child and parent set (its index in eta) of every arc in every candidate, three arrays."""
-        triples = [
-            (j, i, p) for p, (i, s) in enumerate(zip(self.variable, self.flat, strict=True)) for j in s
-        ]
-        table = np.array(triples, dtype=np.int64).reshape(-1, 3)
-        return table[:, 0], table[:, 1], table[:, 2]
+        sizes = np.fromiter(map(len, self.flat), dtype=np.int64, count=self.n_sets)
+        parent = np.fromiter(chain.from_iterable(self.flat), dtype=np.int64, count=int(sizes.sum()))
+        of = np.repeat(np.arange(self.n_sets), sizes)
+        return parent, self.variable[of], of
 
     def choice(self, structure: Structure) -> NDArray[np.int64] | None:
         """Return the index in eta of each variable's parent set, shape (V,); None if one of them is not a candidate."""
@@ -267,10 +267,21 @@ def build_candidates(names: Sequence[str], score: Score, rules: Rules | None = N
     return list_candidates(names, admitted_sets(len(names) - 1, score, rules or Rules()))
 
 
-def list_candidates(names: Sequence[str], admitted: Sequence[Admitted]) -> Candidates:
-    """List the parent sets that rules and options admit."""
-    c = len(names) - 1
-    return Candidates(tuple(names), tuple(tuple(own.sets(c, c + 1)) for own in admitted))
+def list_candidates(
+    names: Sequence[str], admitted: Sequence[Admitted], deadline: float | None = None
+) -> Candidates:
+    """List the parent sets that rules and options admit.
+
+    Raises
+    ------
+    NoIncumbentError
+        If the deadline, a `time.monotonic` value, has passed.
+    """
+    c, sets = len(names) - 1, []
+    for own in admitted:
+        check_deadline(deadline, "parent sets were listed", "parent sets")
+        sets.append(tuple(own.sets(c, c + 1)))
+    return Candidates(tuple(names), tuple(sets))
 
 
 def _extend(base: ParentSet, free: Iterable[int], room: int) -> list[ParentSet]:

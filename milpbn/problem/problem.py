@@ -329,7 +329,7 @@ def build_problem(
         sample_weights = subset.weights(data, score)
     if listed is None:
         rules, admitted = usable_sets(data, score, constraints, for_milp=for_milp)
-        listed = rules, list_candidates(data.names, admitted)
+        listed = rules, list_candidates(data.names, admitted, deadline)
     rules, candidates = listed
     check_deadline(deadline, f"{candidates.n_sets} parent sets were listed", "parent sets")
     linear, error = linear_terms(data, score, candidates, rules, deadline)

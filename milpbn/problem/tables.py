@@ -35,9 +35,8 @@ def active_columns(candidates: Candidates) -> NDArray[np.int64]:
 
     They are a feature's sets with the class, and every set of the class variable (P12, footnote 1).
     """
-    c = candidates.n_variables - 1
-    variable = candidates.variable
-    return np.array([p for p, s in enumerate(candidates.flat) if variable[p] == c or c in s], dtype=np.int64)
+    c, (parent, _, of) = candidates.n_variables - 1, candidates.arcs
+    return np.union1d(of[parent == c], np.flatnonzero(candidates.variable == c))
 
 
 @dataclass(frozen=True)
