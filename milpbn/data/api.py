@@ -17,7 +17,7 @@ from milpbn.data.dataset import DROPPED, OWN_STATE, Dataset, Variable
 from milpbn.data.discretisation import Discretisation
 from milpbn.data.encodings import Encodings
 from milpbn.data.kinds import Kind, decide_kinds, describe_kinds, doubts_on_kinds
-from milpbn.data.left_out import chosen_features, describe_left_out, look_alikes
+from milpbn.data.left_out import chosen_features, default_target, describe_left_out, look_alikes
 from milpbn.data.request import DataRequest
 from milpbn.data.sources import Loaded, Source, load_source
 from milpbn.data.table import (
@@ -57,13 +57,15 @@ def read_table(
     ----------
     source : path, str, DataFrame, array or tuple
         A file (see `milpbn.data.reading.read_frame`), a name of the catalog or of an embedded instance,
-        a data frame, a two-dimensional array with the class as its last column, or a pair (X, y). A
+        a data frame (of pandas, polars, pyarrow or another library with Arrow data; an index is no column), a
+        two-dimensional array with the class as its last column, or a pair (X, y). A
         string is first tried as the name of a file, then as a catalog name, then as an instance. Columns
         of arrays are called ``x1``, ``x2``, ... and ``class``.
     y : array-like, optional
         Class labels, one per row, if `source` is an array or data frame of features; the same as the pair (X, y).
     target : str, optional
-        The class column; by default the last column, or y of a pair.
+        The class column; by default the last column that does not number the rows
+        (`milpbn.data.left_out.default_target`), or y of a pair.
     drop : collection of str
         Columns that are not features.
     features : collection of str
@@ -123,20 +125,32 @@ def read_table(
         weights = _column_name(weights, "weights")
         row_weight = row_weights(Column.of(_take_column(frame, weights, "weights", where), where), where)
         frame = frame.drop(columns=weights)
-    frame = _target_last(frame, None if target is None else _column_name(target, "target"), where)
-    class_name = str(frame.columns[-1])
+    if frame.shape[1] < 2:
+        raise InputError(
+            f"The only column of {where} is {str(frame.columns[0])!r}; a table needs features and a class, separated "
+            "by commas, semicolons or tabs."
+        )
     columns = factorise(frame, where, untyped=loaded.untyped)
+    class_name = last = str(frame.columns[-1])
+    if target is not None:
+        class_name = str(_take_column(frame, _column_name(target, "target"), "target", where).name)
+    elif not loaded.has_class and entry is None:
+        class_name = default_target(columns, _names(nominal), loaded.index) or last
+    frame = frame[[*(c for c in frame.columns if c != class_name), class_name]]
+    columns = {name: columns[name] for name in frame.columns}
     asked = chosen_features(list(columns), class_name, where, drop=_names(drop), features=_names(features))
     declared = (*_names(continuous), *_names(nominal))
     _require_kept(asked, declared)
     kept = [name for name in columns if name not in asked]
     by_itself = [] if features or entry else [n for n in kept if n not in (*declared, class_name)]
-    left_out = {**asked, **look_alikes(columns, by_itself)}
+    left_out = {**asked, **look_alikes(columns, by_itself, loaded.index)}
     about = describe_left_out(columns, left_out)
+    if target is None and class_name != last:
+        about.append(f"The class is {class_name!r}, the last column that does not number the rows.")
     if len(left_out) == len(columns) - 1:
         raise InputError(f"No column of {where} is left as a feature. {' '.join(about)}")
-    if set(left_out) > set(asked):
-        warn(about[-1], DataWarning)
+    if by_themselves := about[bool(asked) :]:
+        warn(" ".join(by_themselves), DataWarning)
     frame = frame.drop(columns=list(left_out))
     columns = {name: column for name, column in columns.items() if name not in left_out}
     names = [str(c) for c in frame.columns[:-1]]
@@ -299,19 +313,6 @@ def _take_column(frame: pd.DataFrame, name: str, option: str, where: str) -> pd.
             f"The option {option!r} names {name!r}, which is not a column of {where} ({columns})."
         )
     return frame[name]
-
-
-def _target_last(frame: pd.DataFrame, target: str | None, where: str) -> pd.DataFrame:
-    """Return the frame with the target as its last column."""
-    if target is not None:
-        labels = _take_column(frame, target, "target", where)
-        frame = frame.drop(columns=target).assign(**{target: labels})
-    if frame.shape[1] < 2:
-        raise InputError(
-            f"The only column of {where} is {str(frame.columns[0])!r}; a table needs features and a class, separated "
-            "by commas, semicolons or tabs."
-        )
-    return frame
 
 
 def _catalog_kinds(entry: CatalogEntry, frame: pd.DataFrame) -> dict[str, Kind]:

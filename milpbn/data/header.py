@@ -42,7 +42,7 @@ def column_names(path: str | os.PathLike[str]) -> list[str]:
     lines = re.split(r"\r\n|\r|\n", text)
     if len(data) == BEGINNING:
         lines.pop()  # it is cut off
-    return [name.strip() for name in read(lines)]
+    return [name for name in map(str.strip, read(lines)) if name]
 
 
 def find_delimiter(text: str) -> str:

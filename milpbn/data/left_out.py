@@ -17,10 +17,11 @@ import numpy as np
 
 from milpbn.data.column import Column
 from milpbn.data.dataset import LEFT_OUT
+from milpbn.data.row_index import LEAST_ROWS, is_made_up, is_row_index, is_unnamed, leading_labels, numbers_rows
 from milpbn.errors import InputError
 
 #: Why a column is left out: what it looks like, or because the options say so.
-Why = Literal["identifier", "date", "free text", "asked"]
+Why = Literal["identifier", "row index", "empty", "date", "free text", "asked"]
 WHYS: tuple[Why, ...] = get_args(Why)
 
 #: A nominal column with at most this many states is kept, whatever its name and its share of states.
@@ -31,8 +32,6 @@ MOST_STATES_PER_ROW = 1 / 3
 FEW_DATES = 10
 #: Share of the different values of a column of dates that are dates; the others may be ``unknown`` or mistakes.
 LEAST_DATES = 0.9
-#: An identifier that its name gives away needs this many rows.
-LEAST_ROWS = 5
 #: Distinct integers, and rows per integer, of a column that may hold codes.
 MOST_CODES, ROWS_PER_CODE = 30, 5
 #: Free text has at least so many words in half of its values; identifiers have fewer.
@@ -96,15 +95,51 @@ def chosen_features(
     return {n: asked for n in names if n != target and (n in drop or (features and n not in features))}
 
 
-def look_alikes(columns: Mapping[str, Column], candidates: Sequence[str]) -> dict[str, Why]:
-    """Return the columns among some that look like identifiers, dates or free text; see `looks_like`."""
-    found = {name: looks_like(columns[name]) for name in candidates}
+def look_alikes(
+    columns: Mapping[str, Column], candidates: Collection[str], index: Collection[str] = ()
+) -> dict[str, Why]:
+    """Return the columns among some that are of no use as features, by name; see `looks_like`.
+
+    Parameters
+    ----------
+    columns : mapping from name to Column
+        All columns but that of the weights, in their order. The first ones are a **row index** if their names say so
+        (`milpbn.data.row_index.leading_labels`).
+    candidates : collection of str
+        The columns that may be left out.
+    index : collection of str
+        Columns that the source declares as the index of a data frame.
+    """
+    labels = {*leading_labels(list(columns)), *index}
+    found: dict[str, Why | None] = {
+        name: "row index" if name in labels else looks_like(column)
+        for name, column in columns.items()
+        if name in candidates
+    }
     return {name: why for name, why in found.items() if why is not None}
+
+
+def default_target(
+    columns: Mapping[str, Column], nominal: Collection[str], index: Collection[str] = ()
+) -> str | None:
+    """Return the last column that is declared nominal or does not number the rows; None if there is none.
+
+    `columns` and `index` are those of `look_alikes`.
+    """
+    labels = {*leading_labels(list(columns)), *index}
+    for name, column in reversed(columns.items()):
+        why = None if name in nominal else "row index" if name in labels else looks_like(column)
+        if why not in ("row index", "empty") and not (why == "identifier" and column.is_numeric):
+            return name
+    return None
 
 
 def looks_like(column: Column) -> Why | None:
     """Return what a column looks like that is of no use as a feature; None for any other.
 
+    - **row index**: row numbers, or any labels under a name that only row labels have
+      (`milpbn.data.row_index.is_row_index`).
+    - **empty**: no values and no name of its own.
     - **date**: at least `LEAST_DATES` of the values are dates or times (types of pandas and Python, or texts such as
       2024-05-31, 31.5.2024, 31 May 2024 and 2024年5月31日), more than `FEW_DATES` different ones, or a different one in
       every row. Numbers such as 20240531 count if all of them are days of the years 1900 to 2100, and there are more
@@ -113,20 +148,23 @@ def looks_like(column: Column) -> Why | None:
       half of them of `WORDS` words or more.
     - **identifier**: the same with fewer words; or integers that differ in every one of more than `FEW_STATES` rows,
       and rise or fall from row to row or fill a range without a hole; or any labels or integers that differ in every
-      row, under a name such as ``id``, ``customer_id`` or ``PassengerId``.
+      row, or integers that start again to count rows (`milpbn.data.row_index.numbers_rows`), under a name such as
+      ``id``, ``customer_id`` or ``PassengerId``.
     """
     present = int(np.count_nonzero(~column.missing))
     distinct = len(set(column.labels))
     unique = distinct == present
     if present == 0:
-        return None
+        return "empty" if is_unnamed(column.name) else None
+    if is_row_index(column):
+        return "row index"
     if column.is_numeric:
         if distinct > FEW_DATES and _numbers_are_dates(column):
             return "date"
-        return "identifier" if unique and _numbers_are_identifiers(column) else None
+        return "identifier" if _numbers_are_identifiers(column) else None
     if _holds_dates(column):
         return "date" if distinct > FEW_DATES or (unique and present >= LEAST_ROWS) else None
-    if unique and present >= LEAST_ROWS and is_named(column.name, _ID_WORDS):
+    if unique and present >= LEAST_ROWS and (is_named(column.name, _ID_WORDS) or is_made_up(column.name)):
         return "identifier"
     if distinct <= max(FEW_STATES, MOST_STATES_PER_ROW * present):
         return None
@@ -135,11 +173,14 @@ def looks_like(column: Column) -> Why | None:
 
 
 def _numbers_are_identifiers(column: Column) -> bool:
-    """Return whether numbers that are all different are integers that number the rows."""
+    """Return whether numbers are integers that all differ and number the rows, or start again to do so."""
     if column.integers is None:
         return False
     numbers = column.integers[column.codes[~column.missing]]
-    if len(numbers) >= LEAST_ROWS and is_named(column.name, _ID_WORDS):
+    named = is_named(column.name, _ID_WORDS)
+    if column.n_numbers < len(numbers):
+        return named and numbers_rows(numbers)
+    if named and len(numbers) >= LEAST_ROWS:
         return True
     steps = np.diff(numbers)
     no_hole = numbers.max() - numbers.min() == len(numbers) - 1
@@ -230,16 +271,20 @@ def describe_left_out(columns: Mapping[str, Column], left_out: Mapping[str, Why]
     alike = {name: why for name, why in left_out.items() if why != "asked"}
     notes = [f"{LEFT_OUT}, as asked: {', '.join(asked)}."] if asked else []
     if alike:
-        parts = []
-        for name, why in alike.items():
-            column = columns[name]
-            what = "free text" if why == "free text" else f"{'an' if why == 'identifier' else 'a'} {why}"
-            counts = f"{len(set(column.labels))} different values in {np.count_nonzero(~column.missing)} rows"
-            stray = f", nearly all of them numbers, but {column.stray_text}" if column.stray_text else ""
-            parts.append(f"{name!r} looks like {what} ({counts}{stray})")
+        parts = [f"{name!r} {_appearance(columns[name], why)}" for name, why in alike.items()]
         first = next(iter(alike))
         notes.append(
             f"{LEFT_OUT}: {'; '.join(parts)}. To keep a column, name it in nominal or continuous (--nominal {first}) "
             "or list all features (--features)."
         )
     return notes
+
+
+def _appearance(column: Column, why: Why) -> str:
+    """Return what a column looks like, and its numbers of different values and of rows."""
+    if why == "empty":
+        return "has no name and no values"
+    what = "free text" if why == "free text" else f"{'an' if why == 'identifier' else 'a'} {why}"
+    counts = f"{len(set(column.labels))} different values in {np.count_nonzero(~column.missing)} rows"
+    stray = f", nearly all of them numbers, but {column.stray_text}" if column.stray_text else ""
+    return f"looks like {what} ({counts}{stray})"

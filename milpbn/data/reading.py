@@ -16,8 +16,11 @@ import numpy as np
 import pandas as pd
 
 from milpbn.data.arff import parse_arff
+from milpbn.data.column import Column
 from milpbn.data.dat import parse_dat
+from milpbn.data.frames import frame_of_arrow
 from milpbn.data.header import find_delimiter
+from milpbn.data.row_index import fit_header, name_unnamed
 from milpbn.errors import InputError
 from milpbn.util.extras import import_extra
 from milpbn.util.memory import format_bytes
@@ -42,7 +45,8 @@ def read_frame(path: str | os.PathLike[str]) -> pd.DataFrame:
     DataFrame
         Raw cells with the index 0 .. M - 1. Columns of CSV and TSV files are text. Nominal attributes of ARFF
         files are categoricals with the declared values, and others are text. Columns of .dat files are categoricals.
-        Parquet keeps its types.
+        Parquet keeps its types; ``attrs`` has the names of the columns that are the index of the data frame in the file
+        (`milpbn.data.row_index.DECLARED_INDEX`).
 
     Raises
     ------
@@ -80,16 +84,19 @@ def path_stem(path: Path) -> str:
 def check_frame(frame: pd.DataFrame, where: str) -> pd.DataFrame:
     """Return the frame with column names as text and the index 0 .. M - 1.
 
+    First columns without a name, and empty ones, are called ``Unnamed: 0`` and so on (`name_unnamed`).
+
     Raises
     ------
     InputError
-        If a column name is empty or occurs twice, or if there are no rows.
+        If the name of another column is empty, a name occurs twice, or there are no rows.
     """
+    frame = frame.reset_index(drop=True)
     names = ["" if c is None or c is pd.NA or c != c else str(c).strip() for c in frame.columns]
+    empty = [not name and bool(Column.of(frame.iloc[:, k]).missing.all()) for k, name in enumerate(names)]
+    names = name_unnamed(names, empty, where)
     seen: set[str] = set()
-    for position, name in enumerate(names):
-        if not name:
-            raise InputError(f"Column {position + 1} of {where} has no name; give every column a name.")
+    for name in names:
         if name in seen:
             raise InputError(
                 f"The column name {name!r} occurs more than once in {where}; names must differ, and the "
@@ -98,7 +105,7 @@ def check_frame(frame: pd.DataFrame, where: str) -> pd.DataFrame:
         seen.add(name)
     if frame.empty:
         raise InputError(f"There are no rows in {where}; a table needs column names and at least one row.")
-    return frame.set_axis(names, axis=1).reset_index(drop=True)
+    return frame.set_axis(names, axis=1)
 
 
 def _read_bytes(path: Path) -> bytes:
@@ -141,6 +148,7 @@ def _parse_delimited(text: str, delimiter: str | None, where: str) -> pd.DataFra
     )
     header: list[str] = []
     rows: list[Sequence[str]] = []
+    lines: list[int] = []  # in which a row ends
     began = 1  # line in which the row that is read begins
     try:
         for row in reader:
@@ -149,19 +157,22 @@ def _parse_delimited(text: str, delimiter: str | None, where: str) -> pd.DataFra
                 continue
             if not header:
                 header = row
-            elif len(row) == len(header):
-                rows.append(row)
             else:
-                raise InputError(
-                    f"Line {reader.line_num} of {where} has {len(row)} cells, but there are {len(header)} "
-                    "column names; correct the line."
-                )
+                rows.append(row)
+                lines.append(reader.line_num)
     except csv.Error as error:
         last = reader.line_num
         lines = f"Line {last}" if last == began else f"The row in lines {began} to {last}"
         raise InputError(
             f"{lines} of {where} cannot be parsed: {error}; check the quotation marks."
         ) from None
+    header = fit_header(header, rows)
+    for line, row in zip(lines, rows, strict=True):
+        if len(row) != len(header):
+            raise InputError(
+                f"Line {line} of {where} has {len(row)} cells, but there are {len(header)} column names; correct the "
+                "line."
+            )
     columns = zip(*rows, strict=True) if rows else [()] * len(header)
     return frame_of(header, [np.array(column, dtype=object) for column in columns])
 
@@ -187,11 +198,11 @@ def _parse_parquet(data: bytes, where: str) -> pd.DataFrame:
             )
         table = file.read()
         table.validate(full=True)  # finds text that is not UTF-8
-        return table.to_pandas(ignore_metadata=True)
     except InputError:
         raise
     except (pyarrow.ArrowException, OSError, ValueError) as error:
         raise InputError(f"The file {where} cannot be read as Parquet: {str(error).rstrip('.')}.") from None
+    return frame_of_arrow(table, where)
 
 
 #: By the ending of a file's name: the function that takes the file's bytes, and its name in error messages, and returns

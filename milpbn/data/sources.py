@@ -14,7 +14,9 @@ from numpy.typing import NDArray
 
 import milpbn.instances as instances  # type: ignore[import-not-found,unused-ignore]
 from milpbn.data.catalog import DATA_DIR_VARIABLE, CatalogEntry, catalog_names, find_data_dir, find_entry
+from milpbn.data.frames import ArrowTable, column_of, frame_of, unmasked
 from milpbn.data.reading import check_frame, path_extension, path_stem, read_frame
+from milpbn.data.row_index import DECLARED_INDEX
 from milpbn.errors import InputError
 
 #: Prefix that selects an embedded instance even if the catalog has an entry of the same name.
@@ -23,8 +25,9 @@ INSTANCE_PREFIX = "instance:"
 #: Endings of files whose cells are text of any meaning.
 UNTYPED = (".csv", ".tsv", ".arff")
 
-#: Sources of a table: a path, the name of a catalog entry or an instance, a frame, an array, or a pair (X, y).
-Source = str | os.PathLike[str] | pd.DataFrame | NDArray[Any] | tuple[Any, Any]
+#: Sources of a table: a path, the name of a catalog entry or an instance, a data frame of any library, an array, or a
+#: pair (X, y).
+Source = str | os.PathLike[str] | pd.DataFrame | ArrowTable | NDArray[Any] | tuple[Any, Any]
 
 
 @dataclass(frozen=True)
@@ -43,6 +46,8 @@ class Loaded:
         The table's catalog entry; None without one.
     untyped : bool
         Whether the cells are text because the file has no types: CSV, TSV, and all but nominal columns of ARFF.
+    has_class : bool
+        Whether the last column is the class in any case: of an array, and of a pair (X, y).
     """
 
     frame: pd.DataFrame
@@ -50,6 +55,12 @@ class Loaded:
     where: str
     entry: CatalogEntry | None = None
     untyped: bool = False
+    has_class: bool = False
+
+    @property
+    def index(self) -> tuple[str, ...]:
+        """Columns that the file, or the Arrow table, declares as the index of a data frame."""
+        return tuple(self.frame.attrs.get(DECLARED_INDEX, ()))
 
 
 def load_source(
@@ -79,12 +90,12 @@ def load_source(
     """
     if isinstance(source, Loaded):
         return source
-    if isinstance(source, pd.DataFrame):
-        return _loaded(source, "table", "the data frame")
     if isinstance(source, np.ndarray):
-        return _loaded(_frame_of_array(source, names), "table", "the array")
+        return replace(_loaded(_frame_of_array(source, names), "table", "the array"), has_class=True)
     if isinstance(source, tuple):
-        return _loaded(_frame_of_pair(source, names), "table", "the pair (X, y)")
+        return replace(_loaded(_frame_of_pair(source, names), "table", "the pair (X, y)"), has_class=True)
+    if not isinstance(source, str | os.PathLike) and (frame := frame_of(source)) is not None:
+        return _loaded(frame, "table", "the data frame")
     if not isinstance(source, str | os.PathLike):
         kind = type(source).__name__
         raise InputError(f"A table is read from a path, a name, a data frame or an array, not from a {kind}.")
@@ -135,7 +146,7 @@ def _frame_of_array(array: NDArray[Any], names: Sequence[str] | None) -> pd.Data
         names = [*_feature_names(width - 1), "class"]
     elif width not in {len(names) - 1, len(names)}:
         raise InputError(f"The array has {width} columns, but the classifier has {len(names) - 1} features.")
-    return pd.DataFrame(array, columns=list(names[:width]))
+    return pd.DataFrame(unmasked(array), columns=list(names[:width]))
 
 
 def _frame_of_pair(pair: tuple[Any, ...], names: Sequence[str] | None) -> pd.DataFrame:
@@ -145,21 +156,19 @@ def _frame_of_pair(pair: tuple[Any, ...], names: Sequence[str] | None) -> pd.Dat
     X, y = pair
     if hasattr(X, "tocsr"):
         raise InputError("X is a sparse matrix; give it as X.toarray().")
-    shape = np.shape(y)
-    if len(shape) > 2 or (len(shape) == 2 and shape[1] != 1):
-        raise InputError(f"y must hold one label per row of X; it has the shape {shape}.")
-    if isinstance(X, pd.DataFrame):
-        features = X.reset_index(drop=True)
-    else:
-        array = np.asarray(X)
+    features = frame_of(X)
+    if features is None:
+        array = np.asanyarray(X)
         width = array.shape[1] if array.ndim == 2 else 0
         features = _frame_of_array(array, names or [*_feature_names(width), "class"])
-    series_name = getattr(y, "name", None)
-    class_name = names[-1] if names else "class" if series_name in (None, "") else str(series_name)
-    labels = pd.Series(y.array if isinstance(y, pd.Series) else np.ravel(y), name=class_name)
+    labels = column_of(y)
+    named = "class" if labels.name is None or labels.name == "" else str(labels.name)
+    labels = labels.rename(names[-1] if names else named)
     if len(features) != len(labels):
         raise InputError(f"X has {len(features)} rows, but y has {len(labels)}; both need the same number.")
-    return pd.concat([features, labels], axis=1)
+    pair_frame = pd.concat([features.reset_index(drop=True), labels], axis=1)
+    pair_frame.attrs = dict(features.attrs)  # the index that is declared there
+    return pair_frame
 
 
 def _feature_names(n: int) -> list[str]:

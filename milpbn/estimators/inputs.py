@@ -17,7 +17,9 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, column_or_1d, validate_data
 
 from milpbn.data.column import Column, label_of
-from milpbn.data.left_out import looks_like
+from milpbn.data.frames import column_of, frame_of, unmasked
+from milpbn.data.left_out import look_alikes
+from milpbn.data.row_index import DECLARED_INDEX, may_name_rows
 from milpbn.data.variables import encode_column, learn_nominal
 from milpbn.errors import InputError
 
@@ -90,8 +92,11 @@ def asked_out(frame: pd.DataFrame, drop: Columns, features: Columns) -> set[str]
 
 
 def in_pandas(X: Any) -> Any:
-    """Return data frames of other libraries as pandas', and everything else unchanged."""
-    return X.to_pandas() if hasattr(X, "to_pandas") and not isinstance(X, pd.DataFrame) else X
+    """Return data frames of other libraries as pandas', without their index, and masked values as missing ones."""
+    frame = frame_of(X)
+    if frame is None:
+        return unmasked(X)
+    return frame if frame is X else frame.drop(columns=frame.attrs.get(DECLARED_INDEX, []))
 
 
 def has_columns(X: Any) -> bool:
