@@ -1,0 +1,116 @@
+"""Tables of other libraries as data frames of pandas: polars, pyarrow, and all that exchange Arrow data."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import numpy as np
+import pandas as pd
+
+from milpbn.data.row_index import DECLARED_INDEX
+from milpbn.errors import InputError
+from milpbn.util.extras import import_extra
+
+
+class ArrowTable(Protocol):
+    """A table that exchanges Arrow data: of polars, pyarrow, DuckDB, narwhals and others."""
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        """Return the table as a capsule of the Arrow C stream interface."""
+        ...
+
+
+def frame_of(table: Any) -> pd.DataFrame | None:
+    """Return a table of any library as a data frame of pandas, and None for anything that is no table.
+
+    Types become those that pandas reads from Parquet: categoricals stay categoricals, dates stay dates, and nulls are
+    missing values.
+
+    Raises
+    ------
+    InputError
+        If the table is not computed yet, or Arrow data cannot be converted.
+    """
+    if isinstance(table, pd.DataFrame):
+        return table
+    kind = type(table)
+    if not any(hasattr(kind, name) for name in ("columns", "schema")):  # an array, or one column
+        return None
+    what = f"{kind.__name__} of {kind.__module__.partition('.')[0]}"
+    for method in ("collect", "toPandas", "compute"):
+        if hasattr(kind, method):
+            raise InputError(f"A {what} is not computed yet; give its rows, such as table.{method}().")
+    if hasattr(kind, "__arrow_c_stream__") or hasattr(kind, "__arrow_c_array__"):
+        pyarrow = import_extra("pyarrow", "parquet", f"Reading a {what}")
+        try:
+            return frame_of_arrow(pyarrow.table(table), f"the {kind.__name__}")
+        except pyarrow.ArrowException as error:
+            raise InputError(f"A {what} cannot be read: {str(error).rstrip('.')}.") from None
+    frame = table.to_pandas() if hasattr(kind, "to_pandas") else None
+    return frame if isinstance(frame, pd.DataFrame) else None
+
+
+def frame_of_arrow(table: Any, where: str) -> pd.DataFrame:
+    """Return a table of pyarrow as a data frame.
+
+    The columns that the table's pandas metadata name as the index are columns of the data frame, and its ``attrs``
+    has their names (`milpbn.data.row_index.DECLARED_INDEX`).
+
+    Raises
+    ------
+    InputError
+        If pyarrow cannot convert the table; `where` names it.
+    """
+    try:
+        frame: pd.DataFrame = table.to_pandas(ignore_metadata=True)
+    except (ValueError, NotImplementedError) as error:  # pyarrow's errors are among them
+        raise InputError(f"The columns of {where} cannot be read: {str(error).rstrip('.')}.") from None
+    try:
+        described = table.schema.pandas_metadata or {}
+    except (ValueError, TypeError):  # the metadata are not what pandas writes
+        described = {}
+    index = described.get("index_columns") if isinstance(described, dict) else None
+    declared = index if isinstance(index, list) else []  # an index of the numbers 0 to M - 1 is no column
+    frame.attrs = {DECLARED_INDEX: [str(name).strip() for name in declared if name in table.column_names]}
+    return frame
+
+
+def unmasked(array: Any) -> Any:
+    """Return a masked array with the values under the mask missing, and everything else unchanged."""
+    if not isinstance(array, np.ma.MaskedArray):
+        return array
+    if not np.ma.is_masked(array):
+        return array.data
+    if array.dtype.kind in "iuf":
+        return array.astype(np.result_type(array.dtype, np.float32)).filled(np.nan)
+    return array.astype(object).filled(None)
+
+
+def column_of(labels: Any) -> pd.Series:
+    """Return the labels of rows as a series with the index 0 .. M - 1, named as they are.
+
+    Parameters
+    ----------
+    labels : array-like, shape (M,) or (M, 1)
+        A series of pandas or polars, an Arrow array, a table of one column, an array or a list.
+
+    Raises
+    ------
+    InputError
+        If there is not one label per row.
+    """
+    frame = frame_of(labels)
+    if frame is not None:
+        frame = frame.drop(columns=frame.attrs.get(DECLARED_INDEX, []))
+        if frame.shape[1] == 1:
+            labels = frame.iloc[:, 0]
+    if isinstance(labels, pd.Series):
+        return labels.reset_index(drop=True)
+    if hasattr(type(labels), "__arrow_c_stream__") or hasattr(type(labels), "__arrow_c_array__"):
+        pyarrow = import_extra("pyarrow", "parquet", f"Reading a {type(labels).__name__}")
+        name = getattr(labels, "name", None)
+        return pyarrow.chunked_array(labels).to_pandas().rename(name)
+    shape = np.shape(labels)
+    if len(shape) > 2 or (len(shape) == 2 and shape[1] != 1):
+        raise InputError(f"y must hold one label per row of X; it has the shape {shape}.")
+    return pd.Series(np.ravel(unmasked(labels)), name=getattr(labels, "name", None))

@@ -1,0 +1,165 @@
+"""Row numbers and row labels: columns that say which row it is, known by their names, places and values.
+
+pandas, R and the libraries around them write the labels of the rows into files as a column of their own. It has no
+name, the name of the data frame's index, or a name that the program makes up when it reads the file again.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+import numpy as np
+
+from milpbn.data.column import Column
+from milpbn.errors import InputError
+
+#: Key in the ``attrs`` of a data frame: the columns that the file, or the Arrow table, declares as its index.
+DECLARED_INDEX = "milpbn: index columns"
+
+#: Fewer rows show nothing, except under a name that is only given to row labels.
+LEAST_ROWS = 5
+#: Integers in any order number the rows of a larger table if they are at most so many times as many as the rows.
+MOST_PER_ROW = 10
+#: Tables that were put together start to count again: in at most so many parts, with more than so many numbers.
+MOST_PARTS, FEW_NUMBERS = 10, 20
+
+#: Names of the first columns that only row labels have: pandas, pyarrow, readr and readxl, R.
+_FIRST = re.compile(
+    r"unnamed: ?0(?:_level_0)?(?:\.\d+)*|__index_level_0__|level_0|\.\.\.1|row[._ ]?names?", re.IGNORECASE
+)
+_NEXT = re.compile(r"unnamed: ?\d+(?:_level_0)?(?:\.\d+)*|__index_level_\d+__|level_\d+|\.\.\.\d+", re.IGNORECASE)
+_STORED = re.compile(r"__index_level_\d+__")
+#: Names that columns without a name, and indices without one, get; other columns may have them, too.
+_MADE_UP = re.compile(rf"{_FIRST.pattern}|{_NEXT.pattern}|index(?:\.\d+)?|(?-i:X(?:\.\d+)?)", re.IGNORECASE)
+#: Other names of row numbers: of programs that number columns, and of people.
+_COUNTERS = re.compile(
+    r"(?-i:X1)|v1|var_?1|field_?1|column_?[01]|_?c0|rn|row|rows|idx|row[._ ]?(?:id|nr|no|num|number|idx|index)|#|obs\.?"
+    r"|observation|record|seq|counter|sl?[._ ]*no\.?|serial(?:[._ ]?(?:no|nr|number))?|lfd[._ ]*nr\.?",
+    re.IGNORECASE,
+)
+
+
+def is_made_up(name: str) -> bool:
+    """Return whether pandas, R or a library around them gives a column without a name this name."""
+    return _MADE_UP.fullmatch(name) is not None
+
+
+def is_unnamed(name: str) -> bool:
+    """Return whether the name says that the column has none: those of pandas, and of readr and readxl."""
+    return _NEXT.fullmatch(name) is not None
+
+
+def may_name_rows(name: str) -> bool:
+    """Return whether row numbers may have this name; then the values decide."""
+    return is_made_up(name) or _COUNTERS.fullmatch(name) is not None
+
+
+def leading_labels(names: Sequence[str]) -> list[str]:
+    """Return the first columns whose names say that they hold row labels, whatever the values are."""
+    if not names or not _FIRST.fullmatch(names[0]):
+        return []
+    end = next((k for k, name in enumerate(names) if k and not _NEXT.fullmatch(name)), len(names))
+    return list(names[:end])
+
+
+def is_row_index(column: Column) -> bool:
+    """Return whether a column numbers the rows: it has a name of row numbers, and `numbers_rows` is true.
+
+    Names that only row labels have need no more than integers from 0, whatever they are.
+    """
+    if _STORED.fullmatch(column.name):
+        return True
+    if not may_name_rows(column.name) or not column.is_numeric or column.integers is None:
+        return False
+    numbers = column.integers[column.codes[~column.missing]]
+    if _FIRST.fullmatch(column.name):
+        return bool(numbers.min() >= 0)
+    index = re.fullmatch(r"index(?:\.\d+)?", column.name, re.IGNORECASE)
+    return numbers_rows(numbers, most_parts=len(numbers) if index else MOST_PARTS)
+
+
+def numbers_rows(numbers: np.ndarray, most_parts: int = MOST_PARTS) -> bool:
+    """Return whether integers are row numbers, also those of a part of a table or of tables that were put together.
+
+    They are if there are at least `LEAST_ROWS` rows, no number is negative, and one of this holds:
+
+    - all differ, and they are 0 to M - 1 or 1 to M in any order;
+    - all differ, and they rise or fall from row to row, or there are more than `FEW_NUMBERS`; the largest is less than
+      `MOST_PER_ROW` times the number of rows;
+    - they rise from row to row, except where one of at most `most_parts` parts begins; the parts have at least
+      `LEAST_ROWS` rows on average, and more than `FEW_NUMBERS` different numbers if `most_parts` is `MOST_PARTS`.
+
+    Parameters
+    ----------
+    numbers : integer array, shape (M,)
+        In the order of the rows.
+    most_parts : int
+        Number of parts that may begin to count again.
+    """
+    rows = len(numbers)
+    if rows < LEAST_ROWS or numbers.min() < 0:
+        return False
+    steps = np.diff(numbers)
+    distinct = len(np.unique(numbers))
+    if distinct == rows:
+        if numbers.min() <= 1 and numbers.max() - numbers.min() == rows - 1:
+            return True
+        in_order = bool((steps > 0).all() or (steps < 0).all())
+        return bool(numbers.max() < MOST_PER_ROW * rows) and (in_order or rows > FEW_NUMBERS)
+    parts = 1 + int(np.count_nonzero(steps <= 0))
+    enough = distinct > FEW_NUMBERS or most_parts > MOST_PARTS
+    return enough and parts <= most_parts and rows >= LEAST_ROWS * parts
+
+
+def fit_header(header: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    """Return a name per cell of the rows of a text file; names that the header lacks are empty.
+
+    R's ``write.table`` and pandas' ``index_label=False`` leave out the names of the row labels, which come first. Some
+    programs write a separator after the last cell of every row. A header of the wrong length for which this is no
+    explanation is returned as it is.
+    """
+    widths = {len(row) for row in rows}
+    if len(widths) != 1 or widths == {len(header)}:
+        return list(header)
+    width = widths.pop()
+    more = width - len(header)
+    if more < 0:
+        return list(header) if any(name.strip() for name in header[width:]) else list(header[:width])
+    if not any(cell.strip() for row in rows for cell in row[-more:]):
+        return [*header, *[""] * more]
+    labels = [tuple(cell.strip() for cell in row[:more]) for row in rows]
+    first = header[0].strip() if header else ""
+    different = 1 < len(set(labels)) == len(labels) and not may_name_rows(first)
+    return [*[""] * more, *header] if different else list(header)
+
+
+def name_unnamed(names: Sequence[str], empty: Sequence[bool], where: str) -> list[str]:
+    """Return the names with those of pandas, such as ``Unnamed: 0``, for row labels and empty columns without a name.
+
+    Parameters
+    ----------
+    names : sequence of str
+        Names of all columns; those of columns without a name are empty.
+    empty : sequence of bool
+        Whether each column has no values.
+    where : str
+        Name of the table in error messages.
+
+    Raises
+    ------
+    InputError
+        If another column has no name: one that has values and does not come first.
+    """
+    found = list(names)
+    leading = True
+    for position, name in enumerate(names):
+        leading = leading and (not name or is_unnamed(name))
+        if name:
+            continue
+        if not leading and not empty[position]:
+            raise InputError(f"Column {position + 1} of {where} has no name; give every column a name.")
+        found[position] = f"Unnamed: {position}"
+        while found[position] in names:
+            found[position] += ".1"
+    return found
