@@ -87,6 +87,7 @@ def predict(
 def _kept_columns(classifier: AnyClassifier, table: Loaded, asked: Sequence[str]) -> dict[str, list[str]]:
     """Return the cells of the columns that are written before the predictions; missing ones are empty."""
     from milpbn.data.column import label_of
+    from milpbn.data.row_index import is_unnamed
     from milpbn.network.classifier import left_out_of
 
     frame = table.frame
@@ -96,7 +97,11 @@ def _kept_columns(classifier: AnyClassifier, table: Loaded, asked: Sequence[str]
             raise InputError(f"--keep names {name!r}, which is not a column of {table.where} ({columns}).")
     first = getattr(classifier, "members", (classifier,))[0]
     left_out = left_out_of(getattr(first, "provenance", {}))
-    identifiers = [name for name, why in left_out.items() if why == "identifier" and name in frame.columns]
+    identifiers = [
+        name
+        for name, why in left_out.items()
+        if name in frame.columns and (why == "identifier" or (why == "row index" and not is_unnamed(name)))
+    ]
     return {
         name: [
             "" if empty else label_of(cell)

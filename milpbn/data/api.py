@@ -18,12 +18,15 @@ from milpbn.data.discretisation import Discretisation
 from milpbn.data.encodings import Encodings
 from milpbn.data.kinds import Kind, decide_kinds, describe_kinds, doubts_on_kinds
 from milpbn.data.left_out import chosen_features, default_target, describe_left_out, look_alikes
+from milpbn.data.remarks import remark_on_index, remark_on_missing_codes
 from milpbn.data.request import DataRequest
 from milpbn.data.sources import Loaded, Source, load_source
 from milpbn.data.table import (
     MISSING_POLICIES,
+    OWN_STATES,
     Missing,
     Table,
+    count_gaps,
     describe_absent,
     encode_columns,
     factorise,
@@ -103,8 +106,8 @@ def read_table(
     -----
     DataWarning
         If columns were left out because of what they look like; they are named. If the kind of a column may be wrong,
-        such as of integers that may be codes. And if rows with missing values were dropped, with their number. The
-        table's notes say so, too.
+        such as of integers that may be codes. If values may stand for missing ones, or a column that is kept may number
+        the rows. And if rows with missing values were dropped, with their number. The table's notes say so, too.
     """
     stages.enter("reading")
     if y is not None:
@@ -146,7 +149,7 @@ def read_table(
     left_out = {**asked, **look_alikes(columns, by_itself, loaded.index)}
     about = describe_left_out(columns, left_out)
     if target is None and class_name != last:
-        about.append(f"The class is {class_name!r}, the last column that does not number the rows.")
+        about.append(f"The class is the last of the other columns, {class_name!r}.")
     if len(left_out) == len(columns) - 1:
         raise InputError(f"No column of {where} is left as a feature. {' '.join(about)}")
     if by_themselves := about[bool(asked) :]:
@@ -160,6 +163,9 @@ def read_table(
     )
     keep, dropped = _rows_to_keep(columns, class_name, row_weight, policy, where)
     doubts = doubts_on_kinds(columns, names, kinds, declared if entry is None else names)
+    if entry is None:
+        doubts += remark_on_index(columns, [name for name in by_itself if name in names])
+        doubts += remark_on_missing_codes(columns, names)
     for doubt in doubts:
         warn(doubt, DataWarning)
     notes = [*about, *describe_kinds(columns, names, kinds), *doubts, *dropped]
@@ -179,6 +185,7 @@ def read_table(
         left_out=left_out,
         label_type=columns[class_name].label_type,
         untyped=loaded.untyped,
+        gaps=count_gaps(columns, class_name) if policy == "drop" else {},
     )
     if class_weights is not None:
         table = _weigh_classes(table, class_weights)
@@ -332,13 +339,12 @@ def _nothing_left(columns: Mapping[str, Column], target: str, where: str) -> str
     """Return what is missing in a table of which no row can be kept, and what to do."""
     if columns[target].missing.all():
         return f"No row of {where} has a class in column {target!r}; name another target."
-    state = "give missing values a state of their own with the missing value policy 'state' (--missing state)"
     empty = [name for name, column in columns.items() if column.missing.all()]
     if not empty:
-        return f"Every row of {where} has missing values and was dropped; {state}."
+        return f"Every row of {where} has missing values and was dropped; {OWN_STATES}."
     return (
         f"Every row of {where} was dropped, as there are no values in {', '.join(map(repr, empty))}; leave "
-        f"{'it' if len(empty) == 1 else 'them'} out (--drop {','.join(empty)}), or {state}."
+        f"{'it' if len(empty) == 1 else 'them'} out (--drop {','.join(empty)}), or {OWN_STATES}."
     )
 
 

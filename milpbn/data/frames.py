@@ -20,6 +20,13 @@ class ArrowTable(Protocol):
         ...
 
 
+def is_arrow(values: Any) -> bool:
+    """Return whether a table or a column of another library than pandas exchanges Arrow data."""
+    kind = type(values)
+    arrow = hasattr(kind, "__arrow_c_stream__") or hasattr(kind, "__arrow_c_array__")
+    return arrow and not isinstance(values, pd.DataFrame | pd.Series)
+
+
 def frame_of(table: Any) -> pd.DataFrame | None:
     """Return a table of any library as a data frame of pandas, and None for anything that is no table.
 
@@ -40,7 +47,7 @@ def frame_of(table: Any) -> pd.DataFrame | None:
     for method in ("collect", "toPandas", "compute"):
         if hasattr(kind, method):
             raise InputError(f"A {what} is not computed yet; give its rows, such as table.{method}().")
-    if hasattr(kind, "__arrow_c_stream__") or hasattr(kind, "__arrow_c_array__"):
+    if is_arrow(table):
         pyarrow = import_extra("pyarrow", "parquet", f"Reading a {what}")
         try:
             return frame_of_arrow(pyarrow.table(table), f"the {kind.__name__}")
@@ -106,7 +113,7 @@ def column_of(labels: Any) -> pd.Series:
             labels = frame.iloc[:, 0]
     if isinstance(labels, pd.Series):
         return labels.reset_index(drop=True)
-    if hasattr(type(labels), "__arrow_c_stream__") or hasattr(type(labels), "__arrow_c_array__"):
+    if is_arrow(labels):
         pyarrow = import_extra("pyarrow", "parquet", f"Reading a {type(labels).__name__}")
         name = getattr(labels, "name", None)
         return pyarrow.chunked_array(labels).to_pandas().rename(name)

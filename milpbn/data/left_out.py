@@ -9,6 +9,7 @@ has a different value in every row.
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Collection, Mapping, Sequence
 from datetime import date, datetime
 from typing import Literal, get_args
@@ -17,7 +18,14 @@ import numpy as np
 
 from milpbn.data.column import Column
 from milpbn.data.dataset import LEFT_OUT
-from milpbn.data.row_index import LEAST_ROWS, is_made_up, is_row_index, is_unnamed, leading_labels, numbers_rows
+from milpbn.data.row_index import (
+    LEAST_ROWS,
+    is_made_up,
+    is_row_index,
+    is_unnamed,
+    leading_labels,
+    numbers_rows,
+)
 from milpbn.errors import InputError
 
 #: Why a column is left out: what it looks like, or because the options say so.
@@ -272,7 +280,7 @@ def describe_left_out(columns: Mapping[str, Column], left_out: Mapping[str, Why]
     notes = [f"{LEFT_OUT}, as asked: {', '.join(asked)}."] if asked else []
     if alike:
         parts = [f"{name!r} {_appearance(columns[name], why)}" for name, why in alike.items()]
-        first = next(iter(alike))
+        first = shlex.quote(next(iter(alike)))
         notes.append(
             f"{LEFT_OUT}: {'; '.join(parts)}. To keep a column, name it in nominal or continuous (--nominal {first}) "
             "or list all features (--features)."

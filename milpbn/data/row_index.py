@@ -28,7 +28,9 @@ MOST_PARTS, FEW_NUMBERS = 10, 20
 _FIRST = re.compile(
     r"unnamed: ?0(?:_level_0)?(?:\.\d+)*|__index_level_0__|level_0|\.\.\.1|row[._ ]?names?", re.IGNORECASE
 )
-_NEXT = re.compile(r"unnamed: ?\d+(?:_level_0)?(?:\.\d+)*|__index_level_\d+__|level_\d+|\.\.\.\d+", re.IGNORECASE)
+_NEXT = re.compile(
+    r"unnamed: ?\d+(?:_level_0)?(?:\.\d+)*|__index_level_\d+__|level_\d+|\.\.\.\d+", re.IGNORECASE
+)
 _STORED = re.compile(r"__index_level_\d+__")
 #: Names that columns without a name, and indices without one, get; other columns may have them, too.
 _MADE_UP = re.compile(rf"{_FIRST.pattern}|{_NEXT.pattern}|index(?:\.\d+)?|(?-i:X(?:\.\d+)?)", re.IGNORECASE)
@@ -88,7 +90,9 @@ def numbers_rows(numbers: np.ndarray, most_parts: int = MOST_PARTS) -> bool:
     - all differ, and they rise or fall from row to row, or there are more than `FEW_NUMBERS`; the largest is less than
       `MOST_PER_ROW` times the number of rows;
     - they rise from row to row, except where one of at most `most_parts` parts begins; the parts have at least
-      `LEAST_ROWS` rows on average, and more than `FEW_NUMBERS` different numbers if `most_parts` is `MOST_PARTS`.
+      `LEAST_ROWS` rows on average, and more than `FEW_NUMBERS` different numbers if `most_parts` is `MOST_PARTS`;
+    - in any order, there are more than `FEW_NUMBERS` from 0 or 1 without a hole, none is more frequent than a smaller
+      one, and none more frequent than `MOST_PARTS`.
 
     Parameters
     ----------
@@ -101,15 +105,24 @@ def numbers_rows(numbers: np.ndarray, most_parts: int = MOST_PARTS) -> bool:
     if rows < LEAST_ROWS or numbers.min() < 0:
         return False
     steps = np.diff(numbers)
-    distinct = len(np.unique(numbers))
-    if distinct == rows:
-        if numbers.min() <= 1 and numbers.max() - numbers.min() == rows - 1:
-            return True
+    distinct, counts = np.unique(numbers, return_counts=True)
+    no_hole = distinct[0] <= 1 and distinct[-1] - distinct[0] == len(distinct) - 1
+    if len(distinct) == rows:
         in_order = bool((steps > 0).all() or (steps < 0).all())
-        return bool(numbers.max() < MOST_PER_ROW * rows) and (in_order or rows > FEW_NUMBERS)
+        a_part = distinct[-1] < MOST_PER_ROW * rows and (in_order or rows > FEW_NUMBERS)
+        return bool(no_hole or a_part)
+    many = len(distinct) > FEW_NUMBERS
+    if many and no_hole and counts[0] <= MOST_PARTS and (np.diff(counts) <= 0).all():
+        return True
     parts = 1 + int(np.count_nonzero(steps <= 0))
-    enough = distinct > FEW_NUMBERS or most_parts > MOST_PARTS
-    return enough and parts <= most_parts and rows >= LEAST_ROWS * parts
+    return (many or most_parts > MOST_PARTS) and parts <= most_parts and rows >= LEAST_ROWS * parts
+
+
+def may_be_row_index(column: Column) -> bool:
+    """Return whether a column is kept under a made-up name and holds integers from 0, which may be row numbers."""
+    if not is_made_up(column.name) or not column.is_numeric or column.integers is None:
+        return False
+    return bool(column.integers.min() >= 0) and not is_row_index(column)
 
 
 def fit_header(header: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:

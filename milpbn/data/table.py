@@ -20,14 +20,19 @@ from milpbn.data.dataset import DROPPED, MISSING, OWN_STATE, UNKNOWN, UNUSED, Da
 from milpbn.data.discretisation import Discretisation
 from milpbn.data.kinds import Kind
 from milpbn.data.left_out import Why
+from milpbn.data.remarks import remark_on_leaks
 from milpbn.data.request import DataRequest
 from milpbn.data.variables import States, encode_column, learn_continuous, learn_nominal
-from milpbn.errors import InputError
+from milpbn.errors import DataWarning, InputError, warn
 from milpbn.util import stages
 from milpbn.util.jsonable import shorten
 
 Missing = Literal["drop", "state", "error"]
 MISSING_POLICIES: tuple[Missing, ...] = get_args(Missing)
+#: What to do where too few rows are without missing values.
+OWN_STATES = (
+    "give missing values a state of their own with the missing value policy 'state' (--missing state)"
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -65,6 +70,8 @@ class Table:
         How the table was read; None if it comes from no file and no name.
     untyped : bool
         Whether cells are text because the source has no types.
+    gaps : mapping from column name to int
+        Numbers of missing values in features of rows that were dropped for them.
     """
 
     name: str
@@ -80,6 +87,7 @@ class Table:
     label_type: str = "text"
     request: DataRequest | None = None
     untyped: bool = False
+    gaps: Mapping[str, int] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         features = f"{len(self.features)} feature{'' if len(self.features) == 1 else 's'}"
@@ -127,6 +135,7 @@ class Table:
             weights=self.weights[kept],
             missing="drop",
             notes=(*notes, *([] if kept.all() else [dropped])),
+            gaps=count_gaps(self.columns, self.target),
         )
 
     @cached_property
@@ -156,6 +165,10 @@ class Table:
             label = class_variable.states[classes[0]]
             rows = "The only training row" if len(index) == 1 else f"Every one of {len(index)} training rows"
             dropped = "".join(f" {note}" for note in dropped_notes(self.notes))
+            if self.gaps:
+                lacking = [name for name, count in self.gaps.items() if 2 * count >= max(self.gaps.values())]
+                columns = f"Leave out the columns that lack most values (--drop {','.join(lacking)})"
+                dropped += f" {columns}, or {OWN_STATES}."
             raise InputError(
                 f"{rows} of {self.name!r} has the class {label!r}; a classifier needs at least two classes.{dropped}"
             )
@@ -179,9 +192,14 @@ class Table:
             variables.append(learnt)
         variables.append(replace(class_variable, label_type=self.label_type))
         codes = np.column_stack([encode_column(v, self.columns[v.name])[index] for v in variables])
+        values = [len(self.columns[name].values) for name in self.features]
+        leaks = remark_on_leaks(variables, codes, values) if isinstance(rows, str) else []
+        for leak in leaks:
+            warn(leak, DataWarning)
         unused = [v.name for v in variables[:-1] if v.n_states == 1]
         notes = (
             *self.notes,
+            *leaks,
             *([f"{UNUSED}: {', '.join(unused)}."] if unused else []),
         )
         return Dataset(
@@ -240,6 +258,14 @@ class Table:
 def factorise(frame: pd.DataFrame, where: str = "the table", *, untyped: bool = False) -> dict[str, Column]:
     """Return the columns of a frame whose index holds row numbers; the other arguments are those of `Column.of`."""
     return {str(name): Column.of(series, where, untyped=untyped) for name, series in frame.items()}
+
+
+def count_gaps(columns: Mapping[str, Column], target: str) -> dict[str, int]:
+    """Return the number of missing values of each feature that has some."""
+    counts = {
+        name: int(np.count_nonzero(column.missing)) for name, column in columns.items() if name != target
+    }
+    return {name: count for name, count in counts.items() if count}
 
 
 def encode_columns(

@@ -128,8 +128,11 @@ class BaseBNClassifier(ExplainedEstimator, ClassifierMixin, BaseEstimator):
         kept = np.asarray(table.frame.index)
         left = np.unique(codes[kept])
         if len(left) < 2:
+            gone = len(frame) - len(kept)
+            dropped = f" Rows dropped for missing values: {gone} of {len(frame)}; missing='state' keeps them."
             raise InputError(
                 f"There is one class only in the training data ({texts[left[0]]!r}); a classifier needs at least two."
+                + (dropped if gone else "")
             )
         weights = weights_of_classes(self.class_weight, y[kept], weights[kept])
         require_range(weights, "The products of sample weights and class weights")

@@ -17,7 +17,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, column_or_1d, validate_data
 
 from milpbn.data.column import Column, label_of
-from milpbn.data.frames import column_of, frame_of, unmasked
+from milpbn.data.frames import column_of, frame_of, is_arrow, unmasked
 from milpbn.data.left_out import look_alikes
 from milpbn.data.row_index import DECLARED_INDEX, may_name_rows
 from milpbn.data.variables import encode_column, learn_nominal
@@ -139,6 +139,7 @@ def labels(estimator: Any, y: Any, n_rows: int) -> NDArray[Any]:
     ValueError
         With scikit-learn's own sentence, if labels are missing or continuous, or if there is not one per row.
     """
+    y = column_of(y) if is_arrow(y) else unmasked(y)
     if isinstance(getattr(y, "dtype", None), pd.api.extensions.ExtensionDtype):
         kind = getattr(y.dtype, "numpy_dtype", None)  # of nullable integers and booleans
         y = np.asarray(y) if kind is None or y.isna().any() else y.to_numpy(dtype=kind)
@@ -161,7 +162,7 @@ def weights_of_rows(sample_weight: Any, frame: pd.DataFrame) -> NDArray[np.float
     ValueError
         With scikit-learn's own sentence.
     """
-    weights = _check_sample_weight(sample_weight, frame, dtype=np.float64, ensure_non_negative=True)
+    weights = _check_sample_weight(unmasked(sample_weight), frame, dtype=np.float64, ensure_non_negative=True)
     if not weights.any():
         raise ValueError("Sample weights must contain at least one non-zero number.")
     return weights
@@ -200,7 +201,8 @@ def declared_kinds(
 
     The type of a column decides: floats are continuous; text, booleans, categoricals and all else but integers are
     nominal. Integers are left to `milpbn.data.kinds.detect_kind`. What the user declares comes first. Other columns
-    that look like identifiers, dates or free text are not declared, so that `milpbn.data.read_table` leaves them out.
+    that look like row numbers, identifiers, dates or free text are not declared, so that `milpbn.data.read_table`
+    leaves them out; of floats, only those that look like row numbers.
 
     Parameters
     ----------
@@ -212,15 +214,20 @@ def declared_kinds(
         Columns that are no features, which stay undeclared.
     """
     given = {"continuous": named_columns(frame, continuous), "nominal": named_columns(frame, nominal)}
-    declared = {*given["continuous"], *given["nominal"]}
-    for name, column in frame.items():
-        kind = column.dtype
-        if name in declared or name in left_out or pd.api.types.is_integer_dtype(kind):
-            continue
-        if pd.api.types.is_float_dtype(kind):
-            given["continuous"].append(str(name))
-        elif looks_like(Column.of(column)) is None:
-            given["nominal"].append(str(name))
+    declared = {*given["continuous"], *given["nominal"], *left_out}
+    floats = {str(name) for name, column in frame.items() if pd.api.types.is_float_dtype(column.dtype)}
+    integers = {str(name) for name, column in frame.items() if pd.api.types.is_integer_dtype(column.dtype)}
+    others = [str(name) for name in frame if str(name) not in declared | integers]
+    judged = [name for name in others if name not in floats or may_name_rows(name)]
+    columns = {
+        name: Column.of(frame[name]) if name in judged else Column.of(frame[name][:0]) for name in frame
+    }
+    found = look_alikes(columns, judged)
+    for name in others:
+        if name in floats and found.get(name) not in ("row index", "empty"):
+            given["continuous"].append(name)
+        elif name not in floats and name not in found:
+            given["nominal"].append(name)
     return given["continuous"], given["nominal"]
 
 

@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from milpbn.data.mdlp import mdlp_cuts
-from milpbn.estimators.inputs import labels, weights_of_rows
+from milpbn.estimators.inputs import in_pandas, labels, weights_of_rows
 
 
 class MDLPDiscretizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
@@ -63,6 +63,7 @@ class MDLPDiscretizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         self : object
             The fitted transformer.
         """
+        X = in_pandas(X)
         if y is None:
             validate_data(self, X, y)  # raises
         X = validate_data(self, X, dtype=np.float64)
@@ -88,7 +89,7 @@ class MDLPDiscretizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             Numbers from 0; a data frame after ``set_output(transform="pandas")``.
         """
         check_is_fitted(self)
-        X = validate_data(self, X, dtype=np.float64, reset=False)
+        X = validate_data(self, in_pandas(X), dtype=np.float64, reset=False)
         columns = [
             np.searchsorted(cuts, column, side="left") for cuts, column in zip(self.cuts_, X.T, strict=True)
         ]

@@ -1,0 +1,137 @@
+"""Remarks on values and columns that are used as they stand, but may not be what they seem."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from math import lgamma, log
+
+import numpy as np
+from numpy.typing import NDArray
+
+from milpbn.data.column import Column
+from milpbn.data.dataset import TELLING, Variable
+from milpbn.data.row_index import may_be_row_index
+
+#: Words for a missing value, in small letters; pandas takes some of them for one.
+_WORDS = {
+    *("n/a", "#n/a", "#na", "<na>", "na", "n.a.", "null", "(null)", "nil", "none", "(none)", "nan", "-nan"),
+    *("unknown", "unk", "not known", "not available", "no data", "missing", "undefined", "blank", "(blank)"),
+    *("-", "--", "---", ".", "..", "...", "??", "k.a.", "keine angabe", "unbekannt", "fehlt", "inconnu"),
+    *("desconocido", "sconosciuto", "onbekend", "不明", "未知"),
+}
+#: Numbers that often stand for a missing value.
+_CODES = frozenset(
+    {-1.0, -7.0, -8.0, -9.0, 9.0} | {s * float(d * n) for s in (1, -1) for d in "789" for n in range(2, 7)}
+)
+#: A number that ends the range and is so many times as frequent as any other of at least so many may be a code.
+_TIMES, _OTHERS = 3, 10
+#: A feature that tells the class by chance with a lower probability than this gets a remark.
+_CHANCE = 1e-3
+
+
+def remark_on_index(columns: Mapping[str, Column], names: Collection[str]) -> list[str]:
+    """Return a sentence on columns that are kept under a name that programs give to row numbers, if there are any."""
+    found = [name for name in names if may_be_row_index(columns[name])]
+    if not found:
+        return []
+    return [
+        f"Integers under a name that programs give to row numbers, taken as features: {', '.join(map(repr, found))}. "
+        "If they number the rows, leave them out (--drop, or drop in Python)."
+    ]
+
+
+def remark_on_missing_codes(columns: Mapping[str, Column], names: Collection[str]) -> list[str]:
+    """Return a sentence on values that may stand for missing ones, if there are any.
+
+    These are words, such as ``unknown``, and numbers such as -1, 9, 99 and -999 far from all others of their column.
+
+    Parameters
+    ----------
+    columns : mapping from name to Column
+        The columns that are used.
+    names : collection of str
+        Those in which numbers are looked at as well.
+    """
+    found = []
+    for name, column in columns.items():
+        values = [k for k, label in enumerate(column.labels) if label.casefold() in _WORDS]
+        if name in names and column.is_numeric:
+            values = _codes_of(column)
+        counts = np.bincount(column.codes[column.codes >= 0], minlength=len(column.labels))
+        for k in values:
+            if counts[k]:
+                rows = f"{counts[k]} row{'' if counts[k] == 1 else 's'}"
+                found.append(f"{column.labels[k]!r} in column {name!r} ({rows})")
+    if not found:
+        return []
+    return [
+        f"Values that may stand for missing ones, taken as they are: {'; '.join(found)}. If they do, name them as "
+        "missing values (--na-values, or na_values in Python)."
+    ]
+
+
+def _codes_of(column: Column) -> list[int]:
+    """Return the positions of a column's distinct numbers that may stand for a missing value.
+
+    They lie outside the range of the others, and are further from it than it is wide; or they are negative and no
+    other number is; or they are by far the most frequent of many.
+    """
+    numbers = column.numbers
+    rest = numbers[[number not in _CODES for number in numbers.tolist()]]
+    ordinary = np.sort(rest[np.isfinite(rest)])
+    if len(ordinary) < 2:
+        return []
+    counts = np.bincount(column.codes[column.codes >= 0], minlength=len(numbers))
+    usual = counts[np.isin(numbers, ordinary)].max()
+    low, high = ordinary[0], ordinary[-1]
+    found = []
+    for k, number in enumerate(numbers.tolist()):
+        if number not in _CODES or low <= number <= high:
+            continue
+        far = number - high >= high - low or (low - number >= high - low and number != -1)
+        negative = number < 0 <= low and len(ordinary) > 2
+        frequent = len(ordinary) >= _OTHERS and counts[k] > _TIMES * usual
+        if far or negative or frequent:
+            found.append(k)
+    return found
+
+
+def remark_on_leaks(
+    variables: Sequence[Variable], codes: NDArray[np.int32], n_values: Sequence[int]
+) -> list[str]:
+    """Return a sentence on features that alone tell the class of every row, if there are any.
+
+    A feature of K states does so by chance in at most C^K of all assignments of the M classes to the rows, whose number
+    is a multinomial coefficient; a discretised one in as many for each choice of its K - 1 cuts. A remark needs that
+    this share, times the number of features, is below `_CHANCE`.
+
+    Parameters
+    ----------
+    variables : sequence of Variable
+        Features first, the class last.
+    codes : int32 array, shape (M, V)
+        Their states in the training rows.
+    n_values : sequence of int
+        Number of different values of each feature before it was discretised.
+    """
+    y, n_classes = codes[:, -1], variables[-1].n_states
+    sizes = np.bincount(y)
+    ways = lgamma(len(y) + 1) - sum(lgamma(size + 1) for size in sizes.tolist())
+    most = log(_CHANCE) + ways - log(max(1, len(variables) - 1))
+    found = []
+    for variable, column, values in zip(variables[:-1], codes.T, n_values, strict=False):
+        states = variable.n_states
+        if states < 2:
+            continue
+        present = np.bincount(column * n_classes + y, minlength=states * n_classes).reshape(states, -1) > 0
+        places = max(1, values - 1)  # of cuts
+        choices = lgamma(places + 1) - lgamma(states) - lgamma(max(1, places - states + 2))
+        cost = states * log(n_classes) + (choices if variable.cuts is not None else 0.0)
+        if (present.sum(axis=1) <= 1).all() and cost < most:
+            found.append(variable.name)
+    if not found:
+        return []
+    return [
+        f"{TELLING}: {', '.join(map(repr, found))}. Check that their values are known before the class is; if not, "
+        "leave them out (--drop, or drop in Python)."
+    ]
