@@ -89,8 +89,8 @@ def unmasked(array: Any) -> Any:
     if not np.ma.is_masked(array):
         return array.data
     if array.dtype.kind in "iuf":
-        return array.astype(np.result_type(array.dtype, np.float32)).filled(np.nan)
-    return array.astype(object).filled(None)
+        return np.ma.filled(array.astype(np.result_type(array.dtype, np.float32)), np.nan)
+    return np.ma.filled(array.astype(object), None)
 
 
 def column_of(labels: Any) -> pd.Series:

@@ -135,7 +135,7 @@ def default_target(
     `columns` and `index` are those of `look_alikes`.
     """
     labels = {*leading_labels(list(columns)), *index}
-    for name, column in reversed(columns.items()):
+    for name, column in reversed(list(columns.items())):
         why = None if name in nominal else "row index" if name in labels else looks_like(column)
         if why not in ("row index", "empty") and not (why == "identifier" and column.is_numeric):
             return name

@@ -148,7 +148,7 @@ def _parse_delimited(text: str, delimiter: str | None, where: str) -> pd.DataFra
     )
     header: list[str] = []
     rows: list[Sequence[str]] = []
-    lines: list[int] = []  # in which a row ends
+    ends: list[int] = []  # the line in which each row ends
     began = 1  # line in which the row that is read begins
     try:
         for row in reader:
@@ -159,7 +159,7 @@ def _parse_delimited(text: str, delimiter: str | None, where: str) -> pd.DataFra
                 header = row
             else:
                 rows.append(row)
-                lines.append(reader.line_num)
+                ends.append(reader.line_num)
     except csv.Error as error:
         last = reader.line_num
         lines = f"Line {last}" if last == began else f"The row in lines {began} to {last}"
@@ -167,10 +167,10 @@ def _parse_delimited(text: str, delimiter: str | None, where: str) -> pd.DataFra
             f"{lines} of {where} cannot be parsed: {error}; check the quotation marks."
         ) from None
     header = fit_header(header, rows)
-    for line, row in zip(lines, rows, strict=True):
-        if len(row) != len(header):
+    for line, cells in zip(ends, rows, strict=True):
+        if len(cells) != len(header):
             raise InputError(
-                f"Line {line} of {where} has {len(row)} cells, but there are {len(header)} column names; correct the "
+                f"Line {line} of {where} has {len(cells)} cells, but there are {len(header)} column names; correct the "
                 "line."
             )
     columns = zip(*rows, strict=True) if rows else [()] * len(header)

@@ -24,13 +24,16 @@ MOST_PER_ROW = 10
 #: Tables that were put together start to count again: in at most so many parts, with more than so many numbers.
 MOST_PARTS, FEW_NUMBERS = 10, 20
 
-#: Names of the first columns that only row labels have: pandas, pyarrow, readr and readxl, R.
-_FIRST = re.compile(
-    r"unnamed: ?0(?:_level_0)?(?:\.\d+)*|__index_level_0__|level_0|\.\.\.1|row[._ ]?names?", re.IGNORECASE
-)
-_NEXT = re.compile(
-    r"unnamed: ?\d+(?:_level_0)?(?:\.\d+)*|__index_level_\d+__|level_\d+|\.\.\.\d+", re.IGNORECASE
-)
+#: Names of first columns that only row labels have, and of those that may follow: pandas, pyarrow, readr and readxl, R.
+_LABELS = {
+    r"unnamed: ?0(?:_level_0)?(?:\.\d+)*": r"unnamed: ?\d+(?:_level_0)?(?:\.\d+)*",
+    r"__index_level_0__": r"__index_level_\d+__",
+    r"level_0": r"level_\d+",
+    r"\.\.\.1": r"\.\.\.\d+",
+    r"row[._ ]?names?": r"(?!)",
+}
+_FIRST = re.compile("|".join(_LABELS), re.IGNORECASE)
+_NEXT = re.compile("|".join(_LABELS.values()), re.IGNORECASE)
 _STORED = re.compile(r"__index_level_\d+__")
 #: Names that columns without a name, and indices without one, get; other columns may have them, too.
 _MADE_UP = re.compile(rf"{_FIRST.pattern}|{_NEXT.pattern}|index(?:\.\d+)?|(?-i:X(?:\.\d+)?)", re.IGNORECASE)
@@ -59,10 +62,15 @@ def may_name_rows(name: str) -> bool:
 
 def leading_labels(names: Sequence[str]) -> list[str]:
     """Return the first columns whose names say that they hold row labels, whatever the values are."""
-    if not names or not _FIRST.fullmatch(names[0]):
-        return []
-    end = next((k for k, name in enumerate(names) if k and not _NEXT.fullmatch(name)), len(names))
-    return list(names[:end])
+    found: list[str] = []
+    follows = "(?!)"  # nothing
+    for name in names:
+        begins = next((after for first, after in _LABELS.items() if re.fullmatch(first, name, re.IGNORECASE)), None)
+        follows = begins or follows
+        if begins is None and not re.fullmatch(follows, name, re.IGNORECASE):
+            break
+        found.append(name)
+    return found
 
 
 def is_row_index(column: Column) -> bool:

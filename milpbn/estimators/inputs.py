@@ -19,7 +19,7 @@ from sklearn.utils.validation import _check_sample_weight, column_or_1d, validat
 from milpbn.data.column import Column, label_of
 from milpbn.data.frames import column_of, frame_of, is_arrow, unmasked
 from milpbn.data.left_out import look_alikes
-from milpbn.data.row_index import DECLARED_INDEX, may_name_rows
+from milpbn.data.row_index import DECLARED_INDEX, may_name_rows, name_unnamed
 from milpbn.data.variables import encode_column, learn_nominal
 from milpbn.errors import InputError
 
@@ -65,7 +65,9 @@ def features_frame(
         validate_data(estimator, X, reset=reset, skip_check_array=True, **target)
         if X.shape[0] == 0 or X.shape[1] == 0:
             check_array(np.empty(X.shape), estimator=estimator, input_name="X")  # raises
-        frame = X.set_axis([str(c) for c in X.columns], axis=1).reset_index(drop=True).infer_objects()
+        names = [str(c) if str(c).strip() else "" for c in X.columns]
+        empty = [not name and bool(X.iloc[:, k].isna().all()) for k, name in enumerate(names)]
+        frame = X.set_axis(name_unnamed(names, empty, "X"), axis=1).reset_index(drop=True).infer_objects()
         used = frame.drop(columns=list(asked_out(frame, drop, features)))
         _check_finite(estimator, used, allow_missing)
     else:
@@ -219,9 +221,7 @@ def declared_kinds(
     integers = {str(name) for name, column in frame.items() if pd.api.types.is_integer_dtype(column.dtype)}
     others = [str(name) for name in frame if str(name) not in declared | integers]
     judged = [name for name in others if name not in floats or may_name_rows(name)]
-    columns = {
-        name: Column.of(frame[name]) if name in judged else Column.of(frame[name][:0]) for name in frame
-    }
+    columns = {str(name): Column.of(cells if name in judged else cells[:0]) for name, cells in frame.items()}
     found = look_alikes(columns, judged)
     for name in others:
         if name in floats and found.get(name) not in ("row index", "empty"):
