@@ -19,8 +19,10 @@ import numpy as np
 from milpbn.data.column import Column
 from milpbn.data.dataset import LEFT_OUT
 from milpbn.data.row_index import (
+    ID_WORDS,
     LEAST_ROWS,
     is_made_up,
+    is_named,
     is_row_index,
     is_unnamed,
     leading_labels,
@@ -46,7 +48,6 @@ MOST_CODES, ROWS_PER_CODE = 30, 5
 WORDS = 3
 
 _CODE_WORDS = {"code", "zip", "zipcode", "postcode", "postal", "plz", "icd", "category", "type"}
-_ID_WORDS = {"id", "ids", "uid", "uuid", "guid", "identifier", "identif", "rowid", "rownum", "nr", "no"}
 _ISO_DATE = re.compile(r"\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}.*)?")
 _OTHER_DATE = re.compile(
     r"(?:\d{4}([./-]) ?\d{1,2}\1 ?\d{1,2}|(\d{1,2})([./-]) ?(\d{1,2})\3 ?\d{2}(?:\d{2})?)(?:[ ,T]+\d{1,2}:\d{2}.*)?"
@@ -172,7 +173,7 @@ def looks_like(column: Column) -> Why | None:
         return "identifier" if _numbers_are_identifiers(column) else None
     if _holds_dates(column):
         return "date" if distinct > FEW_DATES or (unique and present >= LEAST_ROWS) else None
-    if unique and present >= LEAST_ROWS and (is_named(column.name, _ID_WORDS) or is_made_up(column.name)):
+    if unique and present >= LEAST_ROWS and (is_named(column.name, ID_WORDS) or is_made_up(column.name)):
         return "identifier"
     if distinct <= max(FEW_STATES, MOST_STATES_PER_ROW * present):
         return None
@@ -185,7 +186,7 @@ def _numbers_are_identifiers(column: Column) -> bool:
     if column.integers is None:
         return False
     numbers = column.integers[column.codes[~column.missing]]
-    named = is_named(column.name, _ID_WORDS)
+    named = is_named(column.name, ID_WORDS)
     if column.n_numbers < len(numbers):
         return named and numbers_rows(numbers)
     if named and len(numbers) >= LEAST_ROWS:
@@ -239,16 +240,6 @@ def _is_date(value: object) -> bool:
     )
 
 
-def is_named(name: str, words: Collection[str]) -> bool:
-    """Return whether a name ends in one of some words, such as ``id`` of ``customer_id`` and ``CustomerID``.
-
-    A name may also begin with ``id``, if that is one of the words; and ``index`` is a name by itself.
-    """
-    spaced = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", name)
-    parts = [part for part in re.split(r"[^a-z]+", spaced.lower()) if part]
-    return bool(parts) and (parts[-1] in words or (parts[0] == "id" and "id" in words) or parts == ["index"])
-
-
 def may_be_codes(column: Column) -> bool:
     """Return whether integers that are taken as numbers may be codes, such as those of departments or postal areas.
 
@@ -258,7 +249,7 @@ def may_be_codes(column: Column) -> bool:
     """
     if not column.is_numeric or column.integers is None:
         return False
-    if is_named(column.name, _CODE_WORDS | _ID_WORDS):
+    if is_named(column.name, _CODE_WORDS | ID_WORDS):
         return True
     if any(label.startswith("0") and label.isdigit() and len(label) > 1 for label in column.labels):
         return True

@@ -7,7 +7,7 @@ name, the name of the data frame's index, or a name that the program makes up wh
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import numpy as np
 
@@ -30,19 +30,24 @@ _LABELS = {
     r"__index_level_0__": r"__index_level_\d+__",
     r"level_0": r"level_\d+",
     r"\.\.\.1": r"\.\.\.\d+",
-    r"row[._ ]?names?": r"(?!)",
+    r"\.?row[._ ]?names?": r"(?!)",
 }
 _FIRST = re.compile("|".join(_LABELS), re.IGNORECASE)
-_NEXT = re.compile("|".join(_LABELS.values()), re.IGNORECASE)
+_UNNAMED = re.compile(r"unnamed: ?\d+(?:_level_0)?(?:\.\d+)*|__index_level_\d+__|\.\.\.\d+", re.IGNORECASE)
 _STORED = re.compile(r"__index_level_\d+__")
 #: Names that columns without a name, and indices without one, get; other columns may have them, too.
-_MADE_UP = re.compile(rf"{_FIRST.pattern}|{_NEXT.pattern}|index(?:\.\d+)?|(?-i:X(?:\.\d+)?)", re.IGNORECASE)
+_MADE_UP = re.compile(
+    rf"{_FIRST.pattern}|{_UNNAMED.pattern}|level_\d+|index(?:\.\d+)?|(?-i:X(?:\.\d+)?)", re.IGNORECASE
+)
 #: Other names of row numbers: of programs that number columns, and of people.
 _COUNTERS = re.compile(
-    r"(?-i:X1)|v1|var_?1|field_?1|column_?[01]|_?c0|rn|row|rows|idx|row[._ ]?(?:id|nr|no|num|number|idx|index)|#|obs\.?"
-    r"|observation|record|seq|counter|sl?[._ ]*no\.?|serial(?:[._ ]?(?:no|nr|number))?|lfd[._ ]*nr\.?",
+    r"(?-i:X1)|v1|var_?1|field_?1|column_?[01]|_?c0|rn|rows?|idx|row[._ ]?(?:id|nr|no|num|number|count|idx|index)"
+    r"|row_number\(\)|#|n°|№|obs\.?|observation|record|seq|counter|num|number|nummer|case|casenum|s[lr]?[._ ]*no\.?"
+    r"|serial(?:[._ ]?(?:no|nr|num|number))?|lfd[._ ]*nr\.?|序号|编号|番号|번호",
     re.IGNORECASE,
 )
+#: Words in which the names of identifiers end.
+ID_WORDS = {"id", "ids", "uid", "uuid", "guid", "identifier", "identif", "rowid", "rownum", "nr", "no"}
 
 
 def is_made_up(name: str) -> bool:
@@ -51,8 +56,8 @@ def is_made_up(name: str) -> bool:
 
 
 def is_unnamed(name: str) -> bool:
-    """Return whether the name says that the column has none: those of pandas, and of readr and readxl."""
-    return _NEXT.fullmatch(name) is not None
+    """Return whether pandas, pyarrow, readr or readxl gives this name to a column, or an index, that has none."""
+    return _UNNAMED.fullmatch(name) is not None
 
 
 def may_name_rows(name: str) -> bool:
@@ -60,12 +65,24 @@ def may_name_rows(name: str) -> bool:
     return is_made_up(name) or _COUNTERS.fullmatch(name) is not None
 
 
+def is_named(name: str, words: Collection[str]) -> bool:
+    """Return whether a name ends in one of some words, such as ``id`` of ``customer_id`` and ``CustomerID``.
+
+    A name may also begin with ``id``, if that is one of the words; and ``index`` is a name by itself.
+    """
+    spaced = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", name)
+    parts = [part for part in re.split(r"[^a-z]+", spaced.lower()) if part]
+    return bool(parts) and (parts[-1] in words or (parts[0] == "id" and "id" in words) or parts == ["index"])
+
+
 def leading_labels(names: Sequence[str]) -> list[str]:
     """Return the first columns whose names say that they hold row labels, whatever the values are."""
     found: list[str] = []
     follows = "(?!)"  # nothing
     for name in names:
-        begins = next((after for first, after in _LABELS.items() if re.fullmatch(first, name, re.IGNORECASE)), None)
+        begins = next(
+            (after for first, after in _LABELS.items() if re.fullmatch(first, name, re.IGNORECASE)), None
+        )
         follows = begins or follows
         if begins is None and not re.fullmatch(follows, name, re.IGNORECASE):
             break
@@ -133,12 +150,16 @@ def may_be_row_index(column: Column) -> bool:
     return bool(column.integers.min() >= 0) and not is_row_index(column)
 
 
+def _may_identify(name: str) -> bool:
+    return may_name_rows(name) or is_named(name, ID_WORDS)
+
+
 def fit_header(header: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
     """Return a name per cell of the rows of a text file; names that the header lacks are empty.
 
     R's ``write.table`` and pandas' ``index_label=False`` leave out the names of the row labels, which come first. Some
-    programs write a separator after the last cell of every row. A header of the wrong length for which this is no
-    explanation is returned as it is.
+    programs write a separator after the last cell of every row. A header of the wrong length is returned as it is if
+    this is no explanation, or if both may be: row numbers come first, and the last cells are empty.
     """
     widths = {len(row) for row in rows}
     if len(widths) != 1 or widths == {len(header)}:
@@ -147,12 +168,19 @@ def fit_header(header: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str
     more = width - len(header)
     if more < 0:
         return list(header) if any(name.strip() for name in header[width:]) else list(header[:width])
-    if not any(cell.strip() for row in rows for cell in row[-more:]):
-        return [*header, *[""] * more]
-    labels = [tuple(cell.strip() for cell in row[:more]) for row in rows]
-    first = header[0].strip() if header else ""
-    different = 1 < len(set(labels)) == len(labels) and not may_name_rows(first)
-    return [*[""] * more, *header] if different else list(header)
+    columns = [[cell.strip() for cell in column] for column in zip(*rows, strict=True)]
+    last = next((k for k, column in enumerate(reversed(columns)) if any(column)), width)
+    after = min(last, more)  # separators after the last cell
+    labels = list(zip(*columns[: max(1, more - after)], strict=True))
+    different = 1 < len(set(labels)) == len(labels) and not (header and _may_identify(header[0].strip()))
+    if after == more:
+        counts = (
+            different
+            and labels[0][0] in ("0", "1")
+            and labels[-1][0] == str(len(labels) - (labels[0][0] == "0"))
+        )
+        return list(header) if counts else [*header, *[""] * more]
+    return [*[""] * (more - after), *header, *[""] * after] if different else list(header)
 
 
 def name_unnamed(names: Sequence[str], empty: Sequence[bool], where: str) -> list[str]:
