@@ -69,7 +69,7 @@ def frame_of_arrow(table: Any, where: str) -> pd.DataFrame:
         If pyarrow cannot convert the table; `where` names it.
     """
     try:
-        frame: pd.DataFrame = table.to_pandas(ignore_metadata=True)
+        frame: pd.DataFrame = table.replace_schema_metadata(None).to_pandas()
     except (ValueError, NotImplementedError) as error:  # pyarrow's errors are among them
         raise InputError(f"The columns of {where} cannot be read: {str(error).rstrip('.')}.") from None
     try:
@@ -90,7 +90,8 @@ def unmasked(array: Any) -> Any:
         return array.data
     if array.dtype.kind in "iuf":
         return np.ma.filled(array.astype(np.result_type(array.dtype, np.float32)), np.nan)
-    return np.ma.filled(array.astype(object), None)
+    cells = np.asarray(array.data, dtype=object)
+    return np.where(array.mask, None, cells)
 
 
 def column_of(labels: Any) -> pd.Series:
@@ -109,8 +110,7 @@ def column_of(labels: Any) -> pd.Series:
     frame = frame_of(labels)
     if frame is not None:
         frame = frame.drop(columns=frame.attrs.get(DECLARED_INDEX, []))
-        if frame.shape[1] == 1:
-            labels = frame.iloc[:, 0]
+        labels = frame.iloc[:, 0] if frame.shape[1] == 1 else frame
     if isinstance(labels, pd.Series):
         return labels.reset_index(drop=True)
     if is_arrow(labels):

@@ -131,13 +131,13 @@ def look_alikes(
 def default_target(
     columns: Mapping[str, Column], nominal: Collection[str], index: Collection[str] = ()
 ) -> str | None:
-    """Return the last column that is declared nominal or does not number the rows; None if there is none.
+    """Return the last column that does not number the rows; None if there is none.
 
-    `columns` and `index` are those of `look_alikes`.
+    `columns` and `index` are those of `look_alikes`. Values are not looked at in columns that are declared `nominal`.
     """
     labels = {*leading_labels(list(columns)), *index}
     for name, column in reversed(list(columns.items())):
-        why = None if name in nominal else "row index" if name in labels else looks_like(column)
+        why = "row index" if name in labels else None if name in nominal else looks_like(column)
         if why not in ("row index", "empty") and not (why == "identifier" and column.is_numeric):
             return name
     return None

@@ -32,6 +32,37 @@ TRAPS: dict[str, Callable[[Rng, int], Any]] = {
     "V1": lambda rng, n: rng.integers(0, 300, n),
 }
 
+#: Names of row numbers: of pandas, pyarrow, readr and readxl, R, data.table, polars, and of people.
+NAMES = (
+    *(
+        "Unnamed: 0",
+        "...1",
+        "X",
+        "X1",
+        "V1",
+        "index",
+        "level_0",
+        "rownames",
+        "row.names",
+        "row_names",
+        "rn",
+        "row",
+    ),
+    *(
+        "__index_level_0__",
+        "id",
+        "obs",
+        "Row Number",
+        "idx",
+        "#",
+        "patient_id",
+        "s.no",
+        "index.1",
+        "row_nr",
+        "Nr.",
+    ),
+)
+
 
 def plain_frame(rng: Rng, traps: bool) -> pd.DataFrame:
     """Features that tell something of the class, a few real columns under odd names, and the class last."""
@@ -100,7 +131,9 @@ def as_arrow(frame: pd.DataFrame, path: Path, rng: Rng) -> Any:
 def as_csv(frame: pd.DataFrame, path: Path, rng: Rng) -> Any:
     """pandas writes the names of an index, if it has any, so that only indices without one are of use here."""
     path = path.with_suffix(".csv" if rng.random() < 0.7 else ".tsv")
-    frame.rename_axis(index=[None] * frame.index.nlevels).to_csv(path, sep="\t" if path.suffix == ".tsv" else ",")
+    frame.rename_axis(index=[None] * frame.index.nlevels).to_csv(
+        path, sep="\t" if path.suffix == ".tsv" else ","
+    )
     return path
 
 
@@ -133,12 +166,7 @@ DECLARED = (as_parquet, as_arrow, as_csv, as_csv_read_by_pandas)
 def with_numbers(frame: pd.DataFrame, rng: Rng, path: Path) -> tuple[str, Any]:
     """The frame with plain row numbers under a name that programs or people give them, in any format."""
     way, plain = numbers(rng, len(frame))
-    name = str(
-        rng.choice(
-            ["Unnamed: 0", "...1", "X", "X1", "V1", "index", "level_0", "rownames", "row.names", "row_names", "rn", "row"]
-            + ["__index_level_0__", "id", "obs", "Row Number", "idx", "#", "patient_id", "s.no", "index.1"]
-        )
-    )  # fmt: skip
+    name = str(rng.choice(NAMES))
     place = len(frame.columns) if rng.random() < 0.3 else 0
     whole = frame.copy()
     if name in whole:
@@ -151,7 +179,9 @@ def with_numbers(frame: pd.DataFrame, rng: Rng, path: Path) -> tuple[str, Any]:
         head = frame.head(0).to_csv(index=False)
         if way.startswith("two"):  # R has no repeated row names
             return "", None
-        path.with_suffix(".csv").write_text(head + "".join(f"{k},{row}\n" for k, row in zip(plain, rows, strict=True)))
+        path.with_suffix(".csv").write_text(
+            head + "".join(f"{k},{row}\n" for k, row in zip(plain, rows, strict=True))
+        )
         return what, path.with_suffix(".csv")
     if form == "csv":
         whole.to_csv(path.with_suffix(".csv"), index=False, quoting=csv.QUOTE_NONNUMERIC)
@@ -161,7 +191,8 @@ def with_numbers(frame: pd.DataFrame, rng: Rng, path: Path) -> tuple[str, Any]:
         return what, path.with_suffix(".parquet")
     if form == "arff":
         attributes = "".join(
-            f"@attribute '{c}' {'numeric' if pd.api.types.is_numeric_dtype(whole[c]) else 'string'}\n" for c in whole
+            f"@attribute '{c}' {'numeric' if pd.api.types.is_numeric_dtype(whole[c]) else 'string'}\n"
+            for c in whole
         )
         path.with_suffix(".arff").write_text(
             f"@relation r\n{attributes}@data\n" + whole.to_csv(index=False, header=False)
