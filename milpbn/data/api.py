@@ -155,6 +155,7 @@ def read_table(
     if by_themselves := about[bool(asked) :]:
         warn(" ".join(by_themselves), DataWarning)
     frame = frame.drop(columns=list(left_out))
+    judged = {name: column for name, column in columns.items() if name not in asked}
     columns = {name: column for name, column in columns.items() if name not in left_out}
     names = [str(c) for c in frame.columns[:-1]]
     known = _catalog_kinds(entry, loaded.frame) if entry else None
@@ -165,7 +166,7 @@ def read_table(
     doubts = doubts_on_kinds(columns, names, kinds, declared if entry is None else names)
     if entry is None:
         doubts += remark_on_index(columns, [name for name in by_itself if name in names])
-        doubts += remark_on_missing_codes(columns, names)
+        doubts += remark_on_missing_codes(judged, names)
     for doubt in doubts:
         warn(doubt, DataWarning)
     notes = [*about, *describe_kinds(columns, names, kinds), *doubts, *dropped]

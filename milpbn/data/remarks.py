@@ -24,7 +24,7 @@ _CODES = frozenset(
     {-1.0, -7.0, -8.0, -9.0, 9.0} | {s * float(d * n) for s in (1, -1) for d in "789" for n in range(2, 7)}
 )
 #: A number that ends the range and is so many times as frequent as any other of at least so many may be a code.
-_TIMES, _OTHERS = 3, 10
+_TIMES, _OTHERS = 2, 10
 #: A feature that tells the class by chance with a lower probability than this gets a remark.
 _CHANCE = 1e-3
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import importlib.util
 import json
 from pathlib import Path
 
@@ -135,3 +136,42 @@ def test_compare_over_folds(ward: Path, tmp_path: Path) -> None:
         refused = run("compare", ward / "t.csv", "--learners", "tan", *options)
         assert refused.exit_code == 2
         assert sentence in refused.output
+
+
+def test_row_numbers_are_no_features_on_the_command_line(tmp_path: Path) -> None:
+    """Rows sorted by class: their numbers tell it, in training and in the test part of the same table."""
+    rng = np.random.default_rng(0)
+    y = np.repeat(["a", "b"], 60)
+    frame = pd.DataFrame(
+        {"h": np.where(rng.random(120) < 0.7, y, "a"), "k": rng.choice(["u", "v"], 120), "y": y}
+    )
+    order = rng.permutation(120)
+    train, test = frame.iloc[order[:80]], frame.iloc[order[80:]]
+    train.to_csv(tmp_path / "train.csv")
+    train.to_csv(tmp_path / "plain.csv", index=False)
+    test.to_csv(tmp_path / "test.csv")
+    test.to_csv(tmp_path / "new.csv", index=False)
+    options = ("--score", "cll", "--backend", "highs", "--threads", "1", "--classifier", tmp_path / "c.json")
+    plain = run("solve", tmp_path / "plain.csv", *options)
+    objective = next(line for line in plain.output.splitlines() if line.startswith("incumbent"))
+    expected = run("predict", tmp_path / "c.json", tmp_path / "new.csv", "--proba").output
+    forms = ["csv"]
+    if importlib.util.find_spec("pyarrow") is not None:
+        forms.append("parquet")
+        train.to_parquet(tmp_path / "train.parquet")
+        test.to_parquet(tmp_path / "test.parquet")
+    for form in forms:
+        done = run("solve", tmp_path / f"train.{form}", *options, "--output", tmp_path / "r.json")
+        name = {"csv": "Unnamed: 0", "parquet": "__index_level_0__"}[form]
+        assert f"Left out: '{name}' looks like a row index (80 different values in 80 rows)" in done.output
+        assert f"left out   {name} (row index)" in done.output
+        assert objective in done.output
+        assert set(json.loads((tmp_path / "r.json").read_text())["structure"]) == {"h", "k", "y"}
+        for rows in (f"test.{form}", "new.csv"):
+            assert run("predict", tmp_path / "c.json", tmp_path / rows, "--proba").output == expected
+            assert "100.00 %  (95" not in run("evaluate", tmp_path / "c.json", tmp_path / rows).output
+        kept = run("predict", tmp_path / "c.json", tmp_path / f"test.{form}", "--keep", name).output
+        assert [row[name] for row in table(kept)] == [str(k) for k in order[80:]]
+        explained = run("explain", tmp_path / "c.json", tmp_path / f"test.{form}")
+        assert explained.exit_code == 0
+        assert name not in explained.output
