@@ -45,7 +45,7 @@ class TableOptions:
 @option_group(
     "Table",
     "table",
-    option("--target", type=NAME, help="Class column; by default the last one."),
+    option("--target", type=NAME, help="Class column; by default the last one that does not number the rows."),
     option(
         "--drop", type=NAMES, multiple=True, help="Columns that are not features, such as --drop id,name."
     ),
@@ -54,7 +54,7 @@ class TableOptions:
         type=NAMES,
         multiple=True,
         help="The features; other columns are left out. By default all columns, except those that look like "
-        "identifiers, dates or free text.",
+        "row numbers, identifiers, dates or free text.",
     ),
     option("--continuous", type=NAMES, multiple=True, help="Columns to discretise."),
     option(

@@ -31,7 +31,7 @@ from milpbn.data.row_index import (
 from milpbn.errors import InputError
 
 #: Why a column is left out: what it looks like, or because the options say so.
-Why = Literal["identifier", "row index", "empty", "date", "free text", "asked"]
+Why = Literal["identifier", "date", "free text", "row index", "empty", "asked"]
 WHYS: tuple[Why, ...] = get_args(Why)
 
 #: A nominal column with at most this many states is kept, whatever its name and its share of states.

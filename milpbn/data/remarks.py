@@ -54,9 +54,10 @@ def remark_on_missing_codes(columns: Mapping[str, Column], names: Collection[str
     """
     found = []
     for name, column in columns.items():
-        values = [k for k, label in enumerate(column.labels) if label.casefold() in _WORDS]
-        if name in names and column.is_numeric:
-            values = _codes_of(column)
+        if column.is_numeric:
+            values = _codes_of(column) if name in names else []
+        else:
+            values = [k for k, label in enumerate(column.labels) if label.casefold() in _WORDS]
         counts = np.bincount(column.codes[column.codes >= 0], minlength=len(column.labels))
         for k in values:
             if counts[k]:
@@ -77,16 +78,17 @@ def _codes_of(column: Column) -> list[int]:
     other number is; or they are by far the most frequent of many.
     """
     numbers = column.numbers
-    rest = numbers[[number not in _CODES for number in numbers.tolist()]]
-    ordinary = np.sort(rest[np.isfinite(rest)])
-    if len(ordinary) < 2:
+    special = np.isin(numbers, list(_CODES))
+    ordinary = numbers[~special & np.isfinite(numbers)]
+    if not special.any() or len(np.unique(ordinary)) < 2:
         return []
     counts = np.bincount(column.codes[column.codes >= 0], minlength=len(numbers))
-    usual = counts[np.isin(numbers, ordinary)].max()
-    low, high = ordinary[0], ordinary[-1]
+    usual = counts[~special].max()
+    low, high = ordinary.min(), ordinary.max()
     found = []
-    for k, number in enumerate(numbers.tolist()):
-        if number not in _CODES or low <= number <= high:
+    for k in np.flatnonzero(special).tolist():
+        number = numbers[k]
+        if low <= number <= high:
             continue
         far = number - high >= high - low or (low - number >= high - low and number != -1)
         negative = number < 0 <= low and len(ordinary) > 2
