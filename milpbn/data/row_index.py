@@ -21,6 +21,8 @@ DECLARED_INDEX = "milpbn: index columns"
 LEAST_ROWS = 5
 #: Integers in any order number the rows of a larger table if they are at most so many times as many as the rows.
 MOST_PER_ROW = 10
+#: They also do if M integers drawn below the square of M over this number would hardly all differ (1 in 1000 times).
+OTHERS_REPEAT = 14
 #: Tables that were put together start to count again: in at most so many parts, with more than so many numbers.
 MOST_PARTS, FEW_NUMBERS = 10, 20
 
@@ -113,7 +115,7 @@ def numbers_rows(numbers: np.ndarray, most_parts: int = MOST_PARTS) -> bool:
 
     - all differ, and they are 0 to M - 1 or 1 to M in any order;
     - all differ, and they rise or fall from row to row, or there are more than `FEW_NUMBERS`; the largest is less than
-      `MOST_PER_ROW` times the number of rows;
+      `MOST_PER_ROW` times the number of rows, or than the square of this number divided by `OTHERS_REPEAT`;
     - they rise from row to row, except where one of at most `most_parts` parts begins; the parts have at least
       `LEAST_ROWS` rows on average, and more than `FEW_NUMBERS` different numbers if `most_parts` is `MOST_PARTS`;
     - in any order, there are more than `FEW_NUMBERS` from 0 or 1 without a hole, none is more frequent than a smaller
@@ -134,7 +136,8 @@ def numbers_rows(numbers: np.ndarray, most_parts: int = MOST_PARTS) -> bool:
     no_hole = distinct[0] <= 1 and distinct[-1] - distinct[0] == len(distinct) - 1
     if len(distinct) == rows:
         in_order = bool((steps > 0).all() or (steps < 0).all())
-        a_part = distinct[-1] < MOST_PER_ROW * rows and (in_order or rows > FEW_NUMBERS)
+        largest = max(MOST_PER_ROW * rows, rows**2 / OTHERS_REPEAT)
+        a_part = distinct[-1] < largest and (in_order or rows > FEW_NUMBERS)
         return bool(no_hole or a_part)
     many = len(distinct) > FEW_NUMBERS
     if many and no_hole and counts[0] <= MOST_PARTS and (np.diff(counts) <= 0).all():
@@ -152,6 +155,12 @@ def may_be_row_index(column: Column) -> bool:
 
 def _may_identify(name: str) -> bool:
     return may_name_rows(name) or is_named(name, ID_WORDS)
+
+
+def _are_row_numbers(labels: Sequence[str]) -> bool:
+    return all(re.fullmatch("[0-9]{1,15}", label) for label in labels) and numbers_rows(
+        np.array(labels, dtype=np.int64)
+    )
 
 
 def fit_header(header: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
@@ -172,7 +181,8 @@ def fit_header(header: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str
     last = next((k for k, column in enumerate(reversed(columns)) if any(column)), width)
     after = min(last, more)  # separators after the last cell
     labels = list(zip(*columns[: max(1, more - after)], strict=True))
-    different = 1 < len(set(labels)) == len(labels) and not (header and _may_identify(header[0].strip()))
+    different = 1 < len(set(labels)) == len(labels) or _are_row_numbers([label for label, *_ in labels])
+    different = different and not (header and _may_identify(header[0].strip()))
     if after == more:
         counts = (
             different

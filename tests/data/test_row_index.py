@@ -155,6 +155,8 @@ def test_row_numbers_of_tables_that_were_put_together() -> None:
     assert numbers_rows(np.r_[np.arange(50), np.arange(30), np.arange(40)])
     assert not numbers_rows(np.r_[[np.arange(25)] * 11].ravel()[:200] % 20)
     assert not numbers_rows(np.arange(-1, 30))
+    assert numbers_rows(RNG.permutation(50_000)[:1000])  # a fiftieth of the rows
+    assert not numbers_rows(RNG.permutation(50_000)[:100])
     assert not numbers_rows(RNG.integers(0, 100, 100))
     assert numbers_rows(np.array([10**50 + 1, 10**50 + 2] * 3, dtype=object)) is False
 
@@ -220,6 +222,7 @@ def test_a_frame_that_pandas_read_without_index_col(small: pd.DataFrame) -> None
         (["a", "y", ""], [["u", "x"], ["u", "x"]], ["a", "y"]),
         (["a", "y"], [["1", "u", "x", ""], ["2", "u", "x", ""]], ["", "a", "y", ""]),
         (["a", "y"], [["s", "1", "u", "x"], ["s", "2", "u", "x"]], ["", "", "a", "y"]),
+        (["a", "y"], [[str(k % 25), "u", "x"] for k in range(50)], ["", "a", "y"]),  # two tables
         (["t", "y"], [["36", "5", "x"], ["36", "7", "x"]], None),  # decimal commas
         (["id", "t", "y"], [["1", "36", "5", "x"], ["2", "36", "7", "x"]], None),
         (["a", "y"], [["1", "u", ""], ["2", "v", ""]], None),  # row numbers, or a separator after each row?

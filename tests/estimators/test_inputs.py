@@ -341,3 +341,18 @@ def test_a_column_of_complex_numbers_is_refused() -> None:
     X = pd.DataFrame({"x": [1.0, 2.0] * 10, "z": [1j, 2j] * 10})
     with pytest.raises(ValueError, match="Complex data not supported: column 'z'"):
         NaiveBayesClassifier().fit(X, [0, 1] * 10)
+
+
+@pytest.mark.parametrize("name", ["", "Unnamed: 0", "index"])
+@pytest.mark.parametrize("kind", [int, float, str])
+def test_row_numbers_in_data_frames_are_no_features(name, kind):
+    """Rows are sorted by class; the column may be absent later."""
+    y = np.repeat(["p", "q"], 30)
+    X = pd.DataFrame({name: np.arange(60).astype(kind), "a": np.where(np.arange(60) % 4 > 0, y, "p")})
+    order = np.random.default_rng(0).permutation(60)
+    with pytest.warns(DataWarning, match=f"Left out: '{name or 'Unnamed: 0'}'"):
+        model = NaiveBayesClassifier().fit(X.iloc[order], y[order])
+    assert model.classifier_.variables[0].name == "a"
+    assert len(model.classifier_.variables) == 2
+    assert model.predict(X).tolist() == model.predict(X[["a"]]).tolist()
+    assert model.score(X, y) < 1
