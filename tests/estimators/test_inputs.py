@@ -9,6 +9,7 @@ import pytest
 from sklearn.base import clone
 
 import milpbn
+from milpbn.errors import DataWarning
 from milpbn.estimators.inputs import class_texts
 from milpbn.sklearn import NaiveBayesClassifier, TANClassifier
 
