@@ -45,7 +45,9 @@ class TableOptions:
 @option_group(
     "Table",
     "table",
-    option("--target", type=NAME, help="Class column; by default the last one that does not number the rows."),
+    option(
+        "--target", type=NAME, help="Class column; by default the last one that does not number the rows."
+    ),
     option(
         "--drop", type=NAMES, multiple=True, help="Columns that are not features, such as --drop id,name."
     ),

@@ -20,6 +20,7 @@ from milpbn.data.kinds import Kind, decide_kinds, describe_kinds, doubts_on_kind
 from milpbn.data.left_out import chosen_features, default_target, describe_left_out, look_alikes
 from milpbn.data.remarks import remark_on_index, remark_on_missing_codes
 from milpbn.data.request import DataRequest
+from milpbn.data.row_index import is_unnamed
 from milpbn.data.sources import Loaded, Source, load_source
 from milpbn.data.table import (
     MISSING_POLICIES,
@@ -137,7 +138,7 @@ def read_table(
     class_name = last = str(frame.columns[-1])
     if target is not None:
         class_name = str(_take_column(frame, _column_name(target, "target"), "target", where).name)
-    elif not loaded.has_class and entry is None:
+    elif not loaded.has_class and (entry is None or is_unnamed(last)):
         class_name = default_target(columns, _names(nominal), loaded.index) or last
     frame = frame[[*(c for c in frame.columns if c != class_name), class_name]]
     columns = {name: columns[name] for name in frame.columns}
@@ -145,7 +146,9 @@ def read_table(
     declared = (*_names(continuous), *_names(nominal))
     _require_kept(asked, declared)
     kept = [name for name in columns if name not in asked]
-    by_itself = [] if features or entry else [n for n in kept if n not in (*declared, class_name)]
+    by_itself = [] if features else [name for name in kept if name not in (*declared, class_name)]
+    if entry is not None:  # it says what the columns are, if they have names
+        by_itself = [name for name in by_itself if is_unnamed(name)]
     left_out = {**asked, **look_alikes(columns, by_itself, loaded.index)}
     about = describe_left_out(columns, left_out)
     if target is None and class_name != last:

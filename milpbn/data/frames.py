@@ -44,7 +44,7 @@ def frame_of(table: Any) -> pd.DataFrame | None:
     if not any(hasattr(kind, name) for name in ("columns", "schema")):  # an array, or one column
         return None
     what = f"{kind.__name__} of {kind.__module__.partition('.')[0]}"
-    for method in ("collect", "toPandas", "compute"):
+    for method in ("toPandas", "collect", "compute"):
         if hasattr(kind, method):
             raise InputError(f"A {what} is not computed yet; give its rows, such as table.{method}().")
     if is_arrow(table):
@@ -90,8 +90,9 @@ def unmasked(array: Any) -> Any:
         return array.data
     if array.dtype.kind in "iuf":
         return np.ma.filled(array.astype(np.result_type(array.dtype, np.float32)), np.nan)
-    cells = np.asarray(array.data, dtype=object)
-    return np.where(array.mask, None, cells)
+    cells = np.array(array.data, dtype=object)
+    cells[np.ma.getmaskarray(array)] = None
+    return cells
 
 
 def column_of(labels: Any) -> pd.Series:

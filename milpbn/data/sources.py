@@ -94,9 +94,10 @@ def load_source(
         return replace(_loaded(_frame_of_array(source, names), "table", "the array"), has_class=True)
     if isinstance(source, tuple):
         return replace(_loaded(_frame_of_pair(source, names), "table", "the pair (X, y)"), has_class=True)
-    if not isinstance(source, str | os.PathLike) and (frame := frame_of(source)) is not None:
-        return _loaded(frame, "table", "the data frame")
     if not isinstance(source, str | os.PathLike):
+        frame = frame_of(source)
+        if frame is not None:
+            return _loaded(frame, "table", "the data frame")
         kind = type(source).__name__
         raise InputError(f"A table is read from a path, a name, a data frame or an array, not from a {kind}.")
     if isinstance(source, str) and source.startswith(INSTANCE_PREFIX):
@@ -166,9 +167,9 @@ def _frame_of_pair(pair: tuple[Any, ...], names: Sequence[str] | None) -> pd.Dat
     labels = labels.rename(names[-1] if names else named)
     if len(features) != len(labels):
         raise InputError(f"X has {len(features)} rows, but y has {len(labels)}; both need the same number.")
-    pair_frame = pd.concat([features.reset_index(drop=True), labels], axis=1)
-    pair_frame.attrs = dict(features.attrs)  # the index that is declared there
-    return pair_frame
+    joined = pd.concat([features.reset_index(drop=True), labels], axis=1)
+    joined.attrs = dict(features.attrs)  # the index that is declared there
+    return joined
 
 
 def _feature_names(n: int) -> list[str]:

@@ -167,8 +167,8 @@ class Table:
             dropped = "".join(f" {note}" for note in dropped_notes(self.notes))
             if self.gaps:
                 lacking = [name for name, count in self.gaps.items() if 2 * count >= max(self.gaps.values())]
-                columns = f"Leave out the columns that lack most values (--drop {','.join(lacking)})"
-                dropped += f" {columns}, or {OWN_STATES}."
+                remedy = f"Leave out the columns that lack most values (--drop {','.join(lacking)})"
+                dropped += f" {remedy}, or {OWN_STATES}."
             raise InputError(
                 f"{rows} of {self.name!r} has the class {label!r}; a classifier needs at least two classes.{dropped}"
             )

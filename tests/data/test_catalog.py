@@ -8,7 +8,7 @@ import pytest
 
 from milpbn.data import read_table
 from milpbn.data.catalog import catalog_names, find_data_dir
-from milpbn.errors import InputError
+from milpbn.errors import DataWarning, InputError
 
 TEXT = "n,k,text,class\n" + "\n".join(
     f"{i},{i % 3},{'?' if i == 4 else 'ab'[i % 2]},{'pq'[i % 2]}" for i in range(20)
@@ -45,6 +45,17 @@ def test_options_override_the_entry(folder):
     )
     assert table.kinds == {"n": "continuous", "k": "nominal", "class": "nominal", "text": "nominal"}
     assert table.missing == "state"
+
+
+def test_a_column_without_a_name_is_no_feature(tmp_path):
+    text = "\n".join(f"{'' if k == 0 else k},{line}" for k, line in enumerate(TEXT.splitlines()))
+    data = gzip.compress(text.encode())
+    folder = make_catalog(tmp_path, continuous=["k"])
+    (folder / "known.csv.gz").write_bytes(data)
+    entry = {"sha256": hashlib.sha256(data).hexdigest(), "continuous": ["k"]}
+    (folder / "catalog.json").write_text(json.dumps({"known": entry}))
+    with pytest.warns(DataWarning, match="'Unnamed: 0' looks like a row index"):
+        assert read_table("known", data_dir=folder).features == ("n", "k", "text")
 
 
 def test_missing_values_become_a_state(tmp_path):
