@@ -21,6 +21,7 @@ from milpbn.data.dataset import LEFT_OUT
 from milpbn.data.row_index import (
     ID_WORDS,
     LEAST_ROWS,
+    OTHERS_REPEAT,
     is_made_up,
     is_named,
     is_row_index,
@@ -156,7 +157,9 @@ def looks_like(column: Column) -> Why | None:
     - **free text**: more than `FEW_STATES` labels that are not numbers, and more than `MOST_STATES_PER_ROW` per row,
       half of them of `WORDS` words or more.
     - **identifier**: the same with fewer words; or integers that differ in every one of more than `FEW_STATES` rows,
-      and rise or fall from row to row or fill a range without a hole; or any labels or integers that differ in every
+      and rise or fall from row to row, fill a range without a hole, or are so close together that other integers would
+      repeat (but for one case in a million: the square of their number is more than 2 `OTHERS_REPEAT` times their
+      range); or any labels or integers that differ in every
       row, or integers that start again to count rows (`milpbn.data.row_index.numbers_rows`), under a name such as
       ``id``, ``customer_id`` or ``PassengerId``.
     """
@@ -192,8 +195,9 @@ def _numbers_are_identifiers(column: Column) -> bool:
     if named and len(numbers) >= LEAST_ROWS:
         return True
     steps = np.diff(numbers)
-    no_hole = numbers.max() - numbers.min() == len(numbers) - 1
-    return len(numbers) > FEW_STATES and bool((steps > 0).all() or (steps < 0).all() or no_hole)
+    span = numbers.max() - numbers.min()
+    crowded = span == len(numbers) - 1 or span < len(numbers) ** 2 / (2 * OTHERS_REPEAT)
+    return len(numbers) > FEW_STATES and bool((steps > 0).all() or (steps < 0).all() or crowded)
 
 
 def _numbers_are_dates(column: Column) -> bool:

@@ -118,6 +118,7 @@ def numbers_rows(numbers: np.ndarray, most_parts: int = MOST_PARTS) -> bool:
       `MOST_PER_ROW` times the number of rows, or than the square of this number divided by `OTHERS_REPEAT`;
     - they rise from row to row, except where one of at most `most_parts` parts begins; the parts have at least
       `LEAST_ROWS` rows on average, and more than `FEW_NUMBERS` different numbers if `most_parts` is `MOST_PARTS`;
+    - they never fall, there are more than `FEW_NUMBERS`, and `most_parts` is more than `MOST_PARTS`;
     - in any order, there are more than `FEW_NUMBERS` from 0 or 1 without a hole, none is more frequent than a smaller
       one, and none more frequent than `MOST_PARTS`.
 
@@ -141,6 +142,8 @@ def numbers_rows(numbers: np.ndarray, most_parts: int = MOST_PARTS) -> bool:
         return bool(no_hole or a_part)
     many = len(distinct) > FEW_NUMBERS
     if many and no_hole and counts[0] <= MOST_PARTS and (np.diff(counts) <= 0).all():
+        return True
+    if many and most_parts > MOST_PARTS and (steps >= 0).all():
         return True
     parts = 1 + int(np.count_nonzero(steps <= 0))
     return (many or most_parts > MOST_PARTS) and parts <= most_parts and rows >= LEAST_ROWS * parts

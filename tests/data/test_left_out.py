@@ -40,6 +40,8 @@ def why(values, name="x"):
         ("x", RNG.permutation(ROWS) + 1000, "identifier"),
         ("x", np.cumsum(RNG.integers(1, 99, ROWS)), "identifier"),
         ("x", RNG.permutation(10**6)[:ROWS], None),
+        ("x", RNG.permutation(100)[:ROWS] + 5000, "identifier"),
+        ("x", RNG.permutation(200)[:ROWS], None),
         ("PassengerId", RNG.permutation(10**6)[:ROWS], "identifier"),
         ("patient id", RNG.permutation(10**6)[:12], "identifier"),
         ("acid", RNG.permutation(10**6)[:12], None),

@@ -111,6 +111,8 @@ def test_an_index_may_be_asked_for(parts: tuple[pd.DataFrame, ...], tmp_path: Pa
         ("index", np.tile(np.arange(8), 20), True),
         ("index", np.r_[np.arange(40), np.arange(30)], True),
         ("index", np.sort(SPLIT[:15]), True),
+        ("index", np.repeat(np.arange(30), 3), True),  # as pandas' explode leaves it
+        ("X", np.repeat(np.arange(30), 12), False),  # the coordinate of a sorted grid
         ("index", ["low", "high"] * 15, False),
         ("index", RNG.integers(18, 35, 90), False),
         ("level_0", SPLIT[:30] % 5, True),
