@@ -269,8 +269,8 @@ def require_usable(data: Dataset, score: Score, sets: ParentSets, rules: Rules, 
     """
     if isinstance(sets, Candidates):
         require_candidates(sets, score)
-    _require_tables(data, sets)
     require_fit(data, score, sets, rules, for_milp=for_milp)
+    _require_tables(data, sets)
 
 
 def build_problem(
