@@ -280,7 +280,7 @@ def encode_columns(
     Parameters
     ----------
     columns : mapping from name to Column
-        The table. If the class column is absent, all classes are `UNKNOWN`.
+        The table. If the class column is absent, all classes are `MISSING`.
     variables : sequence of Variable
         Features first, the class variable last.
     weights : float64 array, shape (M,)
@@ -304,7 +304,6 @@ def encode_columns(
         unseen[variable.name] = int(np.count_nonzero(codes[:, i] == UNKNOWN))
         missing[variable.name] = int(np.count_nonzero(codes[:, i] == MISSING))
     target = variables[-1].name
-    codes[:, -1] = np.maximum(codes[:, -1], UNKNOWN)
     no_class, new_class = missing.pop(target, 0), unseen.pop(target, 0)
     features = [v.name for v in variables[:-1]]
     absent = [feature for feature in features if feature not in columns]

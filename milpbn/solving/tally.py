@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-import numpy as np
-
 from milpbn.claims.result import Result
 from milpbn.claims.selection import Trial
-from milpbn.data.dataset import UNKNOWN, Dataset
+from milpbn.data.dataset import Dataset
+from milpbn.network.calibration import LARGEST_LOSS, losses_of_logs
 from milpbn.network.classifier import Classifier
 from milpbn.network.margins import log_posterior
 from milpbn.network.parameters.method import ParameterMethod
 from milpbn.network.structure import Structure
 from milpbn.solving.grid import PARAMETERS, Setting
-
-#: Least probability that enters a log-loss.
-LEAST_PROBABILITY = 1e-15
 
 
 @dataclass
@@ -32,16 +27,13 @@ class Sums:
     def add(self, classifier: Classifier | None, held_out: Dataset) -> None:
         """Add a classifier's predictions of the held-out rows of a split; without one every prediction is wrong."""
         self.splits += 1
-        floor = math.log(LEAST_PROBABILITY)
+        weights = held_out.weights
         if classifier is None:
-            self.loss -= float(held_out.weights.sum()) * floor
+            self.loss += float(weights.sum()) * LARGEST_LOSS
             return
         log_joint = classifier.predict_log_joint(held_out)
-        known = held_out.y != UNKNOWN
-        right = (log_joint.argmax(axis=1) == held_out.y) & known
-        self.correct += float(held_out.weights[right].sum())
-        of_class = log_posterior(log_joint)[np.arange(len(known)), held_out.y]
-        self.loss -= float(held_out.weights @ np.where(known, np.maximum(of_class, floor), floor))
+        self.correct += float(weights[log_joint.argmax(axis=1) == held_out.y].sum())
+        self.loss += float(weights @ losses_of_logs(log_posterior(log_joint), held_out.y))
 
 
 @dataclass

@@ -118,9 +118,9 @@ def test_unseen_and_missing_values_are_counted():
     )
     data = read_samples(sample, variables)
     assert data.codes[0].tolist() == [0, 3, 0, UNKNOWN, 1]
-    assert data.codes[1].tolist() == [MISSING, 2, 0, 2, UNKNOWN]
+    assert data.codes[1].tolist() == [MISSING, 2, 0, 2, UNKNOWN]  # a class that training never saw
     top = variables[0].n_states - 1
-    assert data.codes[2].tolist() == [top, UNKNOWN, UNKNOWN, MISSING, UNKNOWN]
+    assert data.codes[2].tolist() == [top, UNKNOWN, UNKNOWN, MISSING, MISSING]
     assert data.notes == (
         "Rows with a class label that training never saw: 1.",
         "Rows without a class label: 1.",
@@ -134,7 +134,7 @@ def test_unseen_and_missing_values_are_counted():
 def test_prediction_without_class_column_and_with_lacking_feature():
     variables = read_table(mixed()).dataset().variables
     data = read_samples(mixed().drop(columns="class"), variables)
-    assert (data.y == UNKNOWN).all()
+    assert (data.y == MISSING).all()
     assert "no column 'class'" in data.notes[0]
     # An absent column is missing everywhere.
     lacking = read_samples(
