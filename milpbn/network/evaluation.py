@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from milpbn.data.dataset import MISSING, Dataset
+from milpbn.data.dataset import MISSING, UNKNOWN, Dataset
 from milpbn.data.encodings import missing_values, unknown_values
 from milpbn.errors import DataWarning, InputError, warn
 from milpbn.network.averaged import AveragedClassifier
@@ -145,9 +145,15 @@ def accuracy(predictor: Predictor, data: Dataset) -> float:
     InputError
         If there is no row with a class label and a positive weight.
     """
+    return accuracies(predictor, data)[0]
+
+
+def accuracies(predictor: Predictor, data: Dataset) -> tuple[float, float | None]:
+    """Return the `accuracy`, and the share of the rows if each counts once; None where their weights are equal."""
     rows = labelled_rows(data)
     right = predictor.predict_codes(rows) == rows.y
-    return float(rows.weights[right].sum() / rows.weights.sum())
+    once = None if equal(rows.weights) else float(right.mean())
+    return float(rows.weights[right].sum() / rows.weights.sum()), once
 
 
 def labelled_rows(data: Dataset) -> Dataset:
@@ -170,14 +176,22 @@ def labelled_rows(data: Dataset) -> Dataset:
     return counted
 
 
-def note_on_unseen_classes(data: Dataset, what: str = "rows") -> str | None:
-    """Return a sentence on the rows of a class that training never saw; None if there are none."""
-    unseen = int(np.count_nonzero((data.y < 0) & (data.y != MISSING)))
+def unseen_classes(classes: NDArray[np.integer], rows: str) -> tuple[str, ...]:
+    """Return a sentence on the rows of classes that the training rows lack; none if there are no such rows.
+
+    Parameters
+    ----------
+    classes : int array, shape (M,)
+        Class codes.
+    rows : str
+        What the rows are, a plural.
+    """
+    unseen, labelled = np.count_nonzero(classes == UNKNOWN), np.count_nonzero(classes != MISSING)
     if not unseen:
-        return None
+        return ()
     return (
-        f"{unseen} of {np.count_nonzero(data.y != MISSING)} {what} of {data.name!r} have a class that the training "
-        "rows lack: they count as errors, with the probability 0."
+        f"{unseen} of {labelled} {rows} have a class that the training rows lack: they count as errors, with the "
+        "probability 0.",
     )
 
 
@@ -229,8 +243,7 @@ def evaluate(
             f"All rows of {data.name!r} with a class that the classifier knows have weight 0; there is nothing to "
             "count."
         )
-    note = note_on_unseen_classes(rows)
-    if note is not None:
+    for note in unseen_classes(rows.y, f"rows of {data.name!r}"):
         warn(note, DataWarning)
     # Margins and losses are differences of a row's numbers, which are the same for log-joints and log-posteriors.
     log_joint = (

@@ -32,6 +32,12 @@ def equal(weights: NDArray[np.float64]) -> bool:
     return bool(np.ptp(weights) <= 1e-12 * weights.max())
 
 
+def effective_rows(weights: NDArray[np.float64]) -> float | None:
+    """Return the `effective_size` of rows, or None where all positive weights are equal, so that it says nothing."""
+    positive = weights[weights > 0]
+    return None if not len(positive) or equal(positive) else effective_size(positive)
+
+
 def wilson_interval(share: float, n: float) -> Interval:
     """Return the 95 % score interval of a share that was observed on n samples (Wilson 1927)."""
     z2 = Z_95**2
@@ -75,9 +81,10 @@ def _low_end(hits: NDArray[np.float64], weights: NDArray[np.float64]) -> float:
         variance = float(squares @ (likely * (1 - share) ** 2 + (1 - likely) * share**2)) + missed * share**2
         return share, found - share * total - Z_95 * math.sqrt(variance)
 
-    if found == 0 or shortfall(1.0)[1] >= 0:
-        return shortfall(1.0)[0]
-    c = brentq(lambda c: shortfall(c)[1], 0.0, 1.0, xtol=1e-15)
+    if found == 0:
+        return 0.0
+    # At 1 nothing is doubted: if all rows are right, the distance and the variance are both 0 there.
+    c = brentq(lambda c: shortfall(c)[1], 0.0, 1 - 1e-9, xtol=1e-15)
     return shortfall(c)[0]
 
 

@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+import numpy as np
+
 from milpbn.claims.result import Result
 from milpbn.claims.selection import Trial
 from milpbn.data.dataset import Dataset
 from milpbn.network.calibration import LARGEST_LOSS, losses_of_logs
 from milpbn.network.classifier import Classifier
+from milpbn.network.intervals import equal
 from milpbn.network.margins import log_posterior
 from milpbn.network.parameters.method import ParameterMethod
 from milpbn.network.structure import Structure
@@ -18,9 +21,22 @@ from milpbn.solving.grid import PARAMETERS, Setting
 
 @dataclass
 class Sums:
-    """Validation results of one kind of parameters, summed over the splits in which they were tried."""
+    """Validation results of one kind of parameters, summed over the splits in which they were tried.
+
+    Attributes
+    ----------
+    correct : float
+        Weight of the held-out rows that are classified correctly.
+    right : int
+        Number of these rows.
+    loss : float
+        Sum of their weighted log-losses, in nats. A class that the training rows of a split lack has the probability 0.
+    splits : int
+        Number of splits.
+    """
 
     correct: float = 0.0
+    right: int = 0
     loss: float = 0.0
     splits: int = 0
 
@@ -32,7 +48,9 @@ class Sums:
             self.loss += float(weights.sum()) * LARGEST_LOSS
             return
         log_joint = classifier.predict_log_joint(held_out)
-        self.correct += float(weights[log_joint.argmax(axis=1) == held_out.y].sum())
+        right = log_joint.argmax(axis=1) == held_out.y
+        self.correct += float(weights[right].sum())
+        self.right += int(np.count_nonzero(right))
         self.loss += float(weights @ losses_of_logs(log_posterior(log_joint), held_out.y))
 
 
@@ -46,17 +64,24 @@ class Tally:
         Results by parameters, in the words of `ParameterMethod`; generative ones (``ml``) are there in every case.
     total : float
         Weight of the held-out rows of all splits.
-    proved, starved, splits : int
-        Splits in which the structure was proved optimal; in which the search ended at its start, for lack of time;
-        all splits so far.
+    rows : int
+        Number of these rows.
+    weighted : bool
+        Whether their weights differ.
+    proved, starved, arcless, splits : int
+        Splits in which the structure was proved optimal; in which the search ended at its start, for lack of time; in
+        which the structure has no arcs; all splits so far.
     incumbent : Structure or None
         The structure that the last split gave.
     """
 
     by_parameters: dict[str, Sums] = field(default_factory=lambda: {"ml": Sums()})
     total: float = 0.0
+    rows: int = 0
+    weighted: bool = False
     proved: int = 0
     starved: int = 0
+    arcless: int = 0
     splits: int = 0
     incumbent: Structure | None = None
 
@@ -85,6 +110,8 @@ class Tally:
             sums.loss / self.total,
             self.starved,
             options,
+            sums.right / self.rows if self.weighted else None,
+            self.arcless,
         )
 
     def add(
@@ -113,8 +140,11 @@ class Tally:
             If `fitted` raises it; what came before counts.
         """
         self.total += float(held_out.weights.sum())
+        self.rows += held_out.n_samples
+        self.weighted |= not equal(held_out.weights)
         self.proved += int(result.optimal)
         self.starved += int(starved)
+        self.arcless += int(result.structure is not None and not result.structure.arcs)
         self.splits += 1
         self.incumbent = result.structure
         network = result.classifier if isinstance(result.classifier, Classifier) else None

@@ -78,7 +78,9 @@ def test_rows_of_a_class_that_training_never_saw_are_errors(data, classifier):
     partly = replace(data, codes=data.codes.copy())
     partly.codes[:30, -1] = UNKNOWN
     partly.codes[25:35, 0] = UNKNOWN
-    with pytest.warns(DataWarning, match=r"30 of 90 rows of 'random' have a class that the training rows lack"):
+    with pytest.warns(
+        DataWarning, match=r"30 of 90 rows of 'random' have a class that the training rows lack"
+    ):
         result = evaluate(classifier, partly, 1.0)
     assert (result.samples, result.unknown_class, result.unlabelled) == (90, 30, 0)
     assert result.unknown_values == {"x0": 10}
@@ -136,7 +138,7 @@ def test_one_row_and_rows_of_one_class(data, classifier):
     assert one.interval == wilson_interval(one.accuracy, 1)
     same = evaluate(classifier, data.take(np.flatnonzero(data.y == 1)))
     assert same.majority_class == classifier.classes[1]
-    assert same.majority_share == 1
+    assert same.majority_share == pytest.approx(1)
     assert np.isnan(same.recall[0])
     json.dumps(same.to_dict(), allow_nan=False)
 
@@ -151,7 +153,9 @@ def test_to_dict_is_json_without_nan(make_data):
     test.codes[2, -1] = 2  # never seen in training: probability 0
     result = evaluate(classifier, test, gamma=1.0)
     # A row is judged as everywhere else: an impossible class costs 36.04 nats.
-    assert result.log_loss == pytest.approx(log_loss(test.y, classifier.predict_proba(test), labels=[0, 1, 2]))
+    assert result.log_loss == pytest.approx(
+        log_loss(test.y, classifier.predict_proba(test), labels=[0, 1, 2])
+    )
     document = result.to_dict()
     assert json.loads(json.dumps(document, allow_nan=False)) == document
     assert document["mean_log_margin"] is None

@@ -67,6 +67,8 @@ def test_all_right_and_all_wrong_leave_room():
     low, high = score_interval(everything, RARE)
     assert high == 1
     assert low < 0.93  # 20 rows decide half of it: Wilson's interval of 20 of 20 begins at .839
+    few = np.array([1.0, 5.0] * 25)
+    assert 0.88 < score_interval(few > 0, few)[0] < wilson_interval(1, effective_size(few))[0] < 0.91
     assert score_interval(~everything, RARE) == (0.0, pytest.approx(1 - low))
     rare_right = np.r_[np.ones(20, dtype=bool), np.arange(1980) % 20 > 0]
     low, high = score_interval(rare_right, RARE)
