@@ -27,18 +27,18 @@ class Sums:
     ----------
     correct : float
         Weight of the held-out rows that are classified correctly.
-    right : int
-        Number of these rows.
     loss : float
         Sum of their weighted log-losses, in nats. A class that the training rows of a split lack has the probability 0.
     splits : int
         Number of splits.
+    right : int
+        Number of the rows that are classified correctly.
     """
 
     correct: float = 0.0
-    right: int = 0
     loss: float = 0.0
     splits: int = 0
+    right: int = 0
 
     def add(self, classifier: Classifier | None, held_out: Dataset) -> None:
         """Add a classifier's predictions of the held-out rows of a split; without one every prediction is wrong."""
