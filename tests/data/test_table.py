@@ -233,6 +233,29 @@ def test_declared_states():
         read_table(frame, states="all")
 
 
+def test_weights_in_units_and_class_weights_of_the_rows_that_are_kept():
+    frame = pd.DataFrame(
+        {"a": ["x", "y", None, "x", "y", "x"], "w": [2, 1, 1, 0.5, 1, 3], "y": list("ppqqpp")}
+    )
+    options = {"target": "y", "weights": "w", "class_weights": "balanced"}
+    table = read_table(frame, missing="state", **options)
+    units = table.in_units()
+    assert units.weights.min() == 1
+    np.testing.assert_allclose(units.weights / table.weights, 1 / table.weights.min())
+    assert "so all weights are multiplied by" in units.notes[-1]
+    dropped = read_table(frame, missing="drop", **options)
+    assert table.of_complete_rows().weights.tolist() == dropped.weights.tolist()
+    assert units.of_complete_rows().weights.tolist() == dropped.in_units().weights.tolist()
+    assert units.of_complete_rows().notes[-1] == dropped.in_units().notes[-1]
+    heavy = read_table(frame.assign(w=[2, 1, 1, 5, 1, 3]), target="y", weights="w", missing="state")
+    assert heavy.in_units().weights.tolist() == heavy.weights.tolist()
+    assert heavy.in_units().notes == heavy.notes
+    with pytest.raises(InputError, match="divided by the smallest, sum to more than"):
+        read_table(
+            frame.assign(w=[1e-15, 1, 1, 1, 1, 1]), target="y", weights="w", missing="state"
+        ).in_units()
+
+
 def test_single_class_is_refused():
     frame = pd.DataFrame({"x": ["a", "b", "a"], "y": ["p", "p", "q"]})
     with pytest.raises(InputError, match=r"Every one of 2 training rows .* class 'p'.*classes.$"):

@@ -104,7 +104,7 @@ def test_ties_are_reported() -> None:
 
 
 def test_a_tie_is_never_decided_for_a_network_without_arcs() -> None:
-    """The margin of the class alone, log 9, is enough at p=.9, so that no feature is used; the other p is as accurate."""
+    """At p=.9 the margin of the class alone, log 9, is enough, and no feature is used; the other p is as accurate."""
     rng = np.random.default_rng(0)
     y = np.arange(200) % 10 == 0
     noise = {"a": rng.integers(0, 2, 200), "b": np.where(rng.random(200) < 0.6, y, ~y).astype(int)}
