@@ -69,7 +69,10 @@ LARGEST = {"test": 1.0, "unweighted": 1.0, "brier": 2.0}
 
 def means(values: Mapping[str, NDArray[np.float64]], weights: NDArray[np.float64]) -> dict[str, Any]:
     """Return the weighted means of `Judged.values`; `unweighted` is that of `test` without weights, if it differs."""
-    return {key: float(w @ v / w.sum()) for key, v, w in _weighted(values, weights)}
+    # Rounding errors may bring a quotient above the largest value.
+    return {
+        key: min(LARGEST.get(key, np.inf), float(w @ v / w.sum())) for key, v, w in _weighted(values, weights)
+    }
 
 
 def intervals(values: Mapping[str, NDArray[np.float64]], weights: NDArray[np.float64]) -> dict[str, Interval]:

@@ -128,7 +128,8 @@ class Evaluation:
     def __repr__(self) -> str:
         return (
             f"<Evaluation on {shorten(self.data)}: {counted(self.samples, 'sample')}, "
-            f"accuracy {self.accuracy:.4f} (majority class {self.majority_share:.4f}), "
+            f"{'weighted ' if self.unweighted else ''}accuracy {self.accuracy:.4f} "
+            f"(majority class {self.majority_share:.4f}), "
             f"log-loss {self.log_loss:.4f}, Brier score {self.brier:.4f}>"
         )
 

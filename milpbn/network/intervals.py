@@ -13,6 +13,8 @@ from scipy.special import ndtri
 Interval = tuple[float, float]
 #: Two-sided 95 % quantile of the standard normal distribution, 1.96.
 Z_95 = float(ndtri(0.975))
+#: Largest share of the weight of one row with which the spread of a weighted mean is known.
+MOST = 0.999
 
 
 def effective_size(weights: NDArray[np.float64]) -> float:
@@ -64,15 +66,15 @@ def score_interval(right: NDArray[np.bool_] | NDArray[np.float64], weights: NDAr
     """
     if equal(weights):
         return wilson_interval(float(np.mean(right)), len(right))
-    relative = weights / weights.max()
-    hits = np.asarray(right, dtype=np.float64)
-    return _low_end(hits, relative), 1 - _low_end(1 - hits, relative)
+    distinct, index = np.unique(weights / weights.max(), return_inverse=True)
+    rows, hits = np.bincount(index), np.bincount(index, weights=right)
+    return _low_end(hits, rows - hits, distinct), 1 - _low_end(rows - hits, hits, distinct)
 
 
-def _low_end(hits: NDArray[np.float64], weights: NDArray[np.float64]) -> float:
-    """Return the lower end of a score interval; all weights are between 0 and 1."""
-    total, found, squares = float(weights.sum()), float(hits @ weights), hits * weights**2
-    missed = float((1 - hits) @ weights**2)
+def _low_end(hits: NDArray[np.float64], misses: NDArray[np.float64], weights: NDArray[np.float64]) -> float:
+    """Return the lower end of a score interval, for numbers of rows of each weight; weights are between 0 and 1."""
+    total, found, squares = float((hits + misses) @ weights), float(hits @ weights), hits * weights**2
+    missed = float(misses @ weights**2)
 
     def shortfall(c: float) -> tuple[float, float]:
         """Return the share whose probabilities have this c, and how far it is outside the interval."""
@@ -94,7 +96,7 @@ def normal_half_width(share: float, n: float) -> float:
 
 
 def mean_interval(values: NDArray[np.float64], weights: NDArray[np.float64]) -> Interval | None:
-    """Return the 95 % interval of a weighted mean over rows; None if one row has all the weight: it has no spread.
+    """Return the 95 % interval of a weighted mean over rows; None if one row has nearly all the weight.
 
     At equal weights it is Student's t interval. The variance of the mean is the larger of two estimates, which are
     equal there: sum_m s_m^2 (v_m - mean)^2 / (1 - s_m), where s_m is a row's share of the weight, so that rows of large
@@ -107,7 +109,7 @@ def mean_interval(values: NDArray[np.float64], weights: NDArray[np.float64]) -> 
         The rows' values, for instance differences of two learners' log-losses, and their positive weights.
     """
     s = weights / weights.sum()
-    if s.max() == 1:
+    if s.max() > MOST:
         return None
     mean = float(s @ values)
     residuals, factors, squares = values - mean, s**2 / (1 - s), float(s @ s)
