@@ -67,7 +67,7 @@ def score_interval(right: NDArray[np.bool_] | NDArray[np.float64], weights: NDAr
     if equal(weights):
         return wilson_interval(float(np.mean(right)), len(right))
     distinct, index = np.unique(weights / weights.max(), return_inverse=True)
-    rows, hits = np.bincount(index), np.bincount(index, weights=right)
+    rows, hits = np.bincount(index).astype(np.float64), np.bincount(index, weights=right)
     return _low_end(hits, rows - hits, distinct), 1 - _low_end(rows - hits, hits, distinct)
 
 
