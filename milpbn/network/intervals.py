@@ -67,8 +67,9 @@ def score_interval(right: NDArray[np.bool_] | NDArray[np.float64], weights: NDAr
     if equal(weights):
         return wilson_interval(float(np.mean(right)), len(right))
     distinct, index = np.unique(weights / weights.max(), return_inverse=True)
-    rows, hits = np.bincount(index).astype(np.float64), np.bincount(index, weights=right)
-    return _low_end(hits, rows - hits, distinct), 1 - _low_end(rows - hits, hits, distinct)
+    hits = np.bincount(index, weights=right).astype(np.float64)
+    misses = np.bincount(index).astype(np.float64) - hits
+    return _low_end(hits, misses, distinct), 1 - _low_end(misses, hits, distinct)
 
 
 def _low_end(hits: NDArray[np.float64], misses: NDArray[np.float64], weights: NDArray[np.float64]) -> float:
