@@ -100,7 +100,8 @@ def bound(
         those = ", ".join(score_names(lambda kind: kind.certified))
         raise InputError(f"A certificate comes with the scores {those}, not with {spec.name}.")
     show_stages(started, quiet=not options.verbose)
-    _, dataset = read(table, data or f"instance:{DEFAULT}", started, options.time_limit)
+    source = data or f"instance:{DEFAULT}"
+    _, dataset = read(table, source, started, options.time_limit, leave_one_out=spec.leave_one_out)
     if options.verbose:
         show_notes(dataset)
     result = maximise(

@@ -184,7 +184,7 @@ def compare(data: str, table: TableOptions, score: ScoreOptions, run: dict[str, 
         parameters=run["parameters"] or "ml",
     )
     show_stages(None, quiet=run["quiet"])
-    source = table.read(data)
+    source = table.read(data, leave_one_out=bool(score.given.get("leave_one_out")))
     how: dict[str, Any] = {
         "score": score.given,
         "options": options,

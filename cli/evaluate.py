@@ -65,7 +65,9 @@ def evaluate(
     2 worst) and the reliability curve judge the probabilities: among the samples whose predicted class has about 80 %,
     about 80 % should be right.
 
-    Every row with a known class counts. Features that are missing, or whose column is absent, are marginalised. Values
+    Every row with a class label counts. A class that training never saw is an error, with the probability 0; the
+    figures without these rows stand beside those of all rows. Weights say how much a row counts: the figures without
+    them stand beside the weighted ones. Features that are missing, or whose column is absent, are marginalised. Values
     that training never saw contribute nothing to the class scores. The numbers of both are reported.
 
     \b
@@ -132,15 +134,16 @@ def describe(figures: Evaluation, rows: str, record: ParameterFit | None = None,
     average if of more than one.
     """
     from milpbn.solving.progress import parameter_lines
+    from milpbn.util.plurals import counted
 
-    (low, high), base = figures.interval, figures.majority_interval
     weight = "" if figures.weight == figures.samples else f", total weight {figures.weight:g}"
+    if figures.unweighted is not None:
+        weight += f"; they say as much as {figures.effective_size:.4g} of equal weight"
     lines = [
         f"data         {figures.data}: {figures.samples} samples ({rows} rows{weight})",
-        f"accuracy     {100 * figures.accuracy:.2f} %  (95 % interval {100 * low:.2f} to {100 * high:.2f} %; "
-        f"+- {100 * figures.half_width:.2f})",
-        f"majority     {100 * figures.majority_share:.2f} %  (95 % interval {100 * base[0]:.2f} to {100 * base[1]:.2f} "
-        f"%), by always answering {figures.majority_class}",
+        f"accuracy     {_accuracy(figures)}",
+        f"majority     {_majority(figures)}",
+        *_beside(figures),
         f"mean margin  {figures.mean_log_margin:.6f} nats",
         f"log-loss     {figures.log_loss:.6f} nats",
         f"Brier score  {figures.brier:.6f}  (0 is best, 2 worst)",
@@ -149,8 +152,8 @@ def describe(figures: Evaluation, rows: str, record: ParameterFit | None = None,
         lines.append(f"soft margin  {figures.soft_margin:.6f} nats  (gamma = {figures.gamma:.6g})")
     lines += parameter_lines(record, 13)
     lines += [f"classifier   average of {networks} networks"] if networks > 1 else []
-    if figures.unknown_class:
-        lines.append(f"left out     {figures.unknown_class} rows without a class that training saw")
+    if figures.unlabelled:
+        lines.append(f"left out     {counted(figures.unlabelled, 'row')} without a class label")
     if figures.unknown_values:
         counts = ", ".join(f"{count} in {name}" for name, count in figures.unknown_values.items())
         lines.append(f"unknown      {sum(figures.unknown_values.values())} values without a state: {counts}")
@@ -162,13 +165,52 @@ def describe(figures: Evaluation, rows: str, record: ParameterFit | None = None,
         "predicted class",
         *_reliability(figures),
     ]
-    lines += ["confusion    true class (rows) by predicted class (columns)", *_confusion(figures)]
+    weights = "" if figures.unweighted is None else "weight of the "
+    lines += [f"confusion    {weights}true class (rows) by predicted class (columns)", *_confusion(figures)]
     return "\n".join(lines)
+
+
+def _accuracy(figures: Evaluation) -> str:
+    low, high = figures.interval
+    of = "" if figures.unweighted is None else " of the weight"
+    return (
+        f"{100 * figures.accuracy:.2f} %{of}  (95 % interval {100 * low:.2f} to {100 * high:.2f} %; "
+        f"+- {100 * figures.half_width:.2f})"
+    )
+
+
+def _majority(figures: Evaluation) -> str:
+    low, high = figures.majority_interval
+    return (
+        f"{100 * figures.majority_share:.2f} %  (95 % interval {100 * low:.2f} to {100 * high:.2f} %), by always "
+        f"answering {figures.majority_class}"
+    )
+
+
+def _beside(figures: Evaluation) -> list[str]:
+    """Return the figures of the rows without their weights, and of those whose class training saw."""
+    from milpbn.util.plurals import counted
+
+    lines = []
+    once, known = figures.unweighted, figures.known
+    if once is not None:
+        lines += [
+            f"unweighted   {_accuracy(once)}, log-loss {once.log_loss:.6f} nats, Brier score {once.brier:.6f};"
+        ]
+        lines += [f"             majority {_majority(once)}"]
+    if known is not None:
+        lines += [
+            f"unseen       {counted(figures.unknown_class, 'sample')} of a class that training never saw: errors, with "
+            "the probability 0;",
+            f"             the other {known.samples}: accuracy {_accuracy(known)}, log-loss {known.log_loss:.6f} nats, "
+            f"Brier score {known.brier:.6f}",
+        ]
+    return lines
 
 
 def _reliability(figures: Evaluation) -> list[str]:
     """Return the reliability curve as a table."""
-    head = ("probability", "samples", "mean", "right")
+    head = ("probability", "samples" if figures.unweighted is None else "weight", "mean", "right")
     table = [
         (
             f"{100 * part.low:.0f} to {100 * part.high:.0f} %",
@@ -185,10 +227,10 @@ def _reliability(figures: Evaluation) -> list[str]:
 def _confusion(figures: Evaluation) -> list[str]:
     from milpbn.util.padding import columns_of, right_aligned
 
-    cells = [[f"{value:g}" for value in row] for row in figures.confusion]
-    width = max(columns_of(text) for text in (*figures.classes, *(cell for row in cells for cell in row)))
-    table = [
-        ["", *figures.classes],
-        *([label, *row] for label, row in zip(figures.classes, cells, strict=True)),
-    ]
+    names, values = figures.classes, figures.confusion.tolist()
+    if figures.unknown_class:
+        names, values = (*names, "(unseen)"), [*values, figures.unseen.tolist()]
+    cells = [[f"{value:g}" for value in row] for row in values]
+    width = max(columns_of(text) for text in (*names, *(cell for row in cells for cell in row)))
+    table = [["", *figures.classes], *([label, *row] for label, row in zip(names, cells, strict=True))]
     return ["  " + "  ".join(right_aligned(text, width) for text in row) for row in table]

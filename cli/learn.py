@@ -179,7 +179,8 @@ def _learn(
     result = None if run.bound is None else Result.load(run.bound)
     require_used(learner(**options), options)  # refuses options without effect before the table is read
     show_stages(started, quiet=run.quiet)
-    source, train = read(table, data, started, run.time_limit)
+    leaves_out = result is not None and result.score.leave_one_out
+    source, train = read(table, data, started, run.time_limit, leave_one_out=leaves_out)
     test = source.encode(train.variables, "test") if source.test_indices.size else None
     if result is not None:
         check_bound(train, result, repr(run.bound))
@@ -222,6 +223,7 @@ def _learn(
 
 def _closing_block(found: Appraisal, result: Result | None) -> list[str]:
     """Return the closing block, line by line."""
+    from milpbn.data.dataset import dropped_notes
     from milpbn.solving.progress import dropped_lines, left_out_lines, parameter_lines
 
     options = "".join(f", {key} {value}" for key, value in found.options.items())
@@ -238,9 +240,11 @@ def _closing_block(found: Appraisal, result: Result | None) -> list[str]:
     structure = found.learned.structure
     arcs = "none: the model is not an acyclic graph over the variables"
     lines.append(f"structure  {arcs if structure is None else f'{len(structure.arcs)} arcs'}")
-    lines.append(f"training   {_percent(found.training)}")
+    lines.append(f"training   {_percent(found.training, found.unweighted[0])}")
     if found.test_samples:
-        lines.append(f"test       {_percent(found.test)}  ({found.test_samples} samples)")
+        test = _percent(found.test, found.unweighted[1])
+        lines.append(f"test       {test}  ({found.test_samples} samples)")
+        lines += [f"           {note}" for note in found.notes if note not in dropped_notes(found.notes)]
     lines += parameter_lines(found.parameters)
     lines.append(f"seconds    {found.seconds:.2f}, of them {found.learning_seconds:.2f} to learn")
     if result is not None and found.suboptimality is not None:
@@ -254,8 +258,12 @@ def _closing_block(found: Appraisal, result: Result | None) -> list[str]:
     return lines
 
 
-def _percent(share: float | None) -> str:
-    return "accuracy not counted: time limit reached" if share is None else f"{100 * share:.2f} % accuracy"
+def _percent(share: float | None, unweighted: float | None) -> str:
+    if share is None:
+        return "accuracy not counted: time limit reached"
+    if unweighted is None:
+        return f"{100 * share:.2f} % accuracy"
+    return f"{100 * share:.2f} % weighted accuracy, {100 * unweighted:.2f} % of the rows"
 
 
 def _short(value: Any) -> str:

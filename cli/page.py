@@ -93,7 +93,7 @@ def _rows(result: Result, data: str, table: TableOptions) -> tuple[Dataset, Data
     InputError
         If the training rows are not those of the result.
     """
-    read = table.read(data)
+    read = table.read(data, leave_one_out=result.score.leave_one_out)
     train = read.dataset("train")
     if train.sha256 != result.data.sha256:
         raise InputError(

@@ -66,7 +66,8 @@ class Files:
         "--select-by",
         "by",
         type=click.Choice(["accuracy", "log-loss"]),
-        help="What --select, --p cv and --max-parents cv compare on held-out rows; default accuracy.",
+        help="What --select, --p cv, --max-parents cv and --recipe compare on held-out rows; default accuracy, or what "
+        "the recipe compares: log-loss.",
     ),
     option(
         "--average",
@@ -207,7 +208,17 @@ def solve(
     if data is not None and is_local_scores(data):
         with dropped_when_refused(files.trace, files.log):
             return solve_scores(data, options, search.start, started)
-    source, dataset = read(table, data or f"instance:{DEFAULT}", started, options.time_limit)
+    limit, grid = options.time_limit, None
+    if choices:
+        given = {*score.given, *({"discretise", "missing"} & {*typed()})}
+        grid, options = choices.applied(spec, options, given)
+    source, dataset = read(
+        table,
+        data or f"instance:{DEFAULT}",
+        started,
+        limit,
+        leave_one_out=spec.leave_one_out if grid is None else grid.always_leaves_one_out(spec),
+    )
     if not files.quiet:
         show_notes(
             _undecided(source, dataset) if undecided else dataset,
@@ -218,10 +229,7 @@ def solve(
     failure: MilpbnError | None = None
     try:
         with dropped_when_refused(files.trace, files.log):
-            if choices:
-                grid, options = choices.applied(
-                    spec, options, {*score.given, *({"discretise", "missing"} & {*typed()})}
-                )
+            if grid is not None:
                 result = maximise_selected(
                     source,
                     spec,
@@ -273,13 +281,18 @@ def _undecided(source: Table, dataset: Dataset) -> Dataset:
 
 
 def read(
-    table: TableOptions, source: str, started: float | None, time_limit: float | None
+    table: TableOptions,
+    source: str,
+    started: float | None,
+    time_limit: float | None,
+    *,
+    leave_one_out: bool = False,
 ) -> tuple[Table, Dataset]:
     """Return a table and its training rows, within a time limit that counts from `started`."""
     from milpbn.util.clock import before
 
     def work() -> tuple[Table, Dataset]:
-        found = table.read(source)
+        found = table.read(source, leave_one_out=leave_one_out)
         return found, found.dataset("train")
 
     began = time.monotonic() if started is None else started

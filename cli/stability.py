@@ -101,12 +101,13 @@ def stability(
     from milpbn.util.threads import all_cores
 
     show_stages(None, quiet=quiet)
-    dataset = table.read(data).dataset("train")
+    spec = score.score()
+    dataset = table.read(data, leave_one_out=spec.leave_one_out).dataset("train")
     if not quiet:
         show_notes(dataset)
     found = bootstrapped(
         dataset,
-        score.score(),
+        spec,
         constraints=constraints,
         report=telling(None, quiet=quiet),
         **{"n_jobs": all_cores(), **bootstrap},  # type: ignore[arg-type]

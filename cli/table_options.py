@@ -23,13 +23,18 @@ class TableOptions:
     rows: str = "train"
     settings: Mapping[str, Any] = field(default_factory=dict)
 
-    def read(self, source: str) -> Table:
-        """Return the table; its split is dropped where ``rows`` is ``all``."""
+    def read(self, source: str, *, leave_one_out: bool = False) -> Table:
+        """Return the table; its split is dropped where ``rows`` is ``all``.
+
+        For leave-one-out scores, weights below 1 are made larger (`milpbn.data.table.Table.in_units`).
+        """
         from dataclasses import replace
 
         from milpbn.data import read_table
 
         table = read_table(source, **self.settings)
+        if leave_one_out:
+            table = table.in_units()
         if self.rows != "all":
             return table
         request = None if table.request is None else replace(table.request, rows="all")

@@ -62,7 +62,9 @@ def verify(result: str, data: str, certificate: str | None, exact: bool, table: 
       milpbn solve table.csv --output result.json --certificate proof.npz
       milpbn verify result.json table.csv --certificate proof.npz
     """
+    from milpbn.certificate.format import load_proof
     from milpbn.certificate.verify.check import verify as check
+    from milpbn.certificate.verify.claim import read_claim
     from milpbn.claims.result import Result
     from milpbn.solving.progress import dropped_lines
 
@@ -77,7 +79,8 @@ def verify(result: str, data: str, certificate: str | None, exact: bool, table: 
         # here only refuses a malformed file, in a sentence.
         values = Result.read(result)
         Result.from_dict(values, f"The result {result!r}")
-    dataset = table.read(data).dataset("train")
+    claim = read_claim(load_proof(result)[0] if values is None else values, "The certificate")
+    dataset = table.read(data, leave_one_out=claim.score.leave_one_out).dataset("train")
     say(describe(check(values, certificate or result, dataset), arcs=not is_certificate))
     for line in dropped_lines(dataset.notes):
         say(line)

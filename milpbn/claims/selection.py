@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 from milpbn.claims.parts import SAME_NUMBER
@@ -37,6 +37,10 @@ class Trial:
         Number of splits in which the time limit ended the search at the structure that it started from.
     options : mapping
         The setting's other values, by the names of the command line.
+    unweighted : float or None
+        Share of the validation rows that is classified correctly, each counting once; None where all weights are equal.
+    arcless : int
+        Number of splits in which the network has no arcs.
     """
 
     p: float | None
@@ -47,6 +51,8 @@ class Trial:
     log_loss: float | None = None
     starved: int = 0
     options: Mapping[str, Any] = field(default_factory=dict)
+    unweighted: float | None = None
+    arcless: int = 0
 
     def value(self, by: str) -> float:
         """Return what is compared, the smaller the better: minus the accuracy, or the log-loss."""
@@ -54,14 +60,18 @@ class Trial:
             return math.inf if self.log_loss is None else round(self.log_loss, 12)
         return -round(self.accuracy, 12)
 
-    def rank(self, by: str = "accuracy") -> tuple[int, float, int, float]:
-        """Return the sort key, the best first: most splits, then best value, then fewest parents, then smallest p."""
-        return -self.splits, self.value(by), self.max_parents, self.p or 0.0
+    def rank(self, by: str = "accuracy") -> tuple[int, float, bool, int, float]:
+        """Return the sort key, the best first: most splits, best value, with arcs, fewest parents, smallest p.
+
+        With arcs means that no split gave a network without arcs. Such a network, which a small p prefers, says nothing
+        about the features; among equal values it is never taken before one that does.
+        """
+        return -self.splits, self.value(by), self.arcless > 0, self.max_parents, self.p or 0.0
 
     @classmethod
     def read(cls, f: Fields) -> Trial:
         """Read one trial of what `Selection.to_dict` returned."""
-        f.known(("p", "max_parents", "accuracy", "proved", "splits", "log_loss", "starved", "options"))
+        f.known({attribute.name for attribute in fields(cls)})
         splits = f.whole("splits", 1)
         return cls(
             f.number("p", optional=True),
@@ -72,6 +82,8 @@ class Trial:
             None if f.missing("log_loss") else f.number("log_loss", 0.0),
             0 if f.missing("starved") else f.whole("starved", 0, splits),
             read_options(f),
+            None if f.missing("unweighted") else f.number("unweighted", 0.0, 1.0 + SAME_NUMBER),
+            0 if f.missing("arcless") else f.whole("arcless", 0, splits),
         )
 
 
@@ -94,7 +106,8 @@ class Selection:
     Attributes
     ----------
     p, max_parents : float or None, int
-        The values of the first trial by `Trial.rank`: among equal accuracies, fewer parents, then the smaller p.
+        The values of the first trial by `Trial.rank`: among equal accuracies, a network with arcs, then fewer parents,
+        then the smaller p.
     protocol : str
         ``validation set of 20 %`` or ``5-fold cross-validation``.
     trials : tuple of Trial
@@ -150,11 +163,20 @@ class Selection:
     @property
     def tied(self) -> int:
         """Number of other trials with as many splits and the same value as the chosen one."""
+        return len(self._as_good)
+
+    @property
+    def for_arcs(self) -> bool:
+        """Whether the chosen trial has arcs, and one with the same value has none."""
+        return any(t.arcless for t in self._as_good) and self.chosen is not None and not self.chosen.arcless
+
+    @property
+    def _as_good(self) -> list[Trial]:
         best = self.chosen
         if best is None:
-            return 0
+            return []
         same = (best.splits, best.value(self.by))
-        return sum((t.splits, t.value(self.by)) == same for t in self.trials) - 1
+        return [t for t in self.trials if t is not best and (t.splits, t.value(self.by)) == same]
 
     @classmethod
     def read(cls, f: Fields) -> Selection:

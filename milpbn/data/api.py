@@ -33,7 +33,7 @@ from milpbn.data.table import (
     factorise,
 )
 from milpbn.data.variables import States
-from milpbn.data.weights import class_factors, require_range, row_weights
+from milpbn.data.weights import row_weights
 from milpbn.errors import DataWarning, InputError, warn
 from milpbn.util import stages
 
@@ -192,7 +192,7 @@ def read_table(
         gaps=count_gaps(columns, class_name) if policy == "drop" else {},
     )
     if class_weights is not None:
-        table = _weigh_classes(table, class_weights)
+        table = table.weigh_classes(class_weights)
     if not isinstance(source, str | os.PathLike):
         return table
     options = {
@@ -388,10 +388,3 @@ def _rows_to_keep(
         if rows.any()
     ]
     return keep, notes
-
-
-def _weigh_classes(table: Table, spec: Mapping[Any, float] | str) -> Table:
-    factors = class_factors(table.columns[table.target], spec, table.weights, table.train_indices)
-    weights = table.weights * factors
-    require_range(weights, f"The class weights' products with the rows' weights of {table.name!r}")
-    return replace(table, weights=weights)

@@ -113,7 +113,7 @@ class Dataset:
         Features in column order, the class variable last.
     codes : int32 array, shape (M, V)
         State codes; `UNKNOWN` (-1) for values without a state, `MISSING` (-2) for values that are not known. Training
-        data have neither. In the class column both are `UNKNOWN`.
+        data have neither.
     weights : float64 array, shape (M,)
         Sample weights, positive in training data; all 1 if the table has no weights.
     notes : tuple of str

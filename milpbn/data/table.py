@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 import pandas as pd
@@ -23,6 +23,7 @@ from milpbn.data.left_out import Why
 from milpbn.data.remarks import remark_on_leaks
 from milpbn.data.request import DataRequest
 from milpbn.data.variables import States, encode_column, learn_continuous, learn_nominal
+from milpbn.data.weights import class_factors, require_range
 from milpbn.errors import DataWarning, InputError, warn
 from milpbn.util import stages
 from milpbn.util.jsonable import shorten
@@ -33,6 +34,8 @@ MISSING_POLICIES: tuple[Missing, ...] = get_args(Missing)
 OWN_STATES = (
     "give missing values a state of their own with the missing value policy 'state' (--missing state)"
 )
+#: Beginning of the note of `Table.in_units`.
+IN_UNITS = "Leave-one-out scores leave one unit of weight out"
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,6 +75,12 @@ class Table:
         Whether cells are text because the source has no types.
     gaps : mapping from column name to int
         Numbers of missing values in features of rows that were dropped for them.
+    row_weights : float64 array, shape (M,), or None
+        The weights before `weigh_classes` and `in_units`; None if they are the same.
+    class_weights : mapping from label to float, 'balanced' or None
+        The factors of classes that the weights contain; see `milpbn.data.weights.class_factors`.
+    units : bool
+        Whether all weights have been multiplied by one factor so that the smallest is at least 1.
     """
 
     name: str
@@ -88,6 +97,9 @@ class Table:
     request: DataRequest | None = None
     untyped: bool = False
     gaps: Mapping[str, int] = field(default_factory=dict)
+    row_weights: NDArray[np.float64] | None = None
+    class_weights: Mapping[Any, float] | str | None = None
+    units: bool = False
 
     def __repr__(self) -> str:
         features = f"{len(self.features)} feature{'' if len(self.features) == 1 else 's'}"
@@ -128,15 +140,39 @@ class Table:
         """Return this table, read with the policy 'state', as the policy 'drop' would have read it."""
         kept, total = self.complete, self.n_rows
         dropped = f"{DROPPED} missing values: {total - np.count_nonzero(kept)} of {total}."
-        notes = (note for note in self.notes if not note.startswith(OWN_STATE))
-        return replace(
+        notes = (note for note in self.notes if not note.startswith((OWN_STATE, IN_UNITS)))
+        weights = self.weights if self.row_weights is None else self.row_weights
+        table = replace(
             self,
             frame=self.frame[kept],
-            weights=self.weights[kept],
+            weights=weights[kept],
             missing="drop",
             notes=(*notes, *([] if kept.all() else [dropped])),
             gaps=count_gaps(self.columns, self.target),
+            row_weights=None,
         )
+        # Balanced class weights, and the smallest weight, are those of the rows that are left.
+        if self.class_weights is not None:
+            table = table.weigh_classes(self.class_weights)
+        return table.in_units() if self.units else table
+
+    def weigh_classes(self, spec: Mapping[Any, float] | str) -> Table:
+        """Return the table with weights multiplied by factors of classes (`milpbn.data.weights.class_factors`)."""
+        factors = class_factors(self.columns[self.target], spec, self.weights, self.train_indices)
+        weights = self.weights * factors
+        require_range(weights, f"The class weights' products with the rows' weights of {self.name!r}")
+        return replace(self, weights=weights, row_weights=self.weights, class_weights=spec)
+
+    def in_units(self) -> Table:
+        """Return the table with weights of at least 1, as leave-one-out scores need them: all times one factor."""
+        least = min(1.0, float(self.weights.min()))
+        if least == 1:
+            return replace(self, units=True)
+        weights = self.weights / least
+        require_range(weights, f"The weights of {self.name!r}, divided by the smallest,")
+        base = self.weights if self.row_weights is None else self.row_weights
+        note = f"{IN_UNITS} of every sample, so all weights are multiplied by {1 / least:.6g}: the smallest is 1."
+        return replace(self, weights=weights, row_weights=base, units=True, notes=(*self.notes, note))
 
     @cached_property
     def columns(self) -> dict[str, Column]:
@@ -280,7 +316,7 @@ def encode_columns(
     Parameters
     ----------
     columns : mapping from name to Column
-        The table. If the class column is absent, all classes are `UNKNOWN`.
+        The table. If the class column is absent, all classes are `MISSING`.
     variables : sequence of Variable
         Features first, the class variable last.
     weights : float64 array, shape (M,)
@@ -304,7 +340,6 @@ def encode_columns(
         unseen[variable.name] = int(np.count_nonzero(codes[:, i] == UNKNOWN))
         missing[variable.name] = int(np.count_nonzero(codes[:, i] == MISSING))
     target = variables[-1].name
-    codes[:, -1] = np.maximum(codes[:, -1], UNKNOWN)
     no_class, new_class = missing.pop(target, 0), unseen.pop(target, 0)
     features = [v.name for v in variables[:-1]]
     absent = [feature for feature in features if feature not in columns]

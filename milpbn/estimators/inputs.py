@@ -191,11 +191,6 @@ def weights_of_classes(
     return weights * factors[codes]
 
 
-def in_units(weights: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return weights times one factor, so that the smallest is at least 1, as leave-one-out scores need it."""
-    return weights / min(1.0, float(weights.min()))
-
-
 def declared_kinds(
     frame: pd.DataFrame, continuous: Columns, nominal: Columns, left_out: Collection[str] = ()
 ) -> tuple[list[str], list[str]]:

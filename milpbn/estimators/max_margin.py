@@ -6,7 +6,6 @@ import math
 import os
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -19,7 +18,7 @@ from milpbn.data.dataset import dropped_notes
 from milpbn.errors import DataWarning, InputError, MilpbnWarning, NoIncumbentError, warn
 from milpbn.estimators.base import BaseBNClassifier
 from milpbn.estimators.callbacks import CallbackSupportMixin, FitTask, with_callbacks
-from milpbn.estimators.inputs import Columns, in_units
+from milpbn.estimators.inputs import Columns
 from milpbn.estimators.settings import choices_of, given_to, options_of, score_of
 from milpbn.network.structure import Structure
 from milpbn.problem.constraints import Constraints
@@ -50,7 +49,8 @@ class MaxMarginBNClassifier(CallbackSupportMixin, BaseBNClassifier):
         ``milpbn solve --select`` does; "default" is a grid for a first try. `result_.selection` has the choice and all
         trials. Half of `time_limit` is for the trials; without it, each trial may take a minute.
     select_by : {"accuracy", "log-loss"} or None, default=None
-        What `select`, ``p="cv"`` and ``max_parents="cv"`` compare on held-out rows; None means accuracy.
+        What a recipe, `select`, ``p="cv"`` and ``max_parents="cv"`` compare on held-out rows; None means what the
+        recipe compares, log-loss, or else accuracy.
     average : int, default=1
         With a recipe or another selection, average the posteriors of the networks of so many of its best settings.
         Structure, bound and gap are those of the best one, and there is no `predict_joint_log_proba`.
@@ -345,7 +345,7 @@ interrupted
         options = options_of(self, task.hook(self._attributes))
         grid, own = choices.applied(score, options, given_to(self)) if choices else (None, options)
         if score.leave_one_out or (grid is not None and True in grid.others.get("leave-one-out", ())):
-            table = replace(table, weights=in_units(table.weights))
+            table = table.in_units()
         data = table.dataset("train")
         common: dict[str, Any] = {"constraints": self.constraints, "started": began}
         narrowed: dict[str, Any] = {"subset": self.subset, "screen": self.screen}

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from milpbn.data.dataset import UNKNOWN
 from milpbn.network.calibration import log_losses, squared_errors
 from milpbn.network.margins import log_posterior
 
@@ -54,7 +53,7 @@ class Figures:
         classes : int array, shape (M,)
             True class codes; `UNKNOWN` for a class that the training rows lack.
         """
-        known = classes != UNKNOWN
+        known = classes >= 0
         squares = squared_errors(probabilities, classes)
         return cls(
             correct=(predicted == classes) & known,

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
-from milpbn.network.evaluation import normal_half_width
+from milpbn.network.intervals import normal_half_width
 
 #: Significance levels of P12's Table 3.
 LEVELS = (0.68, 0.95)

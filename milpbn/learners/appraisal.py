@@ -14,7 +14,7 @@ from milpbn.errors import InputError
 from milpbn.learners.base import Control, Learned, Learner, require_used
 from milpbn.learners.parameters import learn_with_parameters
 from milpbn.network.classifier import Predictor
-from milpbn.network.evaluation import accuracy
+from milpbn.network.evaluation import accuracies, unseen_classes
 from milpbn.network.parameters.record import ParameterFit, recorded
 from milpbn.network.structure import Structure
 from milpbn.problem.candidates import class_free_alike
@@ -142,6 +142,8 @@ class Appraisal:
     training, test : float or None
         Share of the weight of the training and test rows that is classified correctly; None without test rows, or if
         the time limit ended before the rows were classified.
+    unweighted : pair of float or None
+        The same if every row counts once; None where all weights are equal.
     test_samples : int
         Number of test rows.
     suboptimality : Suboptimality or None
@@ -153,7 +155,7 @@ class Appraisal:
     interrupted : bool
         Whether the user stopped the learner.
     notes : tuple of str
-        Sentences on training rows that were dropped, with their number.
+        Sentences on training rows that were dropped, and on test rows of a class that training lacks, with numbers.
     """
 
     learner: str
@@ -163,6 +165,7 @@ class Appraisal:
     class_name: str
     training: float | None
     test: float | None
+    unweighted: tuple[float | None, float | None]
     test_samples: int
     suboptimality: Suboptimality | None
     learning_seconds: float
@@ -187,6 +190,7 @@ class Appraisal:
             "structure": None if structure is None else structure.to_mapping(),
             "class": self.class_name,
             "accuracy": {"training": self.training, "test": self.test},
+            "unweighted_accuracy": dict(zip(("training", "test"), self.unweighted, strict=True)),
             "objective": None if found is None else found.score,
             "bound": None if found is None else found.bound,
             "gap": None if found is None or found.gap is None else asdict(found.gap),
@@ -253,9 +257,7 @@ def appraise(
     with interrupts.deferred():
         learned = learn_with_parameters(method, train, control)
         learning_seconds, interrupted = time.monotonic() - begun, control.interrupted()
-        shares = [
-            None if rows is None else share_right(learned.predictor, rows, stopping) for rows in (train, test)
-        ]
+        shares = [share_right(learned.predictor, rows, stopping) for rows in (train, test)]
     seconds = time.monotonic() - (begun if started is None else started)
     found = None
     if result is not None and learned.structure is not None:
@@ -266,9 +268,13 @@ def appraise(
         learned=learned,
         data=DataSummary.of(train),
         class_name=train.names[-1],
-        notes=dropped_notes(train.notes),
-        training=shares[0],
-        test=shares[1],
+        notes=(
+            *dropped_notes(train.notes),
+            *(() if test is None else unseen_classes(test.y, f"test rows of {test.name!r}")),
+        ),
+        training=shares[0][0],
+        test=shares[1][0],
+        unweighted=(shares[0][1], shares[1][1]),
         test_samples=0 if test is None else test.n_samples,
         suboptimality=found,
         learning_seconds=learning_seconds,
@@ -278,6 +284,10 @@ def appraise(
     )
 
 
-def share_right(predictor: Predictor, data: Dataset, stopping: Callable[[], bool]) -> float | None:
-    """Return the share of the weight that is classified correctly; None if told to stop before it is known."""
-    return within(lambda: accuracy(predictor, data), stopping, name="milpbn-accuracy")
+def share_right(
+    predictor: Predictor, data: Dataset | None, stopping: Callable[[], bool]
+) -> tuple[float | None, float | None]:
+    """Return `milpbn.network.evaluation.accuracies`; None without rows, or if told to stop before they are known."""
+    if data is None:
+        return None, None
+    return within(lambda: accuracies(predictor, data), stopping, name="milpbn-accuracy") or (None, None)

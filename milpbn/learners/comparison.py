@@ -19,15 +19,15 @@ from milpbn.errors import InputError, MilpbnError
 from milpbn.learners.appraisal import distance, share_right
 from milpbn.learners.base import Control, Predictor
 from milpbn.learners.contestants import DEFAULT, check_against, check_names, exact_scores, in_order
-from milpbn.learners.differences import Difference, Interval, mean_interval, paired_means, paired_shares
 from milpbn.learners.figures import Comparison, ComparisonRow
 from milpbn.learners.finished import FinishedPart, FinishedRows, Reference, described
 from milpbn.learners.generative.closed_form import check_data
-from milpbn.learners.judged import Judged
+from milpbn.learners.judged import Judged, differences, intervals, means
 from milpbn.learners.parameters import learn_with_parameters, note_on_parameters
 from milpbn.learners.registry import get_learner
 from milpbn.network.classifier import DESCRIBED
-from milpbn.network.evaluation import wilson_interval
+from milpbn.network.evaluation import unseen_classes
+from milpbn.network.intervals import effective_rows
 from milpbn.network.prior import Prior
 from milpbn.problem.constraints import Constraints
 from milpbn.problem.scores.spec import Score
@@ -89,20 +89,9 @@ def with_differences(rows: Sequence[ComparisonRow], against: str | None) -> tupl
     return tuple(
         row
         if row.judged is None or row.name == against
-        else replace(row, differences=_differences(row.judged, other))
+        else replace(row, differences=differences(row.judged.values, other.values, other.weights))
         for row in rows
     )
-
-
-def _differences(ours: Judged, theirs: Judged) -> dict[str, Difference]:
-    found = {"test": paired_shares(ours.correct, theirs.correct, ours.weights)}
-    for key, a, b in (
-        ("log_loss", ours.log_losses, theirs.log_losses),
-        ("brier", ours.squared_errors, theirs.squared_errors),
-    ):
-        if a is not None and b is not None:
-            found[key] = paired_means(a, b, ours.weights)
-    return found
 
 
 def compare(
@@ -156,8 +145,11 @@ def compare(
         score,
         control,
         test_samples=0 if test is None else test.n_samples,
+        effective_rows=None if test is None else effective_rows(test.weights),
         against=None if test is None else against or in_order(names)[0],
     )
+    if test is not None:
+        found = replace(found, notes=(*found.notes, *unseen_classes(test.y, f"test rows of {test.name!r}")))
     try:
         with interrupts.deferred():
             for row in compare_each(
@@ -305,18 +297,16 @@ def compare_each(
             value, gap = found.score, found.gap or gap
             notes += [found.reason] if found.reason else []
         judged = None if test is None else _judged(predictor, test, stopping)
-        training = share_right(predictor, train, stopping)
+        training, _ = share_right(predictor, train, stopping)
         if training is None:
             notes.append("accuracy not counted: the time was over")
         about = note_on_parameters(details)
         notes += [about] if about else []
         row = ComparisonRow(
             name=name,
-            test=None if judged is None else judged.accuracy,
+            **({} if judged is None else means(judged.values, judged.weights)),
             training=training,
-            log_loss=None if judged is None else judged.log_loss,
-            brier=None if judged is None else judged.brier,
-            intervals={} if judged is None else _intervals(judged),
+            intervals={} if judged is None else intervals(judged.values, judged.weights),
             arcs=None if structure is None else len(structure.arcs),
             parameters=getattr(predictor, "n_parameters", None),
             score=value,
@@ -336,15 +326,6 @@ def compare_each(
 
 def _judged(predictor: Predictor, test: Dataset, stopping: Callable[[], bool]) -> Judged | None:
     return within(lambda: Judged.of(predictor, test), stopping, name="milpbn-accuracy")
-
-
-def _intervals(judged: Judged) -> dict[str, Interval]:
-    """Return the 95 % intervals of the figures on one split."""
-    found = {"test": wilson_interval(judged.accuracy, float(judged.weights.sum()))}
-    for key, values in (("log_loss", judged.log_losses), ("brier", judged.squared_errors)):
-        if values is not None:
-            found[key] = mean_interval(values, judged.weights)
-    return found
 
 
 def _compile(

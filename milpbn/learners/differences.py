@@ -10,9 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
-from milpbn.network.evaluation import Z_95
-
-Interval = tuple[float, float]
+from milpbn.network.intervals import Z_95, Interval, effective_rows, mean_interval
 
 
 @dataclass(frozen=True)
@@ -27,12 +25,16 @@ class Difference:
         Ends of the interval.
     rows : int
         Number of different rows that were tested.
+    effective_rows : float or None
+        Number of equally weighted rows that say as much (`milpbn.network.intervals.effective_size`); None where all
+        weights are equal.
     """
 
     value: float
     low: float
     high: float
     rows: int
+    effective_rows: float | None = None
 
     @property
     def distinguishable(self) -> bool:
@@ -42,7 +44,8 @@ class Difference:
     def verdict(self, *, larger_is_better: bool) -> str:
         """Return the difference in words."""
         if not self.distinguishable:
-            return f"not distinguishable at n = {self.rows}"
+            effective = "" if self.effective_rows is None else f" (effective {self.effective_rows:.0f})"
+            return f"not distinguishable at n = {self.rows}{effective}"
         return "better" if (self.value > 0) == larger_is_better else "worse"
 
 
@@ -67,52 +70,50 @@ def corrected_interval(values: Sequence[float], test_to_train: float) -> Interva
 
 
 def paired_shares(
-    ours: NDArray[np.bool_], theirs: NDArray[np.bool_], weights: NDArray[np.float64]
+    ours: NDArray[np.bool_] | NDArray[np.float64],
+    theirs: NDArray[np.bool_] | NDArray[np.float64],
+    weights: NDArray[np.float64],
 ) -> Difference:
-    """Return the difference of two accuracies on the same rows, with the interval of Agresti & Min (2005).
+    """Return the difference of two weighted accuracies on the same rows, with a 95 % interval.
 
-    It is Wald's interval of McNemar's table with half a row added to each of its four cells: with b rows that only the
-    first classifies correctly, c that only the second does, and n rows in total, b and c grow by 1/2 and n by 2. It
-    depends on the discordant rows only, as McNemar's test does.
+    At equal weights it is that of Agresti & Min (2005): Wald's interval of McNemar's table with half a row added to
+    each of its four cells: with b rows that only the first classifies correctly, c that only the second does, and n
+    rows in total, b and c grow by 1/2 and n by 2. It depends on the discordant rows only, as McNemar's test does. Other
+    weights say how much a row counts, not how many rows it is: each row adds the square of its weight to the variance.
+    The added rows have the weight sum w^3 / sum w^2 then, which is about that of the heaviest rows: if these are few,
+    and the learners agree on them, it may be chance.
 
     Parameters
     ----------
-    ours, theirs : bool arrays, shape (M,)
-        Whether each learner classifies each row correctly.
+    ours, theirs : arrays, shape (M,)
+        Whether each learner classifies each row correctly; numbers between 0 and 1 are shares of repetitions.
     weights : float64 array, shape (M,)
-        Sample weights; a weight of 2 counts as two rows.
+        Positive sample weights.
     """
-    n = float(weights.sum())
-    b, c = float(weights[ours & ~theirs].sum()), float(weights[theirs & ~ours].sum())
-    larger_b, larger_c, larger_n = b + 0.5, c + 0.5, n + 2
-    centre = (larger_b - larger_c) / larger_n
-    spread = larger_b + larger_c - (larger_b - larger_c) ** 2 / larger_n
-    radius = Z_95 * math.sqrt(spread) / larger_n
-    return Difference((b - c) / n, max(-1.0, centre - radius), min(1.0, centre + radius), len(ours))
-
-
-def mean_interval(values: NDArray[np.float64], weights: NDArray[np.float64]) -> Interval:
-    """Return the normal 95 % interval of a weighted mean over rows; a weight of 2 counts as two rows.
-
-    Parameters
-    ----------
-    values, weights : float64 arrays, shape (M,)
-        The rows' values, for instance differences of two learners' log-losses, and their weights.
-    """
-    n = float(weights.sum())
-    mean = float(weights @ values) / n
-    variance = float(weights @ (values - mean) ** 2) / max(n - 1, 1.0)
-    radius = Z_95 * math.sqrt(variance / n)
-    return mean - radius, mean + radius
+    gained = np.subtract(ours, theirs, dtype=np.float64)
+    added = float((weights**3).sum() / (weights**2).sum())
+    total = float(weights.sum()) + 2 * added
+    centre = float(weights @ gained) / total
+    spread = float(weights**2 @ (gained - centre) ** 2) + added**2 * (1 + 2 * centre**2)
+    radius = Z_95 * math.sqrt(spread) / total
+    return _difference(gained, weights, (max(-1.0, centre - radius), min(1.0, centre + radius)))
 
 
 def paired_means(
     ours: NDArray[np.float64], theirs: NDArray[np.float64], weights: NDArray[np.float64]
-) -> Difference:
-    """Return the difference of two mean losses on the same rows, with the interval of the mean of its rows."""
+) -> Difference | None:
+    """Return the difference of two mean losses on the same rows, with the interval of the mean of its rows.
+
+    It is None where there is no interval (`milpbn.network.intervals.mean_interval`).
+    """
     values = ours - theirs
-    low, high = mean_interval(values, weights)
-    return Difference(float(weights @ values / weights.sum()), low, high, len(values))
+    interval = mean_interval(values, weights)
+    return None if interval is None else _difference(values, weights, interval)
+
+
+def _difference(values: NDArray[np.float64], weights: NDArray[np.float64], interval: Interval) -> Difference:
+    mean = float(weights @ values / weights.sum())
+    return Difference(mean, *interval, len(values), effective_rows(weights))
 
 
 def paired_parts(

@@ -26,14 +26,18 @@ class ComparisonRow:
     name : str
         Name of a learner, or of a score, whose exact search is compared.
     test, training : float or None
-        Share of the weight of the test and training rows that is classified correctly.
+        Share of the weight of the test and training rows that is classified correctly. A class that the training rows
+        lack is an error, here and in the next two, with the probability 0.
     log_loss, brier : float or None
         Mean of -log P(c | z) in nats, and Brier score between 0 and 2, on the test rows; None without probabilities.
+    unweighted : float or None
+        Share of the test rows that is classified correctly, each counting once; None where their weights are equal.
     intervals : mapping from str to (float, float)
-        95 % intervals of `test` (on one split that of Wilson), `log_loss` and `brier`; over folds those of
-        `milpbn.learners.differences.corrected_interval`.
+        95 % intervals of `test` (on one split a score interval, with equal weights that of Wilson), `log_loss`, `brier`
+        and `unweighted`; over folds those of `milpbn.learners.differences.corrected_interval`, which contain those of
+        the rows where weights differ.
     differences : mapping from str to Difference
-        For each of these three, the learner's figure minus that of `Comparison.against` on the same rows.
+        For each of these, the learner's figure minus that of `Comparison.against` on the same rows.
     arcs : float or None
         Number of arcs of the structure; None for a model that is not an acyclic graph.
     parameters : float or None
@@ -64,6 +68,7 @@ class ComparisonRow:
     training: float | None = None
     log_loss: float | None = None
     brier: float | None = None
+    unweighted: float | None = None
     intervals: Mapping[str, Interval] = field(default_factory=dict)
     differences: Mapping[str, Difference] = field(default_factory=dict)
     arcs: float | None = None
@@ -97,6 +102,9 @@ class Comparison:
         Summary of the training rows; over folds, of all rows.
     test_samples : int
         Number of test rows; over folds, the number of rows, each of which is tested once per repetition.
+    effective_rows : float or None
+        Number of equally weighted test rows that say as much (`milpbn.network.intervals.effective_size`); None where
+        all weights are equal.
     score : mapping
         The given attributes of the scores of exact searches.
     time_limit : float or None
@@ -106,7 +114,7 @@ class Comparison:
     parameters : str or None
         How all Bayesian networks got their parameters; None: as each learner fits them itself.
     notes : tuple of str
-        Sentences on rows that were dropped, with their number.
+        Sentences on rows that were dropped, and on test rows of a class that the training rows lack, with numbers.
     folds, repeats : int or None
         Number of folds, and of cross-validations; None for one split.
     parts_done : int
@@ -122,6 +130,7 @@ class Comparison:
     score: Mapping[str, Any]
     time_limit: float | None
     random_state: int
+    effective_rows: float | None = None
     parameters: str | None = None
     notes: tuple[str, ...] = ()
     folds: int | None = None
@@ -142,6 +151,7 @@ class Comparison:
             "version": __version__,
             "data": asdict(self.data),
             "test_samples": self.test_samples,
+            "effective_rows": self.effective_rows,
             "score": dict(self.score),
             "reference": None if reference is None else reference.name,
             "time_limit": self.time_limit,
@@ -166,6 +176,11 @@ class Comparison:
             done = "" if self.parts_done == of else f"; {self.parts_done} of {of} parts"
             head = f"data  {self.data.name}: {self.data.samples} rows, {self.folds} stratified folds{again}{done}"
         notes = [f"      {note}" for note in self.notes]
+        if self.effective_rows is not None:
+            notes.append(
+                "      weighted: test %, log-loss, Brier, training %; the test rows say as much as "
+                f"{self.effective_rows:.4g} of equal weight; rows %: each test row counts once"
+            )
         lines = [head, *notes, *left_out_lines(self.data.left_out), show(self.rows)]
         lines += show_differences(self.rows, self.against)
         if self.parameters not in (None, "ml"):
@@ -182,8 +197,17 @@ def reference_row(rows: Sequence[ComparisonRow]) -> ComparisonRow | None:
 
 def show(rows: Sequence[ComparisonRow]) -> str:
     """Return the printed table; under it the score and bound that scores and gaps refer to, and the notes."""
+    weighted = any(row.unweighted is not None for row in rows)
     head: tuple[str, ...] = (
-        *("", "test %", "95 % interval", "log-loss", "Brier", "training %"),
+        *(
+            "",
+            "test %",
+            "95 % interval",
+            *(("rows %",) if weighted else ()),
+            "log-loss",
+            "Brier",
+            "training %",
+        ),
         *("arcs", "parameters", "score", "gap", "of bound", "seconds"),
     )
     lines = [head]
@@ -192,11 +216,12 @@ def show(rows: Sequence[ComparisonRow]) -> str:
         lines.append(
             (
                 row.name,
-                "-" if row.test is None else f"{100 * row.test:.2f}",
+                _percent(row.test),
                 "-" if low is None or high is None else f"{100 * low:.1f} to {100 * high:.1f}",
+                *([_percent(row.unweighted)] if weighted else []),
                 "-" if row.log_loss is None else f"{row.log_loss:.4f}",
                 "-" if row.brier is None else f"{row.brier:.4f}",
-                "-" if row.training is None else f"{100 * row.training:.2f}",
+                _percent(row.training),
                 "-" if row.arcs is None else f"{row.arcs:.10g}" if row.arcs % 1 == 0 else f"{row.arcs:.1f}",
                 "-" if row.parameters is None else f"{row.parameters:.0f}",
                 "-" if row.score is None else f"{row.score:.4f}",
@@ -230,12 +255,18 @@ def show(rows: Sequence[ComparisonRow]) -> str:
     return "\n".join([*out, *(f"{', '.join(names)}: {note}" for note, names in noted.items())])
 
 
+def _percent(share: float | None) -> str:
+    return "-" if share is None else f"{100 * share:.2f}"
+
+
 def show_differences(rows: Sequence[ComparisonRow], against: str | None) -> list[str]:
     """Return the differences to one learner, with intervals and in words, as lines of text; none without any."""
     lines = []
+    weighted = "weighted " if any("unweighted" in row.differences for row in rows) else ""
     for key, what, factor, digits, larger in (
-        ("test", "test accuracy, in points", 100, 2, True),
-        ("log_loss", "log-loss, in nats", 1, 4, False),
+        ("test", f"{weighted}test accuracy, in points", 100, 2, True),
+        ("unweighted", "test accuracy of rows that count once, in points", 100, 2, True),
+        ("log_loss", f"{weighted}log-loss, in nats", 1, 4, False),
     ):
         compared = [(row.name, row.differences[key]) for row in rows if key in row.differences]
         if not compared:

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import fields, replace
 from typing import Any
 
+import numpy as np
+
 from milpbn.claims.about import read_data
 from milpbn.claims.reading import read_score
 from milpbn.learners.differences import Difference, Interval
@@ -39,6 +41,7 @@ def read_figures(values: Fields, where: str) -> ComparisonRow:
         training=values.number("training", 0.0, 1.0, optional=True),
         log_loss=values.number("log_loss", 0.0, optional=True),
         brier=values.number("brier", 0.0, 2.0, optional=True),
+        unweighted=_later(values, "unweighted", 1.0),
         intervals={key: _interval(intervals, key) for key in intervals},
         arcs=values.number("arcs", 0.0, optional=True),
         parameters=values.number("parameters", 0.0, optional=True),
@@ -73,6 +76,7 @@ def read_comparison(document: Mapping[str, Any], where: str) -> Comparison:
     return Comparison(
         data=read_data(f.fields("data")),
         test_samples=f.whole("test_samples"),
+        effective_rows=_later(f, "effective_rows"),
         score=_plain(f.fields("score")),
         time_limit=f.number("time_limit", 0.0, optional=True),
         random_state=f.whole("seed"),
@@ -99,8 +103,17 @@ def _row(values: Fields, where: str) -> ComparisonRow:
 
 def _difference(values: Fields) -> Difference:
     return Difference(
-        values.number("value"), values.number("low"), values.number("high"), values.whole("rows", 1)
+        values.number("value"),
+        values.number("low"),
+        values.number("high"),
+        values.whole("rows", 1),
+        _later(values, "effective_rows"),
     )
+
+
+def _later(values: Fields, key: str, highest: float = np.inf) -> float | None:
+    """Return a number that is None where all weights are equal, and absent from files of earlier versions."""
+    return None if values.missing(key) else values.number(key, 0.0, highest)
 
 
 def _interval(of: Fields, key: str) -> Interval:

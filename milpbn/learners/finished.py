@@ -20,9 +20,9 @@ from milpbn.errors import InputError
 from milpbn.learners.base import Control
 from milpbn.learners.figures import ComparisonRow
 from milpbn.learners.figures_files import read_figures
-from milpbn.learners.judged import Judged
+from milpbn.learners.judged import Judged, means
 from milpbn.learners.registry import get_learner
-from milpbn.network.evaluation import known_rows
+from milpbn.network.evaluation import labelled_rows
 from milpbn.problem.scores.spec import Score
 from milpbn.util.atomic import check_writable, save_or_warn
 from milpbn.util.checkpoints import (
@@ -212,7 +212,7 @@ class FinishedPart:
             return None
         judged = saved[1].judged
         if judged is not None and (
-            self._test is None or not np.array_equal(judged.weights, known_rows(self._test).weights)
+            self._test is None or not np.array_equal(judged.weights, labelled_rows(self._test).weights)
         ):
             return None
         return saved[1]
@@ -271,4 +271,4 @@ def _row(values: Fields, arrays: SavedArrays) -> ComparisonRow:
         errors = arrays.array("squared_errors", np.float64, len(weights), least=0.0)
     judged = Judged(weights, arrays.array("correct", np.bool_, len(weights)), losses, errors)
     # JSON has no infinity, which a log-loss may be.
-    return replace(row, judged=judged, test=judged.accuracy, log_loss=judged.log_loss, brier=judged.brier)
+    return replace(row, judged=judged, **means(judged.values, judged.weights))

@@ -5,25 +5,32 @@ from __future__ import annotations
 import os
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from milpbn.data.dataset import dropped_notes
 from milpbn.data.folds import repeated_folds
 from milpbn.data.table import Table
 from milpbn.errors import InputError
 from milpbn.learners.base import Control
 from milpbn.learners.comparison import compare_each, save, without_rows
 from milpbn.learners.contestants import DEFAULT, check_against, check_names, in_order
-from milpbn.learners.differences import corrected_interval, paired_parts
+from milpbn.learners.differences import Difference, corrected_interval, paired_parts, paired_shares
 from milpbn.learners.figures import Comparison, ComparisonRow
 from milpbn.learners.finished import FinishedRows, described
+from milpbn.learners.judged import LARGEST, Judged, differences, intervals
 from milpbn.network.classifier import DESCRIBED
+from milpbn.network.evaluation import unseen_classes
+from milpbn.network.intervals import Interval, effective_rows, wilson_interval
 from milpbn.util import interrupts
 
 #: Attributes of `ComparisonRow` that have intervals and differences.
-FIGURES = ("test", "log_loss", "brier")
+FIGURES = ("test", "unweighted", "log_loss", "brier")
+#: Those that are shares of correctly classified rows.
+SHARES = ("test", "unweighted")
 #: Attributes whose means are shown.
 MEANS = (*FIGURES, "training", "arcs", "parameters", "score", "gap", "relative_gap", "seconds")
 
@@ -45,7 +52,9 @@ def compare_over_folds(
     """Run every learner on every part of repeated stratified folds, and return means, intervals and differences.
 
     States and cuts are learnt from the training rows of each part. Intervals of means and of paired differences are
-    those of the corrected resampled t-test (`milpbn.learners.differences.corrected_interval`).
+    those of the corrected resampled t-test (`milpbn.learners.differences.corrected_interval`). Where weights differ,
+    few rows may decide, of which a part has hardly any; then the intervals also contain those of the rows, each with
+    the mean of what it gives in all repetitions.
 
     Parameters
     ----------
@@ -94,6 +103,7 @@ def compare_over_folds(
         score,
         control,
         test_samples=whole.n_samples,
+        effective_rows=effective_rows(whole.weights),
         folds=folds,
         repeats=repeats,
         parts_done=0,
@@ -104,6 +114,7 @@ def compare_over_folds(
     )
     finished = FinishedRows(checkpoint, about, resume=resume)
     rows: dict[str, list[ComparisonRow]] = defaultdict(list)
+    tested: list[NDArray[np.int32]] = []
     try:
         with interrupts.deferred():
             for number, (fit, held) in enumerate(splits):
@@ -125,12 +136,24 @@ def compare_over_folds(
                 if len(done) < len(in_order(names)):  # interrupted
                     raise KeyboardInterrupt
                 for row in done:
-                    rows[row.name].append(replace(row, judged=None))
+                    rows[row.name].append(
+                        row if found.effective_rows is not None else replace(row, judged=None)
+                    )
+                tested.append(test.y)
                 found = replace(
                     found,
                     parts_done=number + 1,
+                    notes=(
+                        *dropped_notes(whole.notes),
+                        *unseen_classes(np.concatenate(tested), "test rows, over all parts,"),
+                    ),
                     rows=pooled(
-                        [rows[name] for name in rows], found.against, 1 / (folds - 1), whole.n_samples
+                        [rows[name] for name in rows],
+                        found.against,
+                        1 / (folds - 1),
+                        whole.n_samples,
+                        whole.weights,
+                        [held for _, held in splits],
                     ),
                 )
                 save(found, output)
@@ -145,7 +168,12 @@ def _numbered(report: Callable[[str], None], number: int, of: int) -> Callable[[
 
 
 def pooled(
-    learners: Sequence[Sequence[ComparisonRow]], against: str | None, test_to_train: float, rows: int
+    learners: Sequence[Sequence[ComparisonRow]],
+    against: str | None,
+    test_to_train: float,
+    rows: int,
+    weights: NDArray[np.float64] | None = None,
+    held: Sequence[NDArray[np.int64]] = (),
 ) -> tuple[ComparisonRow, ...]:
     """Return the mean figures of each learner over the same parts, with intervals and differences.
 
@@ -159,42 +187,114 @@ def pooled(
         As for `corrected_interval`.
     rows : int
         Number of rows of the data.
+    weights : float64 array, shape (M,), optional
+        Weights of all rows.
+    held : sequence of int arrays
+        Test rows of each part. They are looked at where the parts say what the learners do with them.
     """
     others = next((parts for parts in learners if parts[0].name == against), ())
-    return tuple(_pooled(parts, others, test_to_train, rows) for parts in learners)
+    pool = _Pool(others, test_to_train, rows, weights, held)
+    return tuple(pool.row(parts) for parts in learners)
 
 
-def _pooled(
-    parts: Sequence[ComparisonRow], others: Sequence[ComparisonRow], test_to_train: float, rows: int
-) -> ComparisonRow:
-    first = parts[0]
-    figures: dict[str, Any] = {key: _mean([getattr(part, key) for part in parts]) for key in MEANS}
-    intervals, differences = {}, {}
-    for key in FIGURES:
-        own = [getattr(part, key) for part in parts]
-        present = [value for value in own if value is not None]
-        if len(present) > 1:
-            low, high = corrected_interval(present, test_to_train)
-            intervals[key] = (max(0.0, low), min(1.0, high) if key == "test" else high)
-        theirs = [getattr(part, key) for part in others]
-        both = [(a, b) for a, b in zip(own, theirs, strict=False) if a is not None and b is not None]
-        if first.name != (others[0].name if others else None) and len(both) > 1:
-            ours, theirs = [a for a, _ in both], [b for _, b in both]
-            differences[key] = paired_parts(ours, theirs, test_to_train, rows)
-    bounds = [part.details.get("bound") for part in parts]
-    known = [bound for bound in bounds if bound is not None]
-    exact = len(known) == len(parts) and "score" in first.details
-    return ComparisonRow(
-        name=first.name,
-        **figures,
-        intervals=intervals,
-        differences=differences,
-        stopped_early=any(part.stopped_early for part in parts),
-        note=_note(parts),
-        options=first.options,
-        details={**_score(first.details), "bound": float(np.mean(known))} if exact else {},
-        parts=tuple(parts),
-    )
+@dataclass(frozen=True)
+class _Pool:
+    """What the means of all learners have in common; see `pooled`. `others` are the parts of the one compared to."""
+
+    others: Sequence[ComparisonRow]
+    test_to_train: float
+    rows: int
+    weights: NDArray[np.float64] | None
+    held: Sequence[NDArray[np.int64]]
+
+    def row(self, parts: Sequence[ComparisonRow]) -> ComparisonRow:
+        """Return the mean figures of a learner."""
+        first = parts[0]
+        figures: dict[str, Any] = {key: _mean([getattr(part, key) for part in parts]) for key in MEANS}
+        found, compared = {}, {}
+        of_rows, differing = self._of_rows(parts)
+        for key in FIGURES:
+            own = [getattr(part, key) for part in parts]
+            present = [value for value in own if value is not None]
+            if len(present) > 1:
+                low, high = _around(corrected_interval(present, self.test_to_train), of_rows.get(key))
+                if low == high and key in SHARES:  # that all parts agree says no more than their rows do
+                    low, high = wilson_interval(low, self.rows)
+                found[key] = max(0.0, low), min(LARGEST.get(key, np.inf), high)
+            theirs = [getattr(part, key) for part in self.others]
+            both = [(a, b) for a, b in zip(own, theirs, strict=False) if a is not None and b is not None]
+            if first.name != (self.others[0].name if self.others else None) and len(both) > 1:
+                ours, theirs = [a for a, _ in both], [b for _, b in both]
+                difference = paired_parts(ours, theirs, self.test_to_train, self.rows)
+                if difference.low == difference.high and key in SHARES:
+                    difference = _of_equal_parts(difference)
+                if key in differing:
+                    least, most = _around((difference.low, difference.high), differing[key])
+                    effective = None if self.weights is None else effective_rows(self.weights)
+                    difference = replace(difference, low=least, high=most, effective_rows=effective)
+                compared[key] = difference
+        bounds = [part.details.get("bound") for part in parts]
+        known = [bound for bound in bounds if bound is not None]
+        exact = len(known) == len(parts) and "score" in first.details
+        return ComparisonRow(
+            name=first.name,
+            **figures,
+            intervals=found,
+            differences=compared,
+            stopped_early=any(part.stopped_early for part in parts),
+            note=_note(parts),
+            options=first.options,
+            details={**_score(first.details), "bound": float(np.mean(known))} if exact else {},
+            parts=tuple(replace(part, judged=None) for part in parts),
+        )
+
+    def _of_rows(self, parts: Sequence[ComparisonRow]) -> tuple[dict[str, Interval], dict[str, Interval]]:
+        """Return the intervals of the rows, of a learner's weighted figures and of its differences."""
+        ours = [part.judged for part in parts]
+        theirs = [part.judged for part in self.others]
+        alone = self._by_row(ours, ours)
+        if alone is None:
+            return {}, {}
+        both = self._by_row(ours, theirs), self._by_row(theirs, ours)
+        differing = (
+            {} if both[0] is None or both[1] is None else differences(both[0][0], both[1][0], both[0][1])
+        )
+        of_differences = {
+            key: (found.low, found.high) for key, found in differing.items() if key != "unweighted"
+        }
+        return {k: v for k, v in intervals(*alone).items() if k != "unweighted"}, of_differences
+
+    def _by_row(
+        self, judged: Sequence[Judged | None], beside: Sequence[Judged | None]
+    ) -> tuple[dict[str, NDArray[np.float64]], NDArray[np.float64]] | None:
+        """Return each tested row's mean over the parts in which both are known, and its weight; None without any."""
+        if self.weights is None:
+            return None
+        sums: dict[str, NDArray[np.float64]] = {}
+        times = np.zeros(len(self.weights))
+        for held, one, other in zip(self.held, judged, beside, strict=False):
+            if one is not None and other is not None:
+                times[held] += 1
+                for key, values in one.values.items():
+                    sums.setdefault(key, np.zeros(len(times)))[held] += values
+        tested = times > 0
+        if not tested.any():
+            return None
+        return {key: values[tested] / times[tested] for key, values in sums.items()}, self.weights[tested]
+
+
+def _of_equal_parts(found: Difference) -> Difference:
+    """Return a difference that all parts share, with the interval of as few discordant rows as it takes."""
+    gained = np.arange(found.rows) < round(abs(found.value) * found.rows)
+    by_rows = paired_shares(gained * np.sign(found.value), np.zeros(found.rows), np.ones(found.rows))
+    return replace(found, low=by_rows.low, high=by_rows.high)
+
+
+def _around(interval: Interval, other: Interval | None) -> Interval:
+    """Return the interval from the lower of both ends to the higher."""
+    if other is None:
+        return interval
+    return min(interval[0], other[0]), max(interval[1], other[1])
 
 
 def _score(details: Mapping[str, Any]) -> dict[str, Any]:

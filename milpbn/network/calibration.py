@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from milpbn.data.dataset import UNKNOWN
-
 #: Number of equally wide bins of the reliability curve.
 BINS = 10
-#: Probabilities are raised to this value before their logarithm is taken, as scikit-learn's `log_loss` does.
+#: Probabilities are raised to this value before their logarithm is taken, as scikit-learn's `log_loss` does; so the
+#: largest log-loss of a row is 36.04 nats. A class that training never saw has the probability 0.
 SMALLEST_PROBABILITY = float(np.finfo(np.float64).eps)
+LARGEST_LOSS = -math.log(SMALLEST_PROBABILITY)
 
 
 @dataclass(frozen=True)
@@ -40,17 +41,25 @@ class ReliabilityBin:
 
 
 def log_losses(probabilities: NDArray[np.float64], classes: NDArray[np.integer]) -> NDArray[np.float64]:
-    """Return -log P(c_m | z_m) in nats, shape (M,), at most that of `SMALLEST_PROBABILITY`, which is 36.
+    """Return -log P(c_m | z_m) in nats, shape (M,), at most `LARGEST_LOSS`.
 
     Parameters
     ----------
     probabilities : float64 array, shape (M, C)
         P(c | z_m).
     classes : int array, shape (M,)
-        True class codes; a class without a column (`UNKNOWN`) has the probability 0.
+        True class codes; a negative code is a class without a column, with the probability 0.
     """
-    own = np.where(classes == UNKNOWN, 0.0, probabilities[np.arange(len(classes)), classes])
-    losses: NDArray[np.float64] = -np.log(np.clip(own, SMALLEST_PROBABILITY, 1.0))
+    with np.errstate(divide="ignore"):
+        return losses_of_logs(np.log(probabilities), classes)
+
+
+def losses_of_logs(
+    log_probabilities: NDArray[np.float64], classes: NDArray[np.integer]
+) -> NDArray[np.float64]:
+    """Return the losses of `log_losses` from log P(c | z_m), shape (M, C)."""
+    own = np.where(classes < 0, -np.inf, log_probabilities[np.arange(len(classes)), classes])
+    losses: NDArray[np.float64] = np.clip(-own, 0.0, LARGEST_LOSS)
     return losses
 
 
@@ -64,13 +73,13 @@ def squared_errors(probabilities: NDArray[np.float64], classes: NDArray[np.integ
     probabilities : float64 array, shape (M, C)
         P(c | z_m).
     classes : int array, shape (M,)
-        True class codes; a class without a column (`UNKNOWN`) has the probability 0, which adds 1.
+        True class codes; a negative code is a class without a column, with the probability 0, which adds 1.
 
     Returns
     -------
     float64 array, shape (M,)
     """
-    known = classes != UNKNOWN
+    known = classes >= 0
     true = np.zeros_like(probabilities)
     true[known, classes[known]] = 1.0
     errors: NDArray[np.float64] = ((probabilities - true) ** 2).sum(axis=1) + ~known
@@ -90,7 +99,7 @@ def reliability_curve(
     probabilities : float64 array, shape (M, C)
         P(c | z_m).
     classes : int array, shape (M,)
-        True class codes.
+        True class codes; under a negative one no prediction is right.
     weights : float64 array, shape (M,)
         Sample weights.
     bins : int

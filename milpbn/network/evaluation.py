@@ -3,31 +3,38 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtri
 
-from milpbn.data.dataset import UNKNOWN, Dataset
+from milpbn.data.dataset import MISSING, UNKNOWN, Dataset
 from milpbn.data.encodings import missing_values, unknown_values
-from milpbn.errors import InputError
+from milpbn.errors import DataWarning, InputError, warn
 from milpbn.network.averaged import AveragedClassifier
-from milpbn.network.calibration import ReliabilityBin, calibration_error, reliability_curve, squared_errors
+from milpbn.network.calibration import (
+    ReliabilityBin,
+    calibration_error,
+    losses_of_logs,
+    reliability_curve,
+    squared_errors,
+)
 from milpbn.network.classifier import JointPredictor, Predictor, Source
+from milpbn.network.intervals import Z_95, effective_size, equal, score_interval
 from milpbn.network.margins import log_margins, log_posterior, soft_margin
 from milpbn.util.jsonable import json_safe, shorten
 from milpbn.util.plurals import counted
 from milpbn.util.validation import real_number
 
-#: Two-sided 95 % quantile of the standard normal distribution, 1.96.
-Z_95 = float(ndtri(0.975))
-
 
 @dataclass(frozen=True, eq=False)
 class Evaluation:
-    """Results on the evaluated samples; each sample counts with its weight.
+    """Results on the rows that have a class label and a positive weight; each counts with its weight.
+
+    A class that training never saw has the probability 0: its rows are errors in the accuracy, cost the largest
+    log-loss (`milpbn.network.calibration.LARGEST_LOSS`), and add 1 to the Brier score. `known` has the same figures
+    without these rows.
 
     Attributes
     ----------
@@ -38,20 +45,24 @@ class Evaluation:
     samples : int
         Number of evaluated rows.
     weight : float
-        Total weight of these rows, the sample size n of the intervals.
+        Total weight of these rows.
+    effective_size : float
+        Number of equally weighted rows that say as much (`milpbn.network.intervals.effective_size`).
     accuracy : float
         Share of correctly classified weight; ties go to the first class.
     interval : tuple of float
-        95 % Wilson score interval of the accuracy.
+        95 % score interval of the accuracy (`milpbn.network.intervals.score_interval`); with equal weights Wilson's.
     half_width : float
-        Half the width of the normal 95 % interval (Mitchell 1997), 1.96 sqrt(a (1 - a) / n), as in Table 2 of
-        Peharz and Pernkopf (2012, P12).
+        Half the width of the normal 95 % interval; with equal weights 1.96 sqrt(a (1 - a) / n) (Mitchell 1997), as in
+        Table 2 of Peharz and Pernkopf (2012, P12).
     confusion : float64 array, shape (C, C)
-        Weight by true class (rows) and predicted class (columns).
+        Weight by true class (rows) and predicted class (columns), of rows whose class training saw.
+    unseen : float64 array, shape (C,)
+        Weight of the other rows by predicted class.
     recall, precision : float64 arrays, shape (C,)
         By class; recall is NaN for a class that never occurs, precision for a class that is never predicted.
     mean_log_margin : float
-        Mean log-margin in nats.
+        Mean log-margin in nats of the rows whose class training saw; others have none.
     log_loss : float
         Mean of -log P(c_m | z_m) in nats.
     brier : float
@@ -61,32 +72,40 @@ class Evaluation:
     reliability : tuple of ReliabilityBin
         The reliability curve: at most 10 bins of samples by the probability of their predicted class.
     majority_class : str
-        The most frequent class of the evaluated rows.
+        The class with the largest weight among those that training saw.
     majority_share : float
         Its share of the weight: the accuracy of a classifier that always answers with it.
     majority_interval : tuple of float
-        95 % Wilson score interval of this share.
+        95 % score interval of this share.
     gamma : float or None
         Desired log-margin of the soft margin, in nats.
     soft_margin : float or None
-        Weighted sum of min(log-margin, gamma) in nats, P12 (9); None without gamma.
+        Weighted sum of min(log-margin, gamma) in nats, P12 (9), over the rows that have a margin; None without gamma.
     unknown_class : int
-        Number of rows that are left out because their class label is missing or not in the training data.
+        Number of evaluated rows with a class that training never saw.
+    unlabelled : int
+        Number of rows that are left out because they have no class label.
     unknown_values : dict of str to int
         Number of values that training never saw by feature, over all rows, for features that have any.
     missing_values : dict of str to int
         Number of missing values without a state of their own by feature, over all rows, for features that have any.
         They are marginalised.
+    known : Evaluation or None
+        The results without the rows of classes that training never saw; None if there are no such rows.
+    unweighted : Evaluation or None
+        The results if every row counts once; None if all weights are equal.
     """
 
     data: str
     classes: tuple[str, ...]
     samples: int
     weight: float
+    effective_size: float
     accuracy: float
     interval: tuple[float, float]
     half_width: float
     confusion: NDArray[np.float64]
+    unseen: NDArray[np.float64]
     recall: NDArray[np.float64]
     precision: NDArray[np.float64]
     mean_log_margin: float
@@ -100,57 +119,81 @@ class Evaluation:
     gamma: float | None
     soft_margin: float | None
     unknown_class: int
+    unlabelled: int
     unknown_values: dict[str, int]
     missing_values: dict[str, int]
+    known: Evaluation | None
+    unweighted: Evaluation | None
 
     def __repr__(self) -> str:
         return (
             f"<Evaluation on {shorten(self.data)}: {counted(self.samples, 'sample')}, "
-            f"accuracy {self.accuracy:.4f} (majority class {self.majority_share:.4f}), "
+            f"{'weighted ' if self.unweighted else ''}accuracy {self.accuracy:.4f} "
+            f"(majority class {self.majority_share:.4f}), "
             f"log-loss {self.log_loss:.4f}, Brier score {self.brier:.4f}>"
         )
 
     def to_dict(self) -> dict[str, Any]:
         """Return all results as JSON values; undefined and infinite ones are None."""
-        return json_safe({**vars(self), "reliability": [vars(part) for part in self.reliability]})
+        return dict(json_safe(asdict(self)))
 
 
 def accuracy(predictor: Predictor, data: Dataset) -> float:
-    """Return the share of correctly classified weight among the rows whose class is in the training data.
+    """Return the share of correctly classified weight; a class that is not in the training data is an error.
 
     Raises
     ------
     InputError
-        If there is no such row, or all of them have weight 0.
+        If there is no row with a class label and a positive weight.
     """
-    known = known_rows(data)
-    right = predictor.predict_codes(known) == known.y
-    return float(known.weights[right].sum() / known.weights.sum())
+    return accuracies(predictor, data)[0]
 
 
-def known_rows(data: Dataset) -> Dataset:
-    """Return the rows whose class is in the training data.
+def accuracies(predictor: Predictor, data: Dataset) -> tuple[float, float | None]:
+    """Return the `accuracy`, and the share of the rows if each counts once; None where their weights are equal."""
+    rows = labelled_rows(data)
+    right = predictor.predict_codes(rows) == rows.y
+    once = None if equal(rows.weights) else float(right.mean())
+    return float(rows.weights[right].sum() / rows.weights.sum()), once
+
+
+def labelled_rows(data: Dataset) -> Dataset:
+    """Return the rows that have a class label, be it one that training never saw, and a positive weight.
 
     Raises
     ------
     InputError
-        If there is no such row, or all of them have weight 0.
+        If there is none.
     """
-    known = data.take(np.flatnonzero(data.y != UNKNOWN))
-    if not known.n_samples:
+    labelled = data.y != MISSING
+    if not labelled.any():
+        raise InputError(f"No row of {data.name!r} has a class label; there is nothing to count.")
+    counted = data.take(np.flatnonzero(labelled & (data.weights > 0)))
+    if not counted.n_samples:
         raise InputError(
-            f"No row of {data.name!r} has a class of the training data; there is nothing to count."
+            f"All {np.count_nonzero(labelled)} rows of {data.name!r} with a class label have weight 0; there is "
+            "nothing to count."
         )
-    _require_weight(known)
-    return known
+    return counted
 
 
-def _require_weight(data: Dataset) -> None:
-    """Raise InputError if all rows have weight 0."""
-    if not data.weights.sum() > 0:
-        raise InputError(
-            f"All {data.n_samples} rows of {data.name!r} with a known class have weight 0; there is nothing to count."
-        )
+def unseen_classes(classes: NDArray[np.integer], rows: str) -> tuple[str, ...]:
+    """Return a sentence on the rows of classes that the training rows lack; none if there are no such rows.
+
+    Parameters
+    ----------
+    classes : int array, shape (M,)
+        Class codes.
+    rows : str
+        What the rows are, a plural.
+    """
+    unseen, labelled = np.count_nonzero(classes == UNKNOWN), np.count_nonzero(classes != MISSING)
+    if not unseen:
+        return ()
+    return (
+        f"{unseen} of {labelled} {rows} have a class that the training rows lack: they count as errors, with the "
+        "probability 0.",
+    )
 
 
 def evaluate(
@@ -165,15 +208,20 @@ def evaluate(
         of a pseudo-TAN are computed from the sums of its tables' log-probabilities, those of an average from its
         posteriors.
     source : Dataset, pandas.DataFrame, str or path-like
-        Samples; see `Classifier.encode`. Rows with an unknown class label are left out and counted.
+        Samples; see `Classifier.encode`. Rows without a class label, or with weight 0, are left out.
     gamma : float, optional
         Desired log-margin in nats, for the soft margin.
 
     Raises
     ------
     InputError
-        If no row has a known class label and a positive weight, the samples cannot be encoded, the model has no
-        log-probabilities (such as a support vector machine), or gamma is not a positive number.
+        If no row has a class label that training saw and a positive weight, the samples cannot be encoded, the model
+        has no log-probabilities (such as a support vector machine), or gamma is not a positive number.
+
+    Warns
+    -----
+    DataWarning
+        If rows have a class that training never saw, with their number.
     """
     if gamma is not None:
         gamma = real_number("gamma", gamma)
@@ -185,72 +233,82 @@ def evaluate(
             "`milpbn.network.evaluation.accuracy` counts its errors."
         )
     data = classifier.encode(source)
-    known = np.flatnonzero(data.y != UNKNOWN)
-    if not known.size:
+    if not (data.y >= 0).any():
         raise InputError(
             f"No row of {data.name!r} has a class label that the classifier knows; "
             f"column {classifier.variables[-1].name!r} must hold labels such as {classifier.classes[0]!r}."
         )
-    labelled = data.take(known)
-    _require_weight(labelled)
-    y, weights, total = labelled.y, labelled.weights, float(labelled.weights.sum())
+    rows = labelled_rows(data)
+    if not (rows.y >= 0).any():
+        raise InputError(
+            f"All rows of {data.name!r} with a class that the classifier knows have weight 0; there is nothing to "
+            "count."
+        )
+    for note in unseen_classes(rows.y, f"rows of {data.name!r}"):
+        warn(note, DataWarning)
     # Margins and losses are differences of a row's numbers, which are the same for log-joints and log-posteriors.
     log_joint = (
-        classifier.predict_log_posterior(labelled)
+        classifier.predict_log_posterior(rows)
         if isinstance(classifier, AveragedClassifier)
-        else classifier.predict_log_joint(labelled)
+        else classifier.predict_log_joint(rows)
     )
-    margins = log_margins(log_joint, y)
-    log_probabilities = log_posterior(log_joint)
-    losses = -log_probabilities[np.arange(len(y)), y]
-    probabilities = np.exp(log_probabilities)
-    curve = reliability_curve(probabilities, y, weights)
+    about = {
+        "data": data.name,
+        "classes": classifier.classes,
+        "gamma": gamma,
+        "unlabelled": int(np.count_nonzero(data.y == MISSING)),
+        "unknown_values": unknown_values(data),
+        "missing_values": missing_values(data),
+    }
+    return _figures(log_joint, rows.y, rows.weights, about)
 
-    n_classes = len(classifier.classes)
-    cells = y.astype(np.intp) * n_classes + log_joint.argmax(axis=1)
-    counts = np.bincount(cells, weights=weights, minlength=n_classes**2).astype(np.float64)
-    confusion = counts.reshape(n_classes, n_classes)
+
+def _figures(
+    log_joint: NDArray[np.float64],
+    y: NDArray[np.int32],
+    weights: NDArray[np.float64],
+    about: dict[str, Any],
+) -> Evaluation:
+    """Return the figures of log-joints, shape (M, C), of rows with these classes and positive weights, shape (M,)."""
+    total, seen, n_classes = float(weights.sum()), y >= 0, log_joint.shape[1]
+    margins = log_margins(log_joint[seen], y[seen])
+    log_probabilities = log_posterior(log_joint)
+    probabilities, predicted = np.exp(log_probabilities), log_joint.argmax(axis=1)
+    right = predicted == y
+    curve = reliability_curve(probabilities, y, weights)
+    # The last row counts classes that training never saw, whose code is -1.
+    cells = np.where(seen, y, n_classes).astype(np.intp) * n_classes + predicted
+    counts = np.bincount(cells, weights=weights, minlength=(n_classes + 1) * n_classes)
+    table = counts.astype(np.float64).reshape(n_classes + 1, n_classes)
+    confusion = table[:-1]
     hits, by_class = np.diag(confusion), confusion.sum(axis=1)
-    majority = float(by_class.max()) / total
+    majority = int(by_class.argmax())
     accuracy = min(1.0, float(hits.sum()) / total)  # rounding errors may bring the quotient above 1
     return Evaluation(
-        data=data.name,
-        classes=classifier.classes,
+        **about,
         samples=len(y),
         weight=total,
+        effective_size=effective_size(weights),
         accuracy=accuracy,
-        interval=wilson_interval(accuracy, total),
-        half_width=normal_half_width(accuracy, total),
+        interval=score_interval(right, weights),
+        half_width=Z_95 * math.sqrt(float(weights**2 @ (right - accuracy) ** 2)) / total,
         confusion=confusion,
+        unseen=table[-1],
         recall=_ratio(hits, by_class),
-        precision=_ratio(hits, confusion.sum(axis=0)),
-        mean_log_margin=float(weights @ margins) / total,
-        log_loss=float(weights @ losses) / total,
+        precision=_ratio(hits, table.sum(axis=0)),
+        mean_log_margin=float(weights[seen] @ margins / weights[seen].sum()),
+        log_loss=float(weights @ losses_of_logs(log_probabilities, y)) / total,
         brier=float(weights @ squared_errors(probabilities, y)) / total,
         calibration_error=calibration_error(curve),
         reliability=curve,
-        majority_class=classifier.classes[int(by_class.argmax())],
-        majority_share=min(1.0, majority),
-        majority_interval=wilson_interval(min(1.0, majority), total),
-        gamma=gamma,
-        soft_margin=None if gamma is None else soft_margin(margins, gamma, weights),
-        unknown_class=data.n_samples - len(y),
-        unknown_values=unknown_values(data),
-        missing_values=missing_values(data),
+        majority_class=about["classes"][majority],
+        majority_share=min(1.0, float(by_class[majority]) / total),
+        majority_interval=score_interval(y == majority, weights),
+        soft_margin=None if about["gamma"] is None else soft_margin(margins, about["gamma"], weights[seen]),
+        unknown_class=int(np.count_nonzero(~seen)),
+        known=None if seen.all() else _figures(log_joint[seen], y[seen], weights[seen], about),
+        unweighted=None if equal(weights) else _figures(log_joint, y, np.ones(len(y)), about),
     )
-
-
-def wilson_interval(share: float, n: float) -> tuple[float, float]:
-    """Return the 95 % score interval of a share that was observed on n samples (Wilson 1927)."""
-    z2 = Z_95**2
-    centre = (share + z2 / (2 * n)) / (1 + z2 / n)
-    radius = Z_95 / (1 + z2 / n) * math.sqrt(share * (1 - share) / n + z2 / (4 * n * n))
-    return max(0.0, centre - radius), min(1.0, centre + radius)
-
-
-def normal_half_width(share: float, n: float) -> float:
-    """Return 1.96 sqrt(share (1 - share) / n), half the width of the normal 95 % interval (Mitchell 1997)."""
-    return Z_95 * math.sqrt(share * (1 - share) / n)
 
 
 def _ratio(part: NDArray[np.float64], whole: NDArray[np.float64]) -> NDArray[np.float64]:

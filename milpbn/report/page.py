@@ -232,11 +232,12 @@ def _accuracy(
         found.append(("test", evaluate(classifier, test)))
     head = "".join(f'<th scope="col" class="n">{name} rows</th>' for name, _ in found)
     columns = [_accuracies(figures) for _, figures in found]
+    names = dict.fromkeys(name for column in columns for name in column)
     body = "".join(
         f'<tr><th scope="row">{name}</th>'
-        + "".join(f'<td class="n">{c[name]}</td>' for c in columns)
+        + "".join(f'<td class="n">{c.get(name, "")}</td>' for c in columns)
         + "</tr>"
-        for name in columns[0]
+        for name in names
     )
     text = (
         "These rows were not used for learning."
@@ -252,34 +253,65 @@ def _accuracy(
     confusion = _confusion(found[-1][1])
     return (
         f'<div class="mb-scroll"><table><thead><tr><th></th>{head}</tr></thead><tbody>{body}</tbody></table></div>'
-        f"<p>{'Test rows: ' if test is not None else ''}{text} Intervals are those of Wilson.</p>"
+        f"<p>{'Test rows: ' if test is not None else ''}{text}{_what_counts(found[-1][1])}</p>"
         f"<details><summary>Which classes are confused ({found[-1][0]} rows)</summary>{confusion}</details>"
     )
 
 
+def _what_counts(figures: Evaluation) -> str:
+    """Return sentences on weights, on rows of classes that training never saw, and on the intervals."""
+    if figures.unweighted is None:
+        sentences = ["Intervals are those of Wilson."]
+    else:
+        sentences = [
+            "All figures are weighted, except where the table says that rows count once. Intervals are score "
+            f"intervals: the rows say as much as {figures.effective_size:.4g} of equal weight."
+        ]
+    if figures.unknown_class:
+        sentences.append("A class that training never saw is an error, with the probability 0.")
+    return " " + " ".join(sentences)
+
+
 def _accuracies(figures: Evaluation) -> dict[str, str]:
-    low, high = figures.interval
+    known, once = figures.known, figures.unweighted
     return {
         "samples": f"{figures.samples}",
         "accuracy": f"{100 * figures.accuracy:.2f} %",
-        "95 % interval": f"{100 * low:.2f} to {100 * high:.2f} %",
+        "95 % interval": _interval(figures),
         "majority class": f"{100 * figures.majority_share:.2f} %",
         "log-loss (nats)": f"{figures.log_loss:.4f}",
         "Brier score": f"{figures.brier:.4f}",
         "calibration error": f"{100 * figures.calibration_error:.2f} %",
         "mean log-margin": f"{figures.mean_log_margin:.4f}",
+        **({} if once is None else _short("rows count once", once)),
+        **({} if known is None else _short(f"{known.samples} samples of classes that training saw", known)),
     }
+
+
+def _short(which: str, figures: Evaluation) -> dict[str, str]:
+    return {
+        f"accuracy, {which}": f"{100 * figures.accuracy:.2f} %",
+        f"95 % interval, {which}": _interval(figures),
+        f"log-loss, {which}": f"{figures.log_loss:.4f}",
+    }
+
+
+def _interval(figures: Evaluation) -> str:
+    low, high = figures.interval
+    return f"{100 * low:.2f} to {100 * high:.2f} %"
 
 
 def _confusion(figures: Evaluation, most: int = 26) -> str:
     if len(figures.classes) > most:
         return f"<p>The table of {len(figures.classes)} classes is too large for this page.</p>"
     head = "".join(f'<th scope="col" class="n">{words(name)}</th>' for name in figures.classes)
+    lines = list(zip(figures.classes, figures.confusion.tolist(), strict=True))
+    lines += [("(unseen)", figures.unseen.tolist())] if figures.unknown_class else []
     rows = "".join(
         f'<tr><th scope="row">{words(name)}</th>'
         + "".join(f'<td class="n">{v:g}</td>' for v in line)
         + "</tr>"
-        for name, line in zip(figures.classes, figures.confusion.tolist(), strict=True)
+        for name, line in lines
     )
     return (
         '<div class="mb-scroll"><table><thead><tr><th scope="col">class \\ predicted</th>'

@@ -32,7 +32,7 @@ class Choices:
     Raises
     ------
     InputError
-        If there is both a grid and a recipe, a criterion beside a recipe, or an average of nothing that is chosen.
+        If there is both a grid and a recipe, or an average of nothing that is chosen.
     """
 
     p: bool = False
@@ -43,10 +43,9 @@ class Choices:
     average: int | None = None
 
     def __post_init__(self) -> None:
-        if self.recipe is not None and (self.grid is not None or self.by is not None):
+        if self.recipe is not None and self.grid is not None:
             raise InputError(
-                "--recipe (recipe) has a grid of its own, and says what it compares; leave out --select (select) and "
-                "--select-by (select_by), or the recipe."
+                "--recipe (recipe) has a grid of its own; leave out --select (select), or the recipe."
             )
         if self.average is not None:
             Grid(average=self.average)  # refuses an impossible number
@@ -93,6 +92,6 @@ class Choices:
         if self.grid is not None:
             grid = Grid.parse(self.grid, grid.by).joined(grid, given)
         if self.recipe is not None:
-            chosen, options = find_recipe(self.recipe).applied(options, given)
+            chosen, options = find_recipe(self.recipe).applied(options, given, self.by)
             grid = chosen.joined(grid, given)
         return replace(grid, average=1 if self.average is None else self.average), options

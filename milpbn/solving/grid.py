@@ -205,6 +205,10 @@ class Grid:
             max_parents=self.max_parents or other.max_parents,
         )
 
+    def always_leaves_one_out(self, score: Score) -> bool:
+        """Return whether all settings are leave-one-out scores, if the others' options are those of a score."""
+        return all(self.others.get("leave-one-out", (score.leave_one_out,)))
+
     def settings(self, score: Score) -> list[Setting]:
         """Return all combinations of values, in the order in which they are compared.
 

@@ -170,15 +170,20 @@ def selection_lines(selection: Selection | None) -> list[str]:
     tried, starved = len(selection.trials), sum(trial.starved for trial in selection.trials)
     searches = sum(trial.splits for trial in selection.trials)
     loss = "" if best.log_loss is None else f", log-loss {best.log_loss:.4f} nats"
+    accuracy = f"held-out accuracy {100 * best.accuracy:.2f} %"
+    if best.unweighted is not None:
+        accuracy = f"held-out: weighted {accuracy[9:]}, {100 * best.unweighted:.2f} % of the rows"
+        loss = loss.replace("log-loss", "weighted log-loss")
     lines = [
         f"selection  {describe(selection.p, selection.max_parents, selection.options)}",
         f"           by {selection.by} among {tried} settings, {selection.protocol}",
-        f"           held-out accuracy {100 * best.accuracy:.2f} %{loss}",
+        f"           {accuracy}{loss}",
     ]
     if selection.tied:
         others = "1 other setting is" if selection.tied == 1 else f"{selection.tied} other settings are"
+        of = " of those with arcs" if selection.for_arcs else ""
         lines.append(
-            f"           {others} as good; the choice is the one with the fewest parents, then the smallest p"
+            f"           {others} as good; the choice is the one{of} with the fewest parents, then the smallest p"
         )
     if starved:
         lines.append(

@@ -30,7 +30,7 @@ class Recipe:
     grid : str
         The options that held-out rows choose from, as for ``--select``.
     by : {'accuracy', 'log-loss'}
-        What decides.
+        What decides, if the user does not say it.
     time_limit : float
         Seconds for the choice and the final search together, if the user gives no limit.
     """
@@ -50,7 +50,9 @@ class Recipe:
         """
         return self._grid([word for word in self.grid.split() if _option(word) not in given])
 
-    def applied(self, options: Options, given: Collection[str] = ()) -> tuple[Grid, Options]:
+    def applied(
+        self, options: Options, given: Collection[str] = (), by: str | None = None
+    ) -> tuple[Grid, Options]:
         """Return the grid and the options of a selection by this recipe. What the user has given wins.
 
         Parameters
@@ -61,20 +63,23 @@ class Recipe:
             the recipe's.
         given : collection of str
             Attributes of `Score`, ``discretise`` or ``missing``, if the user has given single values.
+        by : {'accuracy', 'log-loss'}, optional
+            What decides; by default what the recipe says.
         """
         if options.time_limit is None:
             options = replace(options, time_limit=self.time_limit)
         words = [word for word in (*self.grid.split(), POLICIES) if _option(word) not in given]
         if options.parameters is None:
-            return self._grid(words), options
+            return self._grid(words, by), options
         words = [word for word in words if _option(word) != PARAMETERS]
         if ParameterMethod.parse(options.parameters).kappa is None:
             words.append(f"{PARAMETERS}={options.parameters}")
             options = replace(options, parameters=None)
-        return self._grid(words), options
+        return self._grid(words, by), options
 
-    def _grid(self, words: Sequence[str]) -> Grid:
-        return replace(Grid.parse(" ".join(words), self.by), smallest_first=True, most_work=MOST_WORK)
+    def _grid(self, words: Sequence[str], by: str | None = None) -> Grid:
+        grid = Grid.parse(" ".join(words), self.by if by is None else by)
+        return replace(grid, smallest_first=True, most_work=MOST_WORK)
 
 
 def _option(word: str) -> str:

@@ -192,7 +192,7 @@ def solve_selected(
     p_values: Sequence[float] | None = P_GRID,
     max_parents_values: Sequence[int] = MAX_PARENTS_GRID,
     grid: str | None = None,
-    by: str = "accuracy",
+    by: str | None = None,
     recipe: str | None = None,
     average: int = 1,
     constraints: Constraints | None = None,
@@ -238,8 +238,8 @@ def solve_selected(
         Values to choose from, as for `select`, if there is neither a grid nor a recipe.
     grid : str, optional
         Options and their values as for ``--select``, for example ``"p=.6,.9 leave-one-out=no,yes"``; see `Grid.parse`.
-    by : {'accuracy', 'log-loss'}
-        What is compared.
+    by : {'accuracy', 'log-loss'}, optional
+        What is compared; by default what the recipe compares, or the accuracy.
     recipe : str, optional
         Name of a recommended grid (`milpbn.solving.recipes.RECIPES`), with what it compares. Its values replace those
         of the score. Parameters of the caller, ``ml`` included, replace its own, and so does a time limit. It also
@@ -281,9 +281,9 @@ resume, log, verbose, interrupted, on_change
     """
     options = Options.among(locals())
     spec = Score() if score is None else score
-    values = Grid(p_values, max_parents_values, by=by, average=average)
+    values = Grid(p_values, max_parents_values, by=by or "accuracy", average=average)
     if grid is not None or recipe is not None:
-        choices = Choices(grid=grid, recipe=recipe, by=by if recipe is None else None, average=average)
+        choices = Choices(grid=grid, recipe=recipe, by=by, average=average)
         # A table was read with the policy that its reader wants.
         given = [MISSING] if recipe is not None and isinstance(data, Table) else []
         values, options = choices.applied(spec, options, given)

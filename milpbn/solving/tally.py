@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
@@ -10,38 +9,49 @@ import numpy as np
 
 from milpbn.claims.result import Result
 from milpbn.claims.selection import Trial
-from milpbn.data.dataset import UNKNOWN, Dataset
+from milpbn.data.dataset import Dataset
+from milpbn.network.calibration import LARGEST_LOSS, losses_of_logs
 from milpbn.network.classifier import Classifier
+from milpbn.network.intervals import equal
 from milpbn.network.margins import log_posterior
 from milpbn.network.parameters.method import ParameterMethod
 from milpbn.network.structure import Structure
 from milpbn.solving.grid import PARAMETERS, Setting
 
-#: Least probability that enters a log-loss.
-LEAST_PROBABILITY = 1e-15
-
 
 @dataclass
 class Sums:
-    """Validation results of one kind of parameters, summed over the splits in which they were tried."""
+    """Validation results of one kind of parameters, summed over the splits in which they were tried.
+
+    Attributes
+    ----------
+    correct : float
+        Weight of the held-out rows that are classified correctly.
+    loss : float
+        Sum of their weighted log-losses, in nats. A class that the training rows of a split lack has the probability 0.
+    splits : int
+        Number of splits.
+    right : int
+        Number of the rows that are classified correctly.
+    """
 
     correct: float = 0.0
     loss: float = 0.0
     splits: int = 0
+    right: int = 0
 
     def add(self, classifier: Classifier | None, held_out: Dataset) -> None:
         """Add a classifier's predictions of the held-out rows of a split; without one every prediction is wrong."""
         self.splits += 1
-        floor = math.log(LEAST_PROBABILITY)
+        weights = held_out.weights
         if classifier is None:
-            self.loss -= float(held_out.weights.sum()) * floor
+            self.loss += float(weights.sum()) * LARGEST_LOSS
             return
         log_joint = classifier.predict_log_joint(held_out)
-        known = held_out.y != UNKNOWN
-        right = (log_joint.argmax(axis=1) == held_out.y) & known
-        self.correct += float(held_out.weights[right].sum())
-        of_class = log_posterior(log_joint)[np.arange(len(known)), held_out.y]
-        self.loss -= float(held_out.weights @ np.where(known, np.maximum(of_class, floor), floor))
+        right = log_joint.argmax(axis=1) == held_out.y
+        self.correct += float(weights[right].sum())
+        self.right += int(np.count_nonzero(right))
+        self.loss += float(weights @ losses_of_logs(log_posterior(log_joint), held_out.y))
 
 
 @dataclass
@@ -54,17 +64,24 @@ class Tally:
         Results by parameters, in the words of `ParameterMethod`; generative ones (``ml``) are there in every case.
     total : float
         Weight of the held-out rows of all splits.
-    proved, starved, splits : int
-        Splits in which the structure was proved optimal; in which the search ended at its start, for lack of time;
-        all splits so far.
+    rows : int
+        Number of these rows.
+    weighted : bool
+        Whether their weights differ.
+    proved, starved, arcless, splits : int
+        Splits in which the structure was proved optimal; in which the search ended at its start, for lack of time; in
+        which the structure has no arcs; all splits so far.
     incumbent : Structure or None
         The structure that the last split gave.
     """
 
     by_parameters: dict[str, Sums] = field(default_factory=lambda: {"ml": Sums()})
     total: float = 0.0
+    rows: int = 0
+    weighted: bool = False
     proved: int = 0
     starved: int = 0
+    arcless: int = 0
     splits: int = 0
     incumbent: Structure | None = None
 
@@ -93,6 +110,8 @@ class Tally:
             sums.loss / self.total,
             self.starved,
             options,
+            sums.right / self.rows if self.weighted else None,
+            self.arcless,
         )
 
     def add(
@@ -121,8 +140,11 @@ class Tally:
             If `fitted` raises it; what came before counts.
         """
         self.total += float(held_out.weights.sum())
+        self.rows += held_out.n_samples
+        self.weighted |= not equal(held_out.weights)
         self.proved += int(result.optimal)
         self.starved += int(starved)
+        self.arcless += int(result.structure is not None and not result.structure.arcs)
         self.splits += 1
         self.incumbent = result.structure
         network = result.classifier if isinstance(result.classifier, Classifier) else None

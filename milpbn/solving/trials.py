@@ -294,8 +294,9 @@ class Trials:
     def _report(self, k: int) -> None:
         """Show what the trials of a setting found so far."""
         trial = self.tallies[k].trial(self._settings[k])
+        weighted = "" if trial.unweighted is None else "weighted "
         LINE.keep(
-            f"{time.monotonic() - self._began:8.1f}s  selection: {self._settings[k].describe()}: accuracy "
+            f"{time.monotonic() - self._began:8.1f}s  selection: {self._settings[k].describe()}: {weighted}accuracy "
             f"{100 * trial.accuracy:.2f} %, log-loss {trial.log_loss:.4f}, {self._waiting} trials to go"
         )
 

@@ -174,7 +174,7 @@ OPTIONS = {
     "leave-one-out of a penalised score": ([*GOOD, "--score", "mdl", "--leave-one-out"], "mdl"),
     "leave-one-out with a penalty for the same": ([*GOOD, "--penalty", "bic", "--leave-one-out"], "bic"),
     "leave-one-out of less than a sample": (
-        [*GOOD, "--leave-one-out", "--class-weights", "balanced"],
+        [*GOOD, "--select", "leave-one-out=no,yes", "--class-weights", "balanced"],
         "multiply all weights",
     ),
     "AICc of few rows": (["solve", "tiny.csv", *QUICK, "--score", "aicc"], "AICc"),

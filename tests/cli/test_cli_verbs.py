@@ -88,7 +88,8 @@ def test_evaluate_prints_the_figures(shop: Path) -> None:
 def test_evaluate_reports_unknown_values(shop: Path, tmp_path: Path) -> None:
     table = write_csv(tmp_path / "new.csv", [["w", "u", "0", "good"], ["x", "u", "0", "ugly"]])
     text = run("evaluate", shop / "classifier.json", table).stdout
-    assert "1 rows without a class that training saw" in text
+    assert "accuracy     0.00 %" in text
+    assert "unseen       1 sample of a class that training never saw: errors, with the probability 0;" in text
     assert "1 values without a state: 1 in a" in text
 
 

@@ -118,9 +118,9 @@ def test_unseen_and_missing_values_are_counted():
     )
     data = read_samples(sample, variables)
     assert data.codes[0].tolist() == [0, 3, 0, UNKNOWN, 1]
-    assert data.codes[1].tolist() == [MISSING, 2, 0, 2, UNKNOWN]
+    assert data.codes[1].tolist() == [MISSING, 2, 0, 2, UNKNOWN]  # a class that training never saw
     top = variables[0].n_states - 1
-    assert data.codes[2].tolist() == [top, UNKNOWN, UNKNOWN, MISSING, UNKNOWN]
+    assert data.codes[2].tolist() == [top, UNKNOWN, UNKNOWN, MISSING, MISSING]
     assert data.notes == (
         "Rows with a class label that training never saw: 1.",
         "Rows without a class label: 1.",
@@ -134,7 +134,7 @@ def test_unseen_and_missing_values_are_counted():
 def test_prediction_without_class_column_and_with_lacking_feature():
     variables = read_table(mixed()).dataset().variables
     data = read_samples(mixed().drop(columns="class"), variables)
-    assert (data.y == UNKNOWN).all()
+    assert (data.y == MISSING).all()
     assert "no column 'class'" in data.notes[0]
     # An absent column is missing everywhere.
     lacking = read_samples(
@@ -231,6 +231,29 @@ def test_declared_states():
     assert seen.variables[1].states == ("1", "2")
     with pytest.raises(InputError, match="seen, declared"):
         read_table(frame, states="all")
+
+
+def test_weights_in_units_and_class_weights_of_the_rows_that_are_kept():
+    frame = pd.DataFrame(
+        {"a": ["x", "y", None, "x", "y", "x"], "w": [2, 1, 1, 0.5, 1, 3], "y": list("ppqqpp")}
+    )
+    options = {"target": "y", "weights": "w", "class_weights": "balanced"}
+    table = read_table(frame, missing="state", **options)
+    units = table.in_units()
+    assert units.weights.min() == 1
+    np.testing.assert_allclose(units.weights / table.weights, 1 / table.weights.min())
+    assert "so all weights are multiplied by" in units.notes[-1]
+    dropped = read_table(frame, missing="drop", **options)
+    assert table.of_complete_rows().weights.tolist() == dropped.weights.tolist()
+    assert units.of_complete_rows().weights.tolist() == dropped.in_units().weights.tolist()
+    assert units.of_complete_rows().notes[-1] == dropped.in_units().notes[-1]
+    heavy = read_table(frame.assign(w=[2, 1, 1, 5, 1, 3]), target="y", weights="w", missing="state")
+    assert heavy.in_units().weights.tolist() == heavy.weights.tolist()
+    assert heavy.in_units().notes == heavy.notes
+    with pytest.raises(InputError, match="divided by the smallest, sum to more than"):
+        read_table(
+            frame.assign(w=[1e-15, 1, 1, 1, 1, 1]), target="y", weights="w", missing="state"
+        ).in_units()
 
 
 def test_single_class_is_refused():

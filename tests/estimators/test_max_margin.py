@@ -244,7 +244,7 @@ def test_a_selection_may_choose_what_missing_values_mean_and_be_averaged() -> No
         ({"select": "p=.6,.9", "p": "cv"}, "p is among the options to select"),
         ({"select": "q=1"}, "The grid has 'q=1'"),
         ({"select": "p=.6", "recipe": "accurate"}, "has a grid of its own"),
-        ({"select_by": "log-loss", "recipe": "accurate"}, "has a grid of its own"),
+        ({"select_by": "gain", "recipe": "accurate"}, "not by 'gain'"),
         ({"p": "cv", "select_by": "gain"}, "not by 'gain'"),
         ({"select": "missing=drop,state"}, "set missing='select'"),
         ({"select": "p=.6,.9", "missing": "select"}, "leaves the choice to validation"),

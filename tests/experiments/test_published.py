@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from milpbn.experiments.published import published
-from milpbn.network.evaluation import normal_half_width
+from milpbn.network.intervals import normal_half_width
 
 #: Test rows of the sets with a test set of which the number is known.
 TEST_ROWS = {

@@ -10,23 +10,32 @@ import pytest
 from running import random_data
 
 import milpbn
+from milpbn.data.dataset import MISSING
 from milpbn.errors import InputError
 from milpbn.learners.appraisal import appraise, suboptimality
 from milpbn.learners.generative.naive_bayes import NaiveBayes
 from milpbn.learners.generative.tan import Tan
-from milpbn.network.evaluation import accuracy, evaluate
+from milpbn.network.evaluation import accuracies, accuracy, evaluate
 from milpbn.network.structure import Structure
 
 
-def test_accuracy_counts_weights_of_known_classes() -> None:
+def test_accuracy_counts_weights_and_takes_unseen_classes_for_errors() -> None:
     data = random_data(1, n_samples=40, weights=True)
     predictor = NaiveBayes().fit(data).predictor
     assert accuracy(predictor, data) == pytest.approx(evaluate(predictor, data).accuracy)  # type: ignore[arg-type]
     codes = data.codes.copy()
     codes[:10, -1] = -1
     partly = replace(data, codes=codes)
+    seen = data.weights[10:].sum() / data.weights.sum()
+    assert accuracy(predictor, partly) == pytest.approx(
+        seen * accuracy(predictor, data.take(np.arange(10, 40)))
+    )
+    right = predictor.predict_codes(partly) == partly.y
+    assert accuracies(predictor, partly) == (accuracy(predictor, partly), right.mean())
+    assert accuracies(predictor, replace(partly, weights=np.full(40, 2.0))) == (right.mean(), None)
+    codes[:10, -1] = MISSING
     assert accuracy(predictor, partly) == pytest.approx(accuracy(predictor, data.take(np.arange(10, 40))))
-    codes[:, -1] = -1
+    codes[:, -1] = MISSING
     with pytest.raises(InputError, match="class"):
         accuracy(predictor, replace(data, codes=codes))
 

@@ -9,11 +9,11 @@ import pytest
 from running import random_data
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 
-from milpbn.data.dataset import UNKNOWN
+from milpbn.data.dataset import MISSING, UNKNOWN
 from milpbn.errors import InputError
 from milpbn.learners import peers
 from milpbn.learners.base import Control
-from milpbn.learners.judged import Judged
+from milpbn.learners.judged import Judged, means
 from milpbn.learners.registry import get_learner
 from milpbn.learners.svm_machine import indicators
 from milpbn.network.evaluation import accuracy, evaluate
@@ -113,21 +113,25 @@ def test_rows_are_judged_one_by_one(data):
     test = replace(data, weights=np.arange(1.0, 91.0))
     judged = Judged.of(tan, test)
     figures = evaluate(tan, test)
-    assert judged.accuracy == accuracy(tan, test) == figures.accuracy
-    assert judged.log_loss == pytest.approx(figures.log_loss)
-    assert judged.brier == pytest.approx(figures.brier)
+    found = means(judged.values, judged.weights)
+    assert found["test"] == pytest.approx(accuracy(tan, test)) == figures.accuracy
+    assert found["unweighted"] == figures.unweighted.accuracy
+    assert found["log_loss"] == pytest.approx(figures.log_loss)
+    assert found["brier"] == pytest.approx(figures.brier)
     codes = data.codes.copy()
-    codes[:10, -1] = UNKNOWN
-    assert len(Judged.of(tan, replace(data, codes=codes)).correct) == 80
+    codes[:10, -1] = UNKNOWN  # a class that training lacks
+    codes[10:15, -1] = MISSING
+    partly = Judged.of(tan, replace(data, codes=codes))
+    assert (len(partly.correct), partly.correct[:10].any()) == (85, False)
+    assert partly.log_losses[:10] == pytest.approx(-np.log(np.finfo(float).eps))
 
 
 def test_support_vectors_have_calibrated_probabilities(data):
     learner = get_learner("svm")
     machine = learner(cost=1.0, sigma=1.0).fit(data).predictor
     judged = Judged.of(machine, data)
-    assert judged.log_loss is not None
-    assert judged.log_loss < np.log(3) + 0.05
+    assert means(judged.values, judged.weights)["log_loss"] < np.log(3) + 0.05
     without = learner(cost=1.0, sigma=1.0, probabilities=False).fit(data).predictor
-    assert Judged.of(without, data).log_loss is None
+    assert set(Judged.of(without, data).values) == {"test"}
     assert (without.predict_codes(data) == machine.predict_codes(data)).all()
     assert machine.n_parameters == machine.machine.dual_coef_.size + 3

@@ -14,9 +14,11 @@ from milpbn.errors import InputError
 from milpbn.learners import comparison, repeated
 from milpbn.learners.base import Control
 from milpbn.learners.comparison import compare, compare_each
-from milpbn.learners.differences import corrected_interval
+from milpbn.learners.differences import corrected_interval, paired_shares
 from milpbn.learners.figures import ComparisonRow
+from milpbn.learners.judged import Judged, means
 from milpbn.learners.repeated import compare_over_folds, pooled
+from milpbn.network.intervals import wilson_interval
 
 
 @pytest.fixture(scope="module")
@@ -70,6 +72,50 @@ def test_scores_and_gaps_are_means_too(table):
     assert tan.score == pytest.approx(np.mean([part.score for part in tan.parts]))
     assert tan.gap > sm.gap >= 0
     assert "score and gap in nats: means; sm, gamma = 2.19722" in str(found)
+
+
+def test_with_weights_the_intervals_contain_those_of_the_rows():
+    """20 positives decide half of the figure; where all of them are right, the parts hardly differ."""
+    rng = np.random.default_rng(0)
+    y = np.arange(400) % 20 == 0
+    weights = np.where(y, 19.0, 1.0)
+    held = [np.argsort(~y, kind="stable")[k::10] for k in range(10)]  # with two positives each
+    right = y | (rng.random(400) < 0.95)
+    other = np.where(y & (np.arange(400) < 100), False, right)  # 5 of the positives are wrong
+
+    def row(name, hits, part):
+        judged = Judged(weights[part], hits[part], None, None)
+        return ComparisonRow(name=name, judged=judged, **means(judged.values, judged.weights))
+
+    learners = [[row(name, hits, part) for part in held] for name, hits in (("a", right), ("b", other))]
+    a, b = pooled(learners, "a", 1 / 9, 400, weights, held)
+    assert a.test == pytest.approx(np.average(right, weights=weights), abs=0.01)
+    low, high = a.intervals["test"]
+    assert low < 0.5 * 0.86 + 0.5 * 0.95  # 20 of 20 right leave room for a share of .86
+    assert (low, high) != pytest.approx(corrected_interval([part.test for part in a.parts], 1 / 9), abs=1e-3)
+    assert a.intervals["unweighted"] == pytest.approx(
+        corrected_interval([part.unweighted for part in a.parts], 1 / 9), abs=1e-9
+    )
+    assert all(part.judged is None for part in (*a.parts, *b.parts))
+    # Five discordant positives to none have the p-value .0625.
+    assert b.differences["test"].value < -0.1
+    assert not pooled(learners, "a", 1 / 9, 400, weights, held)[1].differences["test"].low < -1
+    assert b.differences["test"].effective_rows == pytest.approx(weights.sum() ** 2 / (weights**2).sum())
+    half = [[row(name, hits, part) if k else ComparisonRow(name=name) for k, part in enumerate(held)]
+            for name, hits in (("a", right), ("b", other))]  # fmt: skip
+    assert pooled(half, "a", 1 / 9, 400, weights, held)[0].intervals["test"][0] < low + 0.05
+
+
+def test_parts_that_agree_say_no_more_than_their_rows():
+    same = [ComparisonRow(name="a", test=1.0) for _ in range(5)]
+    less = [ComparisonRow(name="b", test=0.9) for _ in range(5)]
+    a, b = pooled([same, less], "a", 1 / 4, 50)
+    assert a.intervals["test"] == wilson_interval(1.0, 50)
+    assert b.intervals["test"] == wilson_interval(0.9, 50)
+    found = b.differences["test"]
+    assert found.value == pytest.approx(-0.1)
+    expected = paired_shares(np.arange(50) >= 5, np.ones(50), np.ones(50))
+    assert (found.low, found.high) == pytest.approx((expected.low, expected.high))
 
 
 def test_failures_on_some_parts_are_noted():

@@ -8,13 +8,16 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from click.testing import CliRunner
 from running import random_data
 
 import milpbn
 from milpbn.claims.result import Result
+from milpbn.claims.selection import Trial
 from milpbn.cli.app import app
+from milpbn.data import read_table
 from milpbn.errors import InputError, NoIncumbentError
 from milpbn.problem.problem import build_problem
 from milpbn.problem.scores.spec import Score
@@ -98,6 +101,49 @@ def test_ties_are_reported() -> None:
     assert result.selection.tied == 1
     assert "1 other setting is as good" in closing_block(result)
     assert result.selection.p == 0.9
+
+
+def test_a_tie_is_never_decided_for_a_network_without_arcs() -> None:
+    """At p=.9 the margin of the class alone, log 9, is enough, and no feature is used; the other p is as accurate."""
+    rng = np.random.default_rng(0)
+    y = np.arange(200) % 10 == 0
+    noise = {"a": rng.integers(0, 2, 200), "b": np.where(rng.random(200) < 0.6, y, ~y).astype(int)}
+    data = read_table(pd.DataFrame({**noise, "y": y}), target="y").dataset()
+    alone = milpbn.solve(data, Score(p=0.9, max_parents=1), threads=1, verbose=False)
+    assert not alone.structure.arcs
+    result = maximise_selected(data, Score(), QUIET, Grid((0.9, 0.99), (1,)))
+    first, second = result.selection.trials
+    assert first.accuracy == second.accuracy == 0.9
+    assert first.arcless > 0 == second.arcless
+    assert result.selection.p == 0.99
+    assert result.structure.arcs
+    assert result.selection.is_best
+    assert "the choice is the one of those with arcs with the fewest parents" in closing_block(result)
+    assert Result.from_dict(result.to_dict()).selection == result.selection
+    # Among networks with arcs, the smallest p is taken as before.
+    assert maximise_selected(data, Score(), QUIET, Grid((0.9, 0.99, 0.995), (1,))).selection.p == 0.99
+    # A better network without arcs stays the choice.
+    assert Trial(0.5, 1, 0.9, 0, 5, arcless=5).rank() < Trial(0.9, 1, 0.8, 0, 5).rank()
+
+
+def test_weights_of_validation_rows_are_named(tmp_path: Path) -> None:
+    data = random_data(14, n_samples=60, weights=True)
+    result = maximise_selected(data, Score(), QUIET, Grid((0.6, 0.9), (1,)))
+    best = result.selection.chosen
+    splits = list(validation_splits_of(data))
+    right, weight = [], []
+    for train, held_out in splits:
+        found = milpbn.solve(
+            train, replace(Score(p=best.p), max_parents=1), threads=1, verbose=False
+        ).classifier
+        right += (found.predict_codes(held_out) == held_out.y).tolist()
+        weight += held_out.weights.tolist()
+    assert best.unweighted == pytest.approx(np.mean(right))
+    assert best.accuracy == pytest.approx(np.average(right, weights=weight))
+    assert (
+        f"held-out: weighted accuracy {100 * best.accuracy:.2f} %, {100 * best.unweighted:.2f} % of the rows, weighted"
+        in closing_block(result)
+    )
 
 
 def test_starved_trials_are_reported(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -256,7 +256,7 @@ def _explain(
                 sample=m,
                 target=variables[-1].name,
                 classes=classes,
-                actual=None if codes[-1] == UNKNOWN else classes[codes[-1]],
+                actual=None if codes[-1] < 0 else classes[codes[-1]],
                 predicted=classes[log_joint[k].argmax()],
                 label=classes[own],
                 against=classes[other],

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from milpbn.data.dataset import MISSING, UNKNOWN, Dataset, Variable
+from milpbn.data.dataset import MISSING, Dataset, Variable
 from milpbn.errors import InputError
 from milpbn.network.cpt import Cpt
 from milpbn.network.explanation.rules import rules
@@ -234,10 +234,10 @@ def _add_contributions(
     weights, y = data.weights[part.rows], data.y[part.rows]
     best, second = np.argsort(-joint, axis=1, kind="stable")[:, :2].T
     predicted = _sums_of_terms(np.abs(_ratios(part, best, second)), weights)
-    known = y != UNKNOWN
+    known = y >= 0
     true = _sums_of_terms(_ratios(part, y, np.where(best == y, second, best))[known], weights[known])
     for g, group in enumerate(part.groups):
-        seen = [i for i in group if data.codes[part.rows[0], i] != MISSING]
+        seen = [i for i in group if i == data.n_features or data.codes[part.rows[0], i] != MISSING]
         absolute[seen] += predicted[g] / max(1, len(seen))
         margin[seen] += true[g] / max(1, len(seen))
 
@@ -249,7 +249,7 @@ def _importances(
     data: Dataset,
     with_class: Sequence[int],
 ) -> tuple[FamilyImportance, ...]:
-    total, labelled = data.weights.sum(), data.weights[data.y != UNKNOWN].sum()
+    total, labelled = data.weights.sum(), data.weights[data.y >= 0].sum()
     found = (
         FamilyImportance(
             variables[i].name,
@@ -278,7 +278,7 @@ def _ratios(part: Terms, own: NDArray[np.integer], other: NDArray[np.integer]) -
 def _margins(
     joint: NDArray[np.float64], labels: tuple[str, ...], data: Dataset, gamma: float | None
 ) -> Margins | None:
-    known = np.flatnonzero(data.y != UNKNOWN)
+    known = np.flatnonzero(data.y >= 0)
     if not data.weights[known].sum() > 0:
         return None
     y = data.y[known]

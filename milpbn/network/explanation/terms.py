@@ -69,7 +69,7 @@ def _of_block(
     """Yield the terms of some samples, those with the same missing values together."""
     hidden = codes == MISSING
     hidden[:, -1] = False
-    known = np.where(hidden, UNKNOWN, codes)
+    known = np.where(codes == MISSING, UNKNOWN, codes)
     structure = Structure.empty(tuple(names))  # of which `class_log_joint` reads the names only
     by_family = np.stack([class_log_joint(known, structure, [cpt], n_classes) for cpt in cpts], axis=1)
     patterns, of_row = np.unique(hidden, axis=0, return_inverse=True)

@@ -198,7 +198,7 @@ class Queries:
         network = self._network()
         data = self.encode(source)  # type: ignore[attr-defined]  # of every subclass with a network
         log_joint = log_joint_of_rows(data.codes, data.names, network.cpts, data.n_classes)
-        known = data.y != UNKNOWN
+        known = data.y >= 0
         found = np.logaddexp.reduce(log_joint, axis=1)
         found[known] = log_joint[known, data.y[known]]
         return found
