@@ -23,6 +23,7 @@ from milpbn.data.left_out import Why
 from milpbn.data.remarks import remark_on_leaks
 from milpbn.data.request import DataRequest
 from milpbn.data.variables import States, encode_column, learn_continuous, learn_nominal
+from milpbn.data.weights import effective_copies
 from milpbn.errors import DataWarning, InputError, warn
 from milpbn.util import stages
 from milpbn.util.jsonable import shorten
@@ -49,7 +50,7 @@ class Table:
     kinds : mapping from column name to 'nominal' or 'continuous'
         Kinds of all columns; the target is nominal.
     weights : float64 array, shape (M,)
-        Positive sample weights.
+        Positive sample weights, those of classes included.
     missing : {'drop', 'state', 'error'}
         Policy for missing values: rows with missing values have been dropped, missing values get a state
         of their own, or the table has none.
@@ -72,6 +73,8 @@ class Table:
         Whether cells are text because the source has no types.
     gaps : mapping from column name to int
         Numbers of missing values in features of rows that were dropped for them.
+    copies : float64 array, shape (M,), or None
+        How many rows each row stands for: its weight without that of its class. None if these are `weights`.
     """
 
     name: str
@@ -88,6 +91,7 @@ class Table:
     request: DataRequest | None = None
     untyped: bool = False
     gaps: Mapping[str, int] = field(default_factory=dict)
+    copies: NDArray[np.float64] | None = None
 
     def __repr__(self) -> str:
         features = f"{len(self.features)} feature{'' if len(self.features) == 1 else 's'}"
@@ -124,19 +128,26 @@ class Table:
         missing = [column.missing for column in self.columns.values()]
         return ~np.logical_or.reduce(missing)
 
+    def reweighted(self, weights: NDArray[np.float64]) -> Table:
+        """Return this table with other weights, shape (M,); the rows still stand for as many rows as before."""
+        return replace(self, weights=weights, copies=self.weights if self.copies is None else self.copies)
+
     def of_complete_rows(self) -> Table:
         """Return this table, read with the policy 'state', as the policy 'drop' would have read it."""
         kept, total = self.complete, self.n_rows
         dropped = f"{DROPPED} missing values: {total - np.count_nonzero(kept)} of {total}."
         notes = (note for note in self.notes if not note.startswith(OWN_STATE))
         return replace(
-            self,
-            frame=self.frame[kept],
-            weights=self.weights[kept],
+            self.of_rows(np.flatnonzero(kept)),
             missing="drop",
             notes=(*notes, *([] if kept.all() else [dropped])),
             gaps=count_gaps(self.columns, self.target),
         )
+
+    def of_rows(self, positions: NDArray[np.int64]) -> Table:
+        """Return a table of the rows at these positions in `frame`, with the same decisions."""
+        copies = None if self.copies is None else self.copies[positions]
+        return replace(self, frame=self.frame.iloc[positions], weights=self.weights[positions], copies=copies)
 
     @cached_property
     def columns(self) -> dict[str, Column]:
@@ -173,17 +184,19 @@ class Table:
                 f"{rows} of {self.name!r} has the class {label!r}; a classifier needs at least two classes.{dropped}"
             )
         own_state = self.missing == "state"
+        weights = self.weights[index]
+        # The MDL criterion counts rows, and a class weight is no number of rows.
+        counted = weights if self.copies is None else effective_copies(weights, self.copies[index])
         variables: list[Variable] = []
         for name in self.features:
             column = self.columns[name]
             if self.kinds[name] == "continuous":
-                weights, n_classes = self.weights[index], class_variable.n_states
                 learnt = learn_continuous(
                     column,
                     index,
                     classes,
-                    n_classes,
-                    weights,
+                    class_variable.n_states,
+                    counted,
                     missing_state=own_state,
                     discretisation=self.discretisation,
                 )
@@ -206,7 +219,7 @@ class Table:
             self.name,
             tuple(variables),
             codes,
-            self.weights[index],
+            weights,
             notes,
             self.left_out,
             self._request(rows),

@@ -345,7 +345,8 @@ interrupted
         options = options_of(self, task.hook(self._attributes))
         grid, own = choices.applied(score, options, given_to(self)) if choices else (None, options)
         if score.leave_one_out or (grid is not None and True in grid.others.get("leave-one-out", ())):
-            table = replace(table, weights=in_units(table.weights))
+            copies = None if table.copies is None else in_units(table.copies)
+            table = replace(table, weights=in_units(table.weights), copies=copies)
         data = table.dataset("train")
         common: dict[str, Any] = {"constraints": self.constraints, "started": began}
         narrowed: dict[str, Any] = {"subset": self.subset, "screen": self.screen}
