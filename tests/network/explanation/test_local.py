@@ -15,6 +15,8 @@ from milpbn.network.explanation.local import NEW_VALUE, NOT_OBSERVED
 from milpbn.network.parameters.refit import refit_classifier
 from milpbn.network.pseudo import PseudoClassifier
 
+BASE = "base rate of good, before any feature"
+
 
 @pytest.fixture
 def small() -> tuple[Classifier, Dataset]:
@@ -64,7 +66,7 @@ def test_an_explanation_names_states_and_parents(small):
     classifier, data = small
     found = classifier.explain_local(data)[0]
     assert (found.predicted, found.actual, found.label, found.against) == ("yes", "yes", "yes", "no")
-    assert [c.condition for c in found.contributions] == ["a = x", "b = u, given a = x", "good"]
+    assert [c.condition for c in found.contributions] == ["a = x", "b = u, given a = x", BASE]
     # (2 + 1)/(3 + 2) : (1 + 1)/(3 + 2), then (2 + 1)/(2 + 2) : (0 + 1)/(1 + 2), and equal priors
     assert [c.log_odds for c in found.contributions] == pytest.approx([np.log(1.5), np.log(2.25), 0.0])
     assert [c.condition for c in found.ranked] == ["b = u, given a = x", "a = x"]
@@ -96,8 +98,8 @@ def test_a_missing_value_joins_the_families_that_it_is_in(small):
     classifier, _ = small
     found = classifier.explain_local(pd.DataFrame({"a": [None, "x"], "b": ["u", None]}))
     joined, leaf = found
-    assert [c.condition for c in joined.contributions] == ["b = u, summed over a", "good"]
-    assert [c.condition for c in leaf.contributions] == ["a = x", f"b {NOT_OBSERVED}", "good"]
+    assert [c.condition for c in joined.contributions] == ["b = u, summed over a", BASE]
+    assert [c.condition for c in leaf.contributions] == ["a = x", f"b {NOT_OBSERVED}", BASE]
     assert leaf.contributions[1].log_odds == 0
     joint = classifier.predict_log_joint(pd.DataFrame({"a": [None, "x"], "b": ["u", None]}))
     for m, each in enumerate(found):
