@@ -78,7 +78,7 @@ def draw_importances(importances: Sequence[FamilyImportance], shown: int = 30, w
         lines.append(f"{left} more {'is' if left == 1 else 'are'} not shown")
     return bars(
         rows,
-        title="What each feature contributes to the predictions",
+        title="What each variable contributes to the predictions",
         label="mean absolute contribution to the log-odds (nats)",
         width=width,
         names=0.45 * width,
