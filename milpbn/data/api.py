@@ -108,8 +108,8 @@ def read_table(
     DataWarning
         If columns were left out because of what they look like; they are named. If the kind of a column may be wrong,
         such as of integers that may be codes. If values may stand for missing ones, or a column that is kept may number
-        the rows. If weights sum to less than half the number of rows. And if rows with missing values were dropped, with
-        their number. The table's notes say so, too.
+        the rows. If weights sum to less than half the number of rows. And if rows with missing values were dropped,
+        with their number. The table's notes say so, too.
     """
     stages.enter("reading")
     if y is not None:
