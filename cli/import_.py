@@ -37,7 +37,7 @@ def import_(
     classifier: str | None,
     quiet: bool,
 ) -> int:
-    """Read the solution file of CPLEX, Gurobi, SCIP, HiGHS or CBC for an exported model.
+    """Read the solution file of CPLEX, Gurobi, SCIP, HiGHS, CBC or GLPK for an exported model.
 
     The structure is rebuilt, checked, and scored from the data. A solution that belongs to other data or options
     is refused.

@@ -33,7 +33,7 @@ from milpbn.data.table import (
     factorise,
 )
 from milpbn.data.variables import States
-from milpbn.data.weights import row_weights
+from milpbn.data.weights import doubt_on_total, row_weights
 from milpbn.errors import DataWarning, InputError, warn
 from milpbn.util import stages
 
@@ -108,7 +108,8 @@ def read_table(
     DataWarning
         If columns were left out because of what they look like; they are named. If the kind of a column may be wrong,
         such as of integers that may be codes. If values may stand for missing ones, or a column that is kept may number
-        the rows. And if rows with missing values were dropped, with their number. The table's notes say so, too.
+        the rows. If weights sum to less than half the number of rows. And if rows with missing values were dropped,
+        with their number. The table's notes say so, too.
     """
     stages.enter("reading")
     if y is not None:
@@ -170,6 +171,7 @@ def read_table(
     if entry is None:
         doubts += remark_on_index(columns, [name for name in by_itself if name in names])
         doubts += remark_on_missing_codes(judged, names)
+    doubts += doubt_on_total(row_weight[keep])
     for doubt in doubts:
         warn(doubt, DataWarning)
     notes = [*about, *describe_kinds(columns, names, kinds), *doubts, *dropped]

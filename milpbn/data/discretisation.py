@@ -1,10 +1,16 @@
-"""How continuous features become discrete: a method, its number of intervals, and the cuts it makes."""
+"""How continuous features become discrete: a method, its number of intervals, and the cuts it makes.
+
+docs/tables.md has the definitions for users. The cuts of every method lie between neighbouring distinct values of the
+training rows, and an interval contains its upper end. So a method only has to say between which values it cuts.
+"""
 
 from __future__ import annotations
 
 import re
 import warnings
+from bisect import bisect_right
 from dataclasses import dataclass
+from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,10 +18,12 @@ from numpy.typing import NDArray
 from milpbn.data.sums import exact_sums
 from milpbn.errors import InputError
 
-#: Methods of scikit-learn's `KBinsDiscretizer`; they do not look at the classes.
+#: Methods that do not look at the classes; the names are those of scikit-learn's `KBinsDiscretizer`.
 BINNING = ("quantile", "uniform", "kmeans")
 #: Least and greatest number of intervals of these methods.
 LEAST_BINS, MOST_BINS = 2, 255
+#: Share of all weight, or of a column's range, below which a difference counts as a rounding error.
+TIE = 1e-9
 
 
 @dataclass(frozen=True)
@@ -26,9 +34,8 @@ class Discretisation:
     ----------
     method : {'mdl', 'quantile', 'uniform', 'kmeans'}
         ``mdl``: the cuts that the minimum description length criterion accepts (`milpbn.data.mdlp`), as in Peharz and
-        Pernkopf (2012). The others are the strategies of `sklearn.preprocessing.KBinsDiscretizer`: intervals of equal
-        weight, of equal width, or around the centres of one-dimensional k-means. It runs on the distinct values, each
-        with the sum of its weights.
+        Pernkopf (2012). The others make intervals of equal weight, of equal width, or around the centres of
+        one-dimensional k-means. They run on the distinct values, each with the sum of its weights.
     bins : int or None
         Number of intervals, from 2 to 255; None for ``mdl``. A feature gets fewer where intervals would be empty.
 
@@ -95,38 +102,75 @@ class Discretisation:
         """
         from milpbn.data.mdlp import mdlp_cuts, midpoints  # numba takes half a second to import
 
-        if self.method == "mdl":
+        if self.bins is None:
             return mdlp_cuts(values, classes, n_classes, weights)
         present = weights > 0
-        values, weights = values[present], weights[present]
-        # Equal values are merged, so that a weight of 2 gives the very cuts of two rows: k-means stops by the variance
-        # of its rows without weights.
-        distinct, which = np.unique(values, return_inverse=True)
+        distinct, which = np.unique(values[present], return_inverse=True)
         if distinct.size < 2:
             return np.empty(0)
-        edges = self._edges(distinct, exact_sums(which, weights, distinct.size))
-        # scikit-learn's intervals contain their lower end, and the ones here their upper end; so each edge becomes the
-        # midpoint between the training values below and above it.
-        above = np.unique(np.searchsorted(distinct, edges, side="left"))
-        above = above[(above > 0) & (above < distinct.size)]
-        return midpoints(distinct[above - 1], distinct[above])
+        mass = exact_sums(which, weights[present], distinct.size)
+        if self.method == "quantile":
+            below = _by_weight(mass, self.bins)
+        elif self.method == "uniform":
+            below = _by_width(distinct, self.bins)
+        else:
+            below = _by_centres(distinct, mass, self.bins)
+        below = np.unique(below)
+        below = below[(below > 0) & (below < distinct.size)]
+        return midpoints(distinct[below - 1], distinct[below])
 
-    def _edges(self, distinct: NDArray[np.float64], weights: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the inner edges of `KBinsDiscretizer` on distinct values with weights."""
-        from sklearn.preprocessing import KBinsDiscretizer
 
-        assert self.bins is not None
-        # k-means needs as many distinct values as centres; more intervals than values would be empty anyway.
-        bins = min(self.bins, distinct.size)
-        options = {"quantile_method": "averaged_inverted_cdf"} if self.method == "quantile" else {}
-        binning = KBinsDiscretizer(
-            n_bins=bins, encode="ordinal", strategy=self.method, subsample=None, **options
-        )
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # it warns where it merges intervals; the number of cuts says so
-            binning.fit(distinct[:, None], sample_weight=None if self.method == "uniform" else weights)
-        edges: NDArray[np.float64] = binning.bin_edges_[0][1:-1]
-        return edges
+# The functions below return the number of distinct values below each cut. `distinct` ascends, shape (K,); `mass` has
+# the weights of these values.
+
+
+def _by_weight(mass: NDArray[np.float64], bins: int) -> NDArray[np.int64]:
+    """For each j, cut where the weight below is nearest to j / bins of all weight; of two such places, at the upper."""
+    sums = np.cumsum(mass)
+    targets = sums[-1] * np.arange(1, bins) / bins
+    upper = np.minimum(np.searchsorted(sums[:-1], targets), mass.size - 2)
+    lower = np.maximum(upper - 1, 0)
+    # Weights such as .1 make sums with rounding errors, which must not decide between two places.
+    too_far = np.abs(targets - sums[lower]) < np.abs(sums[upper] - targets) - TIE * sums[-1]
+    return np.where(too_far, lower, upper) + 1
+
+
+def _by_width(distinct: NDArray[np.float64], bins: int) -> NDArray[np.int64]:
+    """Cut above all values up to each edge. Values are the decimals that print them, so .1 is a third of .3."""
+
+    def exact(value: float) -> Fraction:
+        return Fraction(repr(value))
+
+    values = distinct.tolist()
+    low, high = exact(values[0]), exact(values[-1])
+    edges = [(low * (bins - j) + high * j) / bins for j in range(1, bins)]
+    return np.array([bisect_right(values, edge, key=exact) for edge in edges])
+
+
+def _by_centres(distinct: NDArray[np.float64], mass: NDArray[np.float64], bins: int) -> NDArray[np.int64]:
+    """Cut above all values up to the midpoints of neighbouring centres of k-means, which begins at equal widths."""
+    from sklearn.cluster import KMeans  # takes long to import
+
+    if distinct.size <= bins:
+        return np.arange(distinct.size)
+    # Powers of two keep squares from overflow and from 0. Numbers within a factor of 2 have exact differences, which
+    # are taken then, so that the rounding of a mean of large numbers does not move a centre past a value.
+    places = _near_one(distinct)
+    if places[0] * places[-1] >= max(places[0] ** 2, places[-1] ** 2) / 2:
+        places = _near_one(places - places[0])
+    borders = np.linspace(places[0], places[-1], bins + 1)
+    start = (borders[:-1] + borders[1:]) / 2
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # it warns of centres that coincide
+        means = KMeans(bins, init=start[:, None], n_init=1).fit(places[:, None], sample_weight=mass)
+    centres = np.sort(means.cluster_centers_[:, 0])
+    edges = (centres[:-1] + centres[1:]) / 2
+    return np.searchsorted(places, edges + TIE * (places[-1] - places[0]), side="right")
+
+
+def _near_one(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return values times the power of two that makes their largest magnitude at least 1/2 and less than 1."""
+    return np.ldexp(values, -int(np.frexp(np.abs(values).max())[1]))
 
 
 def _refusal(text: str) -> str:

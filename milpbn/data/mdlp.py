@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from milpbn.errors import InputError
 from milpbn.util.compiled import kernel
 
 
@@ -26,7 +27,7 @@ def mdlp_cuts(
         \Delta = \log_2(3^k - 2) - [k\,Ent(S) - k_1 Ent(S_1) - k_2 Ent(S_2)].
 
     Only boundary points are tried: points between neighbouring distinct values whose samples do not all
-    belong to one class. The best cut is always one of them (Theorem 1 of the paper).
+    belong to one class. The best cut is always one of them (Theorem 1 of the paper). With N < 2 there is no cut.
 
     Parameters
     ----------
@@ -44,10 +45,17 @@ def mdlp_cuts(
     float64 array
         Ascending cuts: midpoints of neighbouring distinct values a < b. a <= cut < b holds even if float64
         has no number between a and b. Empty if no cut is accepted.
+
+    Raises
+    ------
+    InputError
+        If a value or a weight is not a finite number, or a weight is negative.
     """
     values = np.asarray(values, dtype=np.float64)
     classes = np.asarray(classes, dtype=np.int64)
     mass = np.ones(len(values)) if weights is None else np.asarray(weights, dtype=np.float64)
+    if not (np.isfinite(values).all() and np.isfinite(mass).all() and (mass >= 0).all()):
+        raise InputError("Only finite numbers can be cut into intervals, with weights that are not negative.")
     if not mass.all():
         values, classes, mass = values[mass > 0], classes[mass > 0], mass[mass > 0]
     distinct, rank = np.unique(values, return_inverse=True)
@@ -110,7 +118,7 @@ def _is_accepted(counts, lo, middle, hi):  # type: ignore[no-untyped-def]
     left, right = counts[lo:middle].sum(axis=0), counts[middle:hi].sum(axis=0)
     n1, n2 = left.sum(), right.sum()
     n = n1 + n2
-    if n <= 1.0:  # possible with fractional weights; log2(N - 1) needs N > 1
+    if n < 2.0:  # possible with fractional weights; log2(N - 1) is the length of a code and not negative
         return False
     both = left + right
     k, k1, k2 = (both > 0.0).sum(), (left > 0.0).sum(), (right > 0.0).sum()

@@ -23,7 +23,7 @@ from milpbn.data.left_out import Why
 from milpbn.data.remarks import remark_on_leaks
 from milpbn.data.request import DataRequest
 from milpbn.data.variables import States, encode_column, learn_continuous, learn_nominal
-from milpbn.data.weights import class_factors, require_range
+from milpbn.data.weights import class_factors, effective_copies, require_range
 from milpbn.errors import DataWarning, InputError, warn
 from milpbn.util import stages
 from milpbn.util.jsonable import shorten
@@ -52,7 +52,7 @@ class Table:
     kinds : mapping from column name to 'nominal' or 'continuous'
         Kinds of all columns; the target is nominal.
     weights : float64 array, shape (M,)
-        Positive sample weights.
+        Positive sample weights, those of classes included.
     missing : {'drop', 'state', 'error'}
         Policy for missing values: rows with missing values have been dropped, missing values get a state
         of their own, or the table has none.
@@ -76,7 +76,7 @@ class Table:
     gaps : mapping from column name to int
         Numbers of missing values in features of rows that were dropped for them.
     row_weights : float64 array, shape (M,), or None
-        The weights before `weigh_classes` and `in_units`; None if they are the same.
+        The weights before `reweighted` and `in_units`: how many rows each row stands for. None if they are the same.
     class_weights : mapping from label to float, 'balanced' or None
         The factors of classes that the weights contain; see `milpbn.data.weights.class_factors`.
     units : bool
@@ -136,16 +136,20 @@ class Table:
         missing = [column.missing for column in self.columns.values()]
         return ~np.logical_or.reduce(missing)
 
+    def reweighted(self, weights: NDArray[np.float64]) -> Table:
+        """Return this table with other weights, shape (M,); the rows still stand for as many rows as before."""
+        base = self.weights if self.row_weights is None else self.row_weights
+        return replace(self, weights=weights, row_weights=base)
+
     def of_complete_rows(self) -> Table:
         """Return this table, read with the policy 'state', as the policy 'drop' would have read it."""
         kept, total = self.complete, self.n_rows
         dropped = f"{DROPPED} missing values: {total - np.count_nonzero(kept)} of {total}."
         notes = (note for note in self.notes if not note.startswith((OWN_STATE, IN_UNITS)))
-        weights = self.weights if self.row_weights is None else self.row_weights
+        rows = self.of_rows(np.flatnonzero(kept))
         table = replace(
-            self,
-            frame=self.frame[kept],
-            weights=weights[kept],
+            rows,
+            weights=rows.weights if rows.row_weights is None else rows.row_weights,
             missing="drop",
             notes=(*notes, *([] if kept.all() else [dropped])),
             gaps=count_gaps(self.columns, self.target),
@@ -161,7 +165,7 @@ class Table:
         factors = class_factors(self.columns[self.target], spec, self.weights, self.train_indices)
         weights = self.weights * factors
         require_range(weights, f"The class weights' products with the rows' weights of {self.name!r}")
-        return replace(self, weights=weights, row_weights=self.weights, class_weights=spec)
+        return replace(self.reweighted(weights), class_weights=spec)
 
     def in_units(self) -> Table:
         """Return the table with weights of at least 1, as leave-one-out scores need them: all times one factor."""
@@ -170,9 +174,15 @@ class Table:
             return replace(self, units=True)
         weights = self.weights / least
         require_range(weights, f"The weights of {self.name!r}, divided by the smallest,")
-        base = self.weights if self.row_weights is None else self.row_weights
         note = f"{IN_UNITS} of every sample, so all weights are multiplied by {1 / least:.6g}: the smallest is 1."
-        return replace(self, weights=weights, row_weights=base, units=True, notes=(*self.notes, note))
+        return replace(self.reweighted(weights), units=True, notes=(*self.notes, note))
+
+    def of_rows(self, positions: NDArray[np.int64]) -> Table:
+        """Return a table of the rows at these positions in `frame`, with the same decisions."""
+        base = None if self.row_weights is None else self.row_weights[positions]
+        return replace(
+            self, frame=self.frame.iloc[positions], weights=self.weights[positions], row_weights=base
+        )
 
     @cached_property
     def columns(self) -> dict[str, Column]:
@@ -209,17 +219,20 @@ class Table:
                 f"{rows} of {self.name!r} has the class {label!r}; a classifier needs at least two classes.{dropped}"
             )
         own_state = self.missing == "state"
+        weights = self.weights[index]
+        # The MDL criterion counts rows, and a class weight is no number of rows.
+        base = weights if self.row_weights is None else self.row_weights[index]
+        counted = effective_copies(weights, base)
         variables: list[Variable] = []
         for name in self.features:
             column = self.columns[name]
             if self.kinds[name] == "continuous":
-                weights, n_classes = self.weights[index], class_variable.n_states
                 learnt = learn_continuous(
                     column,
                     index,
                     classes,
-                    n_classes,
-                    weights,
+                    class_variable.n_states,
+                    counted,
                     missing_state=own_state,
                     discretisation=self.discretisation,
                 )
@@ -242,7 +255,7 @@ class Table:
             self.name,
             tuple(variables),
             codes,
-            self.weights[index],
+            weights,
             notes,
             self.left_out,
             self._request(rows),

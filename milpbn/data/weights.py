@@ -114,6 +114,35 @@ def class_factors(
     return factors[classes]
 
 
+def doubt_on_total(weights: NDArray[np.float64]) -> list[str]:
+    """Return a sentence if the weights, all positive, sum to less than half the number of rows; else nothing."""
+    total, n = float(weights.sum()), len(weights)
+    if total >= n / 2:
+        return []
+    return [
+        f"The weights of {n} rows sum to {total:.3g}, which counts as so many rows; if the weights are shares, "
+        f"multiply them by {n / total:.3g}, so that cuts and parameters rest on {n} rows."
+    ]
+
+
+def effective_copies(weights: NDArray[np.float64], copies: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return weights times one factor, so that they sum to the effective number of rows.
+
+    Kish's effective size of rows with factors f, each in n copies, is (sum n f)^2 / sum n f^2: the number of rows
+    without factors whose shares vary as much. It is the number of copies if all factors are equal.
+
+    Parameters
+    ----------
+    weights : float64 array, shape (M,)
+        Positive weights, those of classes included.
+    copies : float64 array, shape (M,)
+        How many rows each row stands for, without the weights of classes; positive.
+    """
+    factors = weights / copies
+    factors = factors / factors.max()  # so that no square overflows
+    return copies * factors * (float(copies @ factors) / float(copies @ factors**2))
+
+
 def _positive(weight: object, label: object) -> float:
     """Return a class weight as a number; raise InputError if it is not a positive one."""
     try:

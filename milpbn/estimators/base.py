@@ -15,8 +15,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from milpbn.data import Table, read_table
 from milpbn.data.table import MISSING_POLICIES
-from milpbn.data.weights import require_range
-from milpbn.errors import InputError
+from milpbn.data.weights import doubt_on_total, require_range
+from milpbn.errors import DataWarning, InputError, warn
 from milpbn.estimators.explained import ExplainedEstimator
 from milpbn.estimators.inputs import (
     asked_out,
@@ -134,12 +134,16 @@ class BaseBNClassifier(ExplainedEstimator, ClassifierMixin, BaseEstimator):
                 f"There is one class only in the training data ({texts[left[0]]!r}); a classifier needs at least two."
                 + (dropped if gone else "")
             )
-        weights = weights_of_classes(self.class_weight, y[kept], weights[kept])
-        require_range(weights, "The products of sample weights and class weights")
+        table = replace(table, weights=weights[kept])
+        for doubt in doubt_on_total(table.weights):
+            warn(doubt, DataWarning)
+        if self.class_weight is not None:
+            table = table.reweighted(weights_of_classes(self.class_weight, y[kept], table.weights))
+        require_range(table.weights, "The products of sample weights and class weights")
         self.classes_, self._class_texts = classes[left], [texts[k] for k in left]
         self.n_dropped_ = len(frame) - table.n_rows
         self._kept = [k for k, name in enumerate(names) if name not in table.left_out]
-        return replace(table, weights=weights, label_type=label_type_of(classes))
+        return replace(table, label_type=label_type_of(classes))
 
     def _fitted(
         self, predictor: JointPredictor | AveragedClassifier, structure: Structure | None

@@ -45,10 +45,7 @@ class Part:
     @cached_property
     def training(self) -> Table:
         """A table of the training rows only, so that nothing can be learnt from others."""
-        rows = self.train_rows
-        return replace(
-            self.table, frame=self.table.frame.iloc[rows], weights=self.table.weights[rows], train_rows=None
-        )
+        return replace(self.table.of_rows(self.train_rows), train_rows=None)
 
     @cached_property
     def train(self) -> Dataset:

@@ -24,16 +24,12 @@ def draw_prediction(explanation: LocalExplanation, shown: int = 20, width: float
     explanation : LocalExplanation
         Why a sample gets its class.
     shown : int
-        Number of contributions, the largest; the others are one bar.
+        Number of contributions beside the base rate, the largest; the others are one bar.
     width : float
         Of the picture, in pixels; it grows where this is not enough.
     """
-    ranked = [(c.condition, c.log_odds) for c in explanation.ranked]
-    rest = sum(value for _, value in ranked[shown:])
     rows, at = [], 0.0
-    if len(ranked) > shown:
-        ranked = [*ranked[:shown], (counted(len(ranked) - shown, "smaller contribution"), rest)]
-    for name, value in ranked:
+    for value, name in explanation.rows(shown):
         if not math.isfinite(value):
             raise InputError(
                 "The prediction has an infinite contribution, since its tables are not smoothed; it cannot be drawn."
@@ -58,30 +54,35 @@ def draw_prediction(explanation: LocalExplanation, shown: int = 20, width: float
 
 
 def draw_importances(importances: Sequence[FamilyImportance], shown: int = 30, width: float = 680.0) -> Scene:
-    """Draw how much each family moves the predictions, the most important first.
+    """Draw how much each feature's family moves the predictions, the most important first.
+
+    The base rate of the classes is no feature's. It has no bar, and a line of the picture says how large it is.
 
     Parameters
     ----------
     importances : sequence of FamilyImportance
         As `milpbn.network.explanation.GlobalExplanation` has them.
     shown : int
-        Number of families.
+        Number of bars.
     width : float
         Of the picture, in pixels; it grows where this is not enough.
     """
+    features = [each for each in importances if each.part != "base rate"]
+    lines = [f"{printable(each.name)}: {each.mean_absolute:.3f}" for each in importances[len(features) :]]
     rows = [
-        Bar(printable(each.variable), 0.0, each.mean_absolute, f"{each.mean_absolute:.3f}")
-        for each in importances[:shown]
+        Bar(printable(each.name), 0.0, each.mean_absolute, f"{each.mean_absolute:.3f}")
+        for each in features[:shown]
         if math.isfinite(each.mean_absolute)
     ]
-    left = len(importances) - len(rows)
+    if left := len(features) - len(rows):
+        lines.append(f"{left} more {'is' if left == 1 else 'are'} not shown")
     return bars(
         rows,
         title="What each variable contributes to the predictions",
         label="mean absolute contribution to the log-odds (nats)",
         width=width,
         names=0.45 * width,
-        lines=[f"{left} more {'is' if left == 1 else 'are'} not shown"] if left else [],
+        lines=lines,
     )
 
 

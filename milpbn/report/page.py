@@ -189,13 +189,14 @@ def _explanations(classifier: AnyClassifier | None, train: Dataset | None, test:
     parts = [note]
     if found.importances is not None:
         parts.append(
-            "<p>The log-odds of two classes are an exact sum, with one term for every variable. The bars are the mean "
-            f"sizes of these terms on the {which} rows.</p>{_figure(draw_importances(found.importances, width=_CHART))}"
+            "<p>The log-odds of two classes are an exact sum: the base rate of the classes, a term for every feature "
+            "that has the class as parent, and one for the parents of the class. The bars are the mean sizes of the "
+            f"features' terms on the {which} rows.</p>{_figure(draw_importances(found.importances, width=_CHART))}"
         )
     if found.unused:
         few = ", ".join(found.unused[:30]) + (", ..." if len(found.unused) > 30 else "")
         parts.append(f"<p>No prediction depends on {words(few)}.</p>")
-    order = [each.variable for each in found.importances or ()]
+    order = [found.target if each.part != "feature" else each.variable for each in found.importances or ()]
     tables = sorted(
         found.tables, key=lambda t: order.index(t.variable) if t.variable in order else len(order)
     )

@@ -40,7 +40,7 @@ def import_solution(
     Parameters
     ----------
     solution : path
-        Solution file of CPLEX, Gurobi, SCIP, HiGHS or CBC.
+        Solution file of CPLEX, Gurobi, SCIP, HiGHS, CBC or GLPK.
     model : path, optional
         The exported model; by default the sidecar is found by the solution's name.
     data : Dataset, Table, or anything `read_table` reads, optional

@@ -104,7 +104,8 @@ def test_no_cut_where_there_is_nothing_to_separate():
     assert mdlp_cuts([], [], 2).size == 0
     assert mdlp_cuts([3.0] * 10, [0, 1] * 5, 2).size == 0
     assert mdlp_cuts(np.arange(50.0), [0] * 50, 2).size == 0
-    assert mdlp_cuts([0.0, 1.0], [0, 1], 2, [0.2, 0.2]).size == 0
+    for weight in (0.2, 0.5, np.nextafter(0.5, 1), 0.9):  # log2(N - 1) falls without limit as N falls to 1
+        assert mdlp_cuts([0.0, 1.0], [0, 1], 2, [weight, weight]).size == 0
 
 
 def test_many_classes_do_not_overflow():

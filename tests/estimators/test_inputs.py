@@ -283,9 +283,16 @@ def test_class_weights_are_weights() -> None:
         ({0: 2.0, 1: 5.0}, np.where(y, 5.0, 2.0)),
         ("balanced", weights.sum() / (2 * np.where(y, weights[y == 1].sum(), weights[y == 0].sum()))),
     ):
-        one = NaiveBayesClassifier(class_weight=given).fit(X, y, sample_weight=weights)
-        other = NaiveBayesClassifier().fit(X, y, sample_weight=weights * factors)
+        # The MDL criterion counts rows, and class weights are no rows; the other methods know shares only.
+        cut = {"discretise": "quantile:4"}
+        one = NaiveBayesClassifier(class_weight=given, **cut).fit(X, y, sample_weight=weights)
+        other = NaiveBayesClassifier(**cut).fit(X, y, sample_weight=weights * factors)
         assert np.array_equal(one.predict_proba(X), other.predict_proba(X))
+    found = [
+        NaiveBayesClassifier(class_weight={0: 2.0 * k, 1: 5.0 * k}).fit(X, y).classifier_.variables
+        for k in (1.0, 1000.0)
+    ]
+    assert found[0] == found[1]
     with pytest.raises(
         ValueError, match=re.escape("Class weights must be positive numbers, got {0: 0, 1: 1}.")
     ):

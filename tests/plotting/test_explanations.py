@@ -46,8 +46,10 @@ def test_the_bars_of_a_prediction_follow_one_another(learnt):
         assert start == pytest.approx(at, abs=1.1)
         at = end
     assert f"{explanation.log_odds:+.3f}" in texts(scene)
-    left = counted(len(explanation.ranked) - 1, "smaller contribution")
-    assert left in texts(draw_prediction(explanation, 1))
+    left = counted(len(explanation.ranked) - 2, "smaller contribution")
+    drawn = texts(draw_prediction(explanation, 1))
+    assert left in drawn
+    assert drawn.index("base rate of class, before any feature") > drawn.index(left)
 
 
 def test_the_histogram_of_margins_counts_all_samples(learnt):
@@ -76,7 +78,10 @@ def test_a_table_shows_the_probabilities_of_every_class(learnt):
 def test_importances_are_drawn(learnt):
     classifier, data = learnt
     scene = draw_importances(classifier.explain_global(data).importances)
-    assert {"a", "b", "class"} <= set(texts(scene))
+    drawn = texts(scene)
+    assert {"a", "b given a"} <= set(drawn)
+    assert "class" not in drawn
+    assert any(text.startswith("base rate of class, before any feature: 0.") for text in drawn)
 
 
 @pytest.mark.parametrize("gamma", [0.1, 1.0, 3.0])

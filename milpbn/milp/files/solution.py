@@ -1,4 +1,4 @@
-"""The content of a solution file of CPLEX, Gurobi, SCIP, HiGHS or CBC, in one form.
+"""The content of a solution file of CPLEX, Gurobi, SCIP, HiGHS, CBC or GLPK, in one form.
 
 The table shows what the files state about optimality, and which bound follows for a result
 (`Solution.proved_bound`). The last column is for files without a bound, if the user gives none either:
@@ -14,13 +14,14 @@ SCIP    ``optimal solution found`` (shell;  none                the objective: a
         PySCIPOpt writes no status)                             ``gap limit reached``
 CBC     ``Optimal``                         none                the objective: after a gap limit CBC writes the other
         ``Optimal (within gap tolerance)``                      none: the file does not state the allowed gap
+GLPK    ``INTEGER OPTIMAL``                 none                none: HiGHS writes the same format
 ======  ==================================  ==================  =====================================================
 
 Where no bound follows, the result has the project's own bound, and the user is told so, with the place of the solver's
 bound in its log (`Solution.where_bound`).
 
 If the user says at which relative gap the solver was told to stop, a status that means "optimal" gives a bound, too
-(`Solution.bound_within`). The solvers' own gaps are 1e-4 (CPLEX, Gurobi, HiGHS) and 0 (SCIP, CBC).
+(`Solution.bound_within`). The solvers' own gaps are 1e-4 (CPLEX, Gurobi, HiGHS) and 0 (SCIP, CBC, GLPK).
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ class Solution:
     Attributes
     ----------
     format : str
-        ``cplex``, ``gurobi``, ``scip``, ``highs`` or ``cbc``.
+        ``cplex``, ``gurobi``, ``scip``, ``highs``, ``cbc`` or ``glpk``.
     values : dict of str to float
         Column values by name; a column that is missing is zero.
     objective : float or None
@@ -62,7 +63,7 @@ class Solution:
     @property
     def says_optimal(self) -> bool:
         """Whether the status calls the solution optimal, within any gap."""
-        return re.search(r"\boptimal\b", self.status, re.IGNORECASE) is not None
+        return re.search(r"(?<!-)\boptimal\b", self.status, re.IGNORECASE) is not None
 
     @property
     def proved_bound(self) -> float | None:
@@ -108,7 +109,14 @@ class Solution:
         return None
 
 
-_NAMES = {"cplex": "CPLEX", "gurobi": "Gurobi", "scip": "SCIP", "highs": "HiGHS", "cbc": "CBC"}
+_NAMES = {
+    "cplex": "CPLEX",
+    "gurobi": "Gurobi",
+    "scip": "SCIP",
+    "highs": "HiGHS",
+    "cbc": "CBC",
+    "glpk": "GLPK or HiGHS",
+}
 #: The largest of the absolute gaps within which the solvers stop by default (those of CPLEX and HiGHS).
 ABSOLUTE_GAP = 1e-6
 _LOGS = {
@@ -117,6 +125,7 @@ _LOGS = {
     "highs": "the number after 'Dual bound' in the report at the end of its log",
     "scip": "the number after 'Dual Bound' at the end of its log",
     "cbc": "the number after 'Upper bound' or 'Lower bound' at the end of its log",
+    "glpk": "the number after '<=' or '>=' in the last line of its log with 'mip =' (of HiGHS that after 'Dual bound')",
 }
 #: The status in lower case that a solver writes only after a proof with a gap of 0; see the table above.
 _EXACT = {"cplex": "integer optimal solution", "scip": "optimal solution found", "cbc": "optimal"}

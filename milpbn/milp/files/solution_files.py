@@ -1,4 +1,4 @@
-"""Read the solution files of CPLEX, Gurobi, SCIP, HiGHS and CBC (what they prove: `milpbn.milp.files.solution`)."""
+"""Read solution files of CPLEX, Gurobi, SCIP, HiGHS, CBC and GLPK (what they prove: `milpbn.milp.files.solution`)."""
 
 from __future__ import annotations
 
@@ -12,10 +12,11 @@ from milpbn.util.raw_files import read_bytes, unpack_gzip
 
 
 def read_solution(path: str | os.PathLike[str]) -> Solution:
-    """Read a solution file of any of the five solvers, which is recognised by its content.
+    """Read a solution file of any of the six solvers, which is recognised by its content.
 
     The formats are CPLEX's XML (of several solutions the incumbent, else the first), Gurobi's .sol, SCIP's .sol,
-    HiGHS's raw (0), pretty (1) and sparse (4) styles, and CBC's solution text. Each may be gzipped.
+    HiGHS's raw (0), pretty (1), GLPK's (3) and sparse (4) styles, CBC's solution text, and GLPK's report (`glpsol -o`).
+    Each may be gzipped.
 
     Parameters
     ----------

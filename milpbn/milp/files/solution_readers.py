@@ -77,12 +77,16 @@ def reader_of(first: str, lines: Lines) -> Callable[[Lines], Solution]:
         return _read_scip
     if " - objective value" in first:
         return _read_cbc
+    if first.startswith("Problem:"):
+        return _read_glpk
+    if re.match(r"c( Problem:|$)|s (mip|bas|ipt) ", first):
+        return _refuse_glpk_raw
     words = first.split()
     if first.startswith("#") or (len(words) == 2 and _float(words[1]) is not None):
         return _read_gurobi
     raise InputError(
         f"The file {lines.file} begins with {first[:60]!r}, so it is not a solution file of CPLEX, "
-        "Gurobi, SCIP, HiGHS or CBC; give the .sol file that the solver wrote."
+        "Gurobi, SCIP, HiGHS or CBC, nor a report of GLPK; give the .sol file that the solver wrote."
     )
 
 
@@ -288,3 +292,51 @@ def _read_cbc(lines: Lines) -> Solution:
         last = index
         lines.add(values, number, words[1], words[2])
     return Solution("cbc", values, objective, None, status)
+
+
+# -- GLPK, and HiGHS in GLPK's styles ----------------------------------------------------------------------
+
+
+def _read_glpk(lines: Lines) -> Solution:
+    """Read the report of ``glpsol -o`` and HiGHS's style 3: a heading, a table of the rows, and one of the columns.
+
+    Values have 6 digits. After a name of more than 12 characters a line begins anew. Reports without a solution have
+    tables as well.
+    """
+    heading = {key: rest.strip() for key, _, rest in (line.partition(":") for line in lines.lines[:10])}
+    status = heading.get("Status", "")
+    if not re.fullmatch("(INTEGER )?(NON-)?OPTIMAL|FEASIBLE", status):
+        lines.no_solution(status)
+    stated = re.search(r"= *(\S+) \(M..imum\)", heading.get("Objective", ""))
+    count = re.match("[0-9]{1,18}", heading.get("Columns", ""))
+    at = next((i for i, line in enumerate(lines.lines) if re.match(r"\s*No\.\s+Column name", line)), None)
+    if at is None or count is None or not any(line.strip() == "End of output" for line in lines.lines[at:]):
+        lines.fail(
+            len(lines.lines), "a table of columns and 'End of output' are expected; the file is cut off"
+        )
+    values: dict[str, float] = {}
+    at += 2  # the line of the headings, and the one below it
+    for expected in range(1, int(count[0]) + 1):
+        words = lines.lines[at].split() if at < len(lines.lines) else []
+        if len(words) == 2 and at + 1 < len(lines.lines):
+            at += 1
+            words += lines.lines[at].split()
+        if words[2:3] and words[2] in _GLPK_MARKS:
+            del words[2]
+        if len(words) < 3 or words[0] != str(expected):
+            lines.fail(at + 1, f"column {expected} of {count[0]} is expected; the file may be cut off")
+        lines.add(values, at + 1, words[1], words[2])
+        at += 1
+    return Solution("glpk", values, None if stated is None else _float(stated[1]), None, status)
+
+
+#: What stands before a value: an integer column, and the states of columns in the solution of a linear program.
+_GLPK_MARKS = {"*", "B", "NL", "NU", "NF", "NS"}
+
+
+def _refuse_glpk_raw(lines: Lines) -> NoReturn:
+    raise InputError(
+        f"The file {lines.file} numbers its columns and does not name them, as glpsol --write and HiGHS's style 2 do, "
+        "so that it cannot be told whether it belongs to this model; write the solution with glpsol -o FILE, or in "
+        "HiGHS's style 0, 1, 3 or 4."
+    )

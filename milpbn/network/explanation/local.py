@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from milpbn.data.dataset import MISSING, UNKNOWN, Dataset, Variable
 from milpbn.errors import InputError
 from milpbn.network.cpt import Cpt
-from milpbn.network.explanation.terms import Terms, log_ratio, terms
-from milpbn.network.explanation.wording import bar, factor, joined, nats
+from milpbn.network.explanation.terms import Terms, base_rates, log_ratio, terms, with_base_rate
+from milpbn.network.explanation.wording import bar, base_rate_of, factor, joined, nats, shown_states
 from milpbn.network.margins import log_posterior
 from milpbn.util.jsonable import json_safe
 from milpbn.util.plurals import counted
@@ -31,14 +31,16 @@ class Contribution:
     Attributes
     ----------
     variables : tuple of str
-        The family's variable. If a missing value is summed over, the families that it is in make one term.
+        The family's variable; for the family of the class variable, its parents, and for the base rate of the classes
+        the class variable. If a missing value is summed over, the families that it is in make one term.
     values : tuple of str
         Their states; `NEW_VALUE` if the training data lack the value, `NOT_OBSERVED` for a missing one. Empty for the
-        class variable.
+        base rate.
     given : tuple of (str, str)
         The parents without the class, with their states.
     log_probabilities : tuple of float, length C
-        log P(variable | parents) for every class, in nats.
+        log P(variable | parents) for every class, in nats. For the base rate log P(class) before any feature, and for
+        the family of a class with parents log P(class | parents) - log P(class).
     log_odds : float
         The difference of the explained class and the other one, in nats. 0 where the class is not in the family.
     """
@@ -50,8 +52,15 @@ class Contribution:
     log_odds: float
 
     @property
+    def is_base_rate(self) -> bool:
+        """Whether this is the base rate of the classes, which is about no feature."""
+        return self.values == ("",)
+
+    @property
     def condition(self) -> str:
-        """The values in words, such as ``a = x, given b = u``, or the name of the class variable."""
+        """The values in words, such as ``a = x, given b = u``, or what the base rate is called."""
+        if self.is_base_rate:
+            return base_rate_of(self.variables[0])
         pairs = list(zip(self.variables, self.values, strict=True))
         missing = " and ".join(name for name, value in pairs if value == NOT_OBSERVED)
         known = [pair for pair in pairs if pair[1] != NOT_OBSERVED]
@@ -118,7 +127,8 @@ class LocalExplanation(Prediction):
         log P(label | z) - log P(against | z) in nats: the sum of the contributions' ``log_odds``. The equation holds
         where both classes are possible; unsmoothed tables can make a class impossible, with infinite terms.
     contributions : tuple of Contribution
-        One per family in the order of the variables, the class last; families that missing values join are one.
+        One per family in the order of the variables, then that of the class's parents if it has any, and the base rate
+        of the classes last; families that missing values join are one.
     """
 
     log_joint: tuple[float, ...]
@@ -127,9 +137,18 @@ class LocalExplanation(Prediction):
 
     @property
     def ranked(self) -> tuple[Contribution, ...]:
-        """The contributions that are not 0, the largest first."""
+        """The contributions that are not 0, the largest first; the base rate, which is no feature's, is last."""
         used = [c for c in self.contributions if c.log_odds != 0]
-        return tuple(sorted(used, key=lambda c: -abs(c.log_odds)))
+        return tuple(sorted(used, key=lambda c: (c.is_base_rate, -abs(c.log_odds))))
+
+    def rows(self, shown: int) -> list[tuple[float, str]]:
+        """Return log-odds and words of `ranked`; of more than `shown` features the smaller ones are one row."""
+        features = [c for c in self.ranked if not c.is_base_rate]
+        base = [c for c in self.ranked if c.is_base_rate]
+        rows = [(c.log_odds, c.condition) for c in features[:shown]]
+        if left := features[shown:]:
+            rows.append((sum(c.log_odds for c in left), counted(len(left), "smaller contribution")))
+        return rows + [(c.log_odds, c.condition) for c in base]
 
     def to_dict(self) -> dict[str, Any]:
         """Return JSON values; infinite numbers are None."""
@@ -141,21 +160,17 @@ class LocalExplanation(Prediction):
         Parameters
         ----------
         shown : int
-            Number of contributions; the rest is summed in one line.
+            Number of contributions beside the base rate; the rest is summed in one line.
         """
-        ranked = self.ranked
         odds = nats(self.log_odds)
         lines = [
             self.heading,
             f"log-odds of {self.label} against {self.against}: {odds} nats, odds {factor(self.log_odds)} to 1; "
             f"{self.share}",
         ]
-        rows = [(nats(c.log_odds), c.log_odds, c.condition) for c in ranked[:shown]]
-        if len(ranked) > shown:
-            rest = sum(c.log_odds for c in ranked[shown:])
-            rows.append((nats(rest), rest, counted(len(ranked) - shown, "smaller contribution")))
-        largest = max((abs(value) for _, value, _ in rows if np.isfinite(value)), default=0.0)
-        lines += [f"  {text:>9}  {bar(value, largest, _BAR)}  {words}" for text, value, words in rows]
+        rows = self.rows(shown)
+        largest = max((abs(value) for value, _ in rows if np.isfinite(value)), default=0.0)
+        lines += [f"  {nats(value):>9}  {bar(value, largest, _BAR)}  {words}" for value, words in rows]
         return "\n".join([*lines, f"  {odds:>9}  sum"])
 
     def __str__(self) -> str:
@@ -197,8 +212,10 @@ def explain_rows(
     classes = variables[-1].states
     check_classes(classes, label, against)
     found: dict[int, LocalExplanation] = {}
+    base = base_rates(data.names, cpts, len(classes))
     for part in terms(data.codes, data.names, cpts, len(classes)):
-        found.update(_explain(part, variables, cpts, data, label, against))
+        apart = with_base_rate(part, base, cpts[-1].parents)
+        found.update(_explain(apart, variables, cpts, data, label, against))
     return tuple(found[m] for m in range(data.n_samples))
 
 
@@ -276,14 +293,20 @@ def _named(
 ) -> tuple[tuple[str, ...], tuple[str, ...], tuple[tuple[str, str], ...]]:
     """Return names, states, and the parents with their states of the families of a term."""
     last = len(variables) - 1
-    above = sorted({j for i in group for j in cpts[i].parents} - {last, *group})
+    if not group:
+        return (variables[last].name,), ("",), ()
+    # The parents of the class are what its family tells of.
+    own = sorted({*group, *(cpts[last].parents if last in group else ())} - {last})
+    above = sorted({j for i in group for j in cpts[i].parents} - {last, *own})
+    if last in group and all(codes[i] == MISSING for i in own):
+        own, above = sorted([*own, *above]), []  # what is known of the parents comes from these
     return (
-        tuple(variables[i].name for i in group),
-        tuple("" if i == last else state_of(variables[i], codes[i]) for i in group),
+        tuple(variables[i].name for i in own),
+        tuple(state_of(variables[i], codes[i]) for i in own),
         tuple((variables[j].name, state_of(variables[j], codes[j])) for j in above),
     )
 
 
 def state_of(variable: Variable, code: int) -> str:
     """Return the label of a state, or what stands for a value without one."""
-    return {UNKNOWN: NEW_VALUE, MISSING: NOT_OBSERVED}.get(int(code)) or variable.states[code]
+    return {UNKNOWN: NEW_VALUE, MISSING: NOT_OBSERVED}.get(int(code)) or shown_states(variable)[code]

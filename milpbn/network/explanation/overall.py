@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,11 +14,14 @@ from milpbn.errors import InputError
 from milpbn.network.cpt import Cpt
 from milpbn.network.explanation.rules import rules
 from milpbn.network.explanation.tables import FamilyTable, family_tables
-from milpbn.network.explanation.terms import Terms, log_ratio, terms
-from milpbn.network.explanation.wording import more, nats
+from milpbn.network.explanation.terms import Terms, base_rates, log_ratio, terms, with_base_rate
+from milpbn.network.explanation.wording import base_rate_of, more, nats
 from milpbn.network.margins import log_margins, soft_margin
 from milpbn.util.jsonable import json_safe
 from milpbn.util.validation import real_number
+
+#: Whose contribution an importance is about.
+Part = Literal["feature", "class parents", "base rate"]
 
 #: Number of bars of the histogram of margins.
 BINS = 20
@@ -26,7 +29,7 @@ BINS = 20
 
 @dataclass(frozen=True)
 class FamilyImportance:
-    """How much a family moves the predictions on some data.
+    """How much a family moves the predictions on some data, or the base rate of the classes.
 
     What families contribute together, since a missing value is summed over, counts in equal parts for those whose
     variable is known.
@@ -34,7 +37,12 @@ class FamilyImportance:
     Attributes
     ----------
     variable : str
-        The family's variable; the class variable for the classes' own probabilities.
+        The family's variable. For the family of a class with parents the names of these, joined by ``and``; for the
+        base rate the class variable.
+    given : tuple of str
+        Other parents of the family's variable, without the class. What the family contributes is theirs as well.
+    part : {'feature', 'class parents', 'base rate'}
+        Whose family this is. A class with parents contributes log P(class | parents) - log P(class).
     mean_absolute : float
         Mean over the samples of the absolute contribution to the log-odds of the two most probable classes, in nats.
     mean_margin : float or None
@@ -43,8 +51,17 @@ class FamilyImportance:
     """
 
     variable: str
+    given: tuple[str, ...]
+    part: Part
     mean_absolute: float
     mean_margin: float | None
+
+    @property
+    def name(self) -> str:
+        """What is shown, such as ``a``, ``b given a``, or what the base rate is called."""
+        if self.part == "base rate":
+            return base_rate_of(self.variable)
+        return f"{self.variable} given {', '.join(self.given)}" if self.given else self.variable
 
 
 @dataclass(frozen=True)
@@ -116,18 +133,22 @@ class GlobalExplanation:
         Name of the class variable.
     classes : tuple of str, length C
         Class labels.
+    base_rates : float64 array, shape (C,)
+        log P(class) before any feature is known, in nats.
     tables : tuple of FamilyTable
         All families with the class: the class variable's own first, then the features in order.
     unused : tuple of str
         Features that are in no family with the class: predictions of complete samples do not depend on them.
     importances : tuple of FamilyImportance or None
-        Of the families in `tables`, the most important first; None without data.
+        Of the features' families in `tables` and of the class's parents, the most important first. The last one is the
+        base rate of the classes, which is no feature's. None without data.
     margins : Margins or None
         None if no sample has a known class.
     """
 
     target: str
     classes: tuple[str, ...]
+    base_rates: NDArray[np.float64]
     tables: tuple[FamilyTable, ...]
     unused: tuple[str, ...]
     importances: tuple[FamilyImportance, ...] | None = None
@@ -156,9 +177,9 @@ class GlobalExplanation:
 
     def to_text(self, shown: int = 20) -> str:
         """Return the explanation as lines of text, with at most this many families, samples or rows of a table."""
-        lines = [rules(self.target, self.classes, self.tables, self.unused, shown)]
+        lines = [rules(self.target, self.classes, self.base_rates, self.tables, self.unused, shown)]
         if self.importances is not None:
-            lines += _importance_lines(self.importances, self.target, shown)
+            lines += _importance_lines(self.importances, shown)
         if self.margins is not None:
             lines += _margin_lines(self.margins, shown)
         return "\n".join(lines)
@@ -205,21 +226,23 @@ def explain_tables(
     used = {name for table in tables for name in (table.variable, *table.parents)}
     unused = tuple(v.name for v in variables[:-1] if v.name not in used)
     target, classes = variables[-1].name, variables[-1].states
+    base = base_rates([v.name for v in variables], cpts, len(classes))
     if data is None:
-        return GlobalExplanation(target, classes, tables, unused)
+        return GlobalExplanation(target, classes, base, tables, unused)
     if not data.weights.sum() > 0:
         raise InputError(
             f"The data {data.name!r} have no row with a positive weight; there is nothing to explain."
         )
-    absolute, margin = np.zeros(len(variables)), np.zeros(len(variables))
+    # The last number is the base rate's, the one before it that of the parents of the class.
+    absolute, margin = np.zeros(len(variables) + 1), np.zeros(len(variables) + 1)
     joint = np.empty((data.n_samples, len(classes)))
     for part in terms(data.codes, data.names, cpts, len(classes)):
         joint[part.rows] = part.log_probabilities.sum(axis=1)
-        _add_contributions(part, joint[part.rows], data, absolute, margin)
-    with_class = [i for i, cpt in enumerate(cpts) if last in (i, *cpt.parents)]
-    importances = _importances(absolute, margin, variables, data, with_class)
+        apart = with_base_rate(part, base, cpts[last].parents)
+        _add_contributions(apart, joint[part.rows], data, absolute, margin)
+    importances = _importances(absolute, margin, variables, cpts, data)
     return GlobalExplanation(
-        target, classes, tables, unused, importances, _margins(joint, classes, data, gamma)
+        target, classes, base, tables, unused, importances, _margins(joint, classes, data, gamma)
     )
 
 
@@ -237,7 +260,7 @@ def _add_contributions(
     known = y >= 0
     true = _sums_of_terms(_ratios(part, y, np.where(best == y, second, best))[known], weights[known])
     for g, group in enumerate(part.groups):
-        seen = [i for i in group if i == data.n_features or data.codes[part.rows[0], i] != MISSING]
+        seen = [i for i in group if data.codes[part.rows[0], i] != MISSING] if group else [-1]
         absolute[seen] += predicted[g] / max(1, len(seen))
         margin[seen] += true[g] / max(1, len(seen))
 
@@ -246,19 +269,25 @@ def _importances(
     absolute: NDArray[np.float64],
     margin: NDArray[np.float64],
     variables: tuple[Variable, ...],
+    cpts: Sequence[Cpt],
     data: Dataset,
-    with_class: Sequence[int],
 ) -> tuple[FamilyImportance, ...]:
     total, labelled = data.weights.sum(), data.weights[data.y >= 0].sum()
-    found = (
-        FamilyImportance(
-            variables[i].name,
-            float(absolute[i] / total),
-            float(margin[i] / labelled) if labelled > 0 else None,
-        )
-        for i in with_class
-    )
-    return tuple(sorted(found, key=lambda importance: -importance.mean_absolute))
+    last, names = len(variables) - 1, [v.name for v in variables]
+
+    def found(i: int, variable: str, given: tuple[str, ...], part: Part) -> FamilyImportance:
+        mean = float(margin[i] / labelled) if labelled > 0 else None
+        return FamilyImportance(variable, given, part, float(absolute[i] / total), mean)
+
+    features = [
+        found(i, names[i], tuple(names[j] for j in cpt.parents if j != last), "feature")
+        for i, cpt in enumerate(cpts)
+        if last in cpt.parents
+    ]
+    if above := cpts[last].parents:
+        features.append(found(last, " and ".join(names[j] for j in above), (), "class parents"))
+    features.sort(key=lambda importance: -importance.mean_absolute)
+    return (*features, found(-1, names[last], (), "base rate"))
 
 
 def _sums_of_terms(ratios: NDArray[np.float64], weights: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -292,15 +321,16 @@ def _margins(
     return Margins(known, margins, data.weights[known], gamma, low)
 
 
-def _importance_lines(importances: Sequence[FamilyImportance], target: str, shown: int) -> list[str]:
+def _importance_lines(importances: Sequence[FamilyImportance], shown: int) -> list[str]:
     lines = [
         "importance: mean absolute contribution to the log-odds, and mean contribution to the margin, in nats"
     ]
-    for importance in importances[:shown]:
+    *features, base = importances
+    for importance in (*features[:shown], base):
         margin = "" if importance.mean_margin is None else f"  {nats(importance.mean_margin):>9}"
-        name = f"{target} (prior)" if importance.variable == target else importance.variable
-        lines.append(f"  {importance.mean_absolute:>9.3f}{margin}  {name}")
-    return lines + [f"  {line}" for line in more(len(importances) - shown, "feature")]
+        lines.append(f"  {importance.mean_absolute:>9.3f}{margin}  {importance.name}")
+    lines[-1:-1] = [f"  {line}" for line in more(len(features) - shown, "feature")]
+    return lines
 
 
 def _margin_lines(margins: Margins, shown: int) -> list[str]:

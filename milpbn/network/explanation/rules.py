@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from milpbn.network.explanation.tables import FamilyTable
-from milpbn.network.explanation.wording import joined, more, nats
+from milpbn.network.explanation.terms import log_ratio
+from milpbn.network.explanation.wording import base_rate_of, joined, more, nats
 
 #: Number of classes that a line shows, the favoured ones first.
 _CLASSES = 5
@@ -16,6 +19,7 @@ _CLASSES = 5
 def rules(
     target: str,
     classes: Sequence[str],
+    base: NDArray[np.float64],
     tables: Sequence[FamilyTable],
     unused: Sequence[str] = (),
     shown: int = 20,
@@ -28,6 +32,8 @@ def rules(
         Name of the class variable.
     classes : sequence of str
         Class labels.
+    base : float64 array, shape (C,)
+        Logarithms of the classes' base rates (`milpbn.network.explanation.terms.base_rates`).
     tables : sequence of FamilyTable
         The families with the class, that of the class variable first.
     unused : sequence of str
@@ -36,8 +42,11 @@ def rules(
         Number of features, and of lines for each of them.
     """
     own, *features = tables
+    if own.parents:
+        features.append(replace(own, log_probabilities=log_ratio(own.log_probabilities, base)))
     ranked = sorted(features, key=lambda table: -table.strength)
-    lines = [f"Classes of {target}: {_few(classes)}", _legend(classes), *_of_table(own, shown)]
+    rates = FamilyTable(target, (), (), (), tuple(classes), base)
+    lines = [f"Classes of {target}: {_few(classes)}", _legend(classes), *_of_table(rates, shown)]
     for table in ranked[:shown]:
         lines += _of_table(table, shown)
     lines += more(len(ranked) - shown, "feature")
@@ -55,10 +64,13 @@ def _legend(classes: Sequence[str]) -> str:
 def _of_table(table: FamilyTable, shown: int) -> list[str]:
     """Return the lines of a table: with two classes one per state of the parents, else one per cell."""
     lines = _of_two_classes(table, shown) if len(table.classes) == 2 else _of_many_classes(table)
-    name = table.variable if table.states else f"{table.variable}, before any feature"
+    name = table.variable if table.states else base_rate_of(table.variable)
     if not table.parents and len(lines) == 1:
         return [f"{name}: {lines[0]}"]
     given = f"{table.variable} given {', '.join(table.parents)}" if table.parents else table.variable
+    if not table.states:
+        above = f"parent{'s' if len(table.parents) > 1 else ''} of {table.variable}"
+        given = f"{' and '.join(table.parents)} ({above})"
     return [f"{given}:", *(f"  {line}" for line in [*lines[:shown], *more(len(lines) - shown, "line")])]
 
 

@@ -13,7 +13,7 @@ from milpbn.data.dataset import Variable
 from milpbn.errors import InputError
 from milpbn.network.cpt import Cpt
 from milpbn.network.explanation.terms import log_ratio
-from milpbn.network.explanation.wording import factor, joined
+from milpbn.network.explanation.wording import factor, joined, shown_states
 from milpbn.util.jsonable import json_safe
 
 
@@ -26,7 +26,7 @@ class FamilyTable:
     variable : str
         The family's variable; for the class variable the table holds the classes' own probabilities.
     states : tuple of str
-        Its states; empty for the class variable.
+        Its states, in the words of `shown_states`; empty for the class variable.
     parents : tuple of str
         Its parents without the class.
     parent_states : tuple of tuples of str
@@ -126,9 +126,9 @@ def _table(variables: tuple[Variable, ...], cpt: Cpt) -> FamilyTable:
         logs = np.moveaxis(np.log(cpt.table), axes.index(last), -1)
     return FamilyTable(
         variable=variables[cpt.variable].name,
-        states=() if cpt.variable == last else variables[cpt.variable].states,
+        states=() if cpt.variable == last else shown_states(variables[cpt.variable]),
         parents=tuple(variables[j].name for j in parents),
-        parent_states=tuple(variables[j].states for j in parents),
+        parent_states=tuple(shown_states(variables[j]) for j in parents),
         classes=variables[last].states,
         log_probabilities=logs,
     )

@@ -113,6 +113,48 @@ def _joined(cpts: Sequence[Cpt], hidden: set[int], n_variables: int) -> tuple[tu
     return tuple(map(tuple, groups.values()))
 
 
+def base_rates(names: Sequence[str], cpts: Sequence[Cpt], n_classes: int) -> NDArray[np.float64]:
+    """Return log P(c) of every class before any feature is known, shape (C,).
+
+    If the class has parents and some class is impossible, all numbers are 0, and the parents keep the whole term.
+    """
+    row = np.full((1, len(cpts)), MISSING, dtype=np.int32)
+    row[0, -1] = UNKNOWN
+    if not cpts[-1].parents:  # the only term that is read; the others may be sums over cycles
+        return class_log_joint(np.zeros_like(row), Structure.empty(tuple(names)), [cpts[-1]], n_classes)[0]
+    (part,) = terms(row, names, cpts, n_classes)
+    found = part.log_probabilities.sum(axis=1)[0]
+    return found if np.isfinite(found).all() else np.zeros(n_classes)
+
+
+def with_base_rate(part: Terms, base: NDArray[np.float64], parents: Sequence[int]) -> Terms:
+    """Return terms, with the same sums, of which the last is the base rate of the classes; its group is ().
+
+    The term of the class variable's family then has only what the class's parents say. It is left out if the class has
+    no parents.
+
+    Parameters
+    ----------
+    part : Terms
+        As `terms` yields them.
+    base : float64 array, shape (C,)
+        As `base_rates` returns it.
+    parents : sequence of int
+        Parents of the class variable.
+    """
+    last = max(i for group in part.groups for i in group)
+    own = next(g for g, group in enumerate(part.groups) if last in group)
+    logs = part.log_probabilities.copy()
+    logs[:, own] = log_ratio(logs[:, own], np.broadcast_to(base, logs[:, own].shape))
+    shares = np.broadcast_to(base, (len(logs), 1, len(base)))
+    kept = [g for g in range(len(part.groups)) if g != own or parents]
+    return Terms(
+        part.rows,
+        (*(part.groups[g] for g in kept), ()),
+        np.concatenate([logs[:, kept], shares], axis=1),
+    )
+
+
 def log_ratio(own: NDArray[np.float64], other: NDArray[np.float64]) -> NDArray[np.float64]:
     """Return own - other in nats, and 0 where both are equal, even where both are the logarithm of 0."""
     return np.subtract(own, other, out=np.zeros(np.shape(own)), where=own != other)

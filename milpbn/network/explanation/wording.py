@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 
+from milpbn.data.dataset import Variable
 from milpbn.util.plurals import counted
 
 
@@ -22,6 +23,17 @@ def factor(log_ratio: float) -> str:
     if abs(log_ratio) > 700:
         return f"1e{log_ratio / math.log(10):+.0f}"
     return f"{math.exp(log_ratio):.3g}"
+
+
+def base_rate_of(target: str) -> str:
+    """Return what the classes' own probabilities are called, which say nothing of any feature."""
+    return f"base rate of {target}, before any feature"
+
+
+def shown_states(variable: Variable) -> tuple[str, ...]:
+    """Return the labels of a variable's states in words; an interval without a cut only says that there is a number."""
+    states = ("(any number)", *variable.states[1:]) if variable.cuts == () else variable.states
+    return (*states[:-1], "(missing)") if variable.missing_state else states
 
 
 def joined(conditions: Iterable[tuple[str, str]]) -> str:

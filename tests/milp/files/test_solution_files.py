@@ -85,7 +85,35 @@ CBC = """Stopped on time - objective value 122.50000000
       0 x1                    40                       3
 **    7 x2                 -10.5                   -0.25
 """
-SAMPLES = {"cplex": CPLEX, "gurobi": GUROBI, "scip": SCIP, "highs": HIGHS, "cbc": CBC}
+#: The report of glpsol 5.0 (`-o`), shortened; a name of more than 12 characters stands alone on its line.
+GLPK = """Problem:
+Rows:       1
+Columns:    3 (2 integer, 1 binary)
+Non-zeros:  2
+Status:     INTEGER OPTIMAL
+Objective:  obj = 122.5 (MAXimum)
+
+   No.   Row name        Activity     Lower bound   Upper bound
+------ ------------    ------------- ------------- -------------
+     1 c1                          7                           7
+
+   No. Column name       Activity     Lower bound   Upper bound
+------ ------------    ------------- ------------- -------------
+     1 x1           *             40             0
+     2 x2                      -10.5
+     3 id_bdc77f270f356526
+                    *              0             0             1
+
+Integer feasibility conditions:
+
+KKT.PE: max.abs.err = 2.22e-16 on row 1
+        max.rel.err = 5.57e-17 on row 1
+        High quality
+
+End of output
+"""
+GLPK_RAW = "c Problem:    \nc Rows:       1\nc Columns:    2\nc\ns mip 1 2 o 122.5\ni 1 7\nj 1 40\nj 2 -10.5\ne o f\n"
+SAMPLES = {"cplex": CPLEX, "gurobi": GUROBI, "scip": SCIP, "highs": HIGHS, "cbc": CBC, "glpk": GLPK}
 
 
 def read_text(tmp_path, text) -> Solution:
@@ -111,6 +139,8 @@ def test_documented_forms_are_read(tmp_path, solver, disguise):
     assert solution.bound is None
     if solver == "gurobi":
         assert (solution.status, solution.limit) == ("", None)
+    elif solver == "glpk":
+        assert (solution.status, solution.limit, solution.proved_bound) == ("INTEGER OPTIMAL", None, None)
     else:
         words = {"cplex": "time limit exceeded", "cbc": "Stopped on time"}
         assert solution.status.lower() == words.get(solver, "time limit reached").lower()
@@ -160,6 +190,26 @@ def test_cbc_with_rows_printed_first_is_read(tmp_path):
     assert read_text(tmp_path, text).values == {"x1": 40.0, "x2": -10.5}
 
 
+def test_the_report_of_a_linear_program_of_glpk_is_read(tmp_path):
+    """Its columns have a state before the value, and its long names as well."""
+    table = GLPK.replace("INTEGER OPTIMAL", "OPTIMAL").replace(
+        "     1 x1           * ", "     1 x1           NU"
+    )
+    table = table.replace("                    *              0", "                    NS             0")
+    assert read_text(tmp_path, table).values == {"x1": 40.0, "x2": -10.5, "id_bdc77f270f356526": 0.0}
+
+
+def test_an_incumbent_of_glpk_is_not_called_optimal(tmp_path):
+    assert read_text(tmp_path, GLPK).says_optimal
+    assert not read_text(tmp_path, GLPK.replace("INTEGER OPTIMAL", "INTEGER NON-OPTIMAL")).says_optimal
+
+
+@pytest.mark.parametrize("text", [GLPK_RAW, GLPK_RAW.partition("c\n")[2]])
+def test_files_that_number_columns_are_refused_with_what_to_write_instead(tmp_path, text):
+    with pytest.raises(InputError, match=r"numbers its columns and does not name them.*glpsol -o FILE"):
+        read_text(tmp_path, text)
+
+
 @pytest.mark.parametrize(
     ("status", "limit"),
     [
@@ -183,7 +233,7 @@ def test_limits_are_recognised(status, limit):
 
 @pytest.mark.parametrize("suffix", ["lp", "mps"])
 @pytest.mark.parametrize(
-    "solver", ["highs-0", "highs-1", "highs-4", "cbc", pytest.param("scip", marks=needs_scip)]
+    "solver", ["highs-0", "highs-1", "highs-3", "highs-4", "cbc", pytest.param("scip", marks=needs_scip)]
 )
 def test_solutions_of_real_solvers_are_read_as_optimal(tmp_path, solver, suffix):
     model = random_milp(8)
@@ -198,7 +248,7 @@ def test_solutions_of_real_solvers_are_read_as_optimal(tmp_path, solver, suffix)
         run_cbc(path, solution_path)
     solution = read_solution(solution_path)
     x = np.array([solution.values.get(name, 0.0) for name in model.column_names])
-    assert solution.format == solver.partition("-")[0]
+    assert solution.format == ("glpk" if solver == "highs-3" else solver.partition("-")[0])
     assert set(solution.values) <= set(model.column_names)
     # HiGHS's table has 6 digits, CBC's list 8.
     assert model.objective(x) == pytest.approx(value, rel=1e-4)
@@ -241,6 +291,8 @@ NO_SOLUTION = {
     "cbc-unbounded": "Unbounded - objective value 0.00000000\n",
     "cplex": CPLEX.partition(" <linear")[0] + "</CPLEXSolution>\n",
     "gurobi": "# Solution for model m\n# Objective value = 0\n",
+    "glpk": GLPK.replace("INTEGER OPTIMAL", "INTEGER UNDEFINED"),
+    "glpk-infeasible": GLPK.replace("INTEGER OPTIMAL", "INFEASIBLE (FINAL)"),
 }
 
 
@@ -283,6 +335,11 @@ DAMAGED = {
     "cbc-cut": (CBC[:-25], "line 3: .* is not an index, name, value"),
     "cbc-word": (CBC.replace(" 40 ", " xx "), "line 2: the value 'xx' of 'x1'"),
     "cbc-objective": ("Optimal - objective value\n", "line 1: the value '' of 'objective value'"),
+    "glpk-cut": (GLPK.partition("Integer feas")[0], "line 18: a table of columns and 'End of output'"),
+    "glpk-lines": (GLPK.replace("     2 x2 ", "     3 x2 "), "line 15: column 2 of 3 is expected"),
+    "glpk-short": (GLPK.replace("Columns:    3", "Columns:    4"), "line 18: column 4 of 4 is expected"),
+    "glpk-value": (GLPK.replace(" 40 ", " xx "), "line 14: the value 'xx' of 'x1'"),
+    "glpk-twice": (GLPK.replace("x2", "x1"), "line 15: the column 'x1' appears"),
     "cbc-twice": (CBC.replace("x2", "x1"), "line 3: the column 'x1' appears"),
 }
 

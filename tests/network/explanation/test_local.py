@@ -15,6 +15,8 @@ from milpbn.network.explanation.local import NEW_VALUE, NOT_OBSERVED
 from milpbn.network.parameters.refit import refit_classifier
 from milpbn.network.pseudo import PseudoClassifier
 
+BASE = "base rate of good, before any feature"
+
 
 @pytest.fixture
 def small() -> tuple[Classifier, Dataset]:
@@ -64,7 +66,7 @@ def test_an_explanation_names_states_and_parents(small):
     classifier, data = small
     found = classifier.explain_local(data)[0]
     assert (found.predicted, found.actual, found.label, found.against) == ("yes", "yes", "yes", "no")
-    assert [c.condition for c in found.contributions] == ["a = x", "b = u, given a = x", "good"]
+    assert [c.condition for c in found.contributions] == ["a = x", "b = u, given a = x", BASE]
     # (2 + 1)/(3 + 2) : (1 + 1)/(3 + 2), then (2 + 1)/(2 + 2) : (0 + 1)/(1 + 2), and equal priors
     assert [c.log_odds for c in found.contributions] == pytest.approx([np.log(1.5), np.log(2.25), 0.0])
     assert [c.condition for c in found.ranked] == ["b = u, given a = x", "a = x"]
@@ -96,8 +98,8 @@ def test_a_missing_value_joins_the_families_that_it_is_in(small):
     classifier, _ = small
     found = classifier.explain_local(pd.DataFrame({"a": [None, "x"], "b": ["u", None]}))
     joined, leaf = found
-    assert [c.condition for c in joined.contributions] == ["b = u, summed over a", "good"]
-    assert [c.condition for c in leaf.contributions] == ["a = x", f"b {NOT_OBSERVED}", "good"]
+    assert [c.condition for c in joined.contributions] == ["b = u, summed over a", BASE]
+    assert [c.condition for c in leaf.contributions] == ["a = x", f"b {NOT_OBSERVED}", BASE]
     assert leaf.contributions[1].log_odds == 0
     joint = classifier.predict_log_joint(pd.DataFrame({"a": [None, "x"], "b": ["u", None]}))
     for m, each in enumerate(found):
@@ -128,3 +130,87 @@ def test_impossible_classes_have_infinite_log_odds_and_ties_have_0(small):
     codes = np.array([[UNKNOWN, UNKNOWN, UNKNOWN]], dtype=np.int32)
     unknown = Dataset("none", data.variables, codes, np.ones(1))
     assert classifier.explain_local(unknown)[0].log_odds == 0
+
+
+@pytest.fixture
+def caused() -> tuple[Classifier, Dataset]:
+    """Return a classifier whose rare class has two parents, and a feature with one interval and missing values."""
+    rng = np.random.default_rng(0)
+    a, e = rng.integers(0, 2, (2, 400))
+    sick = (rng.random(400) < np.where(a, 0.3, 0.02)).astype(int)
+    b = np.where(rng.random(400) < 0.7, sick, 1 - sick)
+    variables = (
+        Variable("a", ("x", "y")),
+        Variable("b", ("(-inf, inf)", "?"), cuts=(), missing_state=True),
+        Variable("e", ("u", "v")),
+        Variable("sick", ("no", "yes")),
+    )
+    data = Dataset("toy", variables, np.column_stack([a, b, e, sick]).astype(np.int32), np.ones(400))
+    return Classifier.fit(data, Structure(data.names, ((), (3,), (), (0, 2)))), data
+
+
+def test_parents_of_the_class_are_apart_from_its_base_rate(caused):
+    """P(sick) is summed here over the states of the parents."""
+    classifier, data = caused
+    of_a, of_e, of_class = (classifier.cpts[i].table for i in (0, 2, 3))
+    base = np.log(np.einsum("a,e,aec->c", of_a, of_e, of_class))
+    for found, codes in zip(classifier.explain_local(data), data.codes, strict=True):
+        rate, parents = found.contributions[-1], found.contributions[-2]
+        assert rate.condition == "base rate of sick, before any feature"
+        assert rate.log_probabilities == pytest.approx(base, abs=1e-12)
+        assert parents.condition == f"a = {'xy'[codes[0]]} and e = {'uv'[codes[2]]}"
+        expected = np.log(of_class[codes[0], codes[2]]) - base
+        assert parents.log_probabilities == pytest.approx(expected, abs=1e-12)
+        assert found.ranked[-1] == rate
+        assert found.to_text(shown=1).splitlines()[-2].endswith(rate.condition)
+        assert sum(c.log_odds for c in found.contributions) == pytest.approx(found.log_odds, abs=1e-12)
+
+
+def test_missing_parents_of_the_class_leave_the_others(caused):
+    classifier, _ = caused
+    rows = pd.DataFrame({"a": [None, None], "b": [3, None], "e": ["u", None]})
+    one, none = classifier.explain_local(rows)
+    assert "e = u, summed over a" in [c.condition for c in one.contributions]
+    [left] = [c for c in none.contributions if "a" in c.variables]
+    assert left.condition == f"a and e {NOT_OBSERVED}"
+    assert left.log_odds == pytest.approx(0, abs=1e-12)
+
+
+def test_one_interval_and_missing_values_are_in_words(caused):
+    classifier, _ = caused
+    found = classifier.explain_local(pd.DataFrame({"a": ["x", "x"], "b": [3.5, None], "e": ["u", "v"]}))
+    assert [each.contributions[1].condition for each in found] == ["b = (any number)", "b = (missing)"]
+    assert "b: (any number) (" in str(classifier)
+    assert "inf" not in str(classifier)
+
+
+def test_importances_begin_with_features_and_end_with_the_base_rate(caused):
+    classifier, data = caused
+    explained = classifier.explain_global(data)
+    assert [(i.name, i.part) for i in explained.importances] == [
+        ("a and e", "class parents"),
+        ("b", "feature"),
+        ("base rate of sick, before any feature", "base rate"),
+    ]
+    base = explained.importances[-1]
+    assert base.mean_absolute > max(i.mean_absolute for i in explained.importances[:-1])
+    assert explained.to_dict()["importances"][-1]["part"] == "base rate"
+    lines = explained.to_text(shown=1).splitlines()
+    at = next(k for k, line in enumerate(lines) if line.startswith("importance"))
+    assert lines[at + 1].endswith("  a and e")
+    assert lines[at + 2] == "  ... 1 more feature"
+    assert lines[at + 3].endswith("  base rate of sick, before any feature")
+    rules = str(classifier).splitlines()
+    assert rules[2].startswith("base rate of sick, before any feature: -")
+    assert rules[3] == "a and e (parents of sick):"
+
+
+def test_impossible_classes_keep_the_whole_term_of_their_parents(caused):
+    """Without smoothing a class that no row has is impossible, and there is no base rate to be apart from."""
+    _, data = caused
+    codes = data.codes.copy()
+    codes[:, 3] = 0
+    data = Dataset("toy", data.variables, codes, data.weights)
+    classifier = Classifier.fit(data, Structure(data.names, ((), (), (), (0, 2))), smoothing=0.0)
+    found = classifier.explain_local(data)[0]
+    assert (found.log_odds, found.contributions[-1].log_odds) == (np.inf, 0.0)

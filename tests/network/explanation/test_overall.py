@@ -24,14 +24,16 @@ def test_importances_are_the_means_of_the_local_contributions(fitted):
     classifier, data = fitted
     explained = classifier.explain_global(data)
     local = classifier.explain_local(data)
+    *features, base = explained.importances
     for importance in explained.importances:
-        i = data.names.index(importance.variable)
+        i = -1 if importance is base else data.names.index(importance.variable)
         absolute = [abs(found.contributions[i].log_odds) for found in local]
         assert importance.mean_absolute == pytest.approx(
             np.average(absolute, weights=data.weights), abs=1e-12
         )
-    values = [importance.mean_absolute for importance in explained.importances]
+    values = [importance.mean_absolute for importance in features]
     assert values == sorted(values, reverse=True)
+    assert (base.part, base.variable) == ("base rate", "class")
 
 
 def test_contributions_to_the_margin_add_up_to_the_mean_log_margin(fitted):

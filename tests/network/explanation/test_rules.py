@@ -24,7 +24,7 @@ def test_two_classes_have_one_number_per_state():
         "Each number is added to the log-odds of yes against no, in nats:",
     ]
     counts = np.log(shown.cpts[2].table)
-    assert lines[2] == f"kind, before any feature: {counts[1] - counts[0]:+.3f}"
+    assert lines[2] == f"base rate of kind, before any feature: {counts[1] - counts[0]:+.3f}"
     table = np.log(shown.cpts[0].table)
     ratios = table[1] - table[0]
     expected = ", ".join(f"{state} ({ratio:+.3f})" for state, ratio in zip("abc", ratios, strict=True))
