@@ -43,6 +43,8 @@ MOST_STATES_PER_ROW = 1 / 3
 FEW_DATES = 10
 #: Share of the different values of a column of dates that are dates; the others may be ``unknown`` or mistakes.
 LEAST_DATES = 0.9
+#: Rows from which different integers in a range with holes may be identifiers. In fewer, a plan may have set them.
+MANY_ROWS = 50
 #: Distinct integers, and rows per integer, of a column that may hold codes.
 MOST_CODES, ROWS_PER_CODE = 30, 5
 #: Free text has at least so many words in half of its values; identifiers have fewer.
@@ -157,9 +159,9 @@ def looks_like(column: Column) -> Why | None:
     - **free text**: more than `FEW_STATES` labels that are not numbers, and more than `MOST_STATES_PER_ROW` per row,
       half of them of `WORDS` words or more.
     - **identifier**: the same with fewer words; or integers that differ in every one of more than `FEW_STATES` rows,
-      and rise or fall from row to row, fill a range without a hole, or are so close together that other integers would
-      repeat (but for one case in a million: the square of their number is more than 2 `OTHERS_REPEAT` times their
-      range); or any labels or integers that differ in every
+      and rise or fall from row to row, fill a range without a hole, or, in at least `MANY_ROWS` rows, are so close
+      together that other integers would repeat (but for one case in a million: the square of their number is more than
+      2 `OTHERS_REPEAT` times their range); or any labels or integers that differ in every
       row, or integers that start again to count rows (`milpbn.data.row_index.numbers_rows`), under a name such as
       ``id``, ``customer_id`` or ``PassengerId``.
     """
@@ -196,8 +198,9 @@ def _numbers_are_identifiers(column: Column) -> bool:
         return True
     steps = np.diff(numbers)
     span = numbers.max() - numbers.min()
-    crowded = span == len(numbers) - 1 or span < len(numbers) ** 2 / (2 * OTHERS_REPEAT)
-    return len(numbers) > FEW_STATES and bool((steps > 0).all() or (steps < 0).all() or crowded)
+    n = len(numbers)
+    crowded = span == n - 1 or (n >= MANY_ROWS and span < n**2 / (2 * OTHERS_REPEAT))
+    return n > FEW_STATES and bool((steps > 0).all() or (steps < 0).all() or crowded)
 
 
 def _numbers_are_dates(column: Column) -> bool:
