@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 
 from milpbn.cli.outputs import check_outputs
 from milpbn.cli.report import say
 from milpbn.cli.sections import verb
+from milpbn.cli.table_options import text_options
 from milpbn.cli.types import DATA, FILE, NAME
 from milpbn.errors import InputError
 
@@ -15,7 +18,8 @@ from milpbn.errors import InputError
 @click.argument("source", type=DATA, metavar="INPUT")
 @click.argument("output", type=FILE)
 @click.option("--target", type=NAME, help="The class variable, if INPUT does not name it.")
-def convert(source: str, output: str, target: str | None) -> None:
+@text_options
+def convert(source: str, output: str, target: str | None, form: dict[str, Any]) -> None:
     """Read INPUT, a classifier or a table, and write it to OUTPUT in the format of OUTPUT's ending.
 
     Classifiers: .json (milpbn's own), .bif, .xmlbif, .bifxml and .xml are read and written; .dot, .gv, .sql (a
@@ -43,8 +47,12 @@ def convert(source: str, output: str, target: str | None) -> None:
                 f"The ending of {source!r} is that of a network, and that of {output!r} is one of a table; both files "
                 "need endings of the same kind."
             )
-        _convert_table(source, output, target)
+        _convert_table(source, output, target, form)
     else:
+        if form:
+            raise InputError(
+                f"The option {next(iter(form))!r} is for tables, not for networks; leave it out."
+            )
         _convert_network(source, output, target)
     click.echo(output)
 
@@ -56,13 +64,13 @@ def _convert_network(source: str, output: str, target: str | None) -> None:
     write_network(read_network(source, target), output)
 
 
-def _convert_table(source: str, output: str, target: str | None) -> None:
+def _convert_table(source: str, output: str, target: str | None, form: dict[str, Any]) -> None:
     from milpbn.data import read_table
     from milpbn.data.writing import write_table
 
     # GOBNILP has no missing values; other formats keep their rows.
     discrete = output.lower().endswith(".dat")
-    table = read_table(source, target=target, missing="drop" if discrete else "state")
+    table = read_table(source, target=target, missing="drop" if discrete else "state", **form)
     for note in table.notes:
         say(note, err=True)
     write_table(table, output)

@@ -3,26 +3,30 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from milpbn.cli.outputs import check_outputs
 from milpbn.cli.report import say
 from milpbn.cli.sections import Verb, verb
+from milpbn.cli.table_options import text_options
 from milpbn.cli.types import DATA, FILE, FOLDER, NAME
 from milpbn.errors import InputError
 
 if TYPE_CHECKING:
     from milpbn.data import Dataset
+    from milpbn.data.sources import Loaded
     from milpbn.network import Evaluation
     from milpbn.network.formats.classifier_files import AnyClassifier
     from milpbn.network.parameters.record import ParameterFit
 
 
 def row_options(command: Verb) -> Verb:
-    """Add the options of `read_rows` to a verb: which rows of the data count, and with which weights."""
+    """Add the options of `read_rows` to a verb: which rows of the data count, with which weights, and text files."""
+    command = text_options(command)
     for add in reversed(
         (
             click.option(
@@ -55,6 +59,7 @@ def evaluate(
     split: str | None,
     weights: str | None,
     data_dir: str | None,
+    form: dict[str, Any],
     as_json: bool,
     output: str | None,
     quiet: bool,
@@ -84,7 +89,7 @@ def evaluate(
     from milpbn.util.jsonable import dump_json
 
     loaded = load_any_classifier(classifier)
-    samples, rows = read_rows(loaded, data, split, weights, data_dir)
+    samples, rows = read_rows(loaded, data, split, weights, data_dir, form)
     if not quiet:
         for note in samples.notes:
             say(note, err=True)
@@ -107,16 +112,17 @@ def read_rows(
     split: str | None,
     weights: str | None,
     data_dir: str | None,
+    form: Mapping[str, Any],
     default: str = "test",
 ) -> tuple[Dataset, str]:
     """Return the chosen rows, encoded, and their name: ``all``, ``train`` or ``test``.
 
-    Without a choice they are the `default` ones where the data have a split, and all elsewhere.
+    The form has options of text files, as keyword arguments of `milpbn.read_table`. Without a choice of rows they are
+    the `default` ones where the data have a split, and all elsewhere.
     """
     from milpbn.data import read_encodings
-    from milpbn.data.sources import load_source
 
-    loaded = load_source(data, data_dir)
+    loaded = load_table(classifier, data, data_dir, form)
     train_rows = None if loaded.entry is None else loaded.entry.train_rows
     if train_rows is None and split in ("train", "test"):
         raise InputError(
@@ -125,6 +131,16 @@ def read_rows(
     rows = split or ("all" if train_rows is None else default)
     frame = {"all": loaded.frame, "train": loaded.frame[:train_rows], "test": loaded.frame[train_rows:]}[rows]
     return read_encodings(replace(loaded, frame=frame), classifier.variable_sets, weights=weights), rows
+
+
+def load_table(classifier: AnyClassifier, data: str, data_dir: str | None, form: Mapping[str, Any]) -> Loaded:
+    """Return the cells of a table for prediction, read as the training table was where the options do not say how."""
+    from milpbn.data.sources import load_source
+    from milpbn.data.text_format import TextFormat
+    from milpbn.network.classifier import form_of
+
+    names = [variable.name for variable in classifier.variables]
+    return load_source(data, data_dir, names, TextFormat.of(form).after(form_of(classifier)))
 
 
 def describe(figures: Evaluation, rows: str, record: ParameterFit | None = None, networks: int = 1) -> str:

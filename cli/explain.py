@@ -63,6 +63,7 @@ def explain(
     split: str | None,
     weights: str | None,
     data_dir: str | None,
+    form: dict[str, Any],
     shown: int,
     output: str | None,
     quiet: bool,
@@ -81,7 +82,11 @@ def explain(
       milpbn explain classifier.json train.csv --result result.json --seconds 10
     """
     asked: dict[str, Any] = {"--row": rows or None, "--result": result_file, "--gamma": gamma}
-    asked |= {"--split": split, "--weights": weights}
+    asked |= {
+        "--split": split,
+        "--weights": weights,
+        **{f"--{name.replace('_', '-')}": form[name] for name in form},
+    }
     given = [name for name, value in asked.items() if value is not None]
     if data is None and given:
         raise InputError(f"{given[0]} is about rows of data; add DATA behind the classifier.")
@@ -106,7 +111,7 @@ def explain(
     if data is not None:
         # A result is of training rows.
         default = "test" if result_file is None else "train"
-        samples, _ = read_rows(loaded, data, split, weights, data_dir, default)
+        samples, _ = read_rows(loaded, data, split, weights, data_dir, form, default)
         _check_rows(samples, rows)
         if not quiet:
             for note in _row_notes(samples, rows) if rows else samples.notes:

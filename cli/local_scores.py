@@ -33,7 +33,7 @@ ALLOWED = {
 
 def is_local_scores(source: str | None) -> bool:
     """Whether a source is a file of local scores, by its ending."""
-    return source is not None and source.lower().endswith(".jkl")
+    return source is not None and source.lower().endswith((".jkl", ".pss"))
 
 
 def solve_scores(path: str, options: Options, start: str | None, started: float | None) -> int:

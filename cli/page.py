@@ -111,6 +111,8 @@ def _encoded(
 
     weights, folder = table.settings.get("weights"), table.settings.get("data_dir")
     if not split:
-        return read_rows(network, data, "all", weights, folder)[0], None
-    train, test = (read_rows(network, data, rows, weights, folder)[0] for rows in ("train", "test"))
+        return read_rows(network, data, "all", weights, folder, table.form)[0], None
+    train, test = (
+        read_rows(network, data, rows, weights, folder, table.form)[0] for rows in ("train", "test")
+    )
     return train, test

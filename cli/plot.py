@@ -276,7 +276,9 @@ def _of_classifier(
     assert data is not None
     settings = table.settings
     split = "all" if table.rows == "all" else None
-    samples, _ = read_rows(classifier, data, split, settings.get("weights"), settings.get("data_dir"))
+    samples, _ = read_rows(
+        classifier, data, split, settings.get("weights"), settings.get("data_dir"), table.form
+    )
     if row is not None:
         import numpy as np
 

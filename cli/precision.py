@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import click
 
@@ -34,6 +35,7 @@ def precision(
     split: str | None,
     weights: str | None,
     data_dir: str | None,
+    form: dict[str, Any],
     picture: str | None,
     as_json: bool,
 ) -> None:
@@ -59,7 +61,7 @@ def precision(
     if picture is not None:
         check_picture(picture)
     loaded = load_classifier(classifier)
-    samples, rows = read_rows(loaded, data, split, weights, data_dir)
+    samples, rows = read_rows(loaded, data, split, weights, data_dir, form)
     whole = np.flatnonzero((samples.X != MISSING).all(axis=1))
     left_out = samples.n_samples - len(whole)
     if left_out:

@@ -5,13 +5,15 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from milpbn.cli.evaluate import load_table
 from milpbn.cli.outputs import check_outputs
 from milpbn.cli.report import say
 from milpbn.cli.sections import verb
+from milpbn.cli.table_options import text_options
 from milpbn.cli.types import DATA, FILE, FOLDER, NAMES
 from milpbn.errors import InputError
 
@@ -34,6 +36,7 @@ if TYPE_CHECKING:
     help="Columns of DATA to write before the predictions; by default the identifiers that training left out.",
 )
 @click.option("--data-dir", type=FOLDER, help="Folder of the catalog; by default the variable MILPBN_DATA.")
+@text_options
 @click.option("-q", "--quiet", is_flag=True, help="No notes on stderr.")
 def predict(
     classifier: str,
@@ -43,6 +46,7 @@ def predict(
     joint: bool,
     keep: tuple[tuple[str, ...], ...],
     data_dir: str | None,
+    form: dict[str, Any],
     quiet: bool,
 ) -> None:
     """Predict the class of every row of DATA, in the order of the rows.
@@ -60,7 +64,6 @@ def predict(
     check_outputs({"--output": output}, [classifier, data])
 
     from milpbn.data import read_encodings
-    from milpbn.data.sources import load_source
     from milpbn.network import AveragedClassifier, load_any_classifier
     from milpbn.util.atomic import atomic_write_text
 
@@ -70,7 +73,7 @@ def predict(
             f"The classifier {classifier!r} is an average of several networks, which has no joint probabilities; leave "
             "out --joint, or use --proba."
         )
-    table = load_source(data, data_dir)
+    table = load_table(loaded, data, data_dir, form)
     kept = _kept_columns(loaded, table, [name for names in keep for name in names])
     samples = read_encodings(table, loaded.variable_sets)
     if not quiet:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from milpbn.cli.sections import option, option_group
-from milpbn.cli.types import CLASS_WEIGHTS, FOLDER, NAME, NAMES, word
+from milpbn.cli.types import CLASS_WEIGHTS, FOLDER, MISSING_VALUES, NAME, NAMES, word
 
 if TYPE_CHECKING:
     from milpbn.data import Table
@@ -40,11 +40,75 @@ class TableOptions:
         request = None if table.request is None else replace(table.request, rows="all")
         return replace(table, train_rows=None, request=request)
 
+    @property
+    def form(self) -> dict[str, Any]:
+        """The options of text files."""
+        from milpbn.data.text_format import NAMES
+
+        return {key: value for key, value in self.settings.items() if key in NAMES}
+
     def request(self, source: str) -> DataRequest:
         """Return source and options as a record, for the sidecar of an exported model."""
         from milpbn.data.request import DataRequest
 
         return DataRequest(source, self.rows, self.settings)
+
+
+#: Options of every verb that reads a table: how a text file is written.
+TEXT_OPTIONS = (
+    option(
+        "--separator",
+        type=word("character", "comma", "semicolon", "tab", "pipe", "blank"),
+        help="What separates the cells of a text file: a character, or comma, semicolon, tab, pipe or blank.",
+    ),
+    option(
+        "--decimal",
+        type=word("character", "point", "comma"),
+        help="What stands before decimal places: a character, or point or comma.",
+    ),
+    option(
+        "--thousands",
+        type=word("character", "point", "comma", "blank", "apostrophe"),
+        help="What stands between groups of digits: a character, or point, comma, blank or apostrophe.",
+    ),
+    option(
+        "--encoding",
+        type=word("name", "utf-8", "utf-16", "cp1252", "latin-1"),
+        help="Encoding of a text file, such as cp1252; by default UTF-8.",
+    ),
+    option(
+        "--na-values",
+        type=MISSING_VALUES,
+        multiple=True,
+        help="More values that mean a missing one: 999,unknown for all columns, or age=999 for one.",
+    ),
+    option(
+        "--header/--no-header",
+        default=None,
+        help="Whether the first line of a text file holds the names of the columns.",
+    ),
+)
+
+
+def text_settings(
+    separator: str | None,
+    decimal: str | None,
+    thousands: str | None,
+    encoding: str | None,
+    na_values: tuple[tuple[tuple[str, str], ...], ...],
+    header: bool | None,
+) -> dict[str, Any]:
+    """Gather the options of text files; those that were not given are left out."""
+    missing: dict[str, list[str]] = {}
+    for column, value in (pair for pairs in na_values for pair in pairs):
+        missing.setdefault(column, []).append(value)
+    settings: dict[str, Any] = {"separator": separator, "decimal": decimal, "thousands": thousands}
+    settings |= {"encoding": encoding, "na_values": missing or None, "header": header}
+    return {key: value for key, value in settings.items() if value is not None}
+
+
+#: Adds the argument ``form`` to verbs that read a table for prediction.
+text_options = option_group("Text files", "form", *TEXT_OPTIONS)(text_settings)
 
 
 @option_group(
@@ -95,6 +159,7 @@ class TableOptions:
         show_default=True,
         help="Which rows to train on, where the catalog splits the data.",
     ),
+    *TEXT_OPTIONS,
 )
 def table_options(
     target: str | None,
@@ -109,6 +174,12 @@ def table_options(
     data_dir: str | None,
     states: str,
     split: str,
+    separator: str | None,
+    decimal: str | None,
+    thousands: str | None,
+    encoding: str | None,
+    na_values: tuple[tuple[tuple[str, str], ...], ...],
+    header: bool | None,
 ) -> TableOptions:
     """Gather the options of the table; options at their defaults are left out."""
     settings = {
@@ -125,4 +196,6 @@ def table_options(
         "states": None if states == "seen" else states,
     }
     # An empty name, for instance from an unset shell variable, is passed on so that it is refused.
-    return TableOptions(split, {key: value for key, value in settings.items() if value or value == ""})
+    kept = {key: value for key, value in settings.items() if value or value == ""}
+    form = text_settings(separator, decimal, thousands, encoding, na_values, header)
+    return TableOptions(split, kept | form)

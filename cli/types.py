@@ -202,6 +202,15 @@ def parse_evidence(text: str) -> dict[str, str]:
     return found
 
 
+def parse_missing_values(text: str) -> tuple[tuple[str, str], ...]:
+    """Return columns and values of a list such as ``999,age=-1``; the column of a value alone is ``*``, every one."""
+    pairs = []
+    for piece in split(text, ","):
+        *names, value = split(piece, "=")
+        pairs.append((parse_name("=".join(names)) if names else "*", parse_name(value)))
+    return tuple(pairs)
+
+
 def _or_cv(parse: Callable[[str], T]) -> Callable[[str], T | str]:
     def parse_or_cv(text: str) -> T | str:
         try:
@@ -230,6 +239,7 @@ TEXT = Parsed("text", str)
 NAME = Parsed("name", str, completion.column)
 CLASS = Parsed("class", str, completion.classes)
 NAMES = Parsed("a,b,...", parse_names, completion.listed(","))
+MISSING_VALUES = Parsed("value,name=value,...", parse_missing_values, completion.listed(",="))
 ARC = Parsed("parent,child", parse_arc, completion.listed(","))
 ARC_WEIGHT = Parsed("parent,child=nats", parse_arc_weight, completion.listed(","))
 TIERS = Parsed("a,b;c;...", parse_tiers, completion.listed(",;"))

@@ -92,6 +92,9 @@ def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "expert-network.txt").write_text("species -> colour\nspecies -> home\ncolour -> home\n")
     (folder / "docs").mkdir()
     ward(rng).to_csv(folder / "ward.csv", index=False)
+    fever = pd.DataFrame({"temp": 36.1 + 0.4 * (np.arange(200) % 10), "bed": np.arange(200) % 2})
+    fever["y"] = np.where(fever.temp > 37.3, "sick", "ok")
+    fever.round(1).to_csv(folder / "fever.csv", index=False, sep=";", decimal=",")
     result = milpbn.solve(milpbn.read_table(folder / "train.csv", target="species"), verbose=False)
     assert result.classifier is not None
     result.save(folder / "result.json")

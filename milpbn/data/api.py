@@ -12,6 +12,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from milpbn.data.catalog import CatalogEntry
+from milpbn.data.cells import Cells, read_cells
 from milpbn.data.column import Column
 from milpbn.data.dataset import DROPPED, OWN_STATE, Dataset, Variable
 from milpbn.data.discretisation import Discretisation
@@ -32,6 +33,7 @@ from milpbn.data.table import (
     encode_columns,
     factorise,
 )
+from milpbn.data.text_format import TextFormat
 from milpbn.data.variables import States
 from milpbn.data.weights import doubt_on_total, row_weights
 from milpbn.errors import DataWarning, InputError, warn
@@ -54,6 +56,12 @@ def read_table(
     name: str | None = None,
     states: States = "seen",
     discretise: str | Discretisation = "mdl",
+    separator: str | None = None,
+    decimal: str | None = None,
+    thousands: str | None = None,
+    encoding: str | None = None,
+    na_values: Collection[Any] | Mapping[str, Collection[Any]] | None = None,
+    header: bool | None = None,
 ) -> Table:
     """Read a table and decide on its target, types, missing values and weights.
 
@@ -97,6 +105,14 @@ def read_table(
     discretise : str or Discretisation
         How continuous features are cut into intervals: ``mdl``, or ``quantile:K``, ``uniform:K`` or ``kmeans:K`` with K
         intervals; see `milpbn.data.discretisation.Discretisation`. Cuts come from training rows only.
+    separator, decimal, thousands, encoding : str, optional
+        How a text file is written: the characters between cells, before decimal places and between thousands, and the
+        name of its encoding. By default the file is looked at (`milpbn.data.separators`, `milpbn.data.numerals`).
+    na_values : collection, or mapping from column name to collection, optional
+        More values that mean a missing one, in every column or in those that are named.
+    header : bool, optional
+        Whether the first line of a text file holds the names of the columns. By default it does unless it looks like a
+        row (`milpbn.data.delimited`); columns without names are called ``x1``, ``x2``, ... and ``class``.
 
     Raises
     ------
@@ -108,8 +124,9 @@ def read_table(
     DataWarning
         If columns were left out because of what they look like; they are named. If the kind of a column may be wrong,
         such as of integers that may be codes. If values may stand for missing ones, or a column that is kept may number
-        the rows. If weights sum to less than half the number of rows. And if rows with missing values were dropped,
-        with their number. The table's notes say so, too.
+        the rows. If something was found in a text file that may be meant in another way, such as decimal commas. If
+        weights sum to less than half the number of rows. And if rows with missing values were dropped, with their
+        number. The table's notes say so, too.
     """
     stages.enter("reading")
     if y is not None:
@@ -121,8 +138,21 @@ def read_table(
     if states not in get_args(States):
         raise InputError(f"The states must be one of {', '.join(get_args(States))}; got {states!r}.")
     discretisation = Discretisation.parse(discretise)
-    loaded = load_source(source, data_dir)
-    frame, where, entry = loaded.frame, loaded.where, loaded.entry
+    form = TextFormat.of(
+        {
+            **{"separator": separator, "decimal": decimal, "thousands": thousands},
+            **{"encoding": encoding, "na_values": na_values, "header": header},
+        }
+    )
+    loaded = load_source(source, data_dir, form=form)
+    where, entry = loaded.where, loaded.entry
+    # A class is no number, unless the user says how numbers are written.
+    texts = set(_names(nominal))
+    if decimal is None and thousands is None:
+        texts.add(str(loaded.frame.columns[-1] if target is None else target))
+    numbers = {*_names(continuous), *(entry.continuous if entry else ()), str(weights)}
+    cells = _read_cells(loaded, numbers, entry is not None, texts)
+    frame = cells.frame
     policy = missing or cast(Missing, entry.missing if entry else "drop")
 
     row_weight = np.ones(len(frame))
@@ -174,7 +204,7 @@ def read_table(
     doubts += doubt_on_total(row_weight[keep])
     for doubt in doubts:
         warn(doubt, DataWarning)
-    notes = [*about, *describe_kinds(columns, names, kinds), *doubts, *dropped]
+    notes = [*loaded.notes, *cells.notes, *about, *describe_kinds(columns, names, kinds), *doubts, *dropped]
     own_state = [name for name in names if policy == "state" and columns[name].missing[keep].any()]
     if own_state:
         notes.append(f"{OWN_STATE}: {', '.join(own_state)}.")
@@ -192,6 +222,7 @@ def read_table(
         label_type=columns[class_name].label_type,
         untyped=loaded.untyped,
         gaps=count_gaps(columns, class_name) if policy == "drop" else {},
+        form=form.lasting(cells.decimal),
     )
     if class_weights is not None:
         table = table.weigh_classes(class_weights)
@@ -209,6 +240,7 @@ def read_table(
         "data_dir": data_dir,
         "name": name,
         "states": None if states == "seen" else states,
+        **form.options(),
     }
     return replace(table, request=DataRequest.of(source, options))
 
@@ -220,6 +252,7 @@ def read_samples(
     weights: str | None = None,
     data_dir: str | os.PathLike[str] | None = None,
     name: str | None = None,
+    form: TextFormat | Mapping[str, Any] | None = None,
 ) -> Dataset:
     """Read a table for prediction, and encode every row, in the table's order, with a classifier's variables.
 
@@ -233,13 +266,15 @@ def read_samples(
         As for `read_table`, but rows of weight zero are kept.
     variables : tuple of Variable
         Features first, the class variable last.
+    form : TextFormat or mapping, optional
+        See `read_encodings`.
 
     Raises
     ------
     InputError
         For an unreadable source, a table with no feature's column, or a value that cannot be encoded.
     """
-    return read_encodings(source, (variables,), weights=weights, data_dir=data_dir, name=name)
+    return read_encodings(source, (variables,), weights=weights, data_dir=data_dir, name=name, form=form)
 
 
 def read_encodings(
@@ -249,6 +284,7 @@ def read_encodings(
     weights: str | None = None,
     data_dir: str | os.PathLike[str] | None = None,
     name: str | None = None,
+    form: TextFormat | Mapping[str, Any] | None = None,
 ) -> Dataset:
     """Do the same as `read_samples` for several sets of variables; the table is read once.
 
@@ -258,6 +294,9 @@ def read_encodings(
         As for `read_samples`. A `Table` has weights of its own; all its rows are encoded.
     sets : sequence of tuples of Variable
         Sets of variables with the same names.
+    form : TextFormat or mapping, optional
+        The arguments of `read_table` about text files and missing values, from ``separator`` on. Columns that the
+        variables know as numbers are read as such.
 
     Returns
     -------
@@ -272,8 +311,13 @@ def read_encodings(
     """
     if isinstance(source, Table):
         return Encodings.of([source.encode(variables) for variables in sets])
-    loaded = load_source(source, data_dir, names=[v.name for v in sets[0]])
-    frame = loaded.frame
+    names = [v.name for v in sets[0]]
+    loaded = load_source(
+        source, data_dir, names, form if isinstance(form, TextFormat) else TextFormat.of(form or {})
+    )
+    numbers = {v.name for variables in sets for v in variables if v.numeric or v.cuts is not None}
+    cells = _read_cells(loaded, {*numbers, str(weights)}, True)
+    frame = cells.frame
     row_weight = np.ones(len(frame))
     if weights is not None:
         column = _take_column(frame, _column_name(weights, "weights"), "weights", loaded.where)
@@ -284,9 +328,27 @@ def read_encodings(
         warn(f"{describe_absent(absent, len(sets[0]) - 1)}: marginalised.", DataWarning)
     used = frame[[c for c in frame.columns if c in needed]]
     columns = factorise(used, loaded.where, untyped=loaded.untyped)
-    return Encodings.of(
-        [encode_columns(columns, variables, row_weight, name or loaded.name) for variables in sets]
+    coded = [encode_columns(columns, variables, row_weight, name or loaded.name) for variables in sets]
+    return Encodings.of([replace(data, notes=(*loaded.notes, *cells.notes, *data.notes)) for data in coded])
+
+
+def _read_cells(
+    loaded: Loaded, numbers: Collection[str], only_numbers: bool, texts: Collection[str] = ()
+) -> Cells:
+    """Return the cells of a source (`read_cells`), and issue the sentences about its form as warnings."""
+    cells = read_cells(
+        loaded.frame,
+        loaded.form,
+        loaded.where,
+        untyped=loaded.untyped,
+        separator=loaded.separator,
+        numbers=numbers,
+        only_numbers=only_numbers,
+        texts=texts,
     )
+    for note in (*loaded.notes, *cells.notes):
+        warn(note, DataWarning)
+    return cells
 
 
 def _pair(source: Source, y: Any) -> Source:

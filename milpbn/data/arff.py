@@ -1,4 +1,8 @@
-"""The attribute-relation file format (ARFF) of Weka: dense and sparse rows, quoted and nominal values."""
+"""The attribute-relation file format (ARFF) of Weka and KEEL: dense and sparse rows, quoted and nominal values.
+
+As in Weka, white space separates values as a comma does, and the rest of a line behind ``%`` is a comment. Values with
+blanks or ``%`` that lack the quotes are read all the same where nothing else can be meant.
+"""
 
 from __future__ import annotations
 
@@ -23,6 +27,11 @@ _TEXT = {"string", "date"}
 _QUOTED = r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*\""""
 _CELL = re.compile(rf"[^\S\t]*+({_QUOTED}|[^,\t'\"]*+)[^\S\t]*+(?:,|\t|$)")
 _ATTRIBUTE = re.compile(rf"@attribute\s+({_QUOTED}|\S+?)\s*(\s|(?={{))\s*(.+)", re.IGNORECASE)
+_TYPE = re.compile(r"[a-z]+", re.IGNORECASE)
+#: The text before a comment behind a blank.
+_UNCOMMENTED = re.compile(rf"((?:{_QUOTED}|[^'\"%\s]|\s++(?!%)|(?<!\s)%)*+)\s*+%.*", re.DOTALL)
+_WORD = rf"(?:{_QUOTED}|[^\s,'\"]++)"
+_WORDS = re.compile(rf"{_WORD}(?:\s*+,?\s*+(?<=[\s,]){_WORD})*+")
 _SPARSE = re.compile(r"([0-9]{1,18})\s+(.+)", re.DOTALL)
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r"}
 
@@ -84,7 +93,7 @@ def parse_arff(text: str, where: str) -> pd.DataFrame:
                 f"The ARFF file {where} holds more than {most} rows of {len(attributes)} attributes in {len(text)} "
                 "characters; to read it all the same, write it as CSV and name that file."
             )
-        rows.append(_parse_row(line, number, attributes, defaults, where))
+        rows.append(_read_row(line, number, attributes, defaults, where))
     columns = zip(*rows, strict=True) if rows else [()] * len(attributes)
     data: list[pd.Series] = []
     for attribute, column in zip(attributes, columns, strict=True):
@@ -98,17 +107,25 @@ def parse_arff(text: str, where: str) -> pd.DataFrame:
 
 
 def _parse_header(lines: Iterator[tuple[int, str]], where: str) -> list[_Attribute]:
-    """Read the declarations up to and including ``@data``."""
+    """Read the declarations up to and including ``@data``; an attribute that KEEL calls the output is the last one."""
     attributes: list[_Attribute] = []
+    outputs: list[str] = []
     for number, line in lines:
         keyword = line.split(None, 1)[0].lower()
         if keyword == "@data":
             if not attributes:
                 raise InputError(f"The ARFF file {where} declares no attributes before line {number}.")
+            if outputs not in ([], [attributes[-1].name]):
+                raise InputError(
+                    f"The output {', '.join(outputs)} of {where} is not its last attribute; remove the line @outputs, "
+                    "and name the class as target."
+                )
             return attributes
         if keyword == "@attribute":
             attributes.append(_parse_attribute(line, number, where))
-        elif keyword != "@relation":
+        elif keyword in ("@output", "@outputs"):
+            outputs = [_unquote(name.strip()) for name in line.split(None, 1)[1:] for name in name.split(",")]
+        elif keyword not in ("@relation", "@input", "@inputs"):
             raise InputError(
                 f"Line {number} of {where} is neither @relation, @attribute, @data nor a comment."
             )
@@ -125,12 +142,15 @@ def _parse_attribute(line: str, number: int, where: str) -> _Attribute:
     name = _unquote(name)
     if kind.startswith("{"):
         if not kind.endswith("}"):
+            kind = _without_comment(kind)
+        if not kind.endswith("}"):
             raise InputError(f"Line {number} of {where} lacks the closing brace of the values of {name!r}.")
         values = _split_cells(kind[1:-1], number, where)
         if "" in values or len(set(values)) < len(values):
             raise InputError(f"Line {number} of {where} declares an empty value of {name!r}, or one twice.")
         return _Attribute(name, tuple(values), numeric=False)
-    word = kind.split(None, 1)[0].lower()
+    found = _TYPE.match(kind)  # KEEL adds a range, as in real[4.3, 7.9]
+    word = found[0].lower() if found else kind
     if word not in _NUMERIC | _TEXT:
         raise InputError(
             f"Line {number} of {where} gives {name!r} the type {word!r}, which milpbn cannot read."
@@ -138,21 +158,53 @@ def _parse_attribute(line: str, number: int, where: str) -> _Attribute:
     return _Attribute(name, None, numeric=word in _NUMERIC)
 
 
+def _read_row(
+    line: str, number: int, attributes: list[_Attribute], defaults: list[str], where: str
+) -> list[str]:
+    """Return the values of a row: without a comment at its end if that is possible, else as the line stands."""
+    bare = _without_comment(line) if "%" in line else line
+    if bare != line:
+        try:
+            return _parse_row(bare, number, attributes, defaults, where)
+        except InputError:
+            pass
+    return _parse_row(line, number, attributes, defaults, where)
+
+
+def _without_comment(line: str) -> str:
+    found = _UNCOMMENTED.fullmatch(line)
+    return line if found is None else found[1].rstrip()
+
+
 def _parse_row(
     line: str, number: int, attributes: list[_Attribute], defaults: list[str], where: str
 ) -> list[str]:
     if line.startswith("{"):
         return _parse_sparse(line, number, attributes, defaults, where)
-    cells = _split_cells(line, number, where)
+    cells = _split_row(line, number, len(attributes), where)
     if cells[-1].startswith("{") and len(cells) == len(attributes) + 1:
         raise InputError(f"Line {number} of {where} has an instance weight; put the weights into a column.")
     if len(cells) != len(attributes):
         raise InputError(
             f"Line {number} of {where} has {len(cells)} values for {len(attributes)} attributes."
         )
+    cells = ["?" if cell == "<null>" else cell for cell in cells]  # KEEL's missing value
     for attribute, cell in zip(attributes, cells, strict=True):
         _check_cell(attribute, cell, number, where)
     return cells
+
+
+def _split_row(line: str, number: int, n: int, where: str) -> list[str]:
+    """Split a row into n values at commas and tabs, or else at white space as well."""
+    try:
+        cells = _split_cells(line, number, where)
+    except InputError:
+        cells = []
+    if len(cells) < n and _WORDS.fullmatch(line):
+        words = [_unquote(word) for word in re.findall(_WORD, line)]
+        if len(words) == n:
+            return words
+    return cells or _split_cells(line, number, where)
 
 
 def _check_cell(attribute: _Attribute, cell: str, number: int, where: str) -> None:
@@ -209,3 +261,8 @@ def _unquote(text: str) -> str:
     if len(text) < 2 or text[0] not in "'\"" or text[-1] != text[0]:
         return text
     return re.sub(r"\\(.)", lambda m: _ESCAPES.get(m[1], m[1]), text[1:-1])
+
+
+def is_arff(text: str) -> bool:
+    """Return whether a text begins with a declaration, as KEEL's files do whose names end in ``.dat``."""
+    return next((line for _, line in content_lines(text, "%")), "").startswith("@")

@@ -2,7 +2,7 @@
 
 The first line has the names of the columns, the second one the arities (numbers of states), and every other line is a
 row. Words are separated by white space, and lines that begin with ``#`` are comments. Older files have the number of
-columns in a line of its own before the names.
+columns in a line of its own before the names, and files of BLIP the number of rows in one before the rows.
 """
 
 from __future__ import annotations
@@ -36,7 +36,8 @@ def parse_dat(text: str, where: str) -> pd.DataFrame:
     Raises
     ------
     InputError
-        If a line is malformed, or a column has more values than its arity; the message names the line or the column.
+        If a line is malformed, the number of rows is another one, or a column has more values than its arity; the
+        message names the line or the column.
     """
     lines = [(number, line.split()) for number, line in content_lines(text)]
     if len(lines) > 2 and lines[0][1] == [str(len(lines[1][1]))] and len(lines[1][1]) > 1:
@@ -49,6 +50,12 @@ def parse_dat(text: str, where: str) -> pd.DataFrame:
             f"Line {second} of {where} does not have the arities of {len(names)} columns, which GOBNILP's .dat files "
             "have in their second line; if it is another kind of table, save it as .csv."
         )
+    if len(rows) > 1 and len(names) > 1 and len(rows[0][1]) == 1 and rows[0][1][0].isdecimal():
+        (number, (declared,)), *rows = rows
+        if declared != str(len(rows)):
+            raise InputError(
+                f"Line {number} of {where} says that there are {declared} rows, but {len(rows)} follow; is it cut off?"
+            )
     for number, words in rows:
         if len(words) != len(names):
             raise InputError(f"Line {number} of {where} has {len(words)} values for {len(names)} columns.")

@@ -124,6 +124,8 @@ class Dataset:
         How these rows were read; None if they come from no file and no name, or are a choice of rows.
     discretisation : str
         How the cut points were chosen, as in ``--discretise``; empty without a variable that has cut points.
+    form : mapping
+        The options of the table that hold for tables for prediction as well (`TextFormat.lasting`).
     """
 
     name: str
@@ -134,6 +136,7 @@ class Dataset:
     left_out: Mapping[str, str] = field(default_factory=dict, compare=False)
     request: DataRequest | None = field(default=None, compare=False)
     discretisation: str = field(default="", compare=False)
+    form: Mapping[str, Any] = field(default_factory=dict, compare=False)
 
     def __repr__(self) -> str:
         return (

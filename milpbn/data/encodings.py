@@ -49,6 +49,7 @@ class Encodings(Dataset):
             first.weights,
             tuple(notes),
             first.left_out,
+            form=first.form,
             others=tuple(others),
         )
 

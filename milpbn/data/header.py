@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import csv
 import gzip
 import os
 import re
 from collections.abc import Callable
 from pathlib import Path
 
+from milpbn.data.separators import first_cells
+from milpbn.errors import InputError
 from milpbn.util.text_lines import content_lines
 
 #: Number of bytes that are read at most, unpacked. The names of a table with a longer header are not found.
@@ -45,17 +46,11 @@ def column_names(path: str | os.PathLike[str]) -> list[str]:
     return [name for name in map(str.strip, read(lines)) if name]
 
 
-def find_delimiter(text: str) -> str:
-    """Return the comma, semicolon or tab, whichever is most frequent outside quotes in the first line."""
-    line = re.search(r"[^\r\n]+", text)
-    bare = "".join(line[0].split('"')[::2]) if line else ""
-    return max(",;\t", key=bare.count)
-
-
-def _delimited(lines: list[str], delimiter: str | None = None) -> list[str]:
-    if not lines:
-        return []
-    return next(csv.reader(lines, delimiter=delimiter or find_delimiter(lines[0])), [])
+def _delimited(lines: list[str], separator: str | None = None) -> list[str]:
+    try:
+        return first_cells("\n".join(lines), separator)
+    except InputError:  # a quoted cell is cut off
+        return first_cells(lines[0], separator)
 
 
 def _arff(lines: list[str]) -> list[str]:
@@ -70,6 +65,8 @@ def _arff(lines: list[str]) -> list[str]:
 
 
 def _dat(lines: list[str]) -> list[str]:
+    if lines and lines[0].lstrip().startswith(("@", "%")):
+        return _arff(lines)  # KEEL calls its files .dat
     rows = [line.split() for _, line in content_lines("\n".join(lines))]
     if len(rows) > 1 and rows[0] == [str(len(rows[1]))]:
         del rows[0]  # the number of columns

@@ -6,54 +6,78 @@ Cells of text files stay text here, so that no library guesses types, dates or m
 
 from __future__ import annotations
 
-import csv
-import io
+import codecs
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection
+from dataclasses import replace
 from pathlib import Path
+from typing import TypeAlias
 
-import numpy as np
 import pandas as pd
 
-from milpbn.data.arff import parse_arff
+from milpbn.data.arff import is_arff, parse_arff
 from milpbn.data.column import Column
 from milpbn.data.dat import parse_dat
+from milpbn.data.delimited import RawTable, parse_delimited
 from milpbn.data.frames import frame_of_arrow
-from milpbn.data.header import find_delimiter
-from milpbn.data.row_index import fit_header, name_unnamed
+from milpbn.data.row_index import name_unnamed
+from milpbn.data.text_format import NAMES, TextFormat
 from milpbn.errors import InputError
 from milpbn.util.extras import import_extra
 from milpbn.util.memory import format_bytes
 from milpbn.util.raw_files import most_unpacked, read_bytes, shown_name, unpack_gzip
 
+Reader: TypeAlias = Callable[[bytes, str, TextFormat, Collection[str]], RawTable]
+
+#: Byte order marks and their encodings; that of UTF-32 begins with that of UTF-16.
+_MARKS = (
+    (codecs.BOM_UTF32_LE, "utf-32"),
+    (codecs.BOM_UTF32_BE, "utf-32"),
+    (codecs.BOM_UTF16_LE, "utf-16"),
+    (codecs.BOM_UTF16_BE, "utf-16"),
+)
+
 
 def read_frame(path: str | os.PathLike[str]) -> pd.DataFrame:
+    """Return the cells of a table's file; see `read_file`."""
+    return read_file(path).frame
+
+
+def read_file(
+    path: str | os.PathLike[str], form: TextFormat | None = None, known: Collection[str] = ()
+) -> RawTable:
     """Read a table's file.
 
-    The ending of the name determines the format (`READERS`, each also with ``.gz``). Text is UTF-8, with
-    or without a byte order mark, with any line ends. The first line of CSV and TSV files holds the column
-    names. The separator of ``.csv`` files is the comma, the semicolon or the tab, whichever is most frequent
-    in the first line. Blank lines are skipped.
+    The ending of the name determines the format (`READERS`, each also with ``.gz``). Text is UTF-8, or UTF-16 or UTF-32
+    with a byte order mark, with any line ends. How the cells of CSV files are separated is found from all lines
+    (`milpbn.data.separators.divide`), and so is whether the first one holds the names of the columns. Blank lines are
+    skipped.
 
     Parameters
     ----------
     path : path-like
         Path of the file.
+    form : TextFormat, optional
+        What the user says about the file.
+    known : collection of str
+        Names of columns that a classifier knows.
 
     Returns
     -------
-    DataFrame
-        Raw cells with the index 0 .. M - 1. Columns of CSV and TSV files are text. Nominal attributes of ARFF
-        files are categoricals with the declared values, and others are text. Columns of .dat files are categoricals.
-        Parquet keeps its types; ``attrs`` has the names of the columns that are the index of the data frame in the file
-        (`milpbn.data.row_index.DECLARED_INDEX`).
+    RawTable
+        Raw cells with the index 0 .. M - 1, and sentences about what was found. Columns of CSV and TSV files are text.
+        Nominal attributes of ARFF files are categoricals with the declared values, and others are text. Columns of .dat
+        files are categoricals. Parquet keeps its types; ``attrs`` has the names of the columns that are the
+        index of the data frame in the file (`milpbn.data.row_index.DECLARED_INDEX`).
 
     Raises
     ------
     InputError
-        If the file does not exist, is a folder, or cannot be read, decompressed, decoded or parsed; or if it
-        has an unknown ending, rows of different lengths, no rows, or empty or duplicate column names.
+        If the file does not exist, is a folder, or cannot be read, decompressed, decoded or parsed; if an option is not
+        for its format; or if it has an unknown ending, rows of different lengths, no rows, or empty or duplicate column
+        names.
     """
+    form = form or TextFormat()
     path = Path(path)
     extension = path_extension(path)
     if extension is None:
@@ -63,7 +87,9 @@ def read_frame(path: str | os.PathLike[str]) -> pd.DataFrame:
         )
     data = _read_bytes(path)
     where = repr(str(path))
-    return check_frame(READERS[extension](data, where), where)
+    form.require_only(OPTIONS[extension], f"{extension} files")
+    raw = READERS[extension](data, where, form, known)
+    return replace(raw, frame=check_frame(raw.frame, where))
 
 
 def path_extension(path: Path) -> str | None:
@@ -100,7 +126,7 @@ def check_frame(frame: pd.DataFrame, where: str) -> pd.DataFrame:
         if name in seen:
             raise InputError(
                 f"The column name {name!r} occurs more than once in {where}; names must differ, and the "
-                "first line of a text file must hold them."
+                "first line of a text file must hold them (if it is a row, give --no-header)."
             )
         seen.add(name)
     if frame.empty:
@@ -127,62 +153,26 @@ def _read_bytes(path: Path) -> bytes:
     return data
 
 
-def _decode(data: bytes, where: str) -> str:
+def _decode(data: bytes, where: str, form: TextFormat) -> str:
+    """Return the text of a file in the encoding that the user gives, that of its byte order mark, or UTF-8."""
+    marked = next((name for mark, name in _MARKS if data.startswith(mark)), "utf-8-sig")
+    encoding = form.encoding or marked
     try:
-        text = data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
+        text = data.decode(encoding).removeprefix("\ufeff").removesuffix("\x1a")
+    except UnicodeError as error:  # some encodings do not say where
+        start = min(getattr(error, "start", 0), len(data) - 1)
+        line = data.count(b"\n", 0, start) + 1
+        shown = "UTF-8" if encoding == "utf-8-sig" else encoding
         raise InputError(
-            f"The file {where} is not UTF-8 text (byte 0x{data[error.start]:02x} in line {line}); save it in "
-            "the encoding UTF-8."
+            f"The file {where} is not {shown} text (byte 0x{data[start]:02x} in line {line}); give its encoding, "
+            "such as --encoding cp1252 for Windows in the west of Europe (encoding in Python), or save it in UTF-8."
         ) from None
     if "\0" in text:
-        raise InputError(f"The file {where} holds null characters; it is not a UTF-8 text file.")
-    return text
-
-
-def _parse_delimited(text: str, delimiter: str | None, where: str) -> pd.DataFrame:
-    """Parse delimited text whose first line holds the column names; None finds the delimiter in that line."""
-    reader = csv.reader(
-        io.StringIO(text, newline=""), delimiter=delimiter or find_delimiter(text), strict=True
-    )
-    header: list[str] = []
-    rows: list[Sequence[str]] = []
-    ends: list[int] = []  # the line in which each row ends
-    began = 1  # line in which the row that is read begins
-    try:
-        for row in reader:
-            began = reader.line_num + 1
-            if not row:
-                continue
-            if not header:
-                header = row
-            else:
-                rows.append(row)
-                ends.append(reader.line_num)
-    except csv.Error as error:
-        last = reader.line_num
-        lines = f"Line {last}" if last == began else f"The row in lines {began} to {last}"
         raise InputError(
-            f"{lines} of {where} cannot be parsed: {error}; check the quotation marks."
-        ) from None
-    header = fit_header(header, rows)
-    for line, cells in zip(ends, rows, strict=True):
-        if len(cells) != len(header):
-            raise InputError(
-                f"Line {line} of {where} has {len(cells)} cells, but there are {len(header)} column names; correct the "
-                "line."
-            )
-    columns = zip(*rows, strict=True) if rows else [()] * len(header)
-    return frame_of(header, [np.array(column, dtype=object) for column in columns])
-
-
-def frame_of(names: Sequence[str], columns: Sequence[np.ndarray | pd.Categorical]) -> pd.DataFrame:
-    """Return a frame of the given columns without inferring types; names need not be unique yet."""
-    series = [
-        pd.Series(column, dtype=None if isinstance(column, pd.Categorical) else object) for column in columns
-    ]
-    return pd.concat(series, axis=1).set_axis(list(names), axis=1) if series else pd.DataFrame()
+            f"The file {where} holds null characters; it is not a UTF-8 text file. If it is UTF-16, give --encoding "
+            "utf-16-le or utf-16-be."
+        )
+    return text
 
 
 def _parse_parquet(data: bytes, where: str) -> pd.DataFrame:
@@ -205,12 +195,32 @@ def _parse_parquet(data: bytes, where: str) -> pd.DataFrame:
     return frame_of_arrow(table, where)
 
 
-#: By the ending of a file's name: the function that takes the file's bytes, and its name in error messages, and returns
-#: a data frame.
-READERS: dict[str, Callable[[bytes, str], pd.DataFrame]] = {
-    ".csv": lambda data, where: _parse_delimited(_decode(data, where), None, where),
-    ".tsv": lambda data, where: _parse_delimited(_decode(data, where), "\t", where),
-    ".arff": lambda data, where: parse_arff(_decode(data, where), where),
-    ".dat": lambda data, where: parse_dat(_decode(data, where), where),
-    ".parquet": _parse_parquet,
+def _reader(parse: Callable[[str, str], pd.DataFrame]) -> Reader:
+    """Return the reader of a text format that says itself where its cells and names are."""
+    return lambda data, where, form, known: RawTable(parse(_decode(data, where, form), where))
+
+
+def _delimited(separator: str | None) -> Reader:
+    return lambda data, where, form, known: parse_delimited(
+        _decode(data, where, form), form, where, separator, known
+    )
+
+
+#: By the ending of a file's name: the function that takes the file's bytes, its name in error messages, the options of
+#: text files and the names of columns that a classifier knows, and returns the table.
+READERS: dict[str, Reader] = {
+    ".csv": _delimited(None),
+    ".tsv": _delimited("\t"),
+    ".arff": _reader(parse_arff),
+    ".dat": _reader(lambda text, where: (parse_arff if is_arff(text) else parse_dat)(text, where)),
+    ".parquet": lambda data, where, form, known: RawTable(_parse_parquet(data, where)),
+}
+
+#: The options of text files that each format has.
+OPTIONS = {
+    ".csv": NAMES,
+    ".tsv": NAMES,
+    ".arff": ("encoding", "decimal", "thousands", "na_values"),
+    ".dat": ("encoding", "na_values"),
+    ".parquet": ("na_values",),
 }

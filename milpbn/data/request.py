@@ -15,7 +15,10 @@ from milpbn.util.jsonable import Fields, shorten
 ROWS = ("train", "all")
 #: Options whose values are texts, and options whose values are lists of texts.
 TEXTS, NAMES = (
-    ("target", "missing", "weights", "data_dir", "name", "states", "discretise"),
+    (
+        *("target", "missing", "weights", "data_dir", "name", "states", "discretise"),
+        *("separator", "decimal", "thousands", "encoding"),
+    ),
     ("drop", "features", "continuous", "nominal"),
 )
 
@@ -51,13 +54,17 @@ class DataRequest:
         """
         safe: dict[str, Any] = {}
         for key, value in options.items():
-            if isinstance(value, Mapping):
+            if key in ("na_values", "header"):
+                safe[key] = value
+            elif isinstance(value, Mapping):
                 safe[key] = {str(label): float(factor) for label, factor in value.items()}
             elif key in NAMES:
                 safe[key] = list(value)
             elif value is not None:
                 safe[key] = os.fspath(value)
-        return cls(os.fspath(source), "train", {key: value for key, value in safe.items() if value})
+        return cls(
+            os.fspath(source), "train", {key: value for key, value in safe.items() if value or value is False}
+        )
 
     def with_options(self, **options: str | None) -> DataRequest:
         """Return the request with some options changed; those that are None are left out."""
@@ -94,6 +101,12 @@ class DataRequest:
                 factors = options.fields(key)
                 for label in factors:
                     factors.number(label, 0.0)
+            elif key == "header":
+                options.flag(key)
+            elif key == "na_values":
+                by_column = options.fields(key)
+                for name in by_column:
+                    by_column.texts(name)
             elif key in (*TEXTS, "class_weights"):
                 options.text(key)
             else:

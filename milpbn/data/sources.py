@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +14,11 @@ from numpy.typing import NDArray
 
 import milpbn.instances as instances  # type: ignore[import-not-found,unused-ignore]
 from milpbn.data.catalog import DATA_DIR_VARIABLE, CatalogEntry, catalog_names, find_data_dir, find_entry
+from milpbn.data.delimited import generated_names
 from milpbn.data.frames import ArrowTable, column_of, frame_of, unmasked
-from milpbn.data.reading import check_frame, path_extension, path_stem, read_frame
+from milpbn.data.reading import check_frame, path_extension, path_stem, read_file
 from milpbn.data.row_index import DECLARED_INDEX
+from milpbn.data.text_format import TextFormat
 from milpbn.errors import InputError
 
 #: Prefix that selects an embedded instance even if the catalog has an entry of the same name.
@@ -48,6 +50,12 @@ class Loaded:
         Whether the cells are text because the file has no types: CSV, TSV, and all but nominal columns of ARFF.
     has_class : bool
         Whether the last column is the class in any case: of an array, and of a pair (X, y).
+    form : TextFormat
+        What the user says about the file.
+    separator : str or None
+        What separates the cells of the file.
+    notes : tuple of str
+        Sentences about how the file was read.
     """
 
     frame: pd.DataFrame
@@ -56,6 +64,9 @@ class Loaded:
     entry: CatalogEntry | None = None
     untyped: bool = False
     has_class: bool = False
+    form: TextFormat = field(default_factory=TextFormat)
+    separator: str | None = None
+    notes: tuple[str, ...] = ()
 
     @property
     def index(self) -> tuple[str, ...]:
@@ -67,6 +78,7 @@ def load_source(
     source: Source | Loaded,
     data_dir: str | os.PathLike[str] | None = None,
     names: Sequence[str] | None = None,
+    form: TextFormat | None = None,
 ) -> Loaded:
     """Load a table from any source.
 
@@ -81,15 +93,31 @@ def load_source(
         The catalog's folder, by default the value of the environment variable ``MILPBN_DATA``.
     names : sequence of str, optional
         Column names for arrays, the class last; by default ``x1``, ``x2``, ... and ``class``. With names,
-        an array may lack the class.
+        an array may lack the class. A line of a text file that has most of them is no row.
+    form : TextFormat, optional
+        What the user says about a text file.
 
     Raises
     ------
     InputError
-        If the source has an unknown type, cannot be found or read, or has unusable column names.
+        If the source has an unknown type, cannot be found or read, or has unusable column names; or if an option is
+        not for its kind.
     """
     if isinstance(source, Loaded):
         return source
+    form = form or TextFormat()
+    loaded = _load(source, data_dir, names, form)
+    return replace(loaded, form=form)
+
+
+def _load(
+    source: Source,
+    data_dir: str | os.PathLike[str] | None,
+    names: Sequence[str] | None,
+    form: TextFormat,
+) -> Loaded:
+    if not isinstance(source, str | os.PathLike):
+        form.require_only(("na_values",), "data frames and arrays")
     if isinstance(source, np.ndarray):
         return replace(_loaded(_frame_of_array(source, names), "table", "the array"), has_class=True)
     if isinstance(source, tuple):
@@ -101,28 +129,39 @@ def load_source(
         kind = type(source).__name__
         raise InputError(f"A table is read from a path, a name, a data frame or an array, not from a {kind}.")
     if isinstance(source, str) and source.startswith(INSTANCE_PREFIX):
+        form.require_only(("na_values",), "embedded instances")
         return _load_instance(source.removeprefix(INSTANCE_PREFIX))
     path = Path(source)
     # Only a bare word can be a name. A string with a known file ending or a folder can only be a path.
     is_word = isinstance(source, str) and path.name == source and path_extension(path) is None
     if is_word and not os.path.isfile(path):
-        return _load_name(str(source), data_dir)
-    untyped = path_extension(path) in UNTYPED
-    return Loaded(read_frame(path), path_stem(path), repr(str(path)), untyped=untyped)
+        return _load_name(str(source), data_dir, form)
+    return _load_file(path, path_stem(path), names or (), form)
+
+
+def _load_file(
+    path: Path, name: str, names: Sequence[str], form: TextFormat, entry: CatalogEntry | None = None
+) -> Loaded:
+    raw = read_file(path, form, names)
+    untyped = entry is not None or path_extension(path) in UNTYPED
+    return Loaded(
+        raw.frame, name, repr(str(path)), entry, untyped=untyped, separator=raw.separator, notes=raw.notes
+    )
 
 
 def _loaded(frame: pd.DataFrame, name: str, where: str) -> Loaded:
     return Loaded(check_frame(frame, where), name, where)
 
 
-def _load_name(name: str, data_dir: str | os.PathLike[str] | None) -> Loaded:
+def _load_name(name: str, data_dir: str | os.PathLike[str] | None, form: TextFormat) -> Loaded:
     """Load a catalog entry or an embedded instance."""
     folder = find_data_dir(data_dir)
     entry = find_entry(name, folder) if folder else None
     if entry is not None:
-        return Loaded(read_frame(entry.path), name, repr(str(entry.path)), entry, untyped=True)
+        return _load_file(entry.path, name, (), form, entry)
     embedded = list(instances.names())
     if name in embedded:
+        form.require_only(("na_values",), "embedded instances")
         return _load_instance(name)
     catalog = (
         f"not an entry of the catalog in {str(folder)!r} ({', '.join(catalog_names(folder))})"
@@ -144,7 +183,7 @@ def _frame_of_array(array: NDArray[Any], names: Sequence[str] | None) -> pd.Data
         raise InputError(f"An array of data must have two dimensions, rows by columns; it has {array.ndim}.")
     width = array.shape[1]
     if names is None:
-        names = [*_feature_names(width - 1), "class"]
+        names = generated_names(width)
     elif width not in {len(names) - 1, len(names)}:
         raise InputError(f"The array has {width} columns, but the classifier has {len(names) - 1} features.")
     return pd.DataFrame(unmasked(array), columns=list(names[:width]))
@@ -161,7 +200,7 @@ def _frame_of_pair(pair: tuple[Any, ...], names: Sequence[str] | None) -> pd.Dat
     if features is None:
         array = np.asanyarray(X)
         width = array.shape[1] if array.ndim == 2 else 0
-        features = _frame_of_array(array, names or [*_feature_names(width), "class"])
+        features = _frame_of_array(array, names or generated_names(width + 1))
     labels = column_of(y)
     named = "class" if labels.name is None or labels.name == "" else str(labels.name)
     labels = labels.rename(names[-1] if names else named)
@@ -170,7 +209,3 @@ def _frame_of_pair(pair: tuple[Any, ...], names: Sequence[str] | None) -> pd.Dat
     joined = pd.concat([features.reset_index(drop=True), labels], axis=1)
     joined.attrs = dict(features.attrs)  # the index that is declared there
     return joined
-
-
-def _feature_names(n: int) -> list[str]:
-    return [f"x{i + 1}" for i in range(n)]

@@ -81,6 +81,8 @@ class Table:
         The factors of classes that the weights contain; see `milpbn.data.weights.class_factors`.
     units : bool
         Whether all weights have been multiplied by one factor so that the smallest is at least 1.
+    form : mapping
+        `Dataset.form` of its rows.
     """
 
     name: str
@@ -100,6 +102,7 @@ class Table:
     row_weights: NDArray[np.float64] | None = None
     class_weights: Mapping[Any, float] | str | None = None
     units: bool = False
+    form: Mapping[str, Any] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         features = f"{len(self.features)} feature{'' if len(self.features) == 1 else 's'}"
@@ -260,6 +263,7 @@ class Table:
             self.left_out,
             self._request(rows),
             str(self.discretisation) if any(v.cuts for v in variables) else "",
+            self.form,
         )
 
     def _request(self, rows: str | ArrayLike) -> DataRequest | None:

@@ -13,7 +13,7 @@ from milpbn.data.dataset import Dataset, Variable
 from milpbn.data.encodings import encodings_of
 from milpbn.errors import InputError
 from milpbn.network.cards import average_card
-from milpbn.network.classifier import Classifier, Predictor, Source, encode, score_of
+from milpbn.network.classifier import Classifier, Predictor, Source, encode, form_of, score_of
 from milpbn.network.explanation.local import check_classes, pair
 from milpbn.network.explanation.several import SeveralGlobalExplanations, SeveralLocalExplanations
 from milpbn.network.inference.queries import Evidence, Queries
@@ -77,7 +77,7 @@ class AveragedClassifier(Queries, Predictor):
 
     def encode(self, source: Source) -> Dataset:
         """Return samples as codes of the states of all networks; see `milpbn.network.classifier.encode`."""
-        return encode(source, *self.variable_sets)
+        return encode(source, *self.variable_sets, form=form_of(self))
 
     def explain_local(
         self, source: Source, *, label: str | None = None, against: str | None = None

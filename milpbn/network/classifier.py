@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from milpbn.data.dataset import Dataset, Variable, dropped_notes
 from milpbn.data.encodings import encodings_of, missing_values, unknown_values
 from milpbn.data.left_out import WHYS
+from milpbn.data.text_format import TextFormat
 from milpbn.errors import InputError, MilpbnWarning, warn
 from milpbn.network.cards import network_card
 from milpbn.network.checks import check_cpts, check_variables
@@ -126,7 +127,29 @@ def left_out_of(provenance: Mapping[str, Any]) -> dict[str, str]:
     return {k: v for k, v in found.items() if v in WHYS} if isinstance(found, Mapping) else {}
 
 
-def encode(source: Source, *sets: tuple[Variable, ...]) -> Dataset:
+def form_record(data: Dataset) -> dict[str, Any]:
+    """Return what the provenance of a classifier holds of the options of its training table: `form_of` reads it."""
+    return {"form": dict(data.form)} if data.form else {}
+
+
+def form_of(classifier: object) -> TextFormat:
+    """Return what the options of the training table say about a table for prediction.
+
+    Parameters
+    ----------
+    classifier : Classifier or AveragedClassifier
+        Its file may hold anything in the provenance, and whatever is no such record counts as none.
+    """
+    first = getattr(classifier, "members", (classifier,))[0]
+    found = getattr(first, "provenance", {}).get("form")
+    try:
+        training = TextFormat.of(found if isinstance(found, Mapping) else {})
+    except InputError:
+        training = TextFormat()
+    return TextFormat(na_values=training.na_values, usual=training.decimal)
+
+
+def encode(source: Source, *sets: tuple[Variable, ...], form: TextFormat | None = None) -> Dataset:
     """Return all rows as codes of the states of the given variables, or of several sets of them.
 
     Parameters
@@ -137,6 +160,8 @@ def encode(source: Source, *sets: tuple[Variable, ...]) -> Dataset:
         matched by name, and columns may be absent. Values without a state become `UNKNOWN`, missing ones `MISSING`.
     *sets : tuples of Variable
         Features first, the class variable last.
+    form : TextFormat, optional
+        What is known about the cells of text files.
 
     Warns
     -----
@@ -153,7 +178,7 @@ def encode(source: Source, *sets: tuple[Variable, ...]) -> Dataset:
     if not isinstance(source, Dataset):
         from milpbn.data import read_encodings  # imported here because only reading needs pandas
 
-        data = read_encodings(source, sets)
+        data = read_encodings(source, sets, form=form)
         missing = missing_values(data)
         for name, count in unknown_values(data).items():
             if count == len(data.y) - missing.get(name, 0) > 1:  # a single sample may well have a new value
@@ -200,7 +225,7 @@ class TableClassifier(Queries, Explainable, Predictor):
 
     def encode(self, source: Source) -> Dataset:
         """Return samples as codes of this classifier's states; see `milpbn.network.classifier.encode`."""
-        return encode(source, self.variables)
+        return encode(source, self.variables, form=form_of(self))
 
     def predict_log_joint(self, source: Source) -> NDArray[np.float64]:
         """Return log P(c, known values of z_m) in nats, shape (M, C); see `milpbn.network.inference`.
@@ -317,6 +342,7 @@ class Classifier(TableClassifier):
                 "left_out": dict(data.left_out),
                 **({"notes": list(notes)} if notes else {}),
             },
+            **form_record(data),
         }
         cpts = tuple(fit_cpts(data, structure, smoothing, smoothing_towards))
         about = {**recorded, **(provenance or {})}

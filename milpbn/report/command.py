@@ -10,6 +10,7 @@ from typing import Any
 from milpbn.claims.reasons import BoundSource
 from milpbn.claims.result import Result
 from milpbn.data.request import NAMES, DataRequest
+from milpbn.data.text_format import EVERY
 from milpbn.network.parameters.method import ParameterMethod
 from milpbn.problem.constraints import Constraints
 from milpbn.problem.scores.spec import Score
@@ -69,6 +70,14 @@ def _table_words(request: DataRequest) -> list[str]:
         text = value
         if key in NAMES:
             text = _listed(value)
+        elif key == "na_values":
+            pairs = [(name, one) for name, values in value.items() for one in values]
+            text = ",".join(
+                _name(one) if name == EVERY else f"{_name(name)}={_name(one)}" for name, one in pairs
+            )
+        elif key == "header":
+            words.append("--header" if value else "--no-header")
+            continue
         elif isinstance(value, Mapping):
             text = ",".join(f"{_name(label)}={factor!r}" for label, factor in value.items())
         words += [f"--{key.replace('_', '-')}", text]

@@ -34,13 +34,13 @@ KINDS = {
     "--seconds --shown --integer-bits --bits --folds --repeats --set --test-share",
     "words": "--discretise --missing --class-weights --states --split --score --p --max-parents --smoothing-towards "
     "--parent-sets --penalty --backend --acyclicity --recipe --select --select-by --parameters --script --learners "
-    "--also compare--against",
+    "--also compare--against --separator --decimal --thousands --encoding",
     "files": "--constraints --start --output --classifier --certificate --checkpoint --trace --log --model --result "
     "--plot score--bound learn--bound result solution classifier output structure",
     "folders": "--data-dir",
     "tables": "data source file --data",
     "names": "--target --drop --features --continuous --nominal --weights --require --forbid --tiers --max-children "
-    "--fix --allow --arc-weight --keep --of --evidence --variable",
+    "--fix --allow --arc-weight --keep --na-values --of --evidence --variable",
     "classes": "--label --against",
     "instances": "name",
     "kinds of pictures": "what",

@@ -1,5 +1,6 @@
 import pytest
 
+from milpbn.data import read_table
 from milpbn.data.arff import parse_arff
 from milpbn.errors import InputError
 
@@ -37,10 +38,52 @@ def test_the_header_declares_the_columns():
         ("1\tred\tz\tno", ["1", "red", "z", "no"]),
         ("{0 2, 1 'dark blue', 2 'p, q', 3 no}", ["2", "dark blue", "p, q", "no"]),
         ("{2 z}", ["0", "red", "z", "yes"]),
+        ("1 red z no", ["1", "red", "z", "no"]),  # as Weka reads it
+        ("1 'dark blue'  z ,no", ["1", "dark blue", "z", "no"]),
+        ("1,red,z,no % a note", ["1", "red", "z", "no"]),
+        ("1,red,'50 % z',no% a note", None),
+        ("1 'a,b' '50 % z' no % a 'note'", ["1", "a,b", "50 % z", "no"]),
+        ("{2 z} % a note", ["0", "red", "z", "yes"]),
+        ("1,red,New York,no", ["1", "red", "New York", "no"]),
+        ("1,red,50%,no", ["1", "red", "50%", "no"]),
+        ("<null>,red,z,no", ["?", "red", "z", "no"]),  # KEEL's missing value
     ],
 )
 def test_dense_and_sparse_rows_are_read(line, expected):
-    assert rows(line) == [expected]
+    if expected is None:
+        with pytest.raises(InputError, match="Line 9"):
+            rows(line)
+    else:
+        assert rows(line) == [expected]
+
+
+KEEL = """@relation iris
+@attribute SepalLength real [4.3, 7.9]
+@attribute n integer[0,9]
+@attribute Class {a, b} % the species
+@inputs SepalLength, n
+@outputs Class
+@data
+5.1, 2, a
+<null>, 3, b
+"""
+
+
+def test_the_header_of_keel_is_read(tmp_path):
+    frame = parse_arff(KEEL, "'k.dat'")
+    assert list(frame.columns) == ["SepalLength", "n", "Class"]
+    assert frame["Class"].cat.categories.tolist() == ["a", "b"]
+    (tmp_path / "k.dat").write_text(KEEL)
+    table = read_table(tmp_path / "k.dat", missing="state")
+    assert table.columns["SepalLength"].missing.tolist() == [False, True]
+    with pytest.raises(InputError, match=r"The output n of 'k.dat' is not its last attribute"):
+        parse_arff(KEEL.replace("@outputs Class", "@outputs n"), "'k.dat'")
+
+
+@pytest.mark.parametrize("row", ["1,red," + " " * 60000 + "q %", "% '" * 20000, "%" + " %" * 30000])
+def test_long_lines_take_no_long_time(row):
+    with pytest.raises(InputError):
+        rows("1,red," + row)
 
 
 def test_comments_and_blank_lines_between_rows():

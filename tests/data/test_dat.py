@@ -20,6 +20,9 @@ def test_a_file_is_read(tmp_path):
     table = read_table(tmp_path / "t.dat", target="A")
     assert table.kinds == {"A": "nominal", "B": "nominal", "c": "nominal"}
     assert parse_dat("3\n" + TEXT, "here").equals(frame)  # older files begin with the number of columns
+    counted = TEXT.replace("yes 1 x", "3\nyes 1 x")
+    assert parse_dat(counted, "here").equals(frame)  # as BLIP writes it
+    assert parse_dat("3\n" + counted, "here").equals(frame)
 
 
 @pytest.mark.parametrize(
@@ -29,6 +32,7 @@ def test_a_file_is_read(tmp_path):
         ("A B\n2\n", "Line 2 of here does not have the arities of 2 columns"),
         ("A B\nx y\n", "Line 2 of here does not have the arities"),
         ("A B\n2 2\n\n1\n", "Line 4 of here has 1 values for 2 columns"),
+        ("A B\n2 2\n3\n0 0\n1 1\n", "Line 3 of here says that there are 3 rows, but 2 follow"),
         ("A B\n1 2\n0 0\n1 0\n", "Column 'A' of here has 2 values, but the arity 1"),
     ],
 )

@@ -3,7 +3,8 @@ import gzip
 import pandas as pd
 import pytest
 
-from milpbn.data.reading import path_stem, read_frame
+from milpbn.data.reading import path_stem, read_file, read_frame
+from milpbn.data.text_format import TextFormat
 from milpbn.errors import InputError
 
 
@@ -35,6 +36,13 @@ EXPECTED = [["a", "b"], ["1", "x"], ["2", "y"]]
         ("t.tsv", "a\tb\n1\tx\n2\ty\n"),
         ("t.tsv.gz", "a\tb\n1\tx\n2\ty\n"),
         ("t.csv", " a , b\n1,x\n2,y\n"),
+        ("t.csv", "a|b\n1|x\n2|y\n"),
+        ("t.csv", "a b\n1  x\n2\ty\n"),
+        ("t.csv", 'a, "b"\n1, "x"\n2, y\n'),
+        ("t.csv", "sep=;\na;b\n1;x\n2;y\n"),
+        ("t.csv", "a,b\r\n1,x\r\n2,y\r\n\x1a"),
+        ("t.csv", "a,b\n1,x\n2,y\n".encode("utf-16")),
+        ("t.tsv", "a\tb\n1\tx\n2\ty\n".encode("utf-32")),
     ],
 )
 def test_delimited_text_is_read(tmp_path, name, text):
@@ -70,7 +78,9 @@ def test_quotes_unicode_and_text_stay_as_they_are(tmp_path):
         ("t.csv", "a, \n1,2\n", "Column 2 .* has no name"),
         ("t.csv", "a,b,a\n1,2,3\n", "'a' occurs more than once"),
         ("t.csv", "a,b\n1,x\n2,\xe9\n".encode("latin-1"), "not UTF-8 text .byte 0xe9 in line 3"),
-        ("t.csv", "a,b\n1,x\n".encode("utf-16"), "not UTF-8"),
+        ("t.csv", "a,b\n1,x\n".encode("utf-16-le"), "null characters.*--encoding utf-16-le"),
+        ("t.csv", "a,b\n1,x\n2,\xe9\n".encode("latin-1"), "--encoding cp1252"),
+        ("t.arff", b"@relation \xe9\n", "--encoding cp1252"),
         ("t.csv", b"a,b\n1,\0\n", "null characters"),
         ("t.xlsx", "a,b\n1,2\n", "ending .* is unknown"),
         ("t", "a,b\n1,2\n", "ending .* is unknown"),
@@ -95,6 +105,23 @@ def test_absent_files_folders_and_broken_gzip_are_refused(tmp_path):
         broken.write_bytes(data)
         with pytest.raises(InputError, match="gzip"):
             read_frame(broken)
+
+
+def test_a_file_is_read_in_the_encoding_that_is_given(tmp_path):
+    for encoding in ("cp1252", "utf-16-le", "utf-8-sig"):
+        path = write(tmp_path / "t.csv", "größe;b\n1;x\n".encode(encoding))
+        assert cells(read_file(path, TextFormat(encoding=encoding)).frame) == [["größe", "b"], ["1", "x"]]
+    with pytest.raises(InputError, match=r"not ascii text .byte 0xc3 in line 1"):
+        read_file(write(tmp_path / "t.csv", "größe\n1\n"), TextFormat(encoding="ascii"))
+
+
+@pytest.mark.parametrize(
+    ("name", "option"),
+    [("t.arff", {"separator": ";"}), ("t.dat", {"decimal": ","}), ("t.parquet", {"encoding": "utf-8"})],
+)
+def test_an_option_of_another_format_is_refused(tmp_path, name, option):
+    with pytest.raises(InputError, match=f"The option {next(iter(option))!r} is not for .{name[2:]} files"):
+        read_file(write(tmp_path / name, "x"), TextFormat(**option))
 
 
 def test_parquet_is_read(tmp_path):

@@ -40,6 +40,8 @@ def again(request: DataRequest):
         {"target": "class", "features": ("size", "a"), "continuous": ["size"], "missing": "state"},
         {"target": "class", "nominal": {"id"}, "class_weights": {"p": 2, "q": 1}, "discretise": "quantile:3"},
         {"class_weights": "balanced", "states": "declared", "missing": "drop"},
+        {"target": "class", "na_values": {"a": ["x"], "*": ["7"]}, "header": True, "separator": "comma"},
+        {"header": False, "decimal": ",", "thousands": " ", "encoding": "latin-1"},
     ],
 )
 def test_the_request_of_a_dataset_reads_it_again(table, options):

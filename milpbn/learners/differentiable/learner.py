@@ -13,7 +13,7 @@ from milpbn.learners.differentiable.layout import Choices
 from milpbn.learners.differentiable.losses import LOSSES, make_loss
 from milpbn.learners.differentiable.orderings import FIXED, STRUCTURES, candidate_choices
 from milpbn.learners.differentiable.training import Trained, Training, train
-from milpbn.network.classifier import Classifier
+from milpbn.network.classifier import Classifier, form_record
 from milpbn.network.cpt import require_match
 from milpbn.network.formats.structure_files import read_structure
 from milpbn.network.pseudo import PseudoClassifier
@@ -228,4 +228,4 @@ def learned(data: Dataset, trained: Trained, smoothing: float, provenance: dict[
 
 def _provenance(data: Dataset, more: dict[str, Any]) -> dict[str, Any]:
     recorded = {"name": data.name, "sha256": data.sha256, "samples": data.n_samples}
-    return {"milpbn": __version__, "data": recorded, **more}
+    return {"milpbn": __version__, "data": recorded, **form_record(data), **more}

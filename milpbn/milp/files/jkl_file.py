@@ -1,8 +1,11 @@
-"""Local scores of parent sets in the text format of GOBNILP and BLIP (``.jkl``).
+"""Local scores of parent sets in the text formats of GOBNILP and BLIP (``.jkl``) and of URLearning (``.pss``).
 
-The first line has the number of variables. Every variable has a line with its name and the number of its parent sets,
-and then one line for each of them: score, number of parents, parents. Words are separated by white space. Lines that
-begin with ``#`` are comments. A variable's parent sets are all that it may have: sets that are not listed are excluded.
+The first line of a .jkl file has the number of variables. Every variable has a line with its name and the number of its
+parent sets, and then one line for each of them: score, number of parents, parents. In a .pss file, a line ``VAR name``
+comes before the parent sets of a variable, which have no number of parents; lines that begin with ``META`` say how the
+scores were made, and are left out. Words are separated by white space, and lines that begin with ``#`` are comments.
+
+A variable's parent sets are all that it may have: sets that are not listed are excluded.
 """
 
 from __future__ import annotations
@@ -14,6 +17,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +28,11 @@ from milpbn.problem.candidates import Candidates
 from milpbn.util.atomic import atomic_write_text
 from milpbn.util.jsonable import read_text
 from milpbn.util.text_lines import content_lines
+
+#: Numbers of lines, and their words.
+Lines: TypeAlias = Iterator[tuple[int, list[str]]]
+#: The parent sets of each variable: number of the line, score, parents.
+Listed: TypeAlias = dict[str, list[tuple[int, float, list[str]]]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,8 +99,10 @@ def read_jkl(path: str | os.PathLike[str]) -> LocalScores:
         If the file cannot be read, or is not of this format; the message names the line.
     """
     text = read_text(path, "file of local scores")
+    lines = ((number, line.split()) for number, line in content_lines(text))
+    first = next(iter(text.split()), "").upper()
     try:
-        return _parse(text)
+        return _assemble(_pss(lines) if first in ("META", "VAR") else _jkl(lines))
     except InputError as error:
         reason = str(error)
         raise InputError(
@@ -99,32 +110,58 @@ def read_jkl(path: str | os.PathLike[str]) -> LocalScores:
         ) from None
 
 
-def _parse(text: str) -> LocalScores:
-    lines = ((number, line.split()) for number, line in content_lines(text))
+def _jkl(lines: Lines) -> Listed:
+    """Return the parent sets in the lines of a .jkl file by variable."""
     number, words = _next(lines)
     if len(words) != 1 or not words[0].isdecimal() or len(words[0]) > 6 or int(words[0]) == 0:
         raise InputError(f"Line {number} does not have the number of variables.")
-    names: list[str] = []
-    listed: list[list[tuple[int, float, list[str]]]] = []
+    listed: Listed = {}
     for _ in range(int(words[0])):
         number, words = _next(lines)
         if len(words) != 2 or not words[1].isdecimal() or len(words[1]) > 12:
             raise InputError(f"Line {number} does not have a variable and the number of its parent sets.")
-        if words[0] in names:
+        if words[0] in listed:
             raise InputError(f"Line {number} has the variable {words[0]!r} a second time.")
-        names.append(words[0])
-        listed.append([_row(*_next(lines)) for _ in range(int(words[1]))])
-        if not listed[-1]:
-            raise InputError(
-                f"Line {number} gives {words[0]!r} no parent set, so that no structure has a score."
-            )
+        listed[words[0]] = [_row(*_next(lines)) for _ in range(int(words[1]))]
     extra = next(lines, None)
     if extra is not None:
         raise InputError(f"Line {extra[0]} comes after the last parent set.")
-    index = {name: i for i, name in enumerate(names)}
+    return listed
+
+
+def _pss(lines: Lines) -> Listed:
+    """Return the parent sets in the lines of a .pss file by variable."""
+    listed: Listed = {}
+    for number, words in lines:
+        if words[0].upper() == "META":
+            continue
+        if words[0].upper() == "VAR":
+            if len(words) != 2 or words[1] in listed:
+                raise InputError(f"Line {number} does not have the name of another variable.")
+            rows = listed[words[1]] = []
+        elif not listed:
+            raise InputError(f"Line {number} comes before the first variable.")
+        else:
+            rows.append((number, _score(number, words[0]), words[1:]))
+    if not listed:
+        raise InputError("It has no variable (VAR).")
+    return listed
+
+
+def _assemble(listed: Listed) -> LocalScores:
+    """Return the scores of parent sets that were read.
+
+    Raises
+    ------
+    InputError
+        If a variable has no parent set, a parent is no other variable, or a set is listed twice.
+    """
+    index = {name: i for i, name in enumerate(listed)}
     sets: list[tuple[tuple[int, ...], ...]] = []
     scores: list[float] = []
-    for name, rows in zip(names, listed, strict=True):
+    for name, rows in listed.items():
+        if not rows:
+            raise InputError(f"{name!r} has no parent set, so that no structure has a score.")
         found: dict[tuple[int, ...], float] = {}
         for number, score, parents in rows:
             unknown = [parent for parent in parents if parent not in index or parent == name]
@@ -138,10 +175,10 @@ def _parse(text: str) -> LocalScores:
             found[members] = score
         sets.append(tuple(found))
         scores += found.values()
-    return LocalScores(Candidates(tuple(names), tuple(sets)), np.array(scores))
+    return LocalScores(Candidates(tuple(listed), tuple(sets)), np.array(scores))
 
 
-def _next(lines: Iterator[tuple[int, list[str]]]) -> tuple[int, list[str]]:
+def _next(lines: Lines) -> tuple[int, list[str]]:
     found = next(lines, None)
     if found is None:
         raise InputError("It ends before the last parent set; it seems cut off.")
@@ -149,9 +186,14 @@ def _next(lines: Iterator[tuple[int, list[str]]]) -> tuple[int, list[str]]:
 
 
 def _row(number: int, words: list[str]) -> tuple[int, float, list[str]]:
-    score = number_of(words[0])
-    if not abs(score) <= 1e100:
-        raise InputError(f"Line {number} begins with {words[0][:40]!r}, which is not a finite score.")
+    score = _score(number, words[0])
     if len(words) < 2 or words[1] != str(len(words) - 2):
         raise InputError(f"Line {number} does not have a score, the number of parents, and these parents.")
     return number, score, words[2:]
+
+
+def _score(number: int, word: str) -> float:
+    score = number_of(word)
+    if not abs(score) <= 1e100:
+        raise InputError(f"Line {number} begins with {word[:40]!r}, which is not a finite score.")
+    return score

@@ -30,6 +30,48 @@ def test_a_file_is_read(tmp_path):
     assert local.scores.tolist() == [-195.5, -190.0, -193.25, -517.0, -600.0, -580.5]
 
 
+PSS = """META pss_version = 0.1
+META num_records=500
+
+VAR A
+META arity=2
+META values=0 1
+-2.5
+-9 B
+-6e0 C B
+
+VAR B
+-9
+VAR C
+-10
+-10.25 A
+"""
+
+
+def test_a_file_of_urlearning_is_read(tmp_path):
+    (tmp_path / "s.pss").write_text(PSS)
+    local = read_jkl(tmp_path / "s.pss")
+    assert local.candidates.names == ("A", "B", "C")
+    assert local.candidates.sets == (((), (1,), (1, 2)), ((),), ((), (0,)))
+    assert local.scores.tolist() == [-2.5, -9.0, -6.0, -9.0, -10.0, -10.25]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ("-9 B", "-9 D", "line 8 names a parent of 'A' that is not another variable"),
+        ("-9 B", "B -9", "line 8 begins with 'B', which is not a finite score"),
+        ("VAR B", "VAR A", "line 11 does not have the name of another variable"),
+        ("VAR B\n-9\n", "VAR B\n", "'B' has no parent set"),
+        ("VAR A", "-1", "line 4 comes before the first variable"),
+    ],
+)
+def test_errors_in_a_file_of_urlearning_name_the_line(tmp_path, old, new, said):
+    (tmp_path / "s.pss").write_text(PSS.replace(old, new, 1))
+    with pytest.raises(InputError, match=said):
+        read_jkl(tmp_path / "s.pss")
+
+
 def test_what_is_written_is_read_back_to_the_last_bit(tmp_path):
     sets = (((), (1,), (1, 2)), ((),), ((), (0,)))
     scores = np.random.default_rng(0).normal(0, 1e3, 6)

@@ -1,0 +1,249 @@
+"""The cells of a raw table: which mean a missing value, and which texts are numbers in another way of writing."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+
+import pandas as pd
+
+from milpbn.data.column import MISSING_MARKERS, label_of, number_of
+from milpbn.data.numerals import Marks, Written, choose, convert, is_number, is_plain, written
+from milpbn.data.text_format import EVERY, TextFormat
+from milpbn.errors import InputError
+
+#: A number behind a sign of comparison or before a unit.
+_MEASURE = re.compile(
+    r"(?P<sign>[<>\u2264\u2265~\u2248]=?|)\s*[+-]?[0-9]+(?:[.,][0-9]+)?\s*"
+    r"(?P<unit>[^\W\d_][\w/\u00b2\u00b3]{0,5}|\u00b0[CF]|)"
+)
+#: Different cells that are looked at first to see whether most of a column may be numbers.
+_FIRST = 50
+
+
+@dataclass(frozen=True)
+class Cells:
+    """The cells of a table as they are to be used.
+
+    Attributes
+    ----------
+    frame : DataFrame
+        Raw columns whose missing values are null, and whose numbers are plain.
+    notes : tuple of str
+        Sentences about numbers that were not plain.
+    decimal : str or None
+        The decimal mark of the columns that were not plain; None if there are none, or if they differ in it.
+    """
+
+    frame: pd.DataFrame
+    notes: tuple[str, ...]
+    decimal: str | None
+
+
+def read_cells(
+    frame: pd.DataFrame,
+    form: TextFormat,
+    where: str,
+    *,
+    untyped: bool,
+    separator: str | None = None,
+    numbers: Collection[str] = (),
+    only_numbers: bool = False,
+    texts: Collection[str] = (),
+) -> Cells:
+    """Return the cells of a table with nulls for missing values, and with plain numbers.
+
+    Parameters
+    ----------
+    frame : DataFrame
+        Raw columns.
+    form : TextFormat
+        The options of the user.
+    where : str
+        Name of the table in error messages.
+    untyped : bool
+        Whether the cells are text because the file has no types. Text that has a type stays as it is, with a sentence.
+    separator : str, optional
+        What separates the cells of the file.
+    numbers : collection of str
+        Columns that hold numbers, also where some of their cells do not look like it.
+    only_numbers : bool
+        Whether all other columns stay as they are, as in a table for prediction, which may also lack columns.
+    texts : collection of str
+        Columns that stay text.
+
+    Raises
+    ------
+    InputError
+        If a value that means a missing one is given for a column that does not exist.
+    """
+    na_values = form.na_values
+    if only_numbers:
+        na_values = {key: values for key, values in na_values.items() if key == EVERY or key in frame}
+    frame, absent = mark_missing(frame, na_values, where)
+    asked = Marks(form.decimal or "", form.thousands or "")
+    cells = {str(name): _different_texts(series) for name, series in frame.items()}
+    cells |= {name: [cell for cell in cells[name] if is_number(cell)] for name in cells if name in numbers}
+    found = {name: how for name, some in cells.items() if some and (how := written(some, asked))}
+    decimals = {how.marks.decimal for how in found.values() if how.speaks}
+    changed: dict[str, pd.Series] = {}
+    shown: list[str] = []
+    notes: list[str] = []
+    used: set[str] = set()
+    for name in cells:
+        if name not in numbers and (only_numbers or name in texts):
+            continue
+        how = found.get(name)
+        if how is None:
+            notes += [] if only_numbers else _doubts(name, cells[name], where)
+            continue
+        marks, why = how.marks, ""
+        if how.other is not None:
+            marks, why = choose(how, cells[name], decimals, separator, form.usual)
+        plain = {} if how.plain and marks == Marks() else _plain_texts(cells[name], marks)
+        if not untyped:
+            notes += [
+                f"Column {name!r} of {where} is text, though {how.example!r} looks like a number; if it is one, turn "
+                "the column into numbers."
+            ] * bool(plain)
+            continue
+        if why and (plain or decimals != {"."}):
+            notes.append(_undecided(name, how, marks, why))
+            used.add(marks.decimal)
+        if plain:
+            changed[name] = frame[name].map(lambda cell, plain=plain: plain.get(cell, cell)).astype(object)
+            shown.append(f"{name!r} ({how.example!r} as {_shown(how.example, marks)})")
+            used |= {marks.decimal} if how.speaks else set()
+    if shown:
+        frame, absent = mark_missing(frame.assign(**changed), absent, where)
+        keep = f" To keep a column as text, declare it nominal (--nominal {next(iter(changed))})."
+        notes.insert(0, f"Read as numbers: {', '.join(shown)}.{'' if only_numbers else keep}")
+    if absent and not only_numbers:
+        values = ", ".join(repr(value) for values in absent.values() for value in values)
+        notes.append(f"No cell of {where} holds the missing value {values} that was given.")
+    return Cells(frame, tuple(notes), used.pop() if len(used) == 1 else None)
+
+
+def mark_missing(
+    frame: pd.DataFrame, na_values: Mapping[str, Sequence[str]], where: str
+) -> tuple[pd.DataFrame, dict[str, list[str]]]:
+    """Return a frame with nulls for the values that mean a missing one, and those values that no cell has.
+
+    A cell has a value if its text or its number is that of the value.
+
+    Raises
+    ------
+    InputError
+        If there is no column of a name.
+    """
+    unknown = [name for name in na_values if name != EVERY and name not in frame]
+    if unknown:
+        raise InputError(
+            f"The option 'na_values' names {unknown[0]!r}, which is not a column of {where} "
+            f"({', '.join(map(str, frame.columns))})."
+        )
+    absent = {name: list(values) for name, values in na_values.items()}
+    changed: dict[str, pd.Series] = {}
+    for name, series in frame.items() if na_values else ():
+        for key in (EVERY, str(name)):
+            values = na_values.get(key, ())
+            numbers = {number_of(value): value for value in values if is_plain(value)}
+            hit = {}
+            for cell in series.dropna().unique():
+                label = label_of(cell)
+                value = label if label in values else numbers.get(number_of(cell))
+                if value is not None:
+                    hit[cell] = value
+            if hit:
+                series = _without(series, list(hit))
+                changed[str(name)] = series
+                absent[key] = [value for value in absent[key] if value not in hit.values()]
+    return frame.assign(**changed), {name: values for name, values in absent.items() if values}
+
+
+def _without(series: pd.Series, values: list[object]) -> pd.Series:
+    """Return a series with nulls instead of some values, without a change of the others."""
+    if isinstance(series.dtype, pd.CategoricalDtype):
+        return series.cat.remove_categories(values)
+    exact = series.astype(object) if pd.api.types.is_integer_dtype(series.dtype) else series
+    return exact.mask(series.isin(values), None)
+
+
+def _different_texts(series: pd.Series) -> list[str]:
+    """Return the different texts of a column without missing ones; none if it has other values or a type."""
+    if not (pd.api.types.is_object_dtype(series.dtype) or pd.api.types.is_string_dtype(series.dtype)):
+        return []
+    if isinstance(series.dtype, pd.CategoricalDtype):
+        return []
+    try:
+        cells = series.dropna().unique().tolist()
+    except TypeError:  # containers, which `Column` refuses
+        return []
+    if not all(isinstance(cell, str) for cell in cells):
+        return []
+    return [cell for cell in cells if cell.strip() not in MISSING_MARKERS]
+
+
+def _plain_texts(cells: Sequence[str], marks: Marks) -> dict[str, str]:
+    """Return the plain numbers of the cells that are none as they stand, or are others."""
+    pairs = ((cell, convert(cell, marks)) for cell in cells)
+    return {cell: text for cell, text in pairs if text is not None and number_of(cell) != float(text)}
+
+
+def _shown(cell: str, marks: Marks) -> str:
+    return f"{float(convert(cell, marks) or 'nan'):.12g}"
+
+
+def _undecided(name: str, how: Written, marks: Marks, why: str) -> str:
+    """Return a sentence on a column whose numbers may be written in two ways."""
+    assert how.other is not None
+    other = how.other if marks == how.marks else how.marks
+    word = {".": "point", ",": "comma"}[other.decimal]
+    this, that = _shown(how.example, marks), _shown(how.example, other)
+    return (
+        f"In column {name!r}, {how.example!r} may be {this} or {that}; it is read as {this}, {why}. If that is wrong, "
+        f"give --decimal {word} (decimal={other.decimal!r} in Python)."
+    )
+
+
+def _doubts(name: str, cells: Sequence[str], where: str) -> list[str]:
+    """Return a sentence on a column of text of which nearly all values look like numbers that are not plain."""
+    stays = f"Column {name!r} of {where} stays text"
+    measures = [found for cell in cells if (found := _MEASURE.fullmatch(cell.strip()))]
+    units = {found["unit"] for found in measures}
+    if (
+        len(measures) == len(cells) > 2
+        and len(units) == 1
+        and (units != {""} or any(f["sign"] for f in measures))
+    ):
+        example = next(found[0] for found in measures if found["sign"] or found["unit"])
+        return [
+            f"{stays}, though its values are numbers with a sign or a unit, such as {example!r}; remove it."
+        ]
+    if sum(map(is_number, cells[:_FIRST])) < 0.8 * len(cells[:_FIRST]):
+        return []
+    unusual = [cell for cell in cells if not is_plain(cell)]
+    numbers = [cell for cell in unusual if is_number(cell)]
+    texts = [cell for cell in unusual if not is_number(cell)]
+    plain = len(cells) - len(unusual)
+    if not numbers or 10 * len(texts) >= plain + len(numbers) or 10 * len(unusual) < plain:
+        return []
+    example = numbers[0].strip()
+    if texts:
+        return [
+            f"{stays} because of {texts[0].strip()!r}; nearly all its values look like numbers, such as {example!r}. "
+            "Correct it, or name it as a missing value (--na-values)."
+        ]
+    other = next(
+        (cell.strip() for cell in cells if written(numbers[:1]) and not written([numbers[0], cell])), None
+    )
+    if other is not None:
+        return [
+            f"{stays}: its values look like numbers, but no one way of writing fits them all, such as {example!r} and "
+            f"{other!r}; write all of them in one way."
+        ]
+    return [
+        f"{stays}, though its values look like numbers, such as {example!r}. If they are, say how they are written "
+        "(--decimal and --thousands)."
+    ]

@@ -1,0 +1,46 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from milpbn.data.text_format import TextFormat
+from milpbn.errors import InputError
+
+
+def test_characters_may_be_given_as_words() -> None:
+    found = TextFormat.of(
+        {"separator": "tab", "decimal": "comma", "thousands": "blank", "na_values": [999, "?"]}
+    )
+    assert (found.separator, found.decimal, found.thousands) == ("\t", ",", " ")
+    assert found.na_values == {"*": ("999", "?")}
+    assert TextFormat.of(found.options()) == found
+    assert TextFormat.of({"thousands": "."}).decimal == ","
+    assert TextFormat.of({}).options() == {}
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"separator": ";;"}, "'separator' must be one character"),
+        ({"separator": '"'}, "'separator' must be one character"),
+        ({"separator": ""}, "'separator' must be one character"),
+        ({"decimal": "5"}, "'decimal' must be one character"),
+        ({"decimal": 1}, "'decimal' must be one character"),
+        ({"decimal": ",", "thousands": ","}, "must differ"),
+        ({"encoding": "utf-99"}, "'utf-99' is not known"),
+        ({"encoding": "rot13"}, "'rot13' is not known"),
+        ({"encoding": 7}, "7 is not known"),
+        ({"header": "no"}, "'header' must be True, False or None"),
+    ],
+)
+def test_useless_values_are_refused(options: dict[str, Any], said: str) -> None:
+    with pytest.raises(InputError, match=said):
+        TextFormat.of(options)
+
+
+def test_what_lasts_for_predictions() -> None:
+    training = TextFormat.of({"na_values": {"a": 9}})
+    assert training.lasting(",") == {"decimal": ",", "na_values": {"a": ["9"]}}
+    new = TextFormat(decimal=".").after(TextFormat(na_values={"a": ("9",)}, usual=","))
+    assert (new.decimal, new.usual, new.na_values) == (".", ",", {"a": ("9",)})
