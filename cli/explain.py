@@ -62,6 +62,7 @@ def explain(
     seconds: float,
     split: str | None,
     weights: str | None,
+    ignore_unseen: bool,
     data_dir: str | None,
     shown: int,
     output: str | None,
@@ -81,7 +82,7 @@ def explain(
       milpbn explain classifier.json train.csv --result result.json --seconds 10
     """
     asked: dict[str, Any] = {"--row": rows or None, "--result": result_file, "--gamma": gamma}
-    asked |= {"--split": split, "--weights": weights}
+    asked |= {"--split": split, "--weights": weights, "--ignore-unseen": ignore_unseen or None}
     given = [name for name, value in asked.items() if value is not None]
     if data is None and given:
         raise InputError(f"{given[0]} is about rows of data; add DATA behind the classifier.")
@@ -106,7 +107,7 @@ def explain(
     if data is not None:
         # A result is of training rows.
         default = "test" if result_file is None else "train"
-        samples, _ = read_rows(loaded, data, split, weights, data_dir, default)
+        samples, _ = read_rows(loaded, data, split, weights, data_dir, default, ignore_unseen)
         _check_rows(samples, rows)
         if not quiet:
             for note in _row_notes(samples, rows) if rows else samples.notes:

@@ -33,6 +33,7 @@ def precision(
     bits: int,
     split: str | None,
     weights: str | None,
+    ignore_unseen: bool,
     data_dir: str | None,
     picture: str | None,
     as_json: bool,
@@ -59,7 +60,7 @@ def precision(
     if picture is not None:
         check_picture(picture)
     loaded = load_classifier(classifier)
-    samples, rows = read_rows(loaded, data, split, weights, data_dir)
+    samples, rows = read_rows(loaded, data, split, weights, data_dir, ignore_unseen=ignore_unseen)
     whole = np.flatnonzero((samples.X != MISSING).all(axis=1))
     left_out = samples.n_samples - len(whole)
     if left_out:

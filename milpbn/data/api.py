@@ -15,7 +15,7 @@ from milpbn.data.catalog import CatalogEntry
 from milpbn.data.column import Column
 from milpbn.data.dataset import DROPPED, OWN_STATE, Dataset, Variable
 from milpbn.data.discretisation import Discretisation
-from milpbn.data.encodings import Encodings
+from milpbn.data.encodings import Encodings, check_seen
 from milpbn.data.kinds import Kind, decide_kinds, describe_kinds, doubts_on_kinds
 from milpbn.data.left_out import chosen_features, default_target, describe_left_out, look_alikes
 from milpbn.data.remarks import remark_on_index, remark_on_missing_codes
@@ -81,8 +81,8 @@ def read_table(
         are detected (see `milpbn.data.kinds.detect_kind`).
     missing : {'drop', 'state', 'error'}, optional
         Drop rows with missing values, give the missing values of a feature a state of their own, or
-        raise an error. The default is the catalog's choice, or 'drop' without one. Empty cells, ``?``,
-        ``NA``, ``NaN``, ``nan`` and nulls are missing. 'state', too, drops rows without a class.
+        raise an error. The default is the catalog's choice, or 'drop' without one. Nulls and the words in
+        `milpbn.data.labels.MISSING_MARKERS` are missing. 'state', too, drops rows without a class.
     weights : str, optional
         A column of sample weights; it is not a feature then. Rows of weight zero are dropped.
     class_weights : mapping from label to weight, or 'balanced', optional
@@ -220,6 +220,7 @@ def read_samples(
     weights: str | None = None,
     data_dir: str | os.PathLike[str] | None = None,
     name: str | None = None,
+    ignore_unseen: bool = False,
 ) -> Dataset:
     """Read a table for prediction, and encode every row, in the table's order, with a classifier's variables.
 
@@ -233,13 +234,17 @@ def read_samples(
         As for `read_table`, but rows of weight zero are kept.
     variables : tuple of Variable
         Features first, the class variable last.
+    ignore_unseen : bool
+        Warn where `milpbn.data.encodings.check_seen` would refuse a column none of whose values has a state.
 
     Raises
     ------
     InputError
-        For an unreadable source, a table with no feature's column, or a value that cannot be encoded.
+        For an unreadable source, a table with no feature's column, or a value or column that cannot be encoded.
     """
-    return read_encodings(source, (variables,), weights=weights, data_dir=data_dir, name=name)
+    return read_encodings(
+        source, (variables,), weights=weights, data_dir=data_dir, name=name, ignore_unseen=ignore_unseen
+    )
 
 
 def read_encodings(
@@ -249,12 +254,13 @@ def read_encodings(
     weights: str | None = None,
     data_dir: str | os.PathLike[str] | None = None,
     name: str | None = None,
+    ignore_unseen: bool = False,
 ) -> Dataset:
     """Do the same as `read_samples` for several sets of variables; the table is read once.
 
     Parameters
     ----------
-    source, weights, data_dir, name
+    source, weights, data_dir, name, ignore_unseen
         As for `read_samples`. A `Table` has weights of its own; all its rows are encoded.
     sets : sequence of tuples of Variable
         Sets of variables with the same names.
@@ -269,9 +275,13 @@ def read_encodings(
     DataWarning
         If features have no column; they are named. (Missing values in a column that is there are only counted in the
         notes.)
+    MilpbnWarning
+        See `milpbn.data.encodings.check_seen`.
     """
     if isinstance(source, Table):
-        return Encodings.of([source.encode(variables) for variables in sets])
+        data = Encodings.of([source.encode(variables) for variables in sets])
+        check_seen(data, source.columns, ignore=ignore_unseen)
+        return data
     loaded = load_source(source, data_dir, names=[v.name for v in sets[0]])
     frame = loaded.frame
     row_weight = np.ones(len(frame))
@@ -284,9 +294,11 @@ def read_encodings(
         warn(f"{describe_absent(absent, len(sets[0]) - 1)}: marginalised.", DataWarning)
     used = frame[[c for c in frame.columns if c in needed]]
     columns = factorise(used, loaded.where, untyped=loaded.untyped)
-    return Encodings.of(
+    data = Encodings.of(
         [encode_columns(columns, variables, row_weight, name or loaded.name) for variables in sets]
     )
+    check_seen(data, columns, ignore=ignore_unseen)
+    return data
 
 
 def _pair(source: Source, y: Any) -> Source:
