@@ -24,6 +24,13 @@ if TYPE_CHECKING:
     from milpbn.network.parameters.record import ParameterFit
 
 
+IGNORE_UNSEEN = click.option(
+    "--ignore-unseen",
+    is_flag=True,
+    help="Go on where a column has no value that occurs in the training data, as if it said nothing.",
+)
+
+
 def row_options(command: Verb) -> Verb:
     """Add the options of `read_rows` to a verb: which rows of the data count, with which weights, and text files."""
     command = text_options(command)
@@ -35,6 +42,7 @@ def row_options(command: Verb) -> Verb:
                 help="Rows of the catalog's split; by default the test rows, or all rows where there is no split.",
             ),
             click.option("--weights", type=NAME, help="Column of sample weights."),
+            IGNORE_UNSEEN,
             click.option(
                 "--data-dir",
                 type=FOLDER,
@@ -58,6 +66,7 @@ def evaluate(
     data: str,
     split: str | None,
     weights: str | None,
+    ignore_unseen: bool,
     data_dir: str | None,
     form: dict[str, Any],
     as_json: bool,
@@ -73,7 +82,8 @@ def evaluate(
     Every row with a class label counts. A class that training never saw is an error, with the probability 0; the
     figures without these rows stand beside those of all rows. Weights say how much a row counts: the figures without
     them stand beside the weighted ones. Features that are missing, or whose column is absent, are marginalised. Values
-    that training never saw contribute nothing to the class scores. The numbers of both are reported.
+    that training never saw contribute nothing to the class scores. The numbers of both are reported. A column with such
+    values only is refused, unless --ignore-unseen says that it is right.
 
     \b
     Example:
@@ -89,7 +99,7 @@ def evaluate(
     from milpbn.util.jsonable import dump_json
 
     loaded = load_any_classifier(classifier)
-    samples, rows = read_rows(loaded, data, split, weights, data_dir, form)
+    samples, rows = read_rows(loaded, data, split, weights, data_dir, form, ignore_unseen=ignore_unseen)
     if not quiet:
         for note in samples.notes:
             say(note, err=True)
@@ -114,6 +124,7 @@ def read_rows(
     data_dir: str | None,
     form: Mapping[str, Any],
     default: str = "test",
+    ignore_unseen: bool = False,
 ) -> tuple[Dataset, str]:
     """Return the chosen rows, encoded, and their name: ``all``, ``train`` or ``test``.
 
@@ -130,7 +141,10 @@ def read_rows(
         )
     rows = split or ("all" if train_rows is None else default)
     frame = {"all": loaded.frame, "train": loaded.frame[:train_rows], "test": loaded.frame[train_rows:]}[rows]
-    return read_encodings(replace(loaded, frame=frame), classifier.variable_sets, weights=weights), rows
+    chosen = replace(loaded, frame=frame)
+    return read_encodings(
+        chosen, classifier.variable_sets, weights=weights, ignore_unseen=ignore_unseen
+    ), rows
 
 
 def load_table(classifier: AnyClassifier, data: str, data_dir: str | None, form: Mapping[str, Any]) -> Loaded:

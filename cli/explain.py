@@ -62,6 +62,7 @@ def explain(
     seconds: float,
     split: str | None,
     weights: str | None,
+    ignore_unseen: bool,
     data_dir: str | None,
     form: dict[str, Any],
     shown: int,
@@ -85,6 +86,7 @@ def explain(
     asked |= {
         "--split": split,
         "--weights": weights,
+        "--ignore-unseen": ignore_unseen or None,
         **{f"--{name.replace('_', '-')}": form[name] for name in form},
     }
     given = [name for name, value in asked.items() if value is not None]
@@ -111,7 +113,7 @@ def explain(
     if data is not None:
         # A result is of training rows.
         default = "test" if result_file is None else "train"
-        samples, _ = read_rows(loaded, data, split, weights, data_dir, form, default)
+        samples, _ = read_rows(loaded, data, split, weights, data_dir, form, default, ignore_unseen)
         _check_rows(samples, rows)
         if not quiet:
             for note in _row_notes(samples, rows) if rows else samples.notes:

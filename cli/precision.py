@@ -34,6 +34,7 @@ def precision(
     bits: int,
     split: str | None,
     weights: str | None,
+    ignore_unseen: bool,
     data_dir: str | None,
     form: dict[str, Any],
     picture: str | None,
@@ -61,7 +62,7 @@ def precision(
     if picture is not None:
         check_picture(picture)
     loaded = load_classifier(classifier)
-    samples, rows = read_rows(loaded, data, split, weights, data_dir, form)
+    samples, rows = read_rows(loaded, data, split, weights, data_dir, form, ignore_unseen=ignore_unseen)
     whole = np.flatnonzero((samples.X != MISSING).all(axis=1))
     left_out = samples.n_samples - len(whole)
     if left_out:

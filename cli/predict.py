@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from milpbn.cli.evaluate import load_table
+from milpbn.cli.evaluate import IGNORE_UNSEEN, load_table
 from milpbn.cli.outputs import check_outputs
 from milpbn.cli.report import say
 from milpbn.cli.sections import verb
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     multiple=True,
     help="Columns of DATA to write before the predictions; by default the identifiers that training left out.",
 )
+@IGNORE_UNSEEN
 @click.option("--data-dir", type=FOLDER, help="Folder of the catalog; by default the variable MILPBN_DATA.")
 @text_options
 @click.option("-q", "--quiet", is_flag=True, help="No notes on stderr.")
@@ -45,6 +46,7 @@ def predict(
     proba: bool,
     joint: bool,
     keep: tuple[tuple[str, ...], ...],
+    ignore_unseen: bool,
     data_dir: str | None,
     form: dict[str, Any],
     quiet: bool,
@@ -53,7 +55,8 @@ def predict(
 
     Columns are found by name; the class column may be absent. Features that are missing, or whose column is absent, are
     marginalised: their states are summed over, exactly. Values that training never saw contribute nothing to the class
-    scores. A note reports the numbers of both. Columns that look like identifiers were left out of training; where DATA
+    scores. A note reports the numbers of both. A column with such values only is refused, unless --ignore-unseen says
+    that it is right. Columns that look like identifiers were left out of training; where DATA
     has them, they are written before the predictions, or the columns of --keep instead.
 
     \b
@@ -75,7 +78,7 @@ def predict(
         )
     table = load_table(loaded, data, data_dir, form)
     kept = _kept_columns(loaded, table, [name for names in keep for name in names])
-    samples = read_encodings(table, loaded.variable_sets)
+    samples = read_encodings(table, loaded.variable_sets, ignore_unseen=ignore_unseen)
     if not quiet:
         for note in samples.notes:
             say(note, err=True)
@@ -89,7 +92,7 @@ def predict(
 
 def _kept_columns(classifier: AnyClassifier, table: Loaded, asked: Sequence[str]) -> dict[str, list[str]]:
     """Return the cells of the columns that are written before the predictions; missing ones are empty."""
-    from milpbn.data.column import label_of
+    from milpbn.data.labels import label_of
     from milpbn.data.row_index import is_unnamed
     from milpbn.network.classifier import left_out_of
 

@@ -16,7 +16,7 @@ from milpbn.data.cells import Cells, read_cells
 from milpbn.data.column import Column
 from milpbn.data.dataset import DROPPED, OWN_STATE, Dataset, Variable
 from milpbn.data.discretisation import Discretisation
-from milpbn.data.encodings import Encodings
+from milpbn.data.encodings import Encodings, check_seen
 from milpbn.data.kinds import Kind, decide_kinds, describe_kinds, doubts_on_kinds
 from milpbn.data.left_out import chosen_features, default_target, describe_left_out, look_alikes
 from milpbn.data.remarks import remark_on_index, remark_on_missing_codes
@@ -89,8 +89,8 @@ def read_table(
         are detected (see `milpbn.data.kinds.detect_kind`).
     missing : {'drop', 'state', 'error'}, optional
         Drop rows with missing values, give the missing values of a feature a state of their own, or
-        raise an error. The default is the catalog's choice, or 'drop' without one. Empty cells, ``?``,
-        ``NA``, ``NaN``, ``nan`` and nulls are missing. 'state', too, drops rows without a class.
+        raise an error. The default is the catalog's choice, or 'drop' without one. Nulls and the words in
+        `milpbn.data.labels.MISSING_MARKERS` are missing. 'state', too, drops rows without a class.
     weights : str, optional
         A column of sample weights; it is not a feature then. Rows of weight zero are dropped.
     class_weights : mapping from label to weight, or 'balanced', optional
@@ -253,6 +253,7 @@ def read_samples(
     data_dir: str | os.PathLike[str] | None = None,
     name: str | None = None,
     form: TextFormat | Mapping[str, Any] | None = None,
+    ignore_unseen: bool = False,
 ) -> Dataset:
     """Read a table for prediction, and encode every row, in the table's order, with a classifier's variables.
 
@@ -268,13 +269,23 @@ def read_samples(
         Features first, the class variable last.
     form : TextFormat or mapping, optional
         See `read_encodings`.
+    ignore_unseen : bool
+        Warn where `milpbn.data.encodings.check_seen` would refuse a column none of whose values has a state.
 
     Raises
     ------
     InputError
-        For an unreadable source, a table with no feature's column, or a value that cannot be encoded.
+        For an unreadable source, a table with no feature's column, or a value or column that cannot be encoded.
     """
-    return read_encodings(source, (variables,), weights=weights, data_dir=data_dir, name=name, form=form)
+    return read_encodings(
+        source,
+        (variables,),
+        weights=weights,
+        data_dir=data_dir,
+        name=name,
+        form=form,
+        ignore_unseen=ignore_unseen,
+    )
 
 
 def read_encodings(
@@ -285,12 +296,13 @@ def read_encodings(
     data_dir: str | os.PathLike[str] | None = None,
     name: str | None = None,
     form: TextFormat | Mapping[str, Any] | None = None,
+    ignore_unseen: bool = False,
 ) -> Dataset:
     """Do the same as `read_samples` for several sets of variables; the table is read once.
 
     Parameters
     ----------
-    source, weights, data_dir, name
+    source, weights, data_dir, name, ignore_unseen
         As for `read_samples`. A `Table` has weights of its own; all its rows are encoded.
     sets : sequence of tuples of Variable
         Sets of variables with the same names.
@@ -308,9 +320,13 @@ def read_encodings(
     DataWarning
         If features have no column; they are named. (Missing values in a column that is there are only counted in the
         notes.)
+    MilpbnWarning
+        See `milpbn.data.encodings.check_seen`.
     """
     if isinstance(source, Table):
-        return Encodings.of([source.encode(variables) for variables in sets])
+        data = Encodings.of([source.encode(variables) for variables in sets])
+        check_seen(data, source.columns, ignore=ignore_unseen)
+        return data
     names = [v.name for v in sets[0]]
     loaded = load_source(
         source, data_dir, names, form if isinstance(form, TextFormat) else TextFormat.of(form or {})
@@ -329,7 +345,9 @@ def read_encodings(
     used = frame[[c for c in frame.columns if c in needed]]
     columns = factorise(used, loaded.where, untyped=loaded.untyped)
     coded = [encode_columns(columns, variables, row_weight, name or loaded.name) for variables in sets]
-    return Encodings.of([replace(data, notes=(*loaded.notes, *cells.notes, *data.notes)) for data in coded])
+    data = Encodings.of([replace(d, notes=(*loaded.notes, *cells.notes, *d.notes)) for d in coded])
+    check_seen(data, columns, ignore=ignore_unseen)
+    return data
 
 
 def _read_cells(

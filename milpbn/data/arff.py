@@ -14,7 +14,7 @@ from functools import cached_property
 import numpy as np
 import pandas as pd
 
-from milpbn.data.column import MISSING_MARKERS, number_of
+from milpbn.data.labels import ALWAYS_MISSING, number_of
 from milpbn.errors import InputError
 from milpbn.util.raw_files import most_unpacked
 from milpbn.util.text_lines import content_lines
@@ -56,7 +56,7 @@ class _Attribute:
 
     def allows(self, cell: str) -> bool:
         """Whether the cell holds an allowed value or a marker of a missing one."""
-        if cell in MISSING_MARKERS or cell in self.known:
+        if cell in ALWAYS_MISSING or cell in self.known:
             return True
         return self.values is None and not (self.numeric and np.isnan(number_of(cell)))
 
@@ -99,7 +99,7 @@ def parse_arff(text: str, where: str) -> pd.DataFrame:
     for attribute, column in zip(attributes, columns, strict=True):
         cells = np.array(column, dtype=object)
         if attribute.values is not None:
-            cells[[cell in MISSING_MARKERS and cell not in attribute.known for cell in column]] = None
+            cells[[cell in ALWAYS_MISSING and cell not in attribute.known for cell in column]] = None
             data.append(pd.Series(pd.Categorical(cells, categories=list(attribute.values))))
         else:
             data.append(pd.Series(cells, dtype=object))

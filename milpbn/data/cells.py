@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import pandas as pd
 
-from milpbn.data.column import MISSING_MARKERS, label_of, number_of
+from milpbn.data.labels import MISSING_MARKERS, label_of, number_of
 from milpbn.data.numerals import Marks, Written, choose, convert, is_number, is_plain, written
 from milpbn.data.text_format import EVERY, TextFormat
 from milpbn.errors import InputError

@@ -5,7 +5,7 @@ Text is parsed, compared and checked only once per distinct value, which makes r
 
 from __future__ import annotations
 
-import re
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from functools import cached_property
@@ -17,51 +17,16 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from milpbn.data.dataset import LABEL_TYPES
-from milpbn.errors import InputError
-
-#: Text cells that mean a missing value, without white space around them; nulls (None, NaN, NA) do, too.
-MISSING_MARKERS = frozenset({"", "?", "NA", "NaN", "nan"})
-
-#: Magnitude up to which float64 holds every integer, so that different integers have different labels.
-MAX_EXACT = 2.0**53 - 1
-
-# float() would also accept "1_000", "nan" and digits of other scripts.
-_NUMBER = re.compile(
-    r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?|[+-]?inf(?:inity)?", re.IGNORECASE
+from milpbn.data.labels import (
+    ALWAYS_MISSING,
+    BOOLEAN,
+    MAX_EXACT,
+    MISSING_MARKERS,
+    label_of,
+    number_of,
+    truth_of,
 )
-
-_BOOLEAN = (bool, np.bool_)
-
-
-def number_of(value: object) -> float:
-    """Return the number that a raw value or text stands for, or NaN if it is not a number; booleans are not."""
-    if isinstance(value, str):
-        text = value.strip()
-        return float(text) if _NUMBER.fullmatch(text) else np.nan
-    if isinstance(value, _BOOLEAN) or not isinstance(value, Real | Decimal):
-        return np.nan
-    try:
-        return float(value)
-    except OverflowError:  # an int beyond float64
-        return np.inf
-
-
-def number_label(number: float) -> str:
-    """Return the unique label of a number: ``1`` for 1.0, else the shortest text that is read as the same number."""
-    return str(int(number)) if abs(number) <= MAX_EXACT and number == int(number) else repr(float(number))
-
-
-def label_of(value: object) -> str:
-    """Return the label of a raw value: text without white space around it, and `number_label` of a number."""
-    if isinstance(value, str):
-        return value.strip()
-    if isinstance(value, bytes):
-        return value.decode(errors="backslashreplace").strip()
-    if isinstance(value, _BOOLEAN):
-        return str(bool(value))
-    if isinstance(value, Integral):
-        return str(int(value))
-    return number_label(float(value)) if isinstance(value, Real | Decimal) else str(value)
+from milpbn.errors import InputError
 
 
 def _integer_of(value: object) -> int:
@@ -77,7 +42,7 @@ def _factorise(series: pd.Series) -> tuple[NDArray[np.int64], Any]:
     codes, uniques = pd.factorize(series)
     # pandas takes True for 1. Rows are looked at only if one of the distinct values may stand for both.
     if pd.api.types.is_object_dtype(dtype) and any(_is_bit(value) for value in uniques):
-        booleans = series.map(lambda value: isinstance(value, _BOOLEAN))
+        booleans = series.map(lambda value: isinstance(value, BOOLEAN))
         if booleans.any() and series[~booleans].map(_is_bit).any():
             return pd.factorize(series.where(~booleans, series.map(str)))
     return codes, uniques
@@ -85,7 +50,7 @@ def _factorise(series: pd.Series) -> tuple[NDArray[np.int64], Any]:
 
 def _is_bit(value: object) -> bool:
     """Return whether a value equals 0 or 1; booleans do."""
-    return isinstance(value, (*_BOOLEAN, Real, Decimal)) and value in (0, 1)
+    return isinstance(value, (*BOOLEAN, Real, Decimal)) and value in (0, 1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,7 +62,8 @@ class Column:
     name : str
         Column name.
     codes : int64 array, shape (M,)
-        Index of each row's value in `values`; -1 if the value is missing.
+        Index of each row's value in `values`; negative if the value is missing: -1 for a null, and -2 - k for
+        ``words[k]``.
     values : array, shape (K,)
         Distinct values in order of appearance, without missing ones; a numeric array or an array of objects.
     declared : tuple of str or None
@@ -106,6 +72,8 @@ class Column:
         Row numbers in the source, counted from 0, for error messages.
     untyped : bool
         Whether the cells are text only because they come from a file without types, such as CSV.
+    words : tuple of str
+        Distinct texts that mean a missing value.
     """
 
     name: str
@@ -114,6 +82,7 @@ class Column:
     declared: tuple[str, ...] | None
     rows: NDArray[np.int64]
     untyped: bool = False
+    words: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, series: pd.Series, where: str = "the table", *, untyped: bool = False) -> Column:
@@ -140,22 +109,24 @@ class Column:
             raise InputError(
                 f"Column {name!r} of {where} holds containers such as lists, but each cell must be one value."
             ) from None
-        values = np.asarray(uniques)
+        values, words = np.asarray(uniques), []
+        declared = None
+        markers = MISSING_MARKERS
+        if isinstance(series.dtype, pd.CategoricalDtype):
+            markers = ALWAYS_MISSING if untyped else MISSING_MARKERS  # a file that declares values is ARFF
+            labels = dict.fromkeys(label_of(v) for v in series.cat.categories)
+            declared = tuple(label for label in labels if label not in markers)
         if values.dtype.kind not in "iuf":
             values = np.empty(len(uniques), dtype=object)
             values[:] = list(uniques)
-            present = np.array(
-                [not (isinstance(v, str) and v.strip() in MISSING_MARKERS) for v in values], bool
-            )
+            present = np.array([not (isinstance(v, str) and v.strip() in markers) for v in values], bool)
+            words = [v.strip() for v in values[~present]]
             # The last number is that of code -1.
-            renumbered = np.append(np.where(present, np.cumsum(present) - 1, -1), -1)
+            renumbered = np.append(np.where(present, np.cumsum(present) - 1, -1 - np.cumsum(~present)), -1)
             codes, values = renumbered[codes], values[present]
-        declared = None
-        if isinstance(series.dtype, pd.CategoricalDtype):
-            labels = dict.fromkeys(label_of(v) for v in series.cat.categories)
-            declared = tuple(label for label in labels if label not in MISSING_MARKERS)
         rows = np.asarray(series.index, dtype=np.int64)
-        return cls(name, codes.astype(np.int64), values, declared, rows, untyped and declared is None)
+        codes = codes.astype(np.int64)
+        return cls(name, codes, values, declared, rows, untyped and declared is None, tuple(words))
 
     @cached_property
     def numbers(self) -> NDArray[np.float64]:
@@ -205,10 +176,9 @@ class Column:
             usual = {"int64": "integer", "float64": "real"}
             name = usual.get(self.values.dtype.name, self.values.dtype.name)
             return name if name in LABEL_TYPES else "real"
-        for name, types in (("boolean", _BOOLEAN), ("integer", Integral), ("real", (Real, Decimal))):
+        for name, types in (("boolean", BOOLEAN), ("integer", Integral), ("real", (Real, Decimal))):
             if all(
-                isinstance(v, types) and (types is _BOOLEAN or not isinstance(v, _BOOLEAN))
-                for v in self.values
+                isinstance(v, types) and (types is BOOLEAN or not isinstance(v, BOOLEAN)) for v in self.values
             ):
                 return name
         times = all(isinstance(v, pd.Timestamp) and v.tz is None for v in self.values)
@@ -219,8 +189,7 @@ class Column:
         if self.is_numeric:
             whole = all(label.lstrip("+-").isdigit() for label in self.labels)
             return "integer" if whole else "real"
-        booleans = bool(self.labels) and all(label.lower() in ("true", "false") for label in self.labels)
-        return "boolean" if booleans and len(set(self.labels)) == 2 else "text"
+        return "boolean" if self.is_boolean and len(set(map(truth_of, self.labels))) == 2 else "text"
 
     @cached_property
     def differs_as_text(self) -> bool:
@@ -235,16 +204,42 @@ class Column:
         numbers = {number_of(label) for label in labels}
         return len(numbers) < len(labels) and all(abs(number) <= MAX_EXACT for number in numbers)
 
-    def find_same_numbers(self) -> tuple[str, str] | None:
-        """Return the first two labels that differ as text and are the same number; None if there are none.
+    @cached_property
+    def is_boolean(self) -> bool:
+        """Whether the cells are text of a file without types, and all of them are true or false, in any case."""
+        return (
+            self.untyped and bool(self.labels) and all(truth_of(label) is not None for label in self.labels)
+        )
+
+    def find_same(self) -> tuple[str, str] | None:
+        """Return the first two labels that differ as text and are the same number or truth value; None without any.
 
         Numbers that float64 does not hold exactly are left out.
         """
-        first: dict[float, str] = {}
+        first: dict[object, str] = {}
         for number, label in zip(self.numbers.tolist(), self.labels, strict=True):
-            if abs(number) <= MAX_EXACT and first.setdefault(number, label) != label:
-                return first[number], label
+            meaning = truth_of(label) if self.is_boolean else number if abs(number) <= MAX_EXACT else label
+            if first.setdefault(meaning, label) != label:
+                return first[meaning], label
         return None
+
+    def of_rows(
+        self, of_values: NDArray[Any], of_missing: object, of_words: Sequence[object] = ()
+    ) -> NDArray[Any]:
+        """Return what belongs to each row's value, shape (M,), from what belongs to each distinct one.
+
+        Parameters
+        ----------
+        of_values : array, shape (K,)
+            What belongs to `values`.
+        of_missing : scalar
+            What belongs to a null, and to all `words` unless `of_words` says otherwise.
+        of_words : sequence, optional
+            What belongs to each of `words`.
+        """
+        # Negative codes count from the end.
+        ends = [*reversed(of_words or [of_missing] * len(self.words)), of_missing]
+        return np.concatenate([of_values, np.array(ends, dtype=of_values.dtype)])[self.codes]
 
     @property
     def missing(self) -> NDArray[np.bool_]:
@@ -260,9 +255,7 @@ class Column:
 
         `chosen` has shape (K,). Rows are counted from 1, without a header line.
         """
-        positions = np.flatnonzero(
-            np.append(chosen, False)[self.codes]
-        )  # False is for code -1, a missing value
+        positions = np.flatnonzero(self.of_rows(chosen, False))
         if positions.size == 0:
             return None
         first = positions[0]
@@ -275,7 +268,7 @@ class Column:
         few = 0 < 10 * np.count_nonzero(texts) < np.count_nonzero(~texts)
         return self.describe_first(texts) if few else None
 
-    def check_numeric(self, where: str, remedy: str) -> None:
+    def check_numeric(self, where: str, remedy: str, *, others: NDArray[np.bool_] | None = None) -> None:
         """Check that all values are finite numbers.
 
         Parameters
@@ -284,12 +277,14 @@ class Column:
             Name of the table in error messages.
         remedy : str
             Advice that ends the message.
+        others : bool array, shape (K,), optional
+            Distinct values that need not be numbers.
 
         Raises
         ------
         InputError
             If a value is not a finite number; the message names the first such row.
         """
-        value = self.describe_first(~np.isfinite(self.numbers))
+        value = self.describe_first(~np.isfinite(self.numbers) & (True if others is None else ~others))
         if value is not None:
             raise InputError(f"Column {self.name!r} of {where} holds {value}, not a finite number; {remedy}.")

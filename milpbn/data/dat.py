@@ -12,8 +12,8 @@ import re
 import numpy as np
 import pandas as pd
 
-from milpbn.data.column import MISSING_MARKERS, number_of
 from milpbn.data.dataset import Dataset
+from milpbn.data.labels import MISSING_MARKERS, number_of
 from milpbn.errors import InputError
 from milpbn.util.text_lines import content_lines
 

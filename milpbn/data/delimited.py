@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 
-from milpbn.data.column import MISSING_MARKERS
+from milpbn.data.labels import MISSING_MARKERS
 from milpbn.data.numerals import is_number, rough_number
 from milpbn.data.row_index import fit_header
 from milpbn.data.separators import WORDS, Divided, TextRow, divide, is_comment

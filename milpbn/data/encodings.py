@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
+from milpbn.data.column import Column
 from milpbn.data.dataset import MISSING, UNKNOWN, Dataset
-from milpbn.errors import InputError
+from milpbn.errors import InputError, MilpbnWarning, warn
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -70,6 +71,63 @@ def encodings_of(data: Dataset) -> tuple[Dataset, ...]:
         return (data,)
     first = Dataset(data.name, data.variables, data.codes, data.weights, data.notes, data.left_out)
     return first, *data.others
+
+
+def check_seen(data: Dataset, columns: Mapping[str, Column], *, ignore: bool) -> None:
+    """Refuse a table with a column of which no value occurs in the training data; it may be coded in another way.
+
+    A column with one such value only, in any number of rows, is not refused: a small table may well have a new value.
+
+    Parameters
+    ----------
+    data : Dataset
+        The encoded rows. Where they are encoded in several ways, a value counts as unseen if it is in all of them.
+    columns : mapping from name to Column
+        The raw rows.
+    ignore : bool
+        Warn instead of refusing.
+
+    Raises
+    ------
+    InputError
+        If there is such a column; the sentence names it, and has some of its values and of the states.
+
+    Warns
+    -----
+    MilpbnWarning
+        If most values of a column in a table of several rows do not occur in the training data, and it is not refused.
+    """
+    for i, variable in enumerate(data.variables[:-1]):
+        column = columns.get(variable.name)
+        if column is None or len(data.codes) == 1:
+            continue
+        unseen = np.logical_and.reduce([one.codes[:, i] == UNKNOWN for one in encodings_of(data)])
+        new, present = np.count_nonzero(unseen), np.count_nonzero(~column.missing)
+        if 2 * new <= present:
+            continue
+        where = f"the column {variable.name!r} of {data.name!r}"
+        if new < present:
+            warn(
+                f"{new} of {present} values of {where} do not occur in the training data, and contribute nothing; is "
+                "it coded in another way?",
+                MilpbnWarning,
+            )
+            continue
+        said = f"No value of {where} occurs in the training data"
+        values = list(dict.fromkeys(column.labels[k] for k in np.unique(column.codes[unseen])))
+        if ignore or len(values) == 1:
+            warn(f"{said}, so that the column is ignored; is it coded in another way?", MilpbnWarning)
+            continue
+        states = variable.states[: variable.n_states - variable.missing_state]
+        raise InputError(
+            f"{said}: it has {_some(values)}, and the classifier knows {_some(states)}. Code it as in the training "
+            "data or leave it out. If its values are new indeed, let them contribute nothing (--ignore-unseen of "
+            "predict, evaluate and explain; ignore_unseen=True of a classifier's encode in Python)."
+        )
+
+
+def _some(labels: Sequence[str]) -> str:
+    return ", ".join(map(repr, labels[:3])) + (", ..." if len(labels) > 3 else "")
 
 
 def unknown_values(data: Dataset) -> dict[str, int]:

@@ -113,7 +113,8 @@ def doubts_on_kinds(
     """Return sentences on kinds that may be wrong.
 
     They point out integers that may be codes, except in the columns whose kind was `declared`; nominal columns with
-    mostly numeric values; and different labels that are one number (01 and 1), and so one state.
+    mostly numeric values; and different labels that are one number (01 and 1) or truth value (TRUE and True), and so
+    one state.
     """
     notes = []
     codes = [
@@ -128,11 +129,11 @@ def doubts_on_kinds(
         if kinds[name] == "nominal" and (value := columns[name].stray_text):
             notes.append(f"Column {name!r} is nominal because of {value}; nearly all its values are numbers.")
     for name, column in columns.items():
-        if kinds[name] != "nominal" or not column.is_numeric or column.differs_as_text:
-            continue
-        if same := column.find_same_numbers():
+        one = column.is_boolean or (column.is_numeric and not column.differs_as_text)
+        if kinds[name] == "nominal" and one and (same := column.find_same()):
+            what = "truth value" if column.is_boolean else "number"
             notes.append(
-                f"Column {name!r} has {' and '.join(same)}, which are the same number and therefore one state; put a "
+                f"Column {name!r} has {' and '.join(same)}, which are the same {what} and therefore one state; put a "
                 "letter in front to keep them apart."
             )
     return notes

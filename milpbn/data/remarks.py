@@ -10,9 +10,10 @@ from numpy.typing import NDArray
 
 from milpbn.data.column import Column
 from milpbn.data.dataset import TELLING, Variable
+from milpbn.data.labels import ALWAYS_MISSING
 from milpbn.data.row_index import may_be_row_index
 
-#: Words for a missing value, in small letters; pandas takes some of them for one.
+#: Words that may stand for a missing value, in small letters; some spellings of them always do.
 _WORDS = {
     *("n/a", "#n/a", "#na", "<na>", "na", "n.a.", "null", "(null)", "nil", "none", "(none)", "nan", "-nan"),
     *("unknown", "unk", "not known", "not available", "no data", "missing", "undefined", "blank", "(blank)"),
@@ -41,9 +42,10 @@ def remark_on_index(columns: Mapping[str, Column], names: Collection[str]) -> li
 
 
 def remark_on_missing_codes(columns: Mapping[str, Column], names: Collection[str]) -> list[str]:
-    """Return a sentence on values that may stand for missing ones, if there are any.
+    """Return sentences on values that may stand for missing ones, and on words that are missing values but may not be.
 
-    These are words, such as ``unknown``, and numbers such as -1, 9, 99 and -999 far from all others of their column.
+    The former are words, such as ``unknown``, and numbers such as -1, 9, 99 and -999 far from all others of their
+    column, the latter words such as ``None``.
 
     Parameters
     ----------
@@ -52,8 +54,13 @@ def remark_on_missing_codes(columns: Mapping[str, Column], names: Collection[str
     names : collection of str
         Those in which numbers are looked at as well.
     """
-    found = []
+    found, words = [], []
     for name, column in columns.items():
+        for word in sorted({*column.words} - ALWAYS_MISSING):
+            count = np.count_nonzero(
+                column.of_rows(np.zeros(len(column.values)), 0, [w == word for w in column.words])
+            )
+            words.append(_described(word, name, int(count)))
         if column.is_numeric:
             values = _codes_of(column) if name in names else []
         else:
@@ -61,14 +68,23 @@ def remark_on_missing_codes(columns: Mapping[str, Column], names: Collection[str
         counts = np.bincount(column.codes[column.codes >= 0], minlength=len(column.labels))
         for k in values:
             if counts[k]:
-                rows = f"{counts[k]} row{'' if counts[k] == 1 else 's'}"
-                found.append(f"{column.labels[k]!r} in column {name!r} ({rows})")
-    if not found:
-        return []
-    return [
-        f"Values that may stand for missing ones, taken as they are: {'; '.join(found)}. If they do, name them as "
-        "missing values (--na-values, or na_values in Python)."
-    ]
+                found.append(_described(column.labels[k], name, counts[k]))
+    remarks = []
+    if words:
+        remarks.append(
+            f"Words that are taken as missing values, as pandas does: {'; '.join(words)}. Where such a word is a "
+            "value, write another one."
+        )
+    if found:
+        remarks.append(
+            f"Values that may stand for missing ones, taken as they are: {'; '.join(found)}. If they do, name them as "
+            "missing values (--na-values, or na_values in Python)."
+        )
+    return remarks
+
+
+def _described(label: str, name: str, count: int) -> str:
+    return f"{label!r} in column {name!r} ({count} row{'' if count == 1 else 's'})"
 
 
 def _codes_of(column: Column) -> list[int]:

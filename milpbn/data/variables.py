@@ -9,9 +9,18 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from milpbn.data.column import MAX_EXACT, Column, number_label, number_of
+from milpbn.data.column import Column
 from milpbn.data.dataset import MISSING, UNKNOWN, Variable
 from milpbn.data.discretisation import Discretisation
+from milpbn.data.labels import (
+    MAX_EXACT,
+    MISSING_MARKERS,
+    StateLabels,
+    label_of,
+    number_label,
+    number_of,
+    truth_of,
+)
 from milpbn.errors import InputError
 
 States = Literal["seen", "declared"]
@@ -26,8 +35,8 @@ def learn_nominal(
     """Return the variable of a nominal column.
 
     If all labels are numbers, they are compared and ordered by value ("1", 1 and 1.0 are one state);
-    otherwise, and where `Column.differs_as_text`, they are compared and ordered as text. Declared states keep their
-    order.
+    otherwise, and where `Column.differs_as_text`, they are compared and ordered as text. If `Column.is_boolean`, TRUE
+    and true are one state. Declared states keep their order.
 
     Parameters
     ----------
@@ -56,6 +65,11 @@ def learn_nominal(
         labels = [number_label(x) for x in (numbers if declared else np.sort(numbers))]
     elif not declared:
         labels = sorted(labels)
+        if column.is_boolean:
+            first: dict[bool | None, str] = {}
+            for label in labels:
+                first.setdefault(truth_of(label), label)
+            labels = list(first.values())
     with_missing = missing_state and has_missing
     return Variable(
         column.name,
@@ -128,25 +142,38 @@ def interval_labels(cuts: Sequence[float]) -> tuple[str, ...]:
 
 
 def encode_column(variable: Variable, column: Column, where: str = "the table") -> NDArray[np.int32]:
-    """Return the state codes of a raw column, shape (M,).
+    """Return the state codes of a raw column, shape (M,), by the rule of `milpbn.data.labels`.
 
     Values without a state get `UNKNOWN`. Missing values get their own state if the variable has one, else `MISSING`.
 
     Raises
     ------
     InputError
-        If the variable is discretised and a value is not a finite number.
+        If the variable is discretised and a value is neither a finite number nor one of its intervals.
     """
+    known = states_of(variable)
+    codes = np.full(len(column.values), UNKNOWN, dtype=np.int32)
+    others = np.arange(len(codes))
     if variable.cuts is not None:
-        column.check_numeric(
-            where, "the column was learnt as a continuous one; correct the value or empty the cell"
-        )
-        states = np.searchsorted(np.array(variable.cuts), column.numbers, side="left")
-    else:
-        code = {label: i for i, label in enumerate(_present_states(variable))}
-        states = np.array([code.get(label, UNKNOWN) for label in _labels(variable, column)], dtype=np.int64)
+        codes[:] = np.searchsorted(np.array(variable.cuts), column.numbers, side="left")
+        others = np.flatnonzero(~np.isfinite(column.numbers))
     missing = variable.n_states - 1 if variable.missing_state else MISSING
-    return np.append(states, missing).astype(np.int32)[column.codes]  # the last element is for code -1
+    for k in others:
+        label = label_of(column.values[k])
+        code = known.code(label)
+        codes[k] = code if code is not None else missing if label in MISSING_MARKERS else UNKNOWN
+    if variable.cuts is not None:
+        remedy = "the column was learnt as a continuous one; correct the value or empty the cell"
+        column.check_numeric(where, remedy, others=codes != UNKNOWN)
+    # A word such as None may be a state.
+    words = [missing if (code := known.code(word)) is None else code for word in column.words]
+    return column.of_rows(codes, missing, words)
+
+
+def states_of(variable: Variable) -> StateLabels:
+    """Return the states of the values that are not missing, to which labels belong."""
+    present = variable.states[:-1] if variable.missing_state else variable.states
+    return StateLabels(present, numeric=variable.numeric)
 
 
 def encode_value(variable: Variable, value: Any, where: str) -> int:
@@ -158,25 +185,12 @@ def encode_value(variable: Variable, value: Any, where: str) -> int:
         If the variable is discretised and the value is neither a finite number nor the label of an interval, or if the
         value is a container.
     """
-    if variable.cuts is not None and isinstance(value, str) and value.strip() in variable.states:
-        return variable.states.index(value.strip())
     column = Column.of(pd.Series([value], name=variable.name, dtype=object), where)
-    if variable.cuts is not None and not np.isfinite(column.numbers).all():
+    number = np.isfinite(column.numbers).all()
+    if variable.cuts is not None and not number and states_of(variable).code(label_of(value)) is None:
         known = ", ".join(map(repr, variable.states))
         raise InputError(
             f"The value {value!r} of {variable.name!r} in {where} is neither a finite number nor one of the states "
             f"{known}."
         )
     return int(encode_column(variable, column, where)[0])
-
-
-def _present_states(variable: Variable) -> tuple[str, ...]:
-    return variable.states[:-1] if variable.missing_state else variable.states
-
-
-def _labels(variable: Variable, column: Column) -> Sequence[str]:
-    """Return the labels of the distinct values; those of a numeric variable in the form of `number_label`."""
-    if not variable.numeric:
-        return column.labels
-    pairs = zip(column.numbers, range(len(column.values)), strict=True)
-    return [number_label(x) if abs(x) <= MAX_EXACT else column.labels[k] for x, k in pairs]

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import numpy as np
 
-from milpbn.data.column import number_label
 from milpbn.data.dat import format_dat
+from milpbn.data.labels import number_label
 from milpbn.data.table import Table
 from milpbn.data.variables import encode_column, learn_nominal
 from milpbn.errors import InputError

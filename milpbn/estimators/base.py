@@ -184,7 +184,8 @@ class BaseBNClassifier(ExplainedEstimator, ClassifierMixin, BaseEstimator):
             if frame.columns[place[0]] not in absent
         ]
         frame = frame.iloc[:, [k for k, _ in places]].set_axis([name for _, name in places], axis=1)
-        return self.classifier_.encode(frame)
+        # scikit-learn has predictions with unseen categories only, for instance in a fold of another season.
+        return self.classifier_.encode(frame, ignore_unseen=True)
 
     def _absent(self, X: Any) -> list[str]:
         """Return the columns of the training data that a data frame lacks and may lack; always those left out."""

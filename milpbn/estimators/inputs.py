@@ -16,8 +16,9 @@ from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, column_or_1d, validate_data
 
-from milpbn.data.column import Column, label_of
+from milpbn.data.column import Column
 from milpbn.data.frames import column_of, frame_of, is_arrow, unmasked
+from milpbn.data.labels import label_of
 from milpbn.data.left_out import look_alikes
 from milpbn.data.row_index import DECLARED_INDEX, may_name_rows, name_unnamed
 from milpbn.data.variables import encode_column, learn_nominal

@@ -75,9 +75,9 @@ class AveragedClassifier(Queries, Predictor):
         """The different sets of variables of the networks, each once; rows are encoded with all of them."""
         return tuple(dict.fromkeys(member.variables for member in self.members))
 
-    def encode(self, source: Source) -> Dataset:
+    def encode(self, source: Source, *, ignore_unseen: bool = False) -> Dataset:
         """Return samples as codes of the states of all networks; see `milpbn.network.classifier.encode`."""
-        return encode(source, *self.variable_sets, form=form_of(self))
+        return encode(source, *self.variable_sets, form=form_of(self), ignore_unseen=ignore_unseen)
 
     def explain_local(
         self, source: Source, *, label: str | None = None, against: str | None = None

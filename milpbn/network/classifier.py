@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from milpbn.data.dataset import Dataset, Variable, dropped_notes
-from milpbn.data.encodings import encodings_of, missing_values, unknown_values
+from milpbn.data.encodings import encodings_of
 from milpbn.data.left_out import WHYS
 from milpbn.data.text_format import TextFormat
-from milpbn.errors import InputError, MilpbnWarning, warn
+from milpbn.errors import InputError
 from milpbn.network.cards import network_card
 from milpbn.network.checks import check_cpts, check_variables
 from milpbn.network.cpt import Cpt, fit_cpts
@@ -86,7 +86,7 @@ class JointPredictor(Protocol):
         """Names of the classes as text, in the order of the columns of the log-joint."""
         ...
 
-    def encode(self, source: Source) -> Dataset:
+    def encode(self, source: Source, *, ignore_unseen: bool = False) -> Dataset:
         """Return samples as state codes."""
         ...
 
@@ -149,7 +149,12 @@ def form_of(classifier: object) -> TextFormat:
     return TextFormat(na_values=training.na_values, usual=training.decimal)
 
 
-def encode(source: Source, *sets: tuple[Variable, ...], form: TextFormat | None = None) -> Dataset:
+def encode(
+    source: Source,
+    *sets: tuple[Variable, ...],
+    form: TextFormat | None = None,
+    ignore_unseen: bool = False,
+) -> Dataset:
     """Return all rows as codes of the states of the given variables, or of several sets of them.
 
     Parameters
@@ -162,32 +167,26 @@ def encode(source: Source, *sets: tuple[Variable, ...], form: TextFormat | None 
         Features first, the class variable last.
     form : TextFormat, optional
         What is known about the cells of text files.
+    ignore_unseen : bool
+        Warn, and do not refuse the table, if no value of some feature occurs in the training data.
 
     Warns
     -----
     DataWarning
         If columns are absent; their features are marginalised.
     MilpbnWarning
-        If no value of some feature occurs in the training data; the table may code it in another way.
+        If most values of some feature do not occur in the training data, and the table is not refused.
 
     Raises
     ------
     InputError
-        If a dataset has other variables, or the table cannot be read or has none of the features.
+        If a dataset has other variables, if the table cannot be read or has none of the features, or if no value of
+        some feature occurs in the training data (`milpbn.data.encodings.check_seen`).
     """
     if not isinstance(source, Dataset):
         from milpbn.data import read_encodings  # imported here because only reading needs pandas
 
-        data = read_encodings(source, sets, form=form)
-        missing = missing_values(data)
-        for name, count in unknown_values(data).items():
-            if count == len(data.y) - missing.get(name, 0) > 1:  # a single sample may well have a new value
-                warn(
-                    f"No value of the column {name!r} occurs in the training data, so that the column is ignored; "
-                    "is it coded in another way?",
-                    MilpbnWarning,
-                )
-        return data
+        return read_encodings(source, sets, form=form, ignore_unseen=ignore_unseen)
     if tuple(data.variables for data in encodings_of(source)) != sets:
         raise InputError(
             f"The data {source.name!r} has other columns or states than the classifier; "
@@ -223,9 +222,9 @@ class TableClassifier(Queries, Explainable, Predictor):
         """All sets of variables with which rows are encoded, here only one."""
         return (self.variables,)
 
-    def encode(self, source: Source) -> Dataset:
+    def encode(self, source: Source, *, ignore_unseen: bool = False) -> Dataset:
         """Return samples as codes of this classifier's states; see `milpbn.network.classifier.encode`."""
-        return encode(source, self.variables, form=form_of(self))
+        return encode(source, self.variables, form=form_of(self), ignore_unseen=ignore_unseen)
 
     def predict_log_joint(self, source: Source) -> NDArray[np.float64]:
         """Return log P(c, known values of z_m) in nats, shape (M, C); see `milpbn.network.inference`.

@@ -98,3 +98,32 @@ def test_a_table_of_other_columns_is_refused(folder: Path, tmp_path: Path) -> No
     done = run("predict", folder / "classifier.json", other)
     assert done.exit_code == 2
     assert "has none of the columns that the classifier knows, such as 'a'" in done.stderr
+
+
+def test_a_column_that_is_coded_in_another_way_is_refused(folder: Path, tmp_path: Path) -> None:
+    classifier = folder / "classifier.json"
+    rows = toy_rows()
+    coded = write_csv(tmp_path / "coded.csv", [[a.upper(), b, c, y] for a, b, c, y in rows])
+    said = (
+        f"No value of the column 'a' of 'coded' occurs in the training data: it has '{rows[0][0].upper()}', "
+    )
+    for verb in (("predict",), ("evaluate",), ("explain",), ("precision", "--bits", 3)):
+        done = run(verb[0], classifier, coded, *verb[1:])
+        assert done.exit_code == 2
+        assert said in done.stderr
+        assert "the classifier knows 'x', 'y', 'z'" in done.stderr
+        assert "--ignore-unseen" in done.stderr
+        assert run(verb[0], classifier, coded, *verb[1:], "--ignore-unseen").exit_code == 0
+    assert (
+        "Values that training never saw, which contribute nothing"
+        in run("predict", classifier, coded, "--ignore-unseen").stderr
+    )
+    one = write_csv(tmp_path / "one.csv", [["X", "u", "1", "good"]])  # a single row may well have a new value
+    assert run("predict", classifier, one).exit_code == 0
+    assert (
+        run(
+            "predict", classifier, write_csv(tmp_path / "two.csv", [*rows, ["X", "u", "1", "good"]])
+        ).exit_code
+        == 0
+    )
+    assert "--ignore-unseen is about rows of data" in run("explain", classifier, "--ignore-unseen").stderr

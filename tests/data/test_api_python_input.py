@@ -203,12 +203,29 @@ def test_learners_take_numbers_of_numpy_and_paths(tmp_path: Path) -> None:
         Control(random_state="1")  # type: ignore[arg-type]
 
 
-def test_a_column_coded_in_another_way_gives_a_warning(frame: pd.DataFrame, data: Dataset) -> None:
+def test_a_column_coded_in_another_way_is_refused(frame: pd.DataFrame, data: Dataset) -> None:
     classifier = get_learner("naive-bayes")().fit(data).predictor
-    with pytest.warns(
-        milpbn.errors.MilpbnWarning, match="No value of the column 'a' occurs in the training data"
+    coded = frame.assign(a=np.where(frame["a"] == 1, "one", "other"))
+    for predict in (
+        classifier.predict,
+        classifier.explain_local,
+        lambda rows: milpbn.evaluate(classifier, rows),
     ):
-        classifier.predict(frame.assign(a=frame["a"] == 1))
+        with pytest.raises(
+            InputError, match=r"No value of the column 'a' of 'table' .* it has 'o.*knows '0'.*ignore_unseen"
+        ):
+            predict(coded)
+    said = "No value of the column 'a' of 'table' occurs in the training data, so that"
+    with pytest.warns(milpbn.errors.MilpbnWarning, match=said):
+        asked = classifier.encode(coded, ignore_unseen=True)
+    with pytest.warns(milpbn.DataWarning, match="absent"):
+        without = classifier.predict_proba(frame.drop(columns="a"))
+    assert (asked.codes[:, 0] == milpbn.data.UNKNOWN).all()
+    assert classifier.predict_proba(asked).shape == without.shape
+    with pytest.warns(milpbn.errors.MilpbnWarning, match=said):  # a batch with one new value
+        classifier.predict(frame.assign(a="new"))
+    with pytest.warns(milpbn.errors.MilpbnWarning, match="^59 of 60 values of the column 'a'"):
+        classifier.predict(frame.assign(a=[frame["a"][0], *range(100, 159)]))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         classifier.predict(frame.assign(a=np.where(frame["b"] == 0, 7, frame["a"])))

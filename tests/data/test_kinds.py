@@ -5,8 +5,9 @@ import pandas as pd
 import pytest
 
 from milpbn.data import read_samples, read_table
-from milpbn.data.column import Column, label_of, number_of
+from milpbn.data.column import Column
 from milpbn.data.kinds import detect_kind
+from milpbn.data.labels import label_of, number_of
 from milpbn.errors import DataWarning, InputError
 
 

@@ -42,15 +42,24 @@ def notes(column: Any, **options: Any) -> str:
         (np.where(SOME, 88, np.where(RNG.random(N) < 0.2, 99, RNG.integers(1, 3, N))), "88"),
         (np.where(SOME, "-1", RNG.integers(2, 8, N).astype(str)), "-1"),
         (np.where(SOME, "unknown", RNG.choice(["u", "v"], N)), "unknown"),
-        (np.where(SOME, " N/A", RNG.choice(["u", "v"], N)), "N/A"),
-        (np.where(SOME, "None", RNG.choice(["u", "v"], N)), "None"),
-        (np.where(SOME, "NULL", RNG.normal(0, 1, N).round(2).astype(str)), "NULL"),
+        (np.where(SOME, " none", RNG.choice(["u", "v"], N)), "none"),
+        (np.where(SOME, "n.a.", RNG.normal(0, 1, N).round(2).astype(str)), "n.a."),
         (pd.Categorical(np.where(SOME, "Unbekannt", "u")), "Unbekannt"),
     ],
 )
 def test_codes_for_missing_values_get_a_remark(values: Any, code: str) -> None:
     rows = sum(str(value).strip() in (code, f"{code}.0") for value in values)
     assert f"{code!r} in column 'a' ({rows} rows)" in notes(values)
+
+
+@pytest.mark.parametrize("word", ["N/A", "None", "NULL"])
+def test_words_that_are_missing_values_get_a_remark(word: str) -> None:
+    """pandas takes them for missing values, and so they are, but they may be meant as values."""
+    frame = pd.DataFrame({"a": np.where(SOME, f" {word}", RNG.choice(["u", "v"], N)), "y": Y})
+    said = rf"taken as missing values, as pandas does: '{word}' in column 'a' \({SOME.sum()} rows\)\. Where"
+    with pytest.warns(DataWarning, match=said):
+        table = read_table(frame, missing="state")
+    assert table.dataset().variables[0].states == ("u", "v", "?")
 
 
 @pytest.mark.parametrize(

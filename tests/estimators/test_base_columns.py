@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 from sklearn.base import clone
 
-from milpbn.errors import InputError
+from milpbn.errors import InputError, MilpbnWarning
 from milpbn.sklearn import MaxMarginBNClassifier, NaiveBayesClassifier, TANClassifier
 
 
@@ -138,3 +138,31 @@ def test_declared_categories_are_states_when_asked_for(frame, model) -> None:
     assert np.isfinite(declared.predict_log_proba(unseen)).all()
     with pytest.raises(InputError, match="states must be one of seen, declared"):
         clone(model).set_params(states="all").fit(X, y)
+
+
+def test_a_fold_with_new_categories_only_is_predicted_with_a_warning(frame: pd.DataFrame) -> None:
+    """Unlike elsewhere it is no error: scikit-learn's folds over groups hold such categories."""
+    X = frame[["noise", "z"]]
+    model = NaiveBayesClassifier().fit(X, frame["y"])
+    new = X.assign(noise=np.where(X["z"] == 1, "c", "d"))
+    with pytest.warns(
+        MilpbnWarning, match="No value of the column 'noise' of 'table' occurs in the training data"
+    ):
+        shares = model.predict_proba(new)
+    with pytest.warns(MilpbnWarning):
+        np.testing.assert_array_equal(model.predict_proba(new.assign(noise="e")), shares)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        np.testing.assert_array_equal(model.predict_proba(new[:1]), shares[:1])
+
+
+def test_truth_values_of_frames_files_and_arrays_are_the_same(frame: pd.DataFrame) -> None:
+    X = pd.DataFrame({"flag": frame["z"] == 1, "noise": frame["noise"]})
+    expected = NaiveBayesClassifier().fit(X, frame["y"]).predict_proba(X)
+    for form in (
+        X.astype({"flag": int}),
+        X.astype({"flag": float}),
+        X.astype({"flag": str}),
+        X.convert_dtypes(),
+    ):
+        np.testing.assert_array_equal(NaiveBayesClassifier().fit(X, frame["y"]).predict_proba(form), expected)

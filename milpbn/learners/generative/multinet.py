@@ -41,9 +41,9 @@ class Multinet(Predictor):
         """Features first, the class variable last."""
         return self.networks[0].variables
 
-    def encode(self, source: Source) -> Dataset:
+    def encode(self, source: Source, *, ignore_unseen: bool = False) -> Dataset:
         """Return samples as codes; see `Classifier.encode`."""
-        return self.networks[0].encode(source)
+        return self.networks[0].encode(source, ignore_unseen=ignore_unseen)
 
     @property
     def n_parameters(self) -> int:

@@ -22,7 +22,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from milpbn.data.column import number_of
+from milpbn.data.labels import number_of
 from milpbn.errors import InputError
 from milpbn.problem.candidates import Candidates
 from milpbn.util.atomic import atomic_write_text

@@ -18,7 +18,7 @@ class Explainable:
     cpts: tuple[Cpt, ...]
 
     @abstractmethod
-    def encode(self, source: Any) -> Dataset:
+    def encode(self, source: Any, *, ignore_unseen: bool = False) -> Dataset:
         """Return samples as codes of this classifier's states."""
 
     def explain_local(

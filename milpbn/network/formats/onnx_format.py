@@ -12,27 +12,31 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from milpbn.data.column import MISSING_MARKERS
 from milpbn.data.dataset import MISSING, UNKNOWN, Variable
+from milpbn.data.labels import MISSING_MARKERS
+from milpbn.data.variables import states_of
 from milpbn.errors import InputError
 from milpbn.network.formats.classifier_files import AnyClassifier
 from milpbn.network.formats.scoring_plan import ScoringPlan, plans_of
 from milpbn.util.extras import import_extra
 from milpbn.version import __version__
 
-#: Versions of the operators, and of the file: those of onnxruntime 1.14 (2023) and later.
-OPSET, OPSET_ML, IR_VERSION = 17, 3, 8
+#: Versions of the operators, and of the file: those of onnxruntime 1.17 (2024) and later.
+OPSET, OPSET_ML, IR_VERSION = 20, 3, 9
 #: Stands for the logarithm of 0, and what a sum with such a term is raised to.
 IMPOSSIBLE, FLOOR = -1e100, -1e99
+#: The regular expression of what `str.strip` takes off a text.
+_BLANKS = r"[\t-\r\x1c-\x20\x{85}\x{a0}\x{1680}\x{2000}-\x{200a}\x{2028}\x{2029}\x{202f}\x{205f}\x{3000}]*"
 
 
 def classifier_to_onnx(classifier: AnyClassifier) -> bytes:
     """Return an ONNX model that predicts rows.
 
-    Its inputs have the names of the features and the shape (M, 1): ``tensor(double)`` for columns of numbers, with NaN
-    as the missing value, and ``tensor(string)`` for all others, without blanks around the text, where the empty text,
-    ``?``, ``NA`` and ``NaN`` are missing values. Booleans are the texts True and False. The outputs are ``label``,
-    shape (M,), and ``probabilities``, shape (M, C), in double precision.
+    Its inputs have the names of the features and the shape (M, 1): ``tensor(double)`` for columns of numbers, with
+    NaN as the missing value, and ``tensor(string)`` for all others. Values are matched by the rule of
+    `milpbn.data.labels`, but of times, and of intervals as texts, only the label itself is known. Truth values are
+    texts such as True and FALSE, or the numbers 0 and 1 where the labels are. The outputs are ``label``, shape
+    (M,), and ``probabilities``, shape (M, C), in double precision.
 
     Parameters
     ----------
@@ -151,7 +155,9 @@ def _posterior(graph: _OnnxGraph, plan: ScoringPlan, zeros: str) -> str:
             _aligned_message(graph, evidence[step.feature], (step.feature,), scope, class_axis=False)
         )
         axis = 1 + scope.index(step.feature)
-        result = graph.node("ReduceLogSumExp", [graph.sum(terms)], axes=[axis], keepdims=0)
+        result = graph.node(
+            "ReduceLogSumExp", [graph.sum(terms), graph.constant(np.array([axis]))], keepdims=0
+        )
         known.append((step.left, result))
     joint = graph.sum([zeros, *(_aligned(graph, *known[f], ()) for f in plan.last)])
     raised = graph.node("Max", [joint, graph.constant(np.array(FLOOR))])
@@ -196,34 +202,49 @@ def _evidence(graph: _OnnxGraph, variable: Variable) -> str:
 
 
 def _code(graph: _OnnxGraph, variable: Variable) -> str:
-    """Return the state codes of a column, shape (M, 1); see `milpbn.data.variables.encode_column`."""
+    """Return the state codes of a column, shape (M, 1), by the rule of `milpbn.data.labels`."""
     missing = variable.n_states - 1 if variable.missing_state else MISSING
-    states = variable.states[:-1] if variable.missing_state else variable.states
+    known = states_of(variable)
     if not _is_number(variable):
-        codes = dict.fromkeys(sorted(MISSING_MARKERS), missing)
-        codes.update({label: k for k, label in enumerate(states)})
-        return graph.node(
-            "LabelEncoder",
-            [variable.name],
-            domain="ai.onnx.ml",
-            keys_strings=list(codes),
-            values_int64s=list(codes.values()),
-            default_int64=UNKNOWN,
-        )
-    if variable.cuts is not None:
+        # One comparison for each binary digit of the position, since there may be thousands of states.
+        spellings = list(enumerate(known.spellings(), start=1))
+        bits = 2 ** np.arange(len(spellings).bit_length())
+        matched = [
+            _equals(graph, variable.name, [text for k, texts in spellings if k & bit for text in texts])
+            for bit in bits
+        ]
+        code = _position(graph, graph.node("Concat", matched, axis=1), bits)
+        absent = _equals(graph, variable.name, sorted(MISSING_MARKERS - {*known.states}))
+    elif variable.cuts is not None:
         # The number of cuts below the value.
-        above = graph.node(
-            "Greater", [variable.name, graph.constant(np.array([variable.cuts]).reshape(1, -1))]
-        )
-        places: str = graph.node("Cast", [above], to=graph.int64)
+        cuts = graph.constant(np.array([variable.cuts]).reshape(1, -1))
+        above = graph.node("Cast", [graph.node("Greater", [variable.name, cuts])], to=graph.int64)
+        code = graph.node("ReduceSum", [above, graph.constant(np.array([1]))], keepdims=1)
+        absent = graph.node("IsNaN", [variable.name])
     else:
-        # The position of the equal number; the sum over positions counted from 1, less 1, is UNKNOWN without one.
-        numbers = np.array([[float(label) for label in states]])
-        equal = graph.node("Equal", [variable.name, graph.constant(numbers)])
-        one = graph.node("Cast", [equal], to=graph.int64)
-        places = graph.node("Mul", [one, graph.constant(np.arange(1, len(states) + 1)[None])])
-    code = graph.node("ReduceSum", [places, graph.constant(np.array([1]))], keepdims=1)
-    if variable.cuts is None:
-        code = graph.node("Sub", [code, graph.constant(np.array(1))])
-    absent = graph.node("IsNaN", [variable.name])
+        nothing = (np.nan, np.nan)
+        low, high = (np.array([ends]) for ends in zip(*(r or nothing for r in known.ranges), strict=True))
+        at_least = graph.node("GreaterOrEqual", [variable.name, graph.constant(low)])
+        at_most = graph.node("LessOrEqual", [variable.name, graph.constant(high)])
+        code = _position(graph, graph.node("And", [at_least, at_most]), np.arange(1, len(known.states) + 1))
+        absent = graph.node("IsNaN", [variable.name])
     return graph.node("Where", [absent, graph.constant(np.array(missing)), code])
+
+
+def _position(graph: _OnnxGraph, matched: str, places: NDArray[np.int64]) -> str:
+    """Return the state code of each row, shape (M, 1), from matches, shape (M, n), that add up to its position from 1.
+
+    A row without a match gets `UNKNOWN`, which is 0 less 1.
+    """
+    one = graph.node("Cast", [matched], to=graph.int64)
+    terms = graph.node("Mul", [one, graph.constant(places[None])])
+    total = graph.node("ReduceSum", [terms, graph.constant(np.array([1]))], keepdims=1)
+    return graph.node("Sub", [total, graph.constant(np.array(1))])
+
+
+def _equals(graph: _OnnxGraph, name: str, texts: Sequence[str]) -> str:
+    """Return whether the text of a column is one of several, but for white space around it, shape (M, 1)."""
+    written = (
+        "".join(c if c.isascii() and c.isalnum() else f"\\x{{{ord(c):x}}}" for c in text) for text in texts
+    )
+    return graph.node("RegexFullMatch", [name], pattern=f"{_BLANKS}(?:{'|'.join(written)}){_BLANKS}")

@@ -5,11 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
 
+from milpbn.data.column import Column
 from milpbn.errors import InputError
 from milpbn.network.classifier import Classifier
 from milpbn.network.formats.classifier_files import AnyClassifier
 from milpbn.network.formats.plain_network import (
+    LABEL_TYPE,
     PlainNode,
     as_classifier,
     milpbn_properties,
@@ -61,7 +64,8 @@ def from_pgmpy(model: DiscreteBayesianNetwork, target: str | None = None) -> Cla
     Parameters
     ----------
     model : DiscreteBayesianNetwork
-        A discrete network with a table for every node. Names of states other than text are converted with ``str``.
+        A discrete network with a table for every node. Names of states other than text are converted with ``str``;
+        predicted labels have their type.
     target : str, optional
         Name of the class variable; models of `to_pgmpy` name it themselves.
 
@@ -77,6 +81,8 @@ def from_pgmpy(model: DiscreteBayesianNetwork, target: str | None = None) -> Cla
             raise InputError(f"The variable {key!r} of pgmpy's model has no table; fit the model first.")
         table = np.moveaxis(np.asarray(cpd.values, dtype=np.float64), 0, -1)
         parents = tuple(str(name) for name in cpd.variables[1:])
-        states = tuple(str(state) for state in cpd.state_names[key])
-        nodes.append(PlainNode(str(key), states, parents, table, milpbn_properties(model.nodes[key])))
+        names = pd.Series(cpd.state_names[key], name=str(key))
+        properties = {LABEL_TYPE: Column.of(names).label_type, **milpbn_properties(model.nodes[key])}
+        states = tuple(map(str, cpd.state_names[key]))
+        nodes.append(PlainNode(str(key), states, parents, table, properties))
     return as_classifier(nodes, target, "pgmpy")

@@ -9,7 +9,6 @@ intervals from -inf to inf become cuts.
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from urllib.parse import quote, unquote
@@ -17,8 +16,8 @@ from urllib.parse import quote, unquote
 import numpy as np
 from numpy.typing import NDArray
 
-from milpbn.data.column import MAX_EXACT, number_label, number_of
 from milpbn.data.dataset import Variable
+from milpbn.data.labels import StateLabels, cuts_of_labels, number_of
 from milpbn.data.variables import MISSING_LABEL
 from milpbn.errors import InputError
 from milpbn.network.averaged import AveragedClassifier
@@ -32,6 +31,8 @@ from milpbn.version import __version__
 #: Names of the properties that milpbn writes.
 CLASS, CUTS, NUMERIC, MISSING_STATE = "milpbn_class", "milpbn_cuts", "milpbn_numeric", "milpbn_missing_state"
 SMOOTHING, TOWARDS_NAME = "milpbn_smoothing", "milpbn_smoothing_towards"
+#: Property with the type of the class labels in predictions (`milpbn.data.dataset.LABEL_TYPES`).
+LABEL_TYPE = "milpbn_label_type"
 #: Property of a variable with one state that has got a second one, with the probability 0, because a program refuses
 #: variables with one state.
 UNUSED = "milpbn_unused_state"
@@ -44,9 +45,6 @@ LARGEST_DEFICIT, ROUNDING = 0.02, 1e-12
 #: Value of the property `CUTS` of a nominal variable whose labels look like intervals.
 NOMINAL = "nominal"
 _YES_NO = {True: "yes", False: "no"}
-
-_BOUND = r"[+-]?(?:inf|(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?)"
-_INTERVAL = re.compile(rf"\(\s*({_BOUND})(?:\s*[,;]\s*|-)({_BOUND})\s*([\])])", re.IGNORECASE)
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,6 +131,7 @@ def _properties(classifier: Classifier, index: int) -> dict[str, str]:
         properties[CLASS] = "yes"
         properties[SMOOTHING] = repr(float(classifier.smoothing))
         properties[TOWARDS_NAME] = classifier.smoothing_towards
+        properties |= {} if variable.label_type == "text" else {LABEL_TYPE: variable.label_type}
     return properties
 
 
@@ -173,7 +172,8 @@ def as_classifier(nodes: Sequence[PlainNode], target: str | None, origin: str) -
     last = nodes[names.index(chosen[0])]
     ordered = [*(node for node in nodes if node is not last), last]
     # The class is compared by its labels, so it has no cuts.
-    variables = tuple([_variable(n) for n in ordered[:-1]] + [replace(_variable(last), cuts=None)])
+    target_variable = replace(_variable(last), cuts=None, label_type=last.properties.get(LABEL_TYPE, "text"))
+    variables = (*map(_variable, ordered[:-1]), target_variable)
     index = {node.name: i for i, node in enumerate(ordered)}
     structure = Structure.from_mapping(list(index), {node.name: node.parents for node in ordered})
     cpts = tuple(_cpt(node, variables, structure.parents[i], index) for i, node in enumerate(ordered))
@@ -229,31 +229,9 @@ def _variable(node: PlainNode) -> Variable:
     if CUTS in said:
         texts = said[CUTS].split(",") if said[CUTS] not in (NOMINAL, "none") else []
         cuts = None if said[CUTS] == NOMINAL else tuple(number_of(text) for text in texts)
-    numeric = cuts is None and bool(present) and all(map(_is_number_label, present))
+    numeric = cuts is None and bool(present) and None not in StateLabels(present, numeric=True).ranges
     numeric = said[NUMERIC] == "yes" if NUMERIC in said else numeric
     return Variable(node.name, states, cuts, numeric, missing)
-
-
-def _is_number_label(label: str) -> bool:
-    number = number_of(label)
-    return abs(number) <= MAX_EXACT and number_label(number) == label
-
-
-def cuts_of_labels(labels: Sequence[str]) -> tuple[float, ...] | None:
-    """Return the cuts between intervals, if the labels are adjacent intervals from -inf to inf, closed on the right.
-
-    ``("(-inf, 48.5]", "(48.5, inf)")`` has the cut 48.5; Weka's spelling ``(-inf-48.5]`` is understood as well.
-    None if a label is anything else.
-    """
-    matches = [_INTERVAL.fullmatch(label.strip()) for label in labels]
-    edges = [-math.inf]
-    for match in matches:
-        if match is None or float(match[1]) != edges[-1] or float(match[2]) <= edges[-1]:
-            return None
-        edges.append(float(match[2]))
-        if (match[3] == "]") != math.isfinite(edges[-1]):
-            return None
-    return tuple(edges[1:-1]) if edges[-1] == math.inf else None
 
 
 def _cpt(

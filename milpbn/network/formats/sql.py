@@ -7,13 +7,15 @@ functions, EXP and LN, which SQLite (3.35, with its mathematical functions), Pos
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
-from milpbn.data.column import MISSING_MARKERS
 from milpbn.data.dataset import UNKNOWN, Variable
+from milpbn.data.labels import MISSING_MARKERS
+from milpbn.data.variables import states_of
 from milpbn.errors import InputError
 from milpbn.network.formats.classifier_files import AnyClassifier
 from milpbn.network.formats.scoring_plan import ScoringPlan, TableFactor, plans_of
@@ -22,6 +24,8 @@ from milpbn.network.formats.scoring_plan import ScoringPlan, TableFactor, plans_
 IMPOSSIBLE, FLOOR = "-1E100", "-1E99"
 #: Most parts of one UNION; SQLite allows 500.
 _MOST_PARTS = 100
+#: White space that is taken off the texts of values.
+_BLANKS = " \t\n\xa0"
 
 
 class _Relation(NamedTuple):
@@ -42,9 +46,9 @@ def classifier_to_sql(classifier: AnyClassifier, table: str = "data") -> str:
     """Return the query that predicts the rows of a table.
 
     The query returns ``milpbn_row`` (1, 2, ...), the table's columns, ``predicted NAME`` with the predicted label, and
-    ``P(LABEL)`` of every class. Values are matched as in `milpbn.network.classifier.encode`: numbers by value, text
-    without blanks around it, and booleans as booleans. NULL is a missing value; in columns of text the empty text,
-    ``?``, ``NA`` and ``NaN`` are, too.
+    ``P(LABEL)`` of every class. Values are matched by the rule of `milpbn.data.labels`, also numbers and truth values
+    in columns of text; of times, and of intervals as texts, only the label itself is known. White space around a text
+    may be blanks, tabs, line feeds and no-break spaces.
 
     Parameters
     ----------
@@ -93,8 +97,14 @@ def classifier_to_sql(classifier: AnyClassifier, table: str = "data") -> str:
 
 def _network(plan: ScoringPlan, prefix: str) -> Iterator[tuple[str, str]]:
     """Yield the steps of one network, the last of them its posteriors, as names and queries."""
-    codes = "".join(f",\n  {_code(plan.variables[i])} AS v{i}" for i in plan.features)
-    yield f"{prefix}coded", f"SELECT milpbn_row{codes}\nFROM milpbn_samples"
+    codes = "".join(f",\n  {_code(plan.variables[i], i)} AS v{i}" for i in plan.features)
+    columns = {i: f"milpbn_samples.{_name(plan.variables[i].name)}" for i in plan.features}
+    cells = "".join(
+        f",\n    {column} AS x{i}, TRIM(CAST({column} AS VARCHAR), {_text(_BLANKS)}) AS t{i}"
+        for i, column in columns.items()
+    )
+    values = f"(\n  SELECT milpbn_row{cells}\n  FROM milpbn_samples\n) AS cells"
+    yield f"{prefix}coded", f"SELECT milpbn_row{codes}\nFROM {values}"
     known = []
     for k, factor in enumerate(plan.factors):
         known.append(_Relation(f"{prefix}t{k}", factor.features, factor.table.shape[-1] > 1, False))
@@ -199,30 +209,36 @@ def _united(queries: Sequence[str]) -> str:
     return "(\n  " + "\n  UNION ALL ".join(queries) + "\n) AS parts"
 
 
-def _code(variable: Variable) -> str:
-    """Return the expression of a value's state code; see `milpbn.data.variables.encode_column`."""
-    column = f"milpbn_samples.{_name(variable.name)}"
+def _code(variable: Variable, i: int) -> str:
+    """Return the expression of the code of the value ``x{i}`` with the text ``t{i}``; see `milpbn.data.labels`."""
     missing = variable.n_states - 1 if variable.missing_state else "NULL"
-    states = variable.states[:-1] if variable.missing_state else variable.states
-    cases: list[tuple[str, int | str]]
+    known = states_of(variable)
+    markers = ", ".join(map(_text, sorted(MISSING_MARKERS - {*known.states})))
+    cases = [f"WHEN x{i} IS NULL OR t{i} IN ({markers}) THEN {missing}"]
+    for code, texts in enumerate(known.spellings()):
+        cases.append(f"WHEN t{i} IN ({', '.join(map(_text, texts))}) THEN {code}")
+    number = f"CAST(x{i} AS DOUBLE PRECISION)"
+    numbers, other = [], UNKNOWN
     if variable.cuts is not None:
-        cases = [(f"{column} <= {_number(cut)}", k) for k, cut in enumerate(variable.cuts)]
+        numbers = [(f"{number} <= {_number(cut)}", code) for code, cut in enumerate(variable.cuts)]
         other = len(variable.cuts)
-    else:
-        other = UNKNOWN
-        if variable.numeric:
-            cases = [(f"{column} = {label}", k) for k, label in enumerate(states)]
-        elif set(states) <= {"False", "True"}:
-            written = {"False": "('FALSE', 'F', '0')", "True": "('TRUE', 'T', '1')"}
-            upper = f"UPPER(TRIM(CAST({column} AS VARCHAR)))"
-            cases = [(f"{upper} IN {written[label]}", k) for k, label in enumerate(states)]
-        else:
-            text = f"TRIM(CAST({column} AS VARCHAR))"
-            markers = ", ".join(map(_text, sorted(MISSING_MARKERS)))
-            cases = [(f"{text} IN ({markers})", missing)]
-            cases += [(f"{text} = {_text(label)}", k) for k, label in enumerate(states)]
-    whens = "".join(f" WHEN {condition} THEN {code}" for condition, code in cases)
-    return f"CASE WHEN {column} IS NULL THEN {missing}{whens} ELSE {other} END"
+    elif variable.numeric and not known.are_truth_values:
+        numbers = [(_within(number, *r), code) for code, r in enumerate(known.ranges) if r is not None]
+    if numbers or other != UNKNOWN:
+        whens = "".join(f" WHEN {condition} THEN {code}" for condition, code in numbers)
+        chosen = f"CASE{whens} ELSE {other} END" if whens else str(other)
+        cases.append(f"WHEN TRIM(t{i}, '+-.0123456789eE') = '' THEN {chosen}")
+    return f"CASE {' '.join(cases)} ELSE {UNKNOWN} END"
+
+
+def _within(number: str, low: float, high: float) -> str:
+    """Return the condition that a number is in a range."""
+    if low == high:
+        return f"{number} = {_number(low)}"
+    bounds = [f"{number} >= {_number(low)}"] * math.isfinite(low) + [
+        f"{number} <= {_number(high)}"
+    ] * math.isfinite(high)
+    return " AND ".join(bounds) or "1 = 1"
 
 
 def _exp(difference: str) -> str:

@@ -13,7 +13,7 @@ from xml.sax.saxutils import escape
 
 import numpy as np
 
-from milpbn.data.column import number_of
+from milpbn.data.labels import number_of
 from milpbn.errors import InputError
 from milpbn.network.classifier import Classifier
 from milpbn.network.cpt import MAX_TABLE_ENTRIES
@@ -101,6 +101,8 @@ def from_xmlbif(text: str, target: str | None = None) -> Classifier:
         root = ET.fromstring(text)
     except (ET.ParseError, ValueError, RecursionError) as error:
         raise InputError(f"It is not XML ({error}).") from None
+    for element in root.iter():  # some programs name a namespace
+        element.tag = str(element.tag).rpartition("}")[2]
     network = root if root.tag == "NETWORK" else root.find("NETWORK")
     if network is None:
         raise InputError("It is XML without an element NETWORK, so it is not an XMLBIF file.")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
-from scored_elsewhere import expected, networks, new_rows, rows
+from scored_elsewhere import expected, fitted, networks, new_rows, rows
 
 from milpbn.data import read_table
 from milpbn.errors import InputError
@@ -66,3 +66,18 @@ def test_convert_writes_the_model(tmp_path):
     classifier = networks()["chain"]
     write_network(classifier, tmp_path / "model.onnx")
     assert (tmp_path / "model.onnx").read_bytes() == classifier_to_onnx(classifier)
+
+
+def test_text_is_stripped_and_truth_values_are_found():
+    """By the rule of labels, which the classifier itself and SQL follow."""
+    frame = pd.DataFrame(
+        {"t": ["NULL x", "b.c", "täg[lich]", "1"] * 10, "f": [True, False, False, True] * 10}
+    )
+    frame["y"] = np.where(np.arange(40) % 3 == 0, "p", np.where(frame["f"], "q", "p"))
+    classifier = fitted(read_table(frame).dataset(), ((2,), (2,), ()))
+    expected = classifier.predict_proba(frame)
+    spaced = frame.assign(t=" \t" + frame["t"] + "\u00a0\n", f=frame["f"].map({True: " TRUE", False: "f "}))
+    assert classifier.predict_proba(spaced) == pytest.approx(expected, abs=1e-12)
+    assert scored(classifier, spaced)[1] == pytest.approx(expected, abs=1e-12)
+    words = frame.assign(t=[" NULL ", "None", "n/a", " ", "NUL", "b?c", "1.0", "01"] * 5)
+    assert scored(classifier, words)[1] == pytest.approx(classifier.predict_proba(words), abs=1e-12)

@@ -7,7 +7,6 @@ from milpbn.errors import InputError
 from milpbn.network.formats.plain_network import (
     PlainNode,
     as_classifier,
-    cuts_of_labels,
     decode_words,
     encode_words,
 )
@@ -20,27 +19,6 @@ def nodes(**changes) -> list[PlainNode]:
     }
     given.update(changes)
     return [PlainNode(name, *value) for name, value in given.items()]
-
-
-@pytest.mark.parametrize(
-    ("labels", "cuts"),
-    [
-        (("(-inf, 48.5]", "(48.5, inf)"), (48.5,)),
-        (("(-inf-2.45]", "(2.45-4.75]", "(4.75-inf)"), (2.45, 4.75)),
-        (("(-inf--1e-05]", "(-1e-05-inf)"), (-1e-05,)),
-        (("(-inf, inf)",), ()),
-        (("(-inf, 1]", "(2, inf)"), None),  # a hole
-        (("(-inf, 1)", "[1, inf)"), None),  # closed on the left
-        (("(-inf, 1]", "(1, inf]"), None),
-        (("(0, 1]", "(1, inf)"), None),
-        (("(-inf, 1]",), None),
-        (("(-inf, 2]", "(2, 1]", "(1, inf)"), None),
-        (("low", "high"), None),
-        ((), None),
-    ],
-)
-def test_intervals_become_cuts(labels, cuts):
-    assert cuts_of_labels(labels) == cuts
 
 
 def test_a_foreign_network_over_intervals_predicts_on_raw_numbers():

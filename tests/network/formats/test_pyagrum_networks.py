@@ -1,9 +1,11 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 from format_cases import assert_same, queries, random_classifier
 
+from milpbn.data.dataset import UNKNOWN
 from milpbn.network.formats.pyagrum_networks import from_pyagrum, to_pyagrum
 
 gum = pytest.importorskip("pyagrum")
@@ -37,3 +39,24 @@ def test_a_network_of_its_own_is_read():
         whole.chgVal(name, code)
     assert own == pytest.approx(network.jointProbability(whole))
     assert np.isfinite(own)
+
+
+@pytest.mark.parametrize("empirical", [False, True])
+def test_intervals_of_pyagrum_take_the_numbers_that_pyagrum_puts_into_them(empirical):
+    """They are closed on the left. Values outside are in no interval, or in the outer ones if these are empirical."""
+    ticks = [-1e-5, 1 / 3, 0.5, 2.5]
+    network = gum.BayesNet()
+    variable = gum.DiscretizedVariable("x", "x", ticks, empirical)
+    network.add(variable)
+    network.add(gum.LabelizedVariable("c", "c", ["u", "v"]))
+    network.addArc("c", "x")
+    network.cpt("c").fillWith([0.5, 0.5])
+    network.cpt("x").fillWith([0.1, 0.2, 0.7, 0.5, 0.4, 0.1])
+    found = from_pyagrum(network, "c")
+    values = [*ticks, *np.nextafter(ticks, -9), *np.nextafter(ticks, 9), -7.0, 7.0]
+    codes = found.encode(pd.DataFrame({"x": values})).codes[:, 0]
+    for value, code in zip(values, codes, strict=True):
+        if empirical or ticks[0] <= value <= ticks[-1]:
+            assert code == variable.index(repr(float(value))), value
+        else:
+            assert code == UNKNOWN, value

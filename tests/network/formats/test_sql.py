@@ -86,3 +86,49 @@ def test_convert_writes_the_query(tmp_path):
     classifier = networks()["average"]
     write_network(classifier, tmp_path / "query.sql")
     assert (tmp_path / "query.sql").read_text(encoding="utf-8") == classifier_to_sql(classifier)
+
+
+def test_columns_of_text_hold_numbers_and_truth_values_as_well():
+    """As SQLite's .import makes them: all columns are text, and numbers compare as numbers."""
+    classifier = networks("state")["chain"]
+    frame = rows(2, 40).drop(columns=TARGET)
+    wanted = expected(classifier, frame)
+    shares = [f"P({label})" for label in classifier.classes]
+    texts = frame.astype(str)
+    assert queried(classifier, texts)[shares].to_numpy() == pytest.approx(wanted, abs=1e-9)
+    changed = texts.assign(
+        n=frame["n"].map("{}.0 ".format), flag=frame["flag"].map({True: "t", False: "FALSE"})
+    )
+    changed["x y"] = " " + changed["x y"]
+    assert queried(classifier, changed)[shares].to_numpy() == pytest.approx(wanted, abs=1e-9)
+    assert queried(classifier, frame.assign(flag=frame["flag"] * 1.0))[shares].to_numpy() == pytest.approx(
+        wanted, abs=1e-9
+    )
+    words = texts.assign(**{"x y": "NULL", "n": "n/a", "it's; text": "\tNone ", "flag": "#N/A"})
+    missing = frame.astype(object).assign(**dict.fromkeys(frame.columns))
+    assert queried(classifier, words)[shares].to_numpy() == pytest.approx(
+        expected(classifier, missing), abs=1e-9
+    )
+    strange = texts.assign(n="1x")
+    assert queried(classifier, strange)[shares].to_numpy() == pytest.approx(
+        expected(classifier, strange.assign(**{"x y": frame["x y"]})), abs=1e-9
+    )
+
+
+def test_duckdb_returns_the_same_for_every_type_of_column():
+    duckdb = pytest.importorskip("duckdb")
+    classifier = networks("state")["chain"]
+    frame = rows(2, 40).drop(columns=TARGET)
+    wanted = expected(classifier, frame)
+    forms = [
+        frame,
+        frame.astype(str),
+        frame.astype({"n": "float32", "flag": int}),
+        frame.astype({"n": float, "flag": float}),
+    ]
+    for form in forms:
+        with duckdb.connect() as connection:
+            connection.register("data", form)
+            found = connection.execute(classifier_to_sql(classifier)).df()
+        shares = found[[f"P({label})" for label in classifier.classes]].to_numpy()
+        assert shares == pytest.approx(wanted, abs=1e-9)

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import numpy as np
+import pandas as pd
 import pytest
 from format_cases import assert_same, queries, random_classifier, written
 
@@ -86,3 +88,40 @@ def test_pgmpy_reads_it(seed, tmp_path):
 def test_what_is_no_network_is_refused(change, said):
     with pytest.raises(InputError, match=said):
         from_xmlbif(FOREIGN.replace(*change), "light-on")
+
+
+def network_of(outcomes: str, attributes: str = "") -> str:
+    """Return a network with the class a/b and one feature of three outcomes, as Weka writes it."""
+    return (
+        f'<?xml version="1.0"?><BIF VERSION="0.3"{attributes}><NETWORK><NAME>w</NAME>'
+        '<VARIABLE TYPE="nature"><NAME>class</NAME><OUTCOME>a</OUTCOME><OUTCOME>b</OUTCOME></VARIABLE>'
+        f'<VARIABLE TYPE="nature"><NAME>petal</NAME>{outcomes}</VARIABLE>'
+        "<DEFINITION><FOR>class</FOR><TABLE>0.5 0.5</TABLE></DEFINITION>"
+        "<DEFINITION><FOR>petal</FOR><GIVEN>class</GIVEN><TABLE>0.8 0.1 0.1 0.1 0.2 0.7</TABLE></DEFINITION>"
+        "</NETWORK></BIF>"
+    )
+
+
+@pytest.mark.parametrize("attributes", ["", ' xmlns="http://www.cs.ubc.ca/labs/lci/fopi/ve/XMLBIFv0_3"'])
+@pytest.mark.parametrize("apostrophe", ["", "&apos;", "\\&apos;"])
+def test_wekas_intervals_in_apostrophes_become_cuts(apostrophe, attributes):
+    labels = ["(-inf-2.45]", "(2.45-4.75]", "(4.75-inf)"]
+    outcomes = "".join(f"<OUTCOME>{apostrophe}{label}{apostrophe}</OUTCOME>" for label in labels)
+    found = from_xmlbif(network_of(outcomes, attributes), "class")
+    assert found.variables[0].cuts == (2.45, 4.75)
+    expected = np.array([0.8 / 0.9, 0.1 / 0.3, 0.1 / 0.8])
+    for rows in (
+        [1.4, 4.0, 6],
+        [2.45, 4.75, 4.76],
+        labels,
+        ["'(-inf-2.45]'", "'(2.45-4.75]'", "'(4.75-inf)'"],
+    ):
+        assert found.predict_proba(pd.DataFrame({"petal": rows}))[:, 0] == pytest.approx(expected)
+    assert_same(from_xmlbif(to_xmlbif(found)), found)
+
+
+def test_wekas_label_of_a_column_without_cuts_takes_every_number():
+    text = network_of("<OUTCOME>&apos;All&apos;</OUTCOME>").replace("0.8 0.1 0.1 0.1 0.2 0.7", "1 1")
+    found = from_xmlbif(text, "class")
+    assert found.variables[0].cuts == ()
+    assert found.encode(pd.DataFrame({"petal": [1.4, -7, 1e9]})).codes[:, 0].tolist() == [0, 0, 0]

@@ -1,0 +1,343 @@
+"""Reading the text of BIF files: variables, labels and tables, as many programs write them.
+
+Labels stay as they are written. Without quotes they may hold any character but commas, also brackets, signs and single
+marks, as bnlearn and pgmpy write them; commas only within intervals such as ``(0.5, 1.5]``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from milpbn.data.labels import intervals_of, number_of
+from milpbn.errors import InputError
+from milpbn.network.cpt import MAX_TABLE_ENTRIES
+from milpbn.network.formats.plain_network import PlainNode
+
+_TOKEN = re.compile(
+    r"""\s+|//[^\n]*|/\*.*?\*/|(?P<text>"(?:[^"\\]|\\.)*+")|(?P<mark>[{}()\[\];,|=])|(?P<word>(?:(?!//|/\*)[^\s{}()\[\];,|="])++)""",
+    re.DOTALL,
+)
+
+
+def read_nodes(text: str) -> list[PlainNode]:
+    """Return the nodes of a BIF file in the order of their declarations.
+
+    Raises
+    ------
+    InputError
+        If the text is not BIF, or not a network of discrete variables; the sentence names the line where there is one.
+    """
+    return _Parser(text).nodes()
+
+
+@dataclass(frozen=True)
+class _Token:
+    """A word, quoted text or mark, and the white space before it: one blank for line breaks and comments."""
+
+    text: str
+    line: int
+    before: str
+    quoted: bool = False
+
+    def is_mark(self, mark: str) -> bool:
+        return self.text == mark and not self.quoted
+
+
+_END = _Token("", 0, " ", quoted=True)
+
+
+@dataclass
+class _Block:
+    """A variable while the file is read; `rows` has the lines of its table by the states of its parents."""
+
+    name: str
+    states: tuple[str, ...]
+    properties: dict[str, str]
+    parents: tuple[str, ...] = ()
+    rows: dict[tuple[str, ...], list[float]] = field(default_factory=dict)
+    table: list[float] | None = None
+    default: list[float] | None = None
+    line: int = 0
+
+
+class _Parser:
+    """A recursive descent over the tokens of a file."""
+
+    def __init__(self, text: str) -> None:
+        self.tokens = list(_tokens(text))
+        self.position = 0
+
+    def nodes(self) -> list[PlainNode]:
+        """Return the nodes in the order of their declarations."""
+        blocks: dict[str, _Block] = {}
+        filled: set[str] = set()
+        while self.position < len(self.tokens):
+            token = self.next()
+            keyword = token.text.lower()
+            if keyword == "network":
+                while not self.next().is_mark("{"):
+                    pass
+                while not self.next().is_mark("}"):
+                    pass
+            elif keyword == "variable":
+                block = self.variable()
+                if block.name in blocks:
+                    raise InputError(f"Line {token.line} declares the variable {block.name!r} a second time.")
+                blocks[block.name] = block
+            elif keyword == "probability":
+                block = self.probability(blocks, token.line)
+                if block.name in filled:
+                    raise InputError(f"Line {token.line} gives {block.name!r} a second table.")
+                filled.add(block.name)
+            else:
+                raise InputError(
+                    f"Line {token.line} begins with {token.text[:40]!r}, where BIF has network, variable or "
+                    "probability."
+                )
+        if not blocks:
+            raise InputError("It declares no variable, so it is not a BIF file.")
+        missing = [name for name in blocks if name not in filled]
+        if missing:
+            raise InputError(f"It has no probability block of the variable {missing[0]!r}.")
+        return [_node(block, blocks) for block in blocks.values()]
+
+    def next(self) -> _Token:
+        """Return the next token."""
+        if self.position == len(self.tokens):
+            raise InputError("It ends within a block; it seems cut off.")
+        self.position += 1
+        return self.tokens[self.position - 1]
+
+    def expect(self, mark: str) -> None:
+        """Pass a mark, or refuse the file."""
+        token = self.next()
+        if not token.is_mark(mark):
+            raise InputError(f"Line {token.line} has {token.text[:40]!r} where BIF has {mark!r}.")
+
+    def words(self, *ends: str) -> tuple[list[_Token], _Token]:
+        """Return the tokens up to one of the end marks, and that mark."""
+        found: list[_Token] = []
+        while True:
+            token = self.next()
+            if not token.quoted and token.text in ends:
+                return found, token
+            if not token.quoted and token.text in "{}();":
+                raise InputError(
+                    f"Line {token.line} has {token.text!r} where {' or '.join(ends)} is expected."
+                )
+            found.append(token)
+
+    def labels(self, end: str) -> list[_Token]:
+        """Return the tokens of labels up to their end mark, and pass it; other marks are part of the labels.
+
+        A parenthesis ends a list if numbers follow, and a brace if a semicolon or white space does, unless a label has
+        an opening brace. A semicolon is within a label if white space does not follow.
+        """
+        found: list[_Token] = []
+        opened = 0
+        while True:
+            token = self.next()
+            following = self.tokens[self.position] if self.position < len(self.tokens) else _END
+            if token.is_mark(end):
+                number = number_of(following.text) == number_of(following.text)
+                spaced = bool(following.before) and not opened and not following.is_mark(",")
+                if following is _END or (number if end == ")" else following.is_mark(";") or spaced):
+                    return found
+            if token.is_mark(";") and following.before:
+                raise InputError(f"Line {token.line} has ';' where {end} is expected.")
+            opened += token.is_mark("{") - token.is_mark("}")
+            found.append(token)
+
+    def items(self, *ends: str) -> tuple[list[str], _Token]:
+        """Return texts that are separated by commas up to an end mark; a text may consist of several words."""
+        tokens, end = self.words(*ends)
+        return _items(tokens), end
+
+    def variable(self) -> _Block:
+        """Read a variable block, after its keyword."""
+        name, _ = self.items("{")
+        properties: dict[str, str] = {}
+        states: list[str] | None = None
+        while True:
+            token = self.next()
+            if token.is_mark("}"):
+                break
+            if token.text.lower() == "property":
+                properties.update(self.property())
+                continue
+            if token.text.lower() != "type":
+                raise InputError(
+                    f"Line {token.line} has {token.text[:40]!r} where a variable has type or property."
+                )
+            kind, _ = self.words("{")
+            numbers = [t.text for t in kind if not t.quoted and t.text.isdecimal() and len(t.text) < 10]
+            if not kind or kind[0].text.lower() != "discrete" or len(numbers) != 1:
+                raise InputError(
+                    f"Line {token.line} does not declare a discrete variable with a number of states."
+                )
+            found = self.labels("}")
+            states = _items(found, int(numbers[0]))
+            if len(states) != int(numbers[0]) and not any(t.is_mark(",") for t in found):
+                states = _blank_separated(found)
+            if len(states) != int(numbers[0]):
+                raise InputError(
+                    f"Line {token.line} declares {numbers[0]} states and lists {len(states)}; labels with commas "
+                    "need double quotes."
+                )
+            self.expect(";")
+        if len(name) != 1 or states is None:
+            raise InputError(f"Line {token.line} ends a variable without a name or without states.")
+        return _Block(name[0], tuple(states), properties)
+
+    def property(self) -> dict[str, str]:
+        """Return a property as {key: value}; one that is not of the form key = value is left out."""
+        tokens = self.until_semicolon()
+        text = "".join(token.text for token in tokens)
+        key, equals, value = text.partition("=")
+        return {key.strip(): value.strip()} if equals else {}
+
+    def until_semicolon(self) -> list[_Token]:
+        """Return the tokens up to a semicolon."""
+        found: list[_Token] = []
+        while not (token := self.next()).is_mark(";"):
+            found.append(token)
+        return found
+
+    def probability(self, blocks: dict[str, _Block], line: int) -> _Block:
+        """Read a probability block, after its keyword, into the block of its variable."""
+        self.expect("(")
+        head, end = self.items("|", ")")
+        if end.text == "|":
+            parents, _ = self.items(")")
+        elif len(head) == 1 and head[0] not in blocks:
+            head, parents = (words := head[0].split())[:1], words[1:]
+        else:
+            head, parents = head[:1], head[1:]
+        if len(head) != 1:
+            raise InputError(f"Line {line} does not name one variable before the bar.")
+        for name in (*head, *parents):
+            if name not in blocks:
+                raise InputError(f"Line {line} names {name!r}, which is not a variable declared above it.")
+        block = blocks[head[0]]
+        block.parents, block.line = tuple(parents), line
+        self.expect("{")
+        while not (token := self.next()).is_mark("}"):
+            keyword = token.text.lower()
+            if token.is_mark("("):
+                case = _items(self.labels(")"), len(block.parents))
+                if tuple(case) in block.rows:
+                    raise InputError(f"Line {token.line} gives a row of {block.name!r} a second time.")
+                block.rows[tuple(case)] = self.numbers(token.line)
+            elif keyword == "table":
+                block.table = self.numbers(token.line)
+            elif keyword == "default":
+                block.default = self.numbers(token.line)
+            elif keyword == "property":
+                self.property()
+            else:
+                raise InputError(
+                    f"Line {token.line} has {token.text[:40]!r} where a row of a table is expected."
+                )
+        return block
+
+    def numbers(self, line: int) -> list[float]:
+        """Return a list of probabilities up to a semicolon."""
+        tokens = self.until_semicolon()
+        numbers = [number_of(t.text) for t in tokens if not t.is_mark(",")]
+        if any(x != x for x in numbers):
+            raise InputError(f"Line {line} begins a list of probabilities with a value that is not a number.")
+        return numbers
+
+
+def _tokens(text: str) -> Iterator[_Token]:
+    position, line, before = 0, 1, ""
+    while position < len(text):
+        match = _TOKEN.match(text, position)
+        if match is None:
+            raise InputError(f"Line {line} has a quote or a comment without an end.")
+        if match.lastgroup is None:
+            before = match[0] if not before and set(match[0]) <= {" ", "\t"} else " "
+        else:
+            quoted = match.lastgroup == "text"
+            word = re.sub(r"\\(.)", r"\1", match[0][1:-1]) if quoted else match[0]
+            yield _Token(word, line, before, quoted)
+            before = ""
+        line += match[0].count("\n")
+        position = match.end()
+
+
+def _items(tokens: Sequence[_Token], n: int | None = None) -> list[str]:
+    """Return the texts between commas as they are written, without white space around them.
+
+    Where there are not `n` texts, commas within intervals separate none.
+    """
+    groups: list[list[_Token]] = [[]]
+    for token in tokens:
+        if token.is_mark(","):
+            groups.append([])
+        else:
+            groups[-1].append(token)
+    texts = ["".join(token.before + token.text for token in group) for group in groups if group]
+    # Quoted text keeps its own blanks.
+    stripped = [
+        text.removeprefix(group[0].before) for text, group in zip(texts, filter(None, groups), strict=True)
+    ]
+    if n in (None, len(texts)):
+        return stripped
+    merged: list[str] = []
+    for text, bare in zip(texts, stripped, strict=True):
+        whole = f"{merged[-1]},{text}" if merged else bare
+        if merged and intervals_of([whole])[0] is not None:
+            merged[-1] = whole
+        else:
+            merged.append(bare)
+    return merged
+
+
+def _blank_separated(tokens: Sequence[_Token]) -> list[str]:
+    """Return the texts between blanks and quotation marks."""
+    texts: list[str] = []
+    after_quote = True
+    for token in tokens:
+        if token.before or token.quoted or after_quote:
+            texts.append(token.text)
+        else:
+            texts[-1] += token.text
+        after_quote = token.quoted
+    return texts
+
+
+def _node(block: _Block, blocks: dict[str, _Block]) -> PlainNode:
+    """Return a node with its table filled."""
+    parents = [blocks[name] for name in block.parents]
+    shape = [len(parent.states) for parent in parents]
+    n = len(block.states)
+    if np.prod([*map(float, shape), n]) > MAX_TABLE_ENTRIES:
+        raise InputError(f"The table of {block.name!r} has more than {MAX_TABLE_ENTRIES} entries.")
+    where = f"The table of {block.name!r} (line {block.line})"
+    table: NDArray[np.float64] = np.full((*shape, n), np.nan)
+    for values, what in ((block.default, "default row"), *((row, "row") for row in block.rows.values())):
+        if values is not None and len(values) != n:
+            raise InputError(f"{where} has a {what} of {len(values)} values for {n} states.")
+    if block.table is not None:
+        if len(block.table) != table.size:
+            raise InputError(f"{where} has {len(block.table)} values, but needs {table.size}.")
+        # The values of `table` list the variable's own states slowest.
+        table = np.moveaxis(np.array(block.table).reshape(n, *shape), 0, -1)
+    elif block.default is not None:
+        table[...] = block.default
+    codes = [{label: code for code, label in enumerate(parent.states)} for parent in parents]
+    for case, values in block.rows.items():
+        if len(case) != len(parents) or any(s not in c for s, c in zip(case, codes, strict=True)):
+            raise InputError(
+                f"{where} has a row for {', '.join(case)[:80]!r}, which are not states of its parents."
+            )
+        table[tuple(c[s] for s, c in zip(case, codes, strict=True))] = values
+    if np.isnan(table).any():
+        raise InputError(f"{where} lacks a row for some states of its parents.")
+    return PlainNode(block.name, block.states, block.parents, table, block.properties)
