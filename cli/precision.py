@@ -9,6 +9,7 @@ import click
 
 from milpbn.cli.evaluate import read_rows, row_options
 from milpbn.cli.outputs import check_outputs
+from milpbn.cli.report import say
 from milpbn.cli.sections import verb
 from milpbn.cli.types import COUNT, DATA, FILE
 
@@ -63,6 +64,8 @@ def precision(
         check_picture(picture)
     loaded = load_classifier(classifier)
     samples, rows = read_rows(loaded, data, split, weights, data_dir, form, ignore_unseen=ignore_unseen)
+    for note in samples.notes:
+        say(note, err=True)
     whole = np.flatnonzero((samples.X != MISSING).all(axis=1))
     left_out = samples.n_samples - len(whole)
     if left_out:
