@@ -127,6 +127,8 @@ class Report:
         final: bool,
     ) -> Result:
         job, session = self._job, self._session
+        if self._listing is not None:
+            self._listing.read()
         structure, objective, _, trace = session.snapshot()
         if bound is not None and objective is not None:
             bound = max(bound, objective)

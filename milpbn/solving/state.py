@@ -176,7 +176,8 @@ class Session:
             If the structure breaks a constraint of the user, or if its score by the coefficients is not its score
             from the data.
         """
-        structure = without_unused(self.problem, structure)
+        if self._n_best == 1:  # otherwise arcs that change nothing are forbidden, unless they were asked for
+            structure = without_unused(self.problem, structure)
         value = self._model_value(structure, source)
         with self._lock:
             if self.structure is not None and self.objective is not None and value <= self.objective:
@@ -187,14 +188,24 @@ class Session:
             best, known = self.objective, self.structure
             if known is not None and best is not None and objective <= best + ROUNDING * abs(best):
                 return known
-            self.structure, self.objective, self.source = structure, objective, source
-            self.objective_error = error
-            bound = self.best_bound
-            if bound is not None and bound < objective and not self._contradicts(bound, self.bound_source):
-                # Solvers' bounds hold up to their tolerances; the incumbent is exact.
-                self.best_bound = objective
-            self._record()
+            self._become(structure, objective, error, source)
             return structure
+
+    def prefer(self, structure: Structure, objective: float, error: float) -> None:
+        """Make a structure of the list the incumbent if its score from the data is better, by however little."""
+        with self._lock:
+            if self.objective is not None and objective > self.objective:
+                self._become(structure, objective, error, "the list of the best")
+
+    def _become(self, structure: Structure, objective: float, error: float, source: str) -> None:
+        """Take a structure as the incumbent, with its score from the data; the lock is held."""
+        self.structure, self.objective, self.source = structure, objective, source
+        self.objective_error = error
+        bound = self.best_bound
+        if bound is not None and bound < objective and not self._contradicts(bound, self.bound_source):
+            # Solvers' bounds hold up to their tolerances; the incumbent is exact.
+            self.best_bound = objective
+        self._record()
 
     def resume(
         self, structure: Structure, bound: float | None, trace: Sequence[TracePoint], nodes: int | None
@@ -354,7 +365,8 @@ class Session:
             return Reason.NO_SOLUTION, limit or Limit.TIME
         if bound is not None and is_optimal(objective, bound, self.objective_error):
             return Reason.OPTIMAL, None
-        return Reason.FEASIBLE, Limit.GAP if self.stopped is Limit.GAP else limit
+        asked = self._gap_abs > 0 or self._gap_rel > 0
+        return Reason.FEASIBLE, Limit.GAP if self.stopped is Limit.GAP and asked else limit
 
     def _record(self) -> None:
         self.trace.append((self.elapsed(), self.objective, self.best_bound))

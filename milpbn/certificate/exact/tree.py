@@ -115,6 +115,7 @@ class ExactTree:
             bare = node == 0 and not self.leaves  # a root without dual weights: only the bound without search
             need(bare or node in self.leaves, f"The certificate has no bound for node {node}.")
             bound = math.inf if bare else self.bound(allowed, edges, self.leaves[node])
+            bound = min(bound, self.only(allowed)) if bound >= cutoff else bound
             largest = max(largest, bound)
             if allowed not in listed:
                 others = max(others, bound)
@@ -126,6 +127,16 @@ class ExactTree:
         one, other = (x if math.isinf(x) else Fraction(x) / ONE for x in (largest, others))
         return one, other
 
+    def only(self, allowed: frozenset[int]) -> float:
+        """Return the score of a node's only structure in grains, rounded up; -inf if it breaks a child limit."""
+        left = dict(self.problem.parent_sets[p] for p in allowed)
+        if not len(left) == len(allowed) == self.problem.last + 1:
+            return math.inf  # several structures, or none
+        if self.problem.exceeds_child_limit(left.values()):
+            return -math.inf
+        structure = [left[i] for i in range(len(left))]
+        return math.ceil(self.problem.score(structure, self.problem.weights)[1] * ONE)
+
     def bound(self, allowed: frozenset[int], edges: Any, point: Any, wanted: Any = None) -> float:
         """Return b(lambda, mu) of a node in grains, rounded up; with `wanted`, of its structures with one of those."""
         eta, temperature, multipliers = point
@@ -135,9 +146,6 @@ class ExactTree:
             constant -= Fraction(mu) * side * ONE
             for p, a in row.items():
                 gradient[p] += Fraction(mu) * a * ONE
-        left = dict(self.problem.parent_sets[p] for p in allowed)
-        if len(left) == len(allowed) and self.problem.exceeds_child_limit(left.values()):
-            return -math.inf  # the only structure left breaks a child limit
         return math.ceil(constant) + heaviest(self.problem.parent_sets, gradient, allowed, edges, wanted)
 
 
