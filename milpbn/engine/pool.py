@@ -74,9 +74,14 @@ class Pool:
         self._explored: dict[bytes, None] = {}
 
     @property
+    def known(self) -> int:
+        """Number of structures in the list."""
+        return len(self._values)
+
+    @property
     def full(self) -> bool:
         """Whether K structures are known."""
-        return len(self._values) >= self.size
+        return self.known >= self.size
 
     def offer(self, choice: NDArray[np.integer], value: float) -> None:
         """Take a structure, the indices of its parent sets, shape (V,), if it is new and among the K best."""
@@ -111,7 +116,7 @@ class Pool:
         stopping: Callable[[], bool],
         *,
         parallel: bool,
-    ) -> None:
+    ) -> bool:
         """Offer the neighbours of structures in the list that were not explored yet, the best structures first.
 
         Parameters
@@ -126,19 +131,25 @@ class Pool:
             Asked often whether to stop.
         parallel : bool
             Whether large products may use threads.
+
+        Returns
+        -------
+        bool
+            Whether there were such structures.
         """
-        for _ in range(most):
+        for number in range(most):
             if stopping() or (choice := self._unexplored()) is None:
-                return
+                return number > 0
             structure = problem.candidates.structure(choice)
             neighbours = best_neighbours(
                 problem, structure, lambda: self.cutoff, self.size, stopping, parallel=parallel
             )
             for neighbour, _ in neighbours:
                 if stopping():
-                    return
+                    return True
                 if not self.knows(neighbour):
                     self.offer(neighbour, score(neighbour))
+        return True
 
     def knows(self, choice: NDArray[np.integer]) -> bool:
         """Whether a structure, the indices of its parent sets, shape (V,), is in the list."""

@@ -114,6 +114,8 @@ class Session:
         self._ended = False
         self.started = started
         self.deadline = deadline
+        #: Seconds before the deadline at which the search stops, for the list of the K best.
+        self.reserve = 0.0
         self._gap_rel = gap_rel
         self._gap_abs = gap_abs
         self._interrupted = interrupted or (lambda: False)
@@ -150,6 +152,10 @@ class Session:
             Whether the stage has to stop; by default whether the run has to stop.
         """
         return SessionEvents(self, source, bound_source, stopping or self.stopping)
+
+    def time_left(self) -> float:
+        """Return the seconds until the deadline; inf without one."""
+        return math.inf if self.deadline is None else self.deadline - time.monotonic()
 
     def elapsed(self) -> float:
         """Return the seconds since the start."""
@@ -324,7 +330,7 @@ class Session:
         """Whether to stop now: by a signal, a limit, a small enough gap, an error, or the end of the run."""
         if self.stopped is None and (interrupts.requested() or self._interrupted()):
             self.stop(Limit.USER)
-        if self.stopped is None and self.deadline is not None and time.monotonic() >= self.deadline:
+        if self.stopped is None and self.time_left() <= self.reserve:
             self.stop(Limit.TIME)
         if self.stopped is None and memory.exceeded():
             self.stop(Limit.MEMORY)

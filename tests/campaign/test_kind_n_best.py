@@ -53,7 +53,7 @@ def _at_the_edge(rng: random.Random, case: Case) -> Case:
         score["smoothing"] = float(f"{10 ** rng.uniform(-12, 6):.2g}")
     if rng.random() < 0.2:
         rules["max_children"] = {rng.choice([*names, "*", "*"]): rng.randint(0, 2)}
-    case = case.but(score=score, constraints=rules)
+    case = case.but(score=score, constraints=rules, start=case.start if rng.random() < 0.2 else None)
     if len(names) > 2 and rng.random() < 0.2:  # a copy of a feature: many equal scores
         source, copy = rng.sample(range(len(names) - 1), 2)
         labels = [own if i != copy else case.labels[source] for i, own in enumerate(case.labels)]

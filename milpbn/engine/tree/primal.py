@@ -135,15 +135,16 @@ class PrimalHeuristic:
         if self.pool.size == 1:
             return
         logits = np.empty(self.root.point.logits.shape)
-        self.pool.explore(
+        explored = self.pool.explore(
             self.problem,
             lambda found: score_of(self.root.model, found, logits, False),
             TUNING.primal.explored,
             self._events.stopping,
             parallel=False,
         )
-        best, value = self.pool.best()[0]
-        self._keep(self.problem.candidates.structure(best), value)
+        if explored:
+            best, value = self.pool.best()[0]
+            self._keep(self.problem.candidates.structure(best), value)
 
     def climb_from_answer(self, point: Point) -> None:
         """Climb from the oracle's last answer at a point, if that is a good and new structure.
