@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import json
 import random
+import tempfile
 from collections.abc import Iterator, Mapping
 from fractions import Fraction
 from itertools import combinations, pairwise
 from pathlib import Path
 from typing import Any
 
+import milpbn
 from campaign.case import Case
-from campaign.checks import check, truth_of
+from campaign.checks import check, check_certificate, truth_of
 from campaign.claims import OPTIMALITY, Failure, check_bound, graph_of, same_score
 from campaign.driver import write_inputs
 from campaign.exact import NOTHING, Truth
@@ -33,7 +35,9 @@ def draw_list(seed: int) -> Case:
         for case in tries
         if case.score["name"] in NATIVE and case.options.get("backend", "auto") in ("auto", "native")
     )
-    options = {k: v for k, v in case.options.items() if k not in ("subset", "acyclicity", "warm_start", "root_bound")}
+    options = {
+        k: v for k, v in case.options.items() if k not in ("subset", "acyclicity", "warm_start", "root_bound")
+    }
     if rng.random() < 0.1:
         options["time_limit"] = round(rng.uniform(0.01, 1.0), 3)
     if rng.random() < 0.1:
@@ -66,7 +70,9 @@ def as_searched(case: Case, result: Mapping[str, Any]) -> Case:
     """Return the case with what a search for a list forbids: arcs of features with one state (documented)."""
     constant = {n for n, states in zip(case.names, case.training.states, strict=True) if len(states) == 1}
     arcs = [arc for arc in result["constraints"]["forbidden"] if constant & {*arc}]
-    return case.but(constraints={**case.constraints, "forbidden": [*case.constraints.get("forbidden", []), *arcs]})
+    return case.but(
+        constraints={**case.constraints, "forbidden": [*case.constraints.get("forbidden", []), *arcs]}
+    )
 
 
 def _ranked(truth: Truth, listed: set[Graph]) -> tuple[list[Fraction], Fraction | None]:
@@ -118,7 +124,9 @@ def check_list(case: Case, truth: Truth, result: Mapping[str, Any]) -> Iterator[
     asked_gap = {"gap_abs", "gap_rel"} & set(case.options)
     limit = result["status"]["limit"]
     if limit == "gap" and not asked_gap:
-        yield Failure("stopped by a gap that nobody asked for", f"{result['objective']!r} {result['bound']!r}")
+        yield Failure(
+            "stopped by a gap that nobody asked for", f"{result['objective']!r} {result['bound']!r}"
+        )
     if limit == "time" and "time_limit" not in case.options:
         yield Failure("stopped by a time that nobody asked for", "")
     stopped = asked_gap or {"root_only", "time_limit"} & set(case.options)
@@ -150,6 +158,30 @@ def _check_markov(graphs: list[Graph], claimed: list[list[int]]) -> Iterator[Fai
         yield Failure("wrong Markov equivalence", f"{claimed}, not {expected}")
 
 
+def _in_parts(case: Case, folder: Path, rng: random.Random) -> list[Failure]:
+    """Search for a list in two parts, with a checkpoint between them, and check result and certificate."""
+    table = milpbn.read_table(case.frame(), name="data", **case.reading())
+    score, rules = milpbn.Score(**case.score), milpbn.Constraints.from_dict(case.constraints)
+    options = {key: value for key, value in case.options.items() if key not in ("root_only", "time_limit")}
+    files = {"checkpoint": folder / "state.npz", "certificate": folder / "proof.npz"}
+    asked, enough = iter(range(10**9)), rng.choice([20, 100, 300, 1000])
+    stops = (lambda: next(asked) > enough, lambda: False)
+    found: list[Failure] = []
+    for stop in stops:
+        result = milpbn.solve(
+            table, score, constraints=rules, **options, **files, output=folder / "result.json", verbose=False,
+            interrupted=stop,
+        )  # fmt: skip
+        if result.alternatives is not None and result.alternatives.optimal:
+            break
+    values = result.to_dict()
+    allowed = as_searched(case.but(options=options), values)
+    found += check_list(allowed, truth_of(allowed.problem), values)
+    if values["structure"] is not None:
+        found += check_certificate(case, folder)
+    return found
+
+
 def test_lists_of_the_best_agree_with_enumeration(share: Share, tmp_path: Path) -> None:
     for seed in share.seeds():
         case = draw_list(seed)
@@ -163,7 +195,13 @@ def test_lists_of_the_best_agree_with_enumeration(share: Share, tmp_path: Path) 
             share.tally.tried["structures listed"] += len(listed)
             allowed = as_searched(case, result)
             failures = [*failures, *check_list(allowed, truth_of(allowed.problem), result)]
+            if seed % 5 == 0:
+                share.tally.tried["lists in parts"] += 1
+                rng = random.Random(f"parts {seed}")
+                failures += _in_parts(case.but(start=None), Path(tempfile.mkdtemp(dir=tmp_path)), rng)
         for failure in failures:
             words = " ".join(map(str, write_inputs(case, tmp_path)))
-            share.note(failure.kind, f"list of seed {seed}", f"{failure.text[:1500]}\n{words}\n{case.to_json()}")
+            share.note(
+                failure.kind, f"list of seed {seed}", f"{failure.text[:1500]}\n{words}\n{case.to_json()}"
+            )
     share.finish()
