@@ -137,9 +137,9 @@ class Pool:
         bool
             Whether there were such structures.
         """
-        for number in range(most):
+        for explored in range(most):
             if stopping() or (choice := self._unexplored()) is None:
-                return number > 0
+                return explored > 0
             structure = problem.candidates.structure(choice)
             neighbours = best_neighbours(
                 problem, structure, lambda: self.cutoff, self.size, stopping, parallel=parallel

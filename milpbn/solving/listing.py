@@ -35,8 +35,8 @@ class Listing:
         self._session, self._dataset, self._asked = session, dataset, asked
         #: The structures that were scored so far.
         self._scores: dict[Structure, tuple[float, float]] = {}
-        #: Seconds that one structure takes to score and compare, and the most that the list may take; None before the first
-        #: incumbent is known.
+        #: Seconds that one structure takes to score and compare, and the most that the list may take; None before there
+        #: is an incumbent.
         self._pace: float | None = None
         self._most = 0.0
         #: The structures that the search listed when the list was read.

@@ -14,7 +14,7 @@ from typing import Any
 import milpbn
 from campaign.case import Case
 from campaign.checks import check, check_certificate, truth_of
-from campaign.claims import OPTIMALITY, Failure, check_bound, graph_of, same_score
+from campaign.claims import OPTIMALITY, Failure, graph_of, same_score
 from campaign.driver import write_inputs
 from campaign.exact import NOTHING, Truth
 from campaign.generator import NATIVE, draw
