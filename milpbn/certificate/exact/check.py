@@ -147,7 +147,10 @@ def _listed(problem: ExactProblem, claim: Json, place: Json) -> tuple[set[frozen
     if of is None:
         return ()
     number_of = {family: p for p, family in enumerate(problem.parent_sets)}
-    found, scores = [], []
+    found, scores, stated = [], [], [number(one["objective"]) for one in of["structures"]]
+    sorted_well = stated == sorted(stated, reverse=True) and stated[0] == number(claim["objective"])
+    first = of["structures"][0]["structure"] == claim["structure"]
+    need(sorted_well and first, "The list is not sorted by score, or does not begin with the result.")
     for one in of["structures"]:
         structure = [tuple(sorted(place[j] for j in one["structure"][name])) for name in place]
         known = problem.allows(structure) and number_of.keys() >= {*enumerate(structure)}

@@ -49,6 +49,10 @@ def _other_score(claim: dict[str, Any]) -> None:
     claim["structures"][1]["objective"] = claim["structures"][0]["objective"]
 
 
+def _not_sorted(claim: dict[str, Any]) -> None:
+    claim["structures"][1:] = reversed(claim["structures"][1:])
+
+
 def _exhausted(claim: dict[str, Any]) -> None:
     claim |= {"exhausted": True, "bound": None}
 
@@ -70,6 +74,7 @@ def _other_groups(claim: dict[str, Any]) -> None:
     [
         (_without_the_second, "structures of node .* that are not listed", "not listed is not proved"),
         (_other_score, "Structure 2 of the list scores", "A structure of the list scores"),
+        (_not_sorted, "scores more than one before it", "not sorted by score"),
         (_exhausted, "structures of node .* that are not listed|removes parent set", "list of all|removes"),
         (_twice, "listed twice", "has one twice"),
         (_cycle, "cycle", "A structure of the list"),
