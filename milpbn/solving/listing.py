@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 import numpy as np
 
 from milpbn.claims.alternatives import Alternative, Alternatives, Group
@@ -14,8 +12,9 @@ from milpbn.network.equivalence import markov_equivalent, posteriors_of, same_po
 from milpbn.network.structure import Structure
 from milpbn.solving.state import Session
 
-#: The list may take this many times as long as a first structure promises, and this share of the time that is left.
-UNSTEADY, MOST_RESERVED = 1.25, 0.5
+#: Scoring, checking and comparing a structure takes this many times as long as scoring it from the data alone. The
+#: list may take this share of a time limit.
+SCORINGS, MOST_RESERVED = 3.0, 0.5
 
 
 class Listing:
@@ -35,28 +34,17 @@ class Listing:
         self._session, self._dataset, self._asked = session, dataset, asked
         #: The structures that were scored so far.
         self._scores: dict[Structure, tuple[float, float]] = {}
-        #: Seconds that one structure takes to score and compare, and the most that the list may take; None before there
-        #: is an incumbent.
-        self._pace: float | None = None
-        self._most = 0.0
         #: The structures that the search listed when the list was read.
         self._read: list[Structure] = []
 
     def keep_time(self) -> None:
         """Have the search stop early enough for scoring and comparing the list within the time limit."""
-        session, structure = self._session, self._session.structure
-        if session.deadline is None or structure is None:
-            return
-        if self._pace is None:
-            for _ in range(2):  # the first time may include what is computed only once
-                began = time.monotonic()
-                self._groups([structure])
-                session.scored(structure, "the list of the best")
-                self._pace = time.monotonic() - began
-            self._most = MOST_RESERVED * session.time_left()
-        root = session.made.root
-        listed = self._asked if root is None else root.pool.known
-        session.reserve = min(self._most, UNSTEADY * self._pace * listed)
+        session = self._session
+        if session.deadline is not None:
+            root = session.made.root
+            listed = self._asked if root is None else root.pool.known
+            most = MOST_RESERVED * (session.deadline - session.started)
+            session.reserve = min(most, SCORINGS * session.scoring_seconds * listed)
 
     def rest(self) -> float:
         """Return the bound on all structures outside the list that the tree has proved so far."""

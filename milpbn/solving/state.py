@@ -116,6 +116,8 @@ class Session:
         self.deadline = deadline
         #: Seconds before the deadline at which the search stops, for the list of the K best.
         self.reserve = 0.0
+        #: How many structures were scored from the data, and seconds that it took.
+        self._scored, self._scoring = 0, 0.0
         self._gap_rel = gap_rel
         self._gap_abs = gap_abs
         self._interrupted = interrupted or (lambda: False)
@@ -156,6 +158,11 @@ class Session:
     def time_left(self) -> float:
         """Return the seconds until the deadline; inf without one."""
         return math.inf if self.deadline is None else self.deadline - time.monotonic()
+
+    @property
+    def scoring_seconds(self) -> float:
+        """Mean time of scoring a structure from the data, in seconds."""
+        return self._scoring / max(1, self._scored)
 
     def elapsed(self) -> float:
         """Return the seconds since the start."""
@@ -264,7 +271,9 @@ class Session:
     def _data_value(self, structure: Structure, value: float, source: str) -> tuple[float, float]:
         """Return the score of a structure from the data with its error; raise SolverError if it is not `value`."""
         problem = self.problem
+        began = time.monotonic()
         objective, error = problem.rescored(structure)
+        self._scored, self._scoring = self._scored + 1, self._scoring + time.monotonic() - began
         if abs(objective - value) > MISMATCH * max(1.0, abs(value)) + problem.score_error + error:
             raise SolverError(
                 f"A structure from {source} scores {objective!r} from the data and {value!r} in the model; "

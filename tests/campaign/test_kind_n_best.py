@@ -62,7 +62,9 @@ def _at_the_edge(rng: random.Random, case: Case) -> Case:
         source, copy = rng.sample(range(len(names) - 1), 2)
         labels = [own if i != copy else case.labels[source] for i, own in enumerate(case.labels)]
         rows = [[row[source] if i == copy else code for i, code in enumerate(row)] for row in case.rows]
-        case = case.but(labels=labels, rows=rows)
+        copied = case.but(labels=labels, rows=rows)
+        if len(copied.training.states[-1]) > 1:  # rows in which the copy is missing are dropped
+            return copied
     return case
 
 

@@ -154,6 +154,16 @@ def test_nodes_of_structures_that_break_a_rule_cast_no_doubt_on_the_arcs_of_opti
     check_exactly(result.to_dict(), tmp_path / "p.npz", data)
 
 
+def test_a_list_that_cannot_be_filled_does_not_try_every_choice_that_exceeds_a_child_limit() -> None:
+    data = random_data(2, n_features=6)
+    rules = Constraints(max_children={"C": 0, "X1": 1})
+    result = best(data, 500, constraints=rules, time_limit=60)
+    claim = result.alternatives
+    assert claim is not None
+    assert claim.exhausted
+    assert (result.nodes or 0) < 1000
+
+
 @pytest.mark.parametrize("n_best", [1, 3])
 def test_a_single_structure_is_bounded_by_its_score(n_best: int, tmp_path: Path) -> None:
     """Rounding errors of dual weights at equal margins exceed the gap of an optimum here; those of scores do not."""

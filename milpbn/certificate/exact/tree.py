@@ -12,7 +12,7 @@ from itertools import accumulate, pairwise
 from typing import Any
 
 from milpbn.certificate.exact.arithmetic import ONE, Json, need, require_work
-from milpbn.certificate.exact.problem import ExactProblem
+from milpbn.certificate.exact.problem import ExactProblem, Parents
 
 #: Kinds of decisions, and the value of `row_limit` that marks an inequality of a cluster.
 EDGE, ARC, ORPHAN, PARENT_SET, CLUSTER = 0, 1, 2, 3, -1
@@ -128,13 +128,19 @@ class ExactTree:
         return one, other
 
     def only(self, allowed: frozenset[int]) -> float:
-        """Return the score of a node's only structure in grains, rounded up; -inf if it breaks a child limit."""
-        left = dict(self.problem.parent_sets[p] for p in allowed)
-        if not len(left) == len(allowed) == self.problem.last + 1:
-            return math.inf  # several structures, or none
-        if self.problem.exceeds_child_limit(left.values()):
+        """Return the score of a node's only structure in grains, rounded up; inf if there are several.
+
+        It is -inf if the arcs that all structures have exceed a child limit.
+        """
+        left: dict[int, list[Parents]] = {}
+        for i, s in (self.problem.parent_sets[p] for p in sorted(allowed)):
+            left.setdefault(i, []).append(s)
+        certain = [set(sets[0]).intersection(*sets) for sets in left.values()]
+        if self.problem.exceeds_child_limit(certain):
             return -math.inf
-        structure = [left[i] for i in range(len(left))]
+        if not len(left) == len(allowed) == self.problem.last + 1:
+            return math.inf
+        structure = [left[i][0] for i in range(len(left))]
         return math.ceil(self.problem.score(structure, self.problem.weights)[1] * ONE)
 
     def bound(self, allowed: frozenset[int], edges: Any, point: Any, wanted: Any = None) -> float:

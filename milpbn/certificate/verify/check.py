@@ -6,10 +6,10 @@ of the score with the search. For any dual weights lambda_m in the simplex over 
     b(lambda) = gamma sum_m w_m lambda_{m,0} + max over structures of (linear + sum w_m lambda_{m,c} alpha_{m,c}) @ eta
 
 bounds the score of every structure over which the maximum is taken. A certificate holds a tree of branching decisions,
-whose leaves together contain all structures, and dual weights for every leaf; a leaf with a single structure is
-bounded by the score of this structure as well. It also holds dual weights for the
-reduced-cost fixings: they remove parent sets from a node because no structure of the node with one of them reaches the
-incumbent. Both may come with multipliers mu >= 0 of inequalities a_r @ eta >= b_r that every structure obeys, because
+whose leaves together contain all structures, and dual weights for every leaf. A leaf with a single structure is bounded
+by the score of this structure as well. The certificate also holds dual weights for the reduced-cost fixings: they
+remove parent sets from a node because no structure of the node with one of them reaches the incumbent. Both may come
+with multipliers mu >= 0 of inequalities a_r @ eta >= b_r that every structure obeys, because
 sum_r mu_r (a_r @ eta - b_r) is never negative. If a result lists the K best structures, fixings remove only what scores
 less than the last of them, and the bound on all others is that of the leaves which hold anything but one listed
 structure (`milpbn.certificate.verify.alternatives`). Every file that is accepted here therefore proves its bound.

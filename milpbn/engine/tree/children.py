@@ -172,6 +172,12 @@ def bound_children(
 
     for number, holds in zip(numbers, (True, False), strict=True):
         child = parent.child(model.oracle, decision, holds)
+        rules, candidates = context.problem.rules, context.problem.candidates
+        if rules.max_children and rules.over_limit(candidates.certain_parents(child.allowed)) is not None:
+            # No structure. Without this, a list that is not full yet would need every choice of parent sets as a node.
+            out.leaf(number, node.weights)
+            out.falls.append(Fall(decision, holds, share, np.inf))
+            continue
         point.gradient[:] = node.start.gradient
         multipliers = node.start.multipliers
         subproblem = _subproblem(context, child, multipliers)
