@@ -170,7 +170,7 @@ def check_exactly(values: Mapping[str, Any] | None, certificate: str, data: Data
         return str(Context(25, rounding).divide(Decimal(x.numerator), Decimal(x.denominator)))
 
     listed = values is not None and values.get("alternatives") is not None
-    aside = " (equivalences aside)" if listed else ""
+    aside = " (order and equivalences aside)" if listed else ""
     return "\n".join(
         [
             f"exact      the same holds in exact arithmetic{aside}: no structure exceeds",

@@ -59,7 +59,6 @@ class ExactProblem:
         self.scale = math.lcm(self.smoothing.denominator, *(n.denominator for n in self.counts))
         *self.whole, self.pseudo = (int(n * self.scale) for n in (*self.counts, self.smoothing))
         self._tables: dict[Any, dict[Row, int]] = {}
-        self._scores: dict[Any, Ends] = {}
         self._read_constraints(constraints, {v.name: i for i, v in enumerate(data.variables)})
         self.parent_sets = [(i, s) for i in range(self.last + 1) for s in self.candidates(i)]
         self.total = len(self.parent_sets)
@@ -178,12 +177,6 @@ class ExactProblem:
 
     def score(self, structure: Sequence[Parents], weights: Sequence[Fraction]) -> Ends:
         """Return (low, high) of a structure's score by its definition, (1), (8), (9), (21)."""
-        key = tuple(structure), weights is self.counts
-        if key not in self._scores:
-            self._scores[key] = self._score(structure, weights)
-        return self._scores[key]
-
-    def _score(self, structure: Sequence[Parents], weights: Sequence[Fraction]) -> Ends:
         sets = list(enumerate(structure))
         low, high = (sum((self.local_terms(i, s)[end] for i, s in sets), Fraction(0)) for end in (0, 1))
         for row, weight in zip(self.rows, weights, strict=True):

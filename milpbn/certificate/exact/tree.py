@@ -12,7 +12,7 @@ from itertools import accumulate, pairwise
 from typing import Any
 
 from milpbn.certificate.exact.arithmetic import ONE, Json, need, require_work
-from milpbn.certificate.exact.problem import ExactProblem, Parents
+from milpbn.certificate.exact.problem import ExactProblem
 
 #: Kinds of decisions, and the value of `row_limit` that marks an inequality of a cluster.
 EDGE, ARC, ORPHAN, PARENT_SET, CLUSTER = 0, 1, 2, 3, -1
@@ -117,8 +117,7 @@ class ExactTree:
             bound = math.inf if bare else self.bound(allowed, edges, self.leaves[node])
             bound = min(bound, self.only(allowed)) if bound >= cutoff else bound
             largest = max(largest, bound)
-            if allowed not in listed:
-                others = max(others, bound)
+            others = others if allowed in listed else max(others, bound)
             for i, s in (sets[p] for p in allowed if bound >= objective):
                 for j in range(self.problem.last + 1):
                     self.undecided["out" if j in s else "in"].add((j, i))
@@ -128,20 +127,14 @@ class ExactTree:
         return one, other
 
     def only(self, allowed: frozenset[int]) -> float:
-        """Return the score of a node's only structure in grains, rounded up; inf if there are several.
-
-        It is -inf if the arcs that all structures have exceed a child limit.
-        """
-        left: dict[int, list[Parents]] = {}
-        for i, s in (self.problem.parent_sets[p] for p in sorted(allowed)):
-            left.setdefault(i, []).append(s)
-        certain = [set(sets[0]).intersection(*sets) for sets in left.values()]
-        if self.problem.exceeds_child_limit(certain):
+        """Return the score of a node's only structure, or inf; -inf if the arcs of all exceed a child limit."""
+        families = sorted(self.problem.parent_sets[p] for p in allowed)
+        sets = [[s for i, s in families if i == v] for v in range(self.problem.last + 1)]
+        if self.problem.exceeds_child_limit([set(own[0]).intersection(*own) for own in sets if own]):
             return -math.inf
-        if not len(left) == len(allowed) == self.problem.last + 1:
+        if any(len(own) != 1 for own in sets):
             return math.inf
-        structure = [left[i][0] for i in range(len(left))]
-        return math.ceil(self.problem.score(structure, self.problem.weights)[1] * ONE)
+        return math.ceil(self.problem.score([own[0] for own in sets], self.problem.weights)[1] * ONE)
 
     def bound(self, allowed: frozenset[int], edges: Any, point: Any, wanted: Any = None) -> float:
         """Return b(lambda, mu) of a node in grains, rounded up; with `wanted`, of its structures with one of those."""
