@@ -163,8 +163,7 @@ def _listed(problem: ExactProblem, claim: Json, place: Json) -> tuple[set[frozen
     if len(found) < of["asked"] or of["exhausted"]:
         return set(found), -ONE * ONE
     # What was left out must score less than the bound on all that is not listed, too.
-    bound = [] if of["bound"] is None else [math.floor(number(of["bound"]) * ONE)]
-    return set(found), min([*scores, *bound])
+    return set(found), min([*scores, *(math.floor(number(b) * ONE) for b in [of["bound"]] if b is not None)])
 
 
 def _check_others(of: Json | None, others: Fraction | float, problem: ExactProblem) -> None:
