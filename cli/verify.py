@@ -17,9 +17,11 @@ from milpbn.cli.sections import verb
 from milpbn.cli.table_options import TableOptions, table_options
 from milpbn.cli.types import DATA, FILE
 from milpbn.errors import InputError
+from milpbn.util.plurals import counted
 
 if TYPE_CHECKING:
     from milpbn.certificate.verify.check import Verification
+    from milpbn.claims.result import Result
     from milpbn.data.dataset import Dataset
 
 #: What a result states and no certificate can prove. The verb names it, and prints none of its values.
@@ -73,39 +75,42 @@ def verify(result: str, data: str, certificate: str | None, exact: bool, table: 
         raise InputError("RESULT is a certificate itself; leave out --certificate, or give a result.json.")
     if not is_certificate and certificate is None:
         raise InputError("Give the certificate of the run: --certificate FILE.")
-    values = None
+    values, read = None, None
     if not is_certificate:
         # The verifier gets the values as they are written, since a `Result` computes the gap anew. Building one
-        # here only refuses a malformed file, in a sentence.
+        # refuses a malformed file in a sentence.
         values = Result.read(result)
-        Result.from_dict(values, f"The result {result!r}")
+        read = Result.from_dict(values, f"The result {result!r}")
     claim = read_claim(load_proof(result)[0] if values is None else values, "The certificate")
     dataset = table.read(data, leave_one_out=claim.score.leave_one_out).dataset("train")
-    say(describe(check(values, certificate or result, dataset), arcs=not is_certificate))
+    say(describe(check(values, certificate or result, dataset), read))
     for line in dropped_lines(dataset.notes):
         say(line)
     if exact:
         say(check_exactly(values, certificate or result, dataset))
 
 
-def describe(proved: Verification, *, arcs: bool) -> str:
-    """Return what was proved as lines of text; `arcs` is false for a certificate alone, which lists no arcs."""
+def describe(proved: Verification, result: Result | None) -> str:
+    """Return what was proved as lines of text.
+
+    `result` is None for a certificate alone, which lists no arcs, and tells of no selection and no average.
+    """
     from milpbn.solving.progress import kept_line, number_lines, show_number, subset_line
 
     # A search over some rows or parent sets proves nothing about the optima over all.
-    show_arcs = arcs and proved.samples is None and proved.kept is None
+    show_arcs = result is not None and proved.samples is None and proved.kept is None
     over = "" if proved.kept is None else " of the kept parent sets"
     scope = [] if proved.samples is None else [subset_line(proved.samples)]
     if proved.kept is not None and proved.total is not None:
         scope.append(kept_line(proved.kept, proved.total))
     others = []
-    if proved.others is not None:
-        said = (
-            "there are no others"
-            if proved.others == -math.inf
-            else f"no other one scores more than {show_number(proved.others)}"
-        )
-        others = [f"{f'best {proved.listed}':<11}scores and equals checked; {said}"]
+    if proved.listed is not None:
+        said = "nothing is proved of the others"
+        if proved.others is not None:
+            said = f"no other one scores more than {show_number(proved.others)}"
+        if proved.others == -math.inf:
+            said = "there are no others"
+        others = [f"{f'best {proved.listed}':<11}scores, order and equivalences checked; {said}"]
     return "\n".join(
         [
             f"verified   no structure{over} within the options and constraints of the run exceeds the bound",
@@ -119,10 +124,27 @@ def describe(proved: Verification, *, arcs: bool) -> str:
                 if show_arcs
                 else []
             ),
+            *([] if result is None else _beside(result)),
             f"seconds    {proved.seconds:.2f}",
             UNCHECKED,
         ]
     )
+
+
+def _beside(result: Result) -> list[str]:
+    """Return what is checked of the parts of a result that its certificate is not about."""
+    lines = []
+    if result.selection is not None:
+        lines.append(
+            f"selection  {counted(len(result.selection.trials), 'setting')}: the score is the one with the best stated "
+            "figures; the figures are not checked"
+        )
+    if result.average is not None and result.average.networks > 1:
+        lines.append(
+            f"average    {result.average.networks} networks: only the first, which is the structure of the result, is "
+            "checked"
+        )
+    return lines
 
 
 def check_exactly(values: Mapping[str, Any] | None, certificate: str, data: Dataset) -> str:
@@ -147,9 +169,11 @@ def check_exactly(values: Mapping[str, Any] | None, certificate: str, data: Data
     def digits(x: Fraction, rounding: str) -> str:
         return str(Context(25, rounding).divide(Decimal(x.numerator), Decimal(x.denominator)))
 
+    listed = values is not None and values.get("alternatives") is not None
+    aside = " (order and equivalences aside)" if listed else ""
     return "\n".join(
         [
-            "exact      the same holds in exact arithmetic: no structure exceeds",
+            f"exact      the same holds in exact arithmetic{aside}: no structure exceeds",
             f"           {digits(bound, ROUND_CEILING)}, and the incumbent's score lies between",
             f"           {digits(low, ROUND_FLOOR)} and {digits(high, ROUND_CEILING)}",
         ]

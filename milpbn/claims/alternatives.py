@@ -11,8 +11,6 @@ from milpbn.claims.gap import is_optimal
 from milpbn.network.structure import Structure
 from milpbn.util.jsonable import Fields
 
-#: Share of its size by which a score may exceed an earlier one in the list: equal scores differ by rounding.
-ROUNDING = 1e-9
 #: Numbers of structures in the list, from 1.
 Group = tuple[int, ...]
 
@@ -126,7 +124,7 @@ class Alternatives:
         scores = [one.objective for one in self.structures]
         if not 1 <= len(scores) <= self.asked:
             raise f.contradiction(f"it lists {len(scores)} structures, where {self.asked} were asked for")
-        if any(b > a + ROUNDING * max(1.0, abs(a)) for a, b in pairwise(scores)):
+        if any(b > a for a, b in pairwise(scores)):
             raise f.contradiction("a structure of the list scores more than one before it")
         if len({one.structure.parents for one in self.structures}) < len(scores):
             raise f.contradiction("a structure is listed twice")

@@ -124,5 +124,7 @@ def _check_alternatives(f: Fields, result: Any) -> None:
         )
     if claim.structures[0].objective != result.objective:
         raise f.contradiction("the score of the first of its best structures is not its score")
+    if claim.structures[0].structure != result.structure:
+        raise f.contradiction("the first of its best structures is not its structure")
     if claim.bound is not None and (result.bound is None or claim.bound > result.bound):
         raise f.contradiction("its bound on the structures outside its list is above its bound on all")

@@ -74,9 +74,14 @@ class Pool:
         self._explored: dict[bytes, None] = {}
 
     @property
+    def known(self) -> int:
+        """Number of structures in the list."""
+        return len(self._values)
+
+    @property
     def full(self) -> bool:
         """Whether K structures are known."""
-        return len(self._values) >= self.size
+        return self.known >= self.size
 
     def offer(self, choice: NDArray[np.integer], value: float) -> None:
         """Take a structure, the indices of its parent sets, shape (V,), if it is new and among the K best."""
@@ -103,15 +108,52 @@ class Pool:
             else:
                 self._dropped = max(self._dropped, bound)
 
-    def explore(self, problem: Problem, stopping: Callable[[], bool], *, parallel: bool) -> None:
-        """Offer the neighbours of every structure in the list, until all of its structures were explored."""
-        while not stopping() and (choice := self._unexplored()) is not None:
+    def explore(
+        self,
+        problem: Problem,
+        score: Callable[[NDArray[np.int64]], float],
+        most: int,
+        stopping: Callable[[], bool],
+        *,
+        parallel: bool,
+    ) -> bool:
+        """Offer the neighbours of structures in the list that were not explored yet, the best structures first.
+
+        Parameters
+        ----------
+        problem : Problem
+            The problem.
+        score : callable
+            Returns the score of a choice of parent sets, shape (V,), in nats.
+        most : int
+            Number of structures whose neighbours are offered, at most.
+        stopping : callable
+            Asked often whether to stop.
+        parallel : bool
+            Whether large products may use threads.
+
+        Returns
+        -------
+        bool
+            Whether there were such structures.
+        """
+        for explored in range(most):
+            if stopping() or (choice := self._unexplored()) is None:
+                return explored > 0
             structure = problem.candidates.structure(choice)
             neighbours = best_neighbours(
                 problem, structure, lambda: self.cutoff, self.size, stopping, parallel=parallel
             )
-            for neighbour, value in neighbours:
-                self.offer(neighbour, value)
+            for neighbour, _ in neighbours:
+                if stopping():
+                    return True
+                if not self.knows(neighbour):
+                    self.offer(neighbour, score(neighbour))
+        return True
+
+    def knows(self, choice: NDArray[np.integer]) -> bool:
+        """Whether a structure, the indices of its parent sets, shape (V,), is in the list."""
+        return _key(choice) in self._values
 
     def _unexplored(self) -> NDArray[np.int64] | None:
         """Return the best structure that this method has not returned yet, or None; shape (V,)."""
@@ -129,16 +171,19 @@ class Pool:
             ranked = sorted(self._values.items(), key=lambda item: -item[1])
             return [(_choice(key), value) for key, value in ranked]
 
-    def others(self, rest: float) -> float:
+    def others(self, rest: float, left_out: Collection[NDArray[np.integer]] = ()) -> float:
         """Return a bound on the structures that are not in the list; -inf if there are none.
 
         Parameters
         ----------
         rest : float
             The value of `rest`, now or earlier.
+        left_out : collection of int64 arrays, shape (V,)
+            Structures of the list that count among the others.
         """
         with self._lock:
-            bound = max(rest, self._dropped)
+            leaves = (self._leaves.get(_key(choice), -math.inf) for choice in left_out)
+            bound = max(rest, self._dropped, *leaves, -math.inf)
             # Reduced-cost fixing leaves out structures below the cutoff.
             return max(bound, self.cutoff) if self.full else bound
 

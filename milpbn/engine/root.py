@@ -138,12 +138,20 @@ class Root:
         assert choice is not None
         return score_of(self.model, choice, self.point.direction, self.parallel)
 
-    def list_neighbours(self, best: Structure, events: Events) -> None:
-        """List the incumbent, and then the best neighbours of all that is listed."""
+    def list_neighbours(self, best: Structure, events: Events) -> Structure:
+        """List the incumbent, and then the best neighbours of what is listed; return the incumbent."""
         choice = self.problem.choice(best)
         assert choice is not None
         self.pool.offer(choice, self.value(best))
-        self.pool.explore(self.problem, events.stopping, parallel=self.parallel)
+        logits = np.empty_like(self.point.direction)
+        self.pool.explore(
+            self.problem,
+            lambda found: score_of(self.model, found, logits, self.parallel),
+            TUNING.root.explored,
+            events.stopping,
+            parallel=self.parallel,
+        )
+        return events.offer(self.problem.candidates.structure(self.pool.best()[0][0]))
 
     def run(
         self,
@@ -368,7 +376,7 @@ def root_bound(
 
     root = Root(problem, best, threads=threads, proof=proof, n_best=n_best)
     if n_best > 1:
-        root.list_neighbours(best, events)
+        best = root.list_neighbours(best, events)
     root.run(best, events, reduce=reduce)
     return (problem if root.allowed.all() else restricted(problem, root.allowed)), root
 

@@ -23,6 +23,7 @@ _LEFT_OUT = '"If the steps left out too much, the next steps leave out less."'
 _STRAY = '"On data of small and middle size, searches near the incumbent may stray."'
 _CLIMBS = '"Climbs take a tenth of the time."'
 _PROBES = '"Decisions without observations are probed."'
+_LISTS = '"The list of the K best grows beside the bound."'
 _MULTIPLIERS = '"Three or more parents, many variables; child limits."'
 
 
@@ -50,6 +51,12 @@ class RootTuning:
     )
     parallel_from: int = parameter(
         2_000_000, "products of samples and domains", "Larger products use threads."
+    )
+    explored: int = parameter(
+        50,
+        "structures",
+        "With `--n-best`, the neighbours of at most this many listed structures are scored before the first step.",
+        _LISTS,
     )
 
 
@@ -219,6 +226,12 @@ class PrimalTuning:
     )
     medium_data: float = parameter(
         1e6, "samples times parent sets", "On larger data, climbs are rare and never accept a loss.", _STRAY
+    )
+    explored: int = parameter(
+        2,
+        "structures",
+        "With `--n-best`, the neighbours of at most this many listed structures are scored per branching.",
+        _LISTS,
     )
 
 

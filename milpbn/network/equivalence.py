@@ -62,7 +62,13 @@ def posteriors_of(
     data: Dataset, structures: Sequence[Structure], smoothing: float, smoothing_towards: str
 ) -> list[Interactions]:
     """Return the interactions of structures under the parameters that `milpbn.network.cpt.fit_cpts` estimates."""
-    return [interactions(fit_cpts(data, s, smoothing, smoothing_towards)) for s in structures]
+    found, known = [], dict[tuple[int, tuple[int, ...]], Cpt]()
+    for structure in structures:  # long lists have most tables in common
+        families = list(enumerate(structure.parents))
+        if not known.keys() >= {*families}:
+            known |= zip(families, fit_cpts(data, structure, smoothing, smoothing_towards), strict=True)
+        found.append(interactions([known[family] for family in families]))
+    return found
 
 
 def largest_difference(one: Interactions, other: Interactions) -> float:

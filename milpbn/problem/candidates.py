@@ -92,6 +92,14 @@ class Candidates:
         of = np.repeat(np.arange(self.n_sets), sizes)
         return parent, self.variable[of], of
 
+    def certain_parents(self, allowed: NDArray[np.bool_]) -> list[ParentSet]:
+        """Return the parents that each variable has whichever of its allowed candidates, shape (P,), it gets."""
+        parent, child, of = self.arcs
+        having = np.zeros((self.n_variables, self.n_variables), dtype=np.int64)
+        np.add.at(having, (parent[allowed[of]], child[allowed[of]]), 1)
+        left = np.bincount(self.variable[allowed], minlength=self.n_variables)
+        return [tuple(np.flatnonzero(column).tolist()) for column in ((having == left) & (left > 0)).T]
+
     def choice(self, structure: Structure) -> NDArray[np.int64] | None:
         """Return the index in eta of each variable's parent set, shape (V,); None if one of them is not a candidate."""
         places = [self.position(i, parents) for i, parents in enumerate(structure.parents)]

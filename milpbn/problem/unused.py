@@ -54,3 +54,14 @@ def forbid_unused(data: Dataset, constraints: Constraints | None) -> Constraints
     if not arcs:
         return constraints
     return replace(given, forbidden=tuple(dict.fromkeys((*given.forbidden, *arcs))))
+
+
+def without_forbidden_unused(data: Dataset, constraints: Constraints, structure: Structure) -> Structure:
+    """Return a structure without those forbidden arcs that come from or go to features with only one state."""
+    unused = {v.name for v in data.variables[:-1] if v.n_states == 1}
+    gone = {arc for arc in constraints.forbidden if unused & {*arc}}
+    names = structure.names
+    kept = (
+        tuple(j for j in own if (names[j], names[i]) not in gone) for i, own in enumerate(structure.parents)
+    )
+    return Structure(names, tuple(kept))

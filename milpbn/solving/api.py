@@ -23,7 +23,7 @@ from milpbn.problem.problem import Problem, build_problem, checked_constraints, 
 from milpbn.problem.scores.spec import Score
 from milpbn.problem.screening import Screen, sets_up_to
 from milpbn.problem.subset import Subset
-from milpbn.problem.unused import forbid_unused
+from milpbn.problem.unused import forbid_unused, without_forbidden_unused
 from milpbn.solving.checkpoint import SavedSearch, describe, read_saved_search
 from milpbn.solving.engines.registry import checked_engine
 from milpbn.solving.job import Job, LargerProblem
@@ -160,6 +160,9 @@ def maximise(
         require_states(dataset)
         if options.n_best > 1:
             constraints = forbid_unused(dataset, checked_constraints(constraints))
+            if options.start is not None and constraints is not None:
+                start = without_forbidden_unused(dataset, constraints, options.start)
+                options = replace(options, start=start)
         described: dict[str, Any] = {}
         earlier: SavedSearch | None = None
         if options.checkpoint is not None:

@@ -12,6 +12,10 @@ from milpbn.network.equivalence import markov_equivalent, posteriors_of, same_po
 from milpbn.network.structure import Structure
 from milpbn.solving.state import Session
 
+#: Scoring, checking and comparing a structure takes this many times as long as scoring it from the data alone. The
+#: list may take this share of a time limit.
+SCORINGS, MOST_RESERVED = 3.0, 0.5
+
 
 class Listing:
     """Makes the claim about the K best structures, as often as it is asked for.
@@ -30,23 +34,45 @@ class Listing:
         self._session, self._dataset, self._asked = session, dataset, asked
         #: The structures that were scored so far.
         self._scores: dict[Structure, tuple[float, float]] = {}
+        #: The structures that the search listed when the list was read.
+        self._read: list[Structure] = []
+
+    def keep_time(self) -> None:
+        """Have the search stop early enough for scoring and comparing the list within the time limit."""
+        session = self._session
+        if session.deadline is not None:
+            root = session.made.root
+            listed = self._asked if root is None else root.pool.known
+            most = MOST_RESERVED * (session.deadline - session.started)
+            session.reserve = min(most, SCORINGS * session.scoring_seconds * listed)
 
     def rest(self) -> float:
         """Return the bound on all structures outside the list that the tree has proved so far."""
         root = self._session.made.root
         return np.inf if root is None else root.pool.rest
 
+    def read(self) -> None:
+        """Read the list of the search, and make its best structure the incumbent if that is not better."""
+        root, candidates = self._session.made.root, self._session.made.problem.candidates
+        if root is not None:
+            self._read = [candidates.structure(choice) for choice, _ in root.pool.best()]
+        if self._read:
+            best = max(self._read, key=lambda structure: self._scored(structure)[0])
+            self._session.prefer(best, *self._scored(best))
+
     def claim(
         self, rest: float, structure: Structure, objective: float, bound: float | None, *, final: bool
     ) -> Alternatives:
-        """Return the list so far, and what is proved of it.
+        """Return the list that was read, each structure with its own score, and what is proved of it.
+
+        The search lists by scores from the coefficients, which differ from these scores by rounding.
 
         Parameters
         ----------
         rest : float
             What `rest` returned, before the proof for the certificate was read.
         structure : Structure
-            The incumbent, which is the first of the list.
+            The incumbent, read after the list, which becomes the first of the list.
         objective : float
             Its score.
         bound : float or None
@@ -55,27 +81,24 @@ class Listing:
             Whether the search has ended. Only then the structures are compared with each other.
         """
         made = self._session.made
-        others, found, full = rest, [structure], False
-        if made.root is not None:
-            pool = made.root.pool
-            # The list is read before the bound on the others: whatever leaves it meanwhile counts as another one.
-            listed = [made.problem.candidates.structure(choice) for choice, _ in pool.best()]
-            others, full = pool.others(rest), pool.full
-            found += [other for other in listed if other != structure]
+        others = [other for other in self._read if other != structure]
         scored = [Alternative(structure=structure, objective=objective)]
-        scored += sorted(
-            (Alternative(structure=s, objective=min(self._scored(s)[0], objective)) for s in found[1:]),
-            key=lambda one: -one.objective,
-        )
+        scored += (Alternative(structure=other, objective=self._scored(other)[0]) for other in others)
+        scored.sort(key=lambda one: -one.objective)
         kept, dropped = scored[: self._asked], scored[self._asked :]
         last = kept[-1].objective
-        exhausted = others == -np.inf and not dropped and not full
+        most, full = rest, False
+        if made.root is not None:
+            # The list was read before the bound on the others: whatever left it meanwhile counts as another one.
+            choices = [made.problem.choice(one.structure) for one in dropped]
+            left_out = [choice for choice in choices if choice is not None]
+            most, full = made.root.pool.others(rest, left_out), made.root.pool.full
+        exhausted = most == -np.inf and not dropped and not full
         if exhausted or bound is None:
             proved = None
         else:
-            # The list is full, or what is not in it is in no node yet.
-            floor = last if len(kept) == self._asked else -np.inf
-            proved = max(min(others, bound), floor, *(one.objective for one in dropped), -np.inf)
+            # Fixings leave out only what scores less than a full list.
+            proved = max(min(most, bound), last if len(kept) == self._asked else -np.inf)
         whole, error = len(kept) == self._asked, self._scored(kept[-1].structure)[1]
         optimal = exhausted or (whole and proved is not None and is_optimal(last, proved, error))
         structures = [one.structure for one in kept]

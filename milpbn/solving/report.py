@@ -68,6 +68,8 @@ class Report:
     def update(self) -> None:
         """Show what changed since the last call, and save it from time to time."""
         session = self._session
+        if self._listing is not None:
+            self._listing.keep_time()
         _, objective, bound, trace = session.snapshot()
         if self._progress is not None:
             gap = Gap.between(objective, bound).relative_to_bound
@@ -127,6 +129,8 @@ class Report:
         final: bool,
     ) -> Result:
         job, session = self._job, self._session
+        if self._listing is not None:
+            self._listing.read()
         structure, objective, _, trace = session.snapshot()
         if bound is not None and objective is not None:
             bound = max(bound, objective)

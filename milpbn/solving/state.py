@@ -114,6 +114,10 @@ class Session:
         self._ended = False
         self.started = started
         self.deadline = deadline
+        #: Seconds before the deadline at which the search stops, for the list of the K best.
+        self.reserve = 0.0
+        #: How many structures were scored from the data, and seconds that it took.
+        self._scored, self._scoring = 0, 0.0
         self._gap_rel = gap_rel
         self._gap_abs = gap_abs
         self._interrupted = interrupted or (lambda: False)
@@ -151,6 +155,15 @@ class Session:
         """
         return SessionEvents(self, source, bound_source, stopping or self.stopping)
 
+    def time_left(self) -> float:
+        """Return the seconds until the deadline; inf without one."""
+        return math.inf if self.deadline is None else self.deadline - time.monotonic()
+
+    @property
+    def scoring_seconds(self) -> float:
+        """Mean time of scoring a structure from the data, in seconds."""
+        return self._scoring / max(1, self._scored)
+
     def elapsed(self) -> float:
         """Return the seconds since the start."""
         return time.monotonic() - self.started
@@ -176,7 +189,8 @@ class Session:
             If the structure breaks a constraint of the user, or if its score by the coefficients is not its score
             from the data.
         """
-        structure = without_unused(self.problem, structure)
+        if self._n_best == 1:  # otherwise arcs that change nothing are forbidden, unless they were asked for
+            structure = without_unused(self.problem, structure)
         value = self._model_value(structure, source)
         with self._lock:
             if self.structure is not None and self.objective is not None and value <= self.objective:
@@ -187,14 +201,24 @@ class Session:
             best, known = self.objective, self.structure
             if known is not None and best is not None and objective <= best + ROUNDING * abs(best):
                 return known
-            self.structure, self.objective, self.source = structure, objective, source
-            self.objective_error = error
-            bound = self.best_bound
-            if bound is not None and bound < objective and not self._contradicts(bound, self.bound_source):
-                # Solvers' bounds hold up to their tolerances; the incumbent is exact.
-                self.best_bound = objective
-            self._record()
+            self._become(structure, objective, error, source)
             return structure
+
+    def prefer(self, structure: Structure, objective: float, error: float) -> None:
+        """Make a structure of the list the incumbent if its score from the data is better, by however little."""
+        with self._lock:
+            if self.objective is not None and objective > self.objective:
+                self._become(structure, objective, error, "the list of the best")
+
+    def _become(self, structure: Structure, objective: float, error: float, source: str) -> None:
+        """Take a structure as the incumbent, with its score from the data; the lock is held."""
+        self.structure, self.objective, self.source = structure, objective, source
+        self.objective_error = error
+        bound = self.best_bound
+        if bound is not None and bound < objective and not self._contradicts(bound, self.bound_source):
+            # Solvers' bounds hold up to their tolerances; the incumbent is exact.
+            self.best_bound = objective
+        self._record()
 
     def resume(
         self, structure: Structure, bound: float | None, trace: Sequence[TracePoint], nodes: int | None
@@ -247,7 +271,9 @@ class Session:
     def _data_value(self, structure: Structure, value: float, source: str) -> tuple[float, float]:
         """Return the score of a structure from the data with its error; raise SolverError if it is not `value`."""
         problem = self.problem
+        began = time.monotonic()
         objective, error = problem.rescored(structure)
+        self._scored, self._scoring = self._scored + 1, self._scoring + time.monotonic() - began
         if abs(objective - value) > MISMATCH * max(1.0, abs(value)) + problem.score_error + error:
             raise SolverError(
                 f"A structure from {source} scores {objective!r} from the data and {value!r} in the model; "
@@ -313,7 +339,7 @@ class Session:
         """Whether to stop now: by a signal, a limit, a small enough gap, an error, or the end of the run."""
         if self.stopped is None and (interrupts.requested() or self._interrupted()):
             self.stop(Limit.USER)
-        if self.stopped is None and self.deadline is not None and time.monotonic() >= self.deadline:
+        if self.stopped is None and self.time_left() <= self.reserve:
             self.stop(Limit.TIME)
         if self.stopped is None and memory.exceeded():
             self.stop(Limit.MEMORY)
@@ -354,7 +380,8 @@ class Session:
             return Reason.NO_SOLUTION, limit or Limit.TIME
         if bound is not None and is_optimal(objective, bound, self.objective_error):
             return Reason.OPTIMAL, None
-        return Reason.FEASIBLE, Limit.GAP if self.stopped is Limit.GAP else limit
+        asked = self._gap_abs > 0 or self._gap_rel > 0
+        return Reason.FEASIBLE, Limit.GAP if self.stopped is Limit.GAP and asked else limit
 
     def _record(self) -> None:
         self.trace.append((self.elapsed(), self.objective, self.best_bound))

@@ -32,7 +32,7 @@ def test_the_best_structures_are_listed_and_verified(table: Path, tmp_path: Path
         shown = run("verify", *result)
         assert shown.exit_code == 0, shown.output
         assert (
-            f"best 4     scores and equals checked; no other one scores more than {claim['bound']:.6f}"
+            f"best 4     scores, order and equivalences checked; no other one scores more than {claim['bound']:.6f}"
             in shown.stdout
         )
 

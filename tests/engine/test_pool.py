@@ -61,7 +61,9 @@ def test_neighbours_of_the_list_are_offered_until_none_is_better(score: Score) -
     start = problem.choice(Structure.naive_bayes(problem.data.names))
     pool = Pool(6)
     pool.offer(start, problem.value(problem.indicator(start)))
-    pool.explore(problem, lambda: False, parallel=False)
+    score = lambda found: problem.value(problem.indicator(found))  # noqa: E731
+    while pool.explore(problem, score, 2, lambda: False, parallel=False):
+        pass
     listed = {tuple(found.tolist()): value for found, value in pool.best()}
     assert len(listed) == 6
     for found in all_choices(problem.candidates):

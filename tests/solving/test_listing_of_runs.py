@@ -7,14 +7,18 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from running import copied_feature, optimum, random_data
+from running import copied_feature, dataset, optimum, random_data
 
 import milpbn
+from milpbn.certificate.exact.check import check as check_exactly
+from milpbn.certificate.verify.check import verify
 from milpbn.claims.reasons import Limit
 from milpbn.claims.result import Result
 from milpbn.data.dataset import Dataset
 from milpbn.errors import InputError
+from milpbn.network.structure import Structure
 from milpbn.problem.constraints import Constraints
+from milpbn.problem.rescore import rescore
 from milpbn.problem.scores.spec import Score
 
 SCORE = Score(p=0.9)
@@ -106,6 +110,94 @@ def test_the_result_is_that_of_a_search_for_one(tmp_path: Path) -> None:
 def test_what_cannot_be_listed_is_refused(options, words: str) -> None:
     with pytest.raises(InputError, match=words):
         milpbn.solve(random_data(1), **{"score": SCORE, "verbose": False, **options})
+
+
+def rescored_list(data: Dataset, score: Score, result: Result) -> list[float]:
+    """Check that every listed structure has its own score, best first, and the result is the first; return them."""
+    claim = result.alternatives
+    assert claim is not None
+    scores = [one.objective for one in claim.structures]
+    assert scores == [rescore(data, one.structure, score) for one in claim.structures]
+    assert scores == sorted(scores, reverse=True)
+    assert (result.structure, result.objective) == (claim.structures[0].structure, scores[0])
+    return scores
+
+
+def test_listed_scores_are_those_of_the_structures_although_the_incumbent_was_good_enough(
+    tmp_path: Path,
+) -> None:
+    """The first incumbent is within the gap of an optimum: 40.003993, where two structures have 40.003999594."""
+    rows = [(0, 0, 0, 0), (1, 1, 1, 1), (2, 2, 1, 0), (2, 2, 1, 1)]
+    data = dataset(rows, weights=[0.5, 10000, 0.5, 1e-6])
+    score = Score(gamma=0.004, max_parents=1)
+    options = {"n_best": 5, "threads": 1, "random_state": 254, "verbose": False}
+    result = milpbn.solve(data, score, certificate=tmp_path / "p.npz", **options)
+    assert rescored_list(data, score, result)[:3] == pytest.approx(
+        [40.003999594, 40.003999594, 40.003992751], abs=1e-8
+    )
+    assert verify(result, tmp_path / "p.npz", data).listed == 5
+
+
+def test_nodes_of_structures_that_break_a_rule_cast_no_doubt_on_the_arcs_of_optima(tmp_path: Path) -> None:
+    """With 20 of 13 structures nothing is pruned, and single structures with too many children have large bounds."""
+    data = dataset([(0, 0, 0), (1, 1, 1), (0, 2, 2), (0, 0, 0)])
+    score, rules = Score(gamma=30, max_parents=3), Constraints(max_children={"*": 1})
+    options = {"n_best": 20, "threads": 1, "verbose": False, "certificate": tmp_path / "p.npz"}
+    result = milpbn.solve(data, score, constraints=rules, **options)
+    claim = result.alternatives
+    assert claim is not None
+    assert claim.exhausted
+    assert len(claim.structures) == 13
+    assert result.proved is not None
+    assert ("C", "X2") in result.proved.inside
+    assert verify(result, tmp_path / "p.npz", data).listed == 13
+    check_exactly(result.to_dict(), tmp_path / "p.npz", data)
+
+
+def test_a_list_that_cannot_be_filled_does_not_try_every_choice_that_exceeds_a_child_limit() -> None:
+    data = random_data(2, n_features=6)
+    rules = Constraints(max_children={"C": 0, "X1": 1})
+    result = best(data, 500, constraints=rules, time_limit=60)
+    claim = result.alternatives
+    assert claim is not None
+    assert claim.exhausted
+    assert (result.nodes or 0) < 1000
+
+
+@pytest.mark.parametrize("n_best", [1, 3])
+def test_a_single_structure_is_bounded_by_its_score(n_best: int, tmp_path: Path) -> None:
+    """Rounding errors of dual weights at equal margins exceed the gap of an optimum here; those of scores do not."""
+    data = random_data(8, n_features=2, max_states=2, n_samples=12)
+    score = Score(p=0.6, max_parents=1, class_parents=False, smoothing=1e-12, smoothing_towards="marginal")
+    options = {"n_best": n_best, "threads": 1, "verbose": False, "certificate": tmp_path / "p.npz"}
+    result = milpbn.solve(data, score, **options)
+    assert result.reason == "optimal"
+    assert result.limit is None
+    verify(result, tmp_path / "p.npz", data)
+    check_exactly(result.to_dict(), tmp_path / "p.npz", data)
+
+
+def test_a_time_limit_holds_for_long_lists_and_the_bound_does_not_wait_for_them() -> None:
+    data = random_data(5, n_features=5, n_samples=60)
+    best(data, 2)  # compiles
+    limit = 4.0
+    result = best(data, 1000, time_limit=limit)
+    claim = result.alternatives
+    assert claim is not None
+    assert len(claim.structures) == 1000
+    assert result.seconds.total < 3 * limit  # other tests run beside this one
+    assert claim.bound is not None
+    assert claim.bound < SCORE.gamma * 60 - 1.0  # the bound without search
+
+
+def test_a_start_may_have_arcs_that_a_list_forbids() -> None:
+    """Arcs of a feature with one state would give every structure many twins."""
+    data = dataset([(0, 0, 0), (0, 1, 1), (0, 1, 0), (0, 0, 0)], n_states=(1, 2, 2))
+    start = Structure(data.names, ((2,), (0, 2), ()))
+    claim = best(data, 50, start=start).alternatives
+    assert claim is not None
+    assert claim.exhausted
+    assert all(0 not in own for one in claim.structures for own in one.structure.parents)
 
 
 def test_constraints_hold_for_every_structure() -> None:

@@ -30,12 +30,13 @@ obeys, no structure of a set scores more than
 
 What a certificate holds. A binary tree of sets of structures; node 0 holds all. A branch (node, kind, a, b, inside,
 outside) divides a node by a decision (`ExactTree.keeps`). A reduced-cost fixing removes parent sets from a node and its
-descendants, because the node's structures with one of them score less than the incumbent. A node's fixings apply in
-the order of the file, before its branch. A node without a branch is a leaf; the largest bound of a leaf bounds all
-structures. Each fixing and each leaf has a point eta and a temperature T. They stand for dual weights proportional to
-exp(- x / T), for x = gamma (cll: 0) and x = alpha_{m,c} @ eta; weights below exp(-REACH) of the largest are 0. They are
-computed in floats, and then made exact. Parent sets are numbered by variable, the class last, then as in `candidates`.
-If screening left parent sets out, the file lists the kept ones; only structures of these are bounded then.
+descendants, because the node's structures with one of them score less than the incumbent. A node's fixings apply in the
+order of the file, before its branch. A node without a branch is a leaf; the largest bound of a leaf, or the score of
+its only structure, bounds all. Each fixing and each leaf has a point eta and a temperature T. They stand for dual
+weights proportional to exp(- x / T), for x = gamma (cll: 0) and x = alpha_{m,c} @ eta; weights below exp(-REACH) of the
+largest are 0. They are computed in floats, and then made exact. Parent sets are numbered by variable, the class last,
+then as in `candidates`. If screening left parent sets out, the file lists the kept ones; only structures of these are
+bounded then.
 
 If a result lists the K best structures, fixings remove only what scores less than the last of them. The bound on all
 others is the largest of a leaf that holds anything but one listed structure. Which of them are equivalent is not
@@ -157,16 +158,12 @@ def _listed(problem: ExactProblem, claim: Json, place: Json) -> tuple[set[frozen
         need(close, f"A structure of the list scores {float(low)!r}, not {one['objective']!r} as claimed.")
         found.append(frozenset(number_of[family] for family in enumerate(structure)))
         scores.append(math.floor(low * ONE))
-    need(
-        len(set(found)) == len(found) <= of["asked"],
-        "The list of the best structures has one twice, or too many.",
-    )
+    fits = len(set(found)) == len(found) <= of["asked"]
+    need(fits, "The list of the best structures has one twice, or too many.")
     if len(found) < of["asked"] or of["exhausted"]:
         return set(found), -ONE * ONE
     # What was left out must score less than the bound on all that is not listed, too.
-    return set(found), min(
-        [*scores, *([] if of["bound"] is None else [math.floor(number(of["bound"]) * ONE)])]
-    )
+    return set(found), min([*scores, *(math.floor(number(b) * ONE) for b in [of["bound"]] if b is not None)])
 
 
 def _check_others(of: Json | None, others: Fraction | float, problem: ExactProblem) -> None:
@@ -174,10 +171,8 @@ def _check_others(of: Json | None, others: Fraction | float, problem: ExactProbl
     if of is None:
         return
     last, bound = number(of["structures"][-1]["objective"]), of["bound"]
-    need(
-        bound is None or not of["exhausted"],
-        "The list claims that there are other structures, and that there are none.",
-    )
+    fits = bound is None or not of["exhausted"]
+    need(fits, "The list claims that there are other structures, and that there are none.")
     if of["exhausted"]:
         need(others == -math.inf, "There are structures that the list of all does not have.")
     elif bound is not None:
@@ -185,10 +180,8 @@ def _check_others(of: Json | None, others: Fraction | float, problem: ExactProbl
         proved = others <= most or problem.bound_without_search() <= most
         need(proved, "The claimed bound on the structures that are not listed is not proved.")
         # Structures that score less than the last one were left out of the tree.
-        need(
-            len(of["structures"]) < of["asked"] or last <= most,
-            "The bound on other structures is below the list.",
-        )
+        fits = len(of["structures"]) < of["asked"] or last <= most
+        need(fits, "The bound on other structures is below the list.")
     whole = len(of["structures"]) == of["asked"] and bound is not None
     optimal = whole and number(bound) - last <= OPTIMALITY * max(Fraction(1), abs(last))
     need(optimal or of["exhausted"] or not of["optimal"], "The list is not proved to be the best one.")

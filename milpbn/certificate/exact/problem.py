@@ -104,7 +104,7 @@ class ExactProblem:
         free = [s for s in sets if self.last not in s]
         return free[:1] + [s for s in sets if self.last in s] if i < self.last else free
 
-    def exceeds_child_limit(self, structure: Collection[Parents]) -> bool:
+    def exceeds_child_limit(self, structure: Collection[Collection[int]]) -> bool:
         """Whether some variable has more children than the constraints allow."""
         return any(sum(j in s for s in structure) > limit for j, limit in self.limits.items())
 

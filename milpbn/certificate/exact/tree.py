@@ -115,9 +115,9 @@ class ExactTree:
             bare = node == 0 and not self.leaves  # a root without dual weights: only the bound without search
             need(bare or node in self.leaves, f"The certificate has no bound for node {node}.")
             bound = math.inf if bare else self.bound(allowed, edges, self.leaves[node])
+            bound = min(bound, self.only(allowed)) if bound >= cutoff else bound
             largest = max(largest, bound)
-            if allowed not in listed:
-                others = max(others, bound)
+            others = others if allowed in listed else max(others, bound)
             for i, s in (sets[p] for p in allowed if bound >= objective):
                 for j in range(self.problem.last + 1):
                     self.undecided["out" if j in s else "in"].add((j, i))
@@ -125,6 +125,16 @@ class ExactTree:
         need(reached, "The certificate has nodes that its tree does not reach.")
         one, other = (x if math.isinf(x) else Fraction(x) / ONE for x in (largest, others))
         return one, other
+
+    def only(self, allowed: frozenset[int]) -> float:
+        """Return the score of a node's only structure, or inf; -inf if the arcs of all exceed a child limit."""
+        families = sorted(self.problem.parent_sets[p] for p in allowed)
+        sets = [[s for i, s in families if i == v] for v in range(self.problem.last + 1)]
+        if self.problem.exceeds_child_limit([set(own[0]).intersection(*own) for own in sets if own]):
+            return -math.inf
+        if any(len(own) != 1 for own in sets):
+            return math.inf
+        return math.ceil(self.problem.score([own[0] for own in sets], self.problem.weights)[1] * ONE)
 
     def bound(self, allowed: frozenset[int], edges: Any, point: Any, wanted: Any = None) -> float:
         """Return b(lambda, mu) of a node in grains, rounded up; with `wanted`, of its structures with one of those."""
@@ -135,9 +145,6 @@ class ExactTree:
             constant -= Fraction(mu) * side * ONE
             for p, a in row.items():
                 gradient[p] += Fraction(mu) * a * ONE
-        left = dict(self.problem.parent_sets[p] for p in allowed)
-        if len(left) == len(allowed) and self.problem.exceeds_child_limit(left.values()):
-            return -math.inf  # the only structure left breaks a child limit
         return math.ceil(constant) + heaviest(self.problem.parent_sets, gradient, allowed, edges, wanted)
 
 

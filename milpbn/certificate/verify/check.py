@@ -6,9 +6,10 @@ of the score with the search. For any dual weights lambda_m in the simplex over 
     b(lambda) = gamma sum_m w_m lambda_{m,0} + max over structures of (linear + sum w_m lambda_{m,c} alpha_{m,c}) @ eta
 
 bounds the score of every structure over which the maximum is taken. A certificate holds a tree of branching decisions,
-whose leaves together contain all structures, and dual weights for every leaf. It also holds dual weights for the
-reduced-cost fixings: they remove parent sets from a node because no structure of the node with one of them reaches the
-incumbent. Both may come with multipliers mu >= 0 of inequalities a_r @ eta >= b_r that every structure obeys, because
+whose leaves together contain all structures, and dual weights for every leaf. A leaf with a single structure is bounded
+by the score of this structure as well. The certificate also holds dual weights for the reduced-cost fixings: they
+remove parent sets from a node because no structure of the node with one of them reaches the incumbent. Both may come
+with multipliers mu >= 0 of inequalities a_r @ eta >= b_r that every structure obeys, because
 sum_r mu_r (a_r @ eta - b_r) is never negative. If a result lists the K best structures, fixings remove only what scores
 less than the last of them, and the bound on all others is that of the leaves which hold anything but one listed
 structure (`milpbn.certificate.verify.alternatives`). Every file that is accepted here therefore proves its bound.
@@ -41,14 +42,16 @@ from milpbn.certificate.verify.claim import (
 )
 from milpbn.certificate.verify.duals import ClaimedDuals
 from milpbn.certificate.verify.maxima import heaviest, unproved
-from milpbn.certificate.verify.space import EDGE, FORESTS, Space, is_empty, left_by, space_of
+from milpbn.certificate.verify.space import EDGE, FORESTS, Space, bound_of_only, left_by, space_of
 from milpbn.certificate.verify.tree import ProofTree
 from milpbn.claims.result import Gap, Result, is_optimal
 from milpbn.data.dataset import Dataset
 from milpbn.errors import InputError
+from milpbn.network.structure import Structure
 from milpbn.problem.candidates import Candidates
 from milpbn.problem.counts import require_units
 from milpbn.problem.forecast import TABLES, tables_bytes
+from milpbn.problem.rescore import rescored
 from milpbn.util.memory import require_memory
 
 #: Number of bounds that are computed together.
@@ -164,8 +167,13 @@ def verify(
         best, error_of_best = score_of_structure(header_claim, candidates, rules, merged, weights)
         known = max(known, best - error_of_best)
     listed = read_listed(claim.result, candidates, rules, merged)
-    empty = partial(is_empty, candidates, rules)
-    check = _Check(claim, known, tree.space, duals, candidates, empty, listed)
+
+    def highest(structure: Structure) -> float:
+        value, error = rescored(merged, structure, claim.score, rules, weights)
+        return value + error
+
+    only = partial(bound_of_only, candidates, rules, highest)
+    check = _Check(claim, known, tree.space, duals, candidates, only, listed)
     bound = check.run(tree)
     if claim.optimal and not is_optimal(claim.objective, claim.bound, error):
         raise InputError("The result calls its structure optimal, which its bound does not prove.")
@@ -221,11 +229,11 @@ class _Check:
         space: Space,
         duals: ClaimedDuals,
         candidates: Candidates,
-        is_empty: Callable[[NDArray[np.bool_]], bool],
+        bound_of_only: Callable[[NDArray[np.bool_]], float],
         listed: Listed | None = None,
     ) -> None:
         self.bound, self.objective, self.space, self.duals = claim.bound, objective, space, duals
-        self.is_empty, self.optimal, self.listed = is_empty, claim.optimal, listed
+        self.bound_of_only, self.optimal, self.listed = bound_of_only, claim.optimal, listed
         # Reduced-cost fixing leaves out structures that score less than this.
         self.cutoff = objective if listed is None else min(objective, listed.cutoff)
         self._arcs = candidates.arcs if any(claim.arcs.values()) else None
@@ -314,15 +322,12 @@ class _Check:
                     )
                 continue
             bound = float(constant + heaviest(*arguments, limit))
-            if (
-                self.listed is not None
-                and not self.listed.holds_only(job.mask, V)
-                and not self.is_empty(job.mask)
-            ):
+            if not bound < self.cutoff:
+                # The score of a single structure needs no dual weights, and is exact but for rounding.
+                bound = min(bound, self.bound_of_only(job.mask))
+            if self.listed is not None and not self.listed.holds_only(job.mask, V):
                 self._check_others(bound, job.node)
             if not (bound <= self.limit or self.without_search <= self.limit):
-                if self.is_empty(job.mask):
-                    continue
                 raise InputError(
                     f"The certificate only proves the bound {bound!r} at node {job.node}, not {self.bound!r} as the "
                     "result claims."

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from milpbn.network.structure import topological_order
+from milpbn.network.structure import Structure, topological_order
 from milpbn.problem.candidates import Candidates
 from milpbn.problem.constraints import Rules
 
@@ -110,13 +111,21 @@ def left_by(space: Space, kind: int, a: int, b: int, inside: bool) -> NDArray[np
     return np.asarray(variable != owner) | (true if inside else ~true)
 
 
-def is_empty(candidates: Candidates, rules: Rules, mask: NDArray[np.bool_]) -> bool:
-    """Return whether a mask leaves exactly one parent set per variable, and this structure breaks a rule.
+def bound_of_only(
+    candidates: Candidates,
+    rules: Rules,
+    highest: Callable[[Structure], float],
+    mask: NDArray[np.bool_],
+) -> float:
+    """Return a bound on the score of the only structure of a mask of parent sets, shape (P,).
 
-    The rules are acyclicity and the child limits.
+    It is -inf if the arcs that all choices of parent sets have close a cycle or exceed a child limit, and otherwise inf
+    if there are several choices. `highest` returns an upper bound on the exact score of a structure.
     """
+    parents = candidates.certain_parents(mask)
+    if topological_order(parents) is None or rules.over_limit(parents) is not None:
+        return -np.inf
     choice = np.flatnonzero(mask)
     if not np.array_equal(candidates.variable[choice], np.arange(candidates.n_variables)):
-        return False
-    parents = [candidates.flat[p] for p in choice]
-    return topological_order(parents) is None or rules.over_limit(parents) is not None
+        return np.inf
+    return highest(candidates.structure(choice))

@@ -172,6 +172,12 @@ def bound_children(
 
     for number, holds in zip(numbers, (True, False), strict=True):
         child = parent.child(model.oracle, decision, holds)
+        rules, candidates = context.problem.rules, context.problem.candidates
+        if rules.max_children and rules.over_limit(candidates.certain_parents(child.allowed)) is not None:
+            # No structure. Without this, a list that is not full yet would need every choice of parent sets as a node.
+            out.leaf(number, node.weights)
+            out.falls.append(Fall(decision, holds, share, np.inf))
+            continue
         point.gradient[:] = node.start.gradient
         multipliers = node.start.multipliers
         subproblem = _subproblem(context, child, multipliers)
@@ -280,9 +286,10 @@ def open_node(
 def only_structure(
     context: Context, restriction: Restriction, point: Point, incumbents: Incumbents
 ) -> tuple[float, DualWeights | None]:
-    """Offer the only structure of a node, and return its score as the bound, with the dual weights that prove it.
+    """Offer the only structure of a node; return the bound on its score, and dual weights that prove a similar one.
 
-    The bound is -inf if the only choice of parent sets is not a structure that obeys the constraints.
+    The bound is the score with its rounding errors, or that of the dual weights if it is smaller. It is -inf if the
+    only choice of parent sets is not a structure that obeys the constraints.
     """
     model, problem = context.model, context.problem
     none = np.zeros(len(context.rows.limit))
@@ -300,7 +307,9 @@ def only_structure(
     if not model.softening.smooth:
         point.state.best_temperature = HARD
     evaluate_compiled(model, _subproblem(context, restriction, none), point, False)
-    return float(point.state.bound), _weights(context, point, none)
+    # The verifier bounds a single structure by its score from the data. Four errors cover the difference from `value`.
+    bound = min(float(point.state.bound), value + 4 * model.score_error)
+    return bound, _weights(context, point, none)
 
 
 def _subproblem(context: Context, restriction: Restriction, multipliers: NDArray[np.float64]) -> Subproblem:

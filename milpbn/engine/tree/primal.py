@@ -117,20 +117,36 @@ class PrimalHeuristic:
         """Make a structure the incumbent if its score is better."""
         with self._lock:
             if value > self.value:
-                self.structure = self._events.offer(structure)
+                known = self._events.offer(structure)
+                # At a moment that the clock decides, the run may prefer another structure of a list to this one.
+                self.structure = known if self.pool.size == 1 else structure
                 self.value = value
                 self._here = self.structure, value
 
     def _list(self, structure: Structure, value: float) -> None:
-        """List a structure, and with K > 1 its best neighbours; one of these may be the new incumbent."""
+        """List a structure."""
         choice = self.problem.choice(structure)
         assert choice is not None
         self.pool.offer(choice, value)
+
+    def explore_list(self) -> None:
+        """With K > 1, list the best neighbours of some listed structures; one of these may be the new incumbent.
+
+        Every expansion of a node calls this, so that neither the list nor the bound waits for the other.
+        """
         if self.pool.size == 1:
             return
-        self.pool.explore(self.problem, self._events.stopping, parallel=False)
-        best, value = self.pool.best()[0]
-        self._keep(self.problem.candidates.structure(best), value)
+        logits = np.empty(self.root.point.logits.shape)
+        explored = self.pool.explore(
+            self.problem,
+            lambda found: score_of(self.root.model, found, logits, False),
+            TUNING.primal.explored,
+            self._events.stopping,
+            parallel=False,
+        )
+        if explored:
+            best, value = self.pool.best()[0]
+            self._keep(self.problem.candidates.structure(best), value)
 
     def climb_from_answer(self, point: Point) -> None:
         """Climb from the oracle's last answer at a point, if that is a good and new structure.

@@ -218,6 +218,7 @@ class BranchAndBound:
             budget = max(first, tuned.probing * self._steps) - self._discarded if self._probes else 0.0
         expansion = expand(self.context, node, numbers, point, rule, self.primal, self._stopping, budget)
         self.primal.climb_near_incumbent(self._n_children // 2, self._steps)
+        self.primal.explore_list()
         return expansion
 
     def _finish(self, thread: int, node: Node, expansion: Expansion | None) -> Node | None:

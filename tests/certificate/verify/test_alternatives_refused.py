@@ -49,6 +49,10 @@ def _other_score(claim: dict[str, Any]) -> None:
     claim["structures"][1]["objective"] = claim["structures"][0]["objective"]
 
 
+def _not_sorted(claim: dict[str, Any]) -> None:
+    claim["structures"][1:] = reversed(claim["structures"][1:])
+
+
 def _exhausted(claim: dict[str, Any]) -> None:
     claim |= {"exhausted": True, "bound": None}
 
@@ -70,6 +74,7 @@ def _other_groups(claim: dict[str, Any]) -> None:
     [
         (_without_the_second, "structures of node .* that are not listed", "not listed is not proved"),
         (_other_score, "Structure 2 of the list scores", "A structure of the list scores"),
+        (_not_sorted, "scores more than one before it", None),
         (_exhausted, "structures of node .* that are not listed|removes parent set", "list of all|removes"),
         (_twice, "listed twice", "has one twice"),
         (_cycle, "cycle", "A structure of the list"),
@@ -86,7 +91,7 @@ def test_a_false_list_is_refused(
         _regrouped(forged["alternatives"], data)
     with pytest.raises(InputError, match=words):
         verify(forged, path, data)
-    if exactly is not None:  # groups are no part of the exact check
+    if exactly is not None:  # order and groups are no part of the exact check
         with pytest.raises(NotProvedError, match=exactly):
             check_exactly(forged, path, data)
 
