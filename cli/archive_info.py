@@ -62,9 +62,10 @@ def describe_archive(path: str) -> list[str]:
 
 
 def _describe_certificate(path: str, header: Mapping[str, Any], arrays: Mapping[str, Any]) -> list[str]:
+    from milpbn.claims.reading import read_among
     from milpbn.problem.constraints import Constraints
     from milpbn.problem.scores.spec import Score
-    from milpbn.solving.progress import show_number
+    from milpbn.solving.progress import among_lines, show_number
 
     data, status, score = header["data"], header["status"], Score.from_dict(header["score"])
     weights = Constraints.from_dict(header["constraints"]).arc_weights
@@ -74,6 +75,7 @@ def _describe_certificate(path: str, header: Mapping[str, Any], arrays: Mapping[
         f"data        {data['name']}: {data['samples']} samples, {data['features']} features",
         f"score       {described}",
         f"status      {status['reason']}  (as the file says)",
+        *among_lines(read_among(header, f"The certificate {path!r}"), 12),
         f"incumbent   {show_number(header['objective'])}  (as the file says)",
         f"bound       {show_number(header['bound'])}  (as the file says; milpbn verify --certificate checks it)",
         f"leaves      {len(arrays['leaf_node'])}",

@@ -134,7 +134,7 @@ def export(
     from milpbn.milp.files.commands import solvers_on_path
     from milpbn.network import read_structure
     from milpbn.solving.exporting import export_model
-    from milpbn.solving.progress import dropped_lines
+    from milpbn.solving.progress import among_lines, dropped_lines
 
     source = data or f"instance:{DEFAULT}"
     show_stages(None, quiet=model.quiet)
@@ -170,6 +170,8 @@ def export(
     click.echo(f"         with the score {written.start_objective:.6f}")
     if written.root_bound is not None:
         click.echo(f"bound    {written.root_bound:.6f}  (certified; milpbn import keeps it)")
+    for line in among_lines(written.among, 9):
+        click.echo(line)
     for package, script in written.scripts.items():
         click.echo(f"script   {script}  (python, with {package}; prints the bound for the import)")
     here = solvers_on_path()

@@ -14,11 +14,12 @@ def describe_gap(found: Suboptimality, result: Result, width: int = 7) -> list[s
 
     The labels are padded to `width` characters.
     """
-    from milpbn.solving.progress import show_gap
+    from milpbn.solving.progress import among_lines, show_gap
 
     lines = [
         f"{'score':{width}}{found.score:.6f} nats  ({result.described_score})",
         f"{'bound':{width}}{found.bound:.6f} nats  (the result says {result.bound_source})",
+        *among_lines(result.among, width),
     ]
     if found.gap is None:
         return [

@@ -194,6 +194,7 @@ def _describe_provenance(source: Mapping[str, Any]) -> list[str]:
         "objective": objective,
         "bound": bound,
         "gap": None if objective is None or bound is None else f"{bound - objective:.6f} nats",
+        "among": source.get("among") if isinstance(source.get("among"), str) else None,
     }
     lines = [f"{key:<12}{value}  (as the file says)" for key, value in shown.items() if value is not None]
     status = source.get("status")
@@ -217,13 +218,16 @@ def _describe_variables(classifier: TableClassifier) -> list[str]:
 
 def _describe_sidecar(path: str) -> list[str]:
     from milpbn.milp.files.sidecar import Sidecar
+    from milpbn.problem.class_free import among
 
     sidecar = Sidecar.load(Path(path))
     score = sidecar.score.describe(arc_weights=sidecar.constraints.arc_weights)
+    only = among(sidecar.score, sidecar.constraints)
     return [
         f"sidecar  {path}",
         f"data     {sidecar.data.get('name', '(unknown)')}: {len(sidecar.names) - 1} features",
         f"score    {score}",
+        *([f"among    {only}"] if only else []),
         f"columns  {len(sidecar.columns)} parent sets, fingerprint {sidecar.fingerprint}",
     ]
 

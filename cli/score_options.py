@@ -69,8 +69,9 @@ class ScoreOptions:
     ),
     option(
         "--parent-sets",
-        type=click.Choice(["paper", "all"]),
-        help="For generative scores: the candidate parent sets of the margin scores (the default), or all sets.",
+        type=click.Choice(["auto", "paper", "all"]),
+        help="Parent sets of the features. all: every set. paper: none, and those with the class; the optimum is then "
+        "one among such structures. auto, the default: all for margin scores and cll, paper for the others.",
     ),
     option("--ess", "equivalent_sample_size", type=NUMBER, help="Equivalent sample size of bdeu; default 1."),
     option(

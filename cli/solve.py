@@ -59,8 +59,8 @@ class Files:
         type=word("grid", "default"),
         help="Choose options by validation, for example --select 'p=.6,.9 max-parents=1,2,3 leave-one-out=no,yes "
         "discretise=mdl,quantile:5 parameters=hybrid'. All combinations of score, p, max-parents, leave-one-out, "
-        "smoothing, smoothing-towards, penalty, hybrid, class-parents, discretise, missing and parameters are "
-        "compared; those that fall behind are dropped on the way. 'default' is a grid for a first try.",
+        "smoothing, smoothing-towards, penalty, hybrid, class-parents, parent-sets, discretise, missing and parameters "
+        "are compared; those that fall behind are dropped on the way. 'default' is a grid for a first try.",
     ),
     option(
         "--select-by",

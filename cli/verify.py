@@ -95,12 +95,13 @@ def describe(proved: Verification, result: Result | None) -> str:
 
     `result` is None for a certificate alone, which lists no arcs, and tells of no selection and no average.
     """
-    from milpbn.solving.progress import kept_line, number_lines, show_number, subset_line
+    from milpbn.solving.progress import among_lines, kept_line, number_lines, show_number, subset_line
 
     # A search over some rows or parent sets proves nothing about the optima over all.
     show_arcs = result is not None and proved.samples is None and proved.kept is None
     over = "" if proved.kept is None else " of the kept parent sets"
-    scope = [] if proved.samples is None else [subset_line(proved.samples)]
+    scope = among_lines(proved.among)
+    scope += [] if proved.samples is None else [subset_line(proved.samples)]
     if proved.kept is not None and proved.total is not None:
         scope.append(kept_line(proved.kept, proved.total))
     others = []

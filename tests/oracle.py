@@ -120,7 +120,7 @@ def enumerate_best(
     score : str
         One of `SCORES`; gamma is needed for sm and sbm.
     max_parents, class_parents, parent_sets
-        See `candidate_sets`; "all" is for generative scores only.
+        See `candidate_sets`.
     smoothing, ess, penalty, hybrid, leave_one_out, smoothing_towards
         See `score_structure`.
     allowed : callable, optional
@@ -132,8 +132,6 @@ def enumerate_best(
     most : int
         Number of structures in `Best.ranked`.
     """
-    if parent_sets == "all" and score not in GENERATIVE_SCORES:
-        raise ValueError("all parent sets are for generative scores")
     if candidates is None:
         candidates = candidate_sets(data.n_variables, max_parents, class_parents, parent_sets)
     fixed = tuple(tuple(tuple(sorted(s)) for s in sets) for sets in candidates)

@@ -201,17 +201,24 @@ def candidate_sets(
 ) -> list[list[tuple[int, ...]]]:
     """Candidate sets by their definition: all sets within the limits, filtered one by one.
 
-    Where a score tells class-free sets of a feature apart only by its linear terms, the smallest allowed one
-    stands for them.
+    Of a feature's class-free sets only the smallest allowed one is there if "paper" says so, or if it stands for all:
+    margins are the same under all, and a penalty is the least.
     """
     V = len(names)
     obeys = _local_predicate(names, constraints or Constraints())
+    weighted = constraints is not None and bool(constraints.arc_weights)
+    margin = score.name in oracle.MARGIN_SCORES
+    smallest = {
+        "paper": True,
+        "all": margin and not (score.hybrid or score.penalty or weighted),
+        "auto": not (margin and (score.hybrid or weighted)),
+    }[score.parent_sets]
     result = []
     for i in range(V):
         others = [j for j in range(V) if j != i]
         size = score.max_parents if i < V - 1 or score.class_parents else 0
         sets = [s for k in range(min(size, V - 1) + 1) for s in combinations(others, k) if obeys(i, s)]
-        if i < V - 1 and score.parent_sets == "paper":
+        if i < V - 1 and smallest:
             free = [s for s in sets if V - 1 not in s]
             sets = [s for s in sets if V - 1 in s or not any(set(t) < set(s) for t in free)]
         result.append(sets)

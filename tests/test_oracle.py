@@ -227,7 +227,6 @@ def test_constraints_and_given_candidates():
         ("sbm", {}, "needs gamma"),
         ("k2", {}, "unknown score"),
         ("mdl", {"penalty": 1.0}, "margin scores"),
-        ("cll", {"parent_sets": "all"}, "generative"),
         ("ll", {"parent_sets": "some"}, "unknown parent sets"),
     ],
 )

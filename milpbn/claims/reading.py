@@ -15,6 +15,7 @@ from milpbn.claims.alternatives import Alternatives
 from milpbn.claims.reasons import LIMITED, BoundSource, Limit, Reason
 from milpbn.errors import InputError
 from milpbn.network.structure import Structure
+from milpbn.problem.class_free import among
 from milpbn.problem.constraints import Constraints
 from milpbn.problem.scores.spec import Score
 from milpbn.util.jsonable import Fields
@@ -29,6 +30,7 @@ KEYS = (
     "data",
     "score",
     "constraints",
+    "among",
     "status",
     "objective",
     "bound",
@@ -132,6 +134,21 @@ def read_score(f: Fields, where: str) -> Score:
 def read_constraints(f: Fields, where: str) -> Constraints:
     """Read the constraints; none where the key is missing."""
     return Constraints.from_dict(f.get("constraints") if "constraints" in f else {}, f"{where}, constraints")
+
+
+def read_among(values: object, where: str) -> str:
+    """Return the structures that a document with a score and constraints is about (`class_free.among`)."""
+    f = Fields(values, where)
+    return among(read_score(f, where), read_constraints(f, where))
+
+
+def check_among(f: Fields, computed: str) -> None:
+    """Refuse a result that is about other structures than its score and constraints say; old ones lack the key."""
+    if "among" in f and (f.text("among", optional=True) or "") != computed:
+        about = computed or "all structures"
+        raise f.contradiction(
+            f"by its score and constraints it is about {about}, and its key 'among' says other"
+        )
 
 
 def read_seconds(f: Fields) -> Seconds:

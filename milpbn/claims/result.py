@@ -23,6 +23,7 @@ from milpbn.claims.parts import ProvedArcs, ScreenedClaim, Searched, SubsetClaim
 from milpbn.claims.reading import (
     BOUND_SOURCES,
     TracePoint,
+    check_among,
     read_alternatives,
     read_constraints,
     read_score,
@@ -39,6 +40,7 @@ from milpbn.network.averaged import AveragedClassifier
 from milpbn.network.formats.classifier_files import load_any_classifier
 from milpbn.network.parameters.record import ParameterFit
 from milpbn.network.structure import Structure
+from milpbn.problem.class_free import among
 from milpbn.problem.constraints import Constraints
 from milpbn.problem.scores.spec import Score
 from milpbn.util.atomic import atomic_write_text
@@ -145,7 +147,7 @@ class Result:
     def __repr__(self) -> str:
         gap = self.gap.absolute
         return (
-            f"<Result of {shorten(self.data.name)}: {self.described_score}, {self.reason}, "
+            f"<Result of {shorten(self.data.name)}: {self.described_score}, {self.reason}{self.among_clause}, "
             f"score {'unknown' if self.objective is None else format(self.objective, '.6f')}, "
             f"gap {'unknown' if gap is None else format(gap, '.6f')} nats>"
         )
@@ -181,8 +183,18 @@ class Result:
 
     @property
     def optimal(self) -> bool:
-        """Whether the structure is proved optimal."""
+        """Whether the structure is proved optimal, among the structures that `among` names."""
         return self.reason is Reason.OPTIMAL
+
+    @property
+    def among(self) -> str:
+        """The structures that bound and optimum are about, as words after "among"; empty if all that are allowed."""
+        return among(self.score, self.constraints)
+
+    @property
+    def among_clause(self) -> str:
+        """The same for the end of a claim: a comma and "among ...", or empty."""
+        return f", among {self.among}" if self.among else ""
 
     @property
     def searched(self) -> Searched:
@@ -205,6 +217,7 @@ class Result:
             "data": vars(self.data),
             "score": score,
             "constraints": self.constraints.to_dict(),
+            "among": self.among or None,
             "status": {
                 "reason": self.reason.value,
                 "limit": None if self.limit is None else self.limit.value,
@@ -240,7 +253,7 @@ class Result:
         return result_card(
             self.data,
             self.described_score,
-            f"{self.reason}{limit}",
+            f"{self.reason}{limit}{self.among_clause}",
             self.objective,
             self.searched,
             "the kept parent sets" if self.screened is not None else over,
@@ -307,6 +320,7 @@ class Result:
             else DataRequest.from_dict(f.get("request"), f"{where}, request"),
             notes=() if f.missing("notes") else tuple(f.texts("notes")),
         )
+        check_among(f, result.among)
         check_claims(f, result)
         if result.structure is not None:
             object.__delattr__(result, "classifier")  # so that reading it raises, and does not return None

@@ -17,6 +17,7 @@ from milpbn.claims.about import DataSummary, read_data
 from milpbn.claims.parts import Arc
 from milpbn.claims.reading import read_constraints, read_score
 from milpbn.network.structure import Structure
+from milpbn.problem.class_free import among
 from milpbn.problem.constraints import Constraints
 from milpbn.problem.scores.spec import Score
 from milpbn.util.atomic import atomic_write_text
@@ -276,6 +277,9 @@ class Stability:
         ]
         if failed:
             lines.append(f"           {len(failed)} failed, for example: {failed[0]}")
+        only = among(self.score, self.constraints)
+        if only:
+            lines.append(f"among      {only}")
         if not self.all_rows.optimal:
             lines.append("           the structure of all rows is not proved best")
         if not total:

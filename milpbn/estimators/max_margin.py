@@ -67,8 +67,9 @@ class MaxMarginBNClassifier(CallbackSupportMixin, BaseBNClassifier):
         Laplace constant of the parameters.
     smoothing_towards : {"uniform", "marginal", "class"}, default="uniform"
         What the parameters are shrunk towards; see `milpbn.Score`.
-    parent_sets : {"paper", "all"}, default="paper"
-        Candidate parent sets of generative scores; see `milpbn.Score`.
+    parent_sets : {"auto", "paper", "all"}, default="auto"
+        Candidate parent sets of the features; see `milpbn.Score`. Where it leaves out sets that a better structure may
+        have, ``bound_`` and ``gap_`` are about the structures that ``result_.among`` names.
     equivalent_sample_size : float, default=1.0
         Of ``bdeu``.
     penalty : float, "bic" or "aic", default=0.0
@@ -191,7 +192,7 @@ interrupted
         class_parents: bool = True,
         smoothing: float = 1.0,
         smoothing_towards: str = "uniform",
-        parent_sets: str = "paper",
+        parent_sets: str = "auto",
         equivalent_sample_size: float = 1.0,
         penalty: float | str = 0.0,
         hybrid: float = 0.0,

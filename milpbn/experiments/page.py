@@ -72,6 +72,8 @@ part of a data set; the published numbers are in `milpbn/experiments/published.j
   2 hours for each optimisation. Trials that reach their limit count with the best structure found by then.
 - **SM, SBM, MDL:** the class may have parents, as in the paper's formulation (19). With two classes SM and SBM
   are the same problem, which is computed once.
+- **MDL, recipe:** optima are among structures in which every feature has the class among its parents, or no
+  parents, as in the paper. Under SM and SBM this class leaves out no score.
 - **SVM:** the paper's grid, on indicators of the discretised data. The accuracy is that of the machine's own
   predictions; its probabilities are those of scikit-learn's `CalibratedClassifierCV(method="sigmoid",
   ensemble=False)` over 5 folds of the training rows.

@@ -11,7 +11,7 @@ from milpbn.errors import NoIncumbentError
 from milpbn.experiments.base import Method, MethodInput
 from milpbn.experiments.figures import Figures
 from milpbn.network.averaged import AveragedClassifier
-from milpbn.problem.scores.spec import Score
+from milpbn.problem.scores.spec import PAPER, Score
 from milpbn.solving.options import Options
 from milpbn.solving.recipes import Recipe
 from milpbn.solving.selection import maximise_selected
@@ -56,8 +56,13 @@ class RecommendedMethod(Method):
 
     @property
     def options(self) -> dict[str, Any]:
-        """All settings but the budget. Without an average it is left out, as in the keys of cells from before it."""
-        return {key: value for key, value in super().options.items() if (key, value) != ("average", 1)}
+        """All settings but the budget.
+
+        What the keys of older cells lack is left out: the number of networks if it is 1, and the parent sets, which are
+        those of the paper in all cells.
+        """
+        found = {key: value for key, value in super().options.items() if (key, value) != ("average", 1)}
+        return found | {"grid": self.grid.removesuffix(f" parent-sets={PAPER}")}
 
     def run(self, given: MethodInput) -> dict[str, Any]:
         """Choose, search and fit; the test rows are encoded with the states and cuts of the chosen discretisation."""
@@ -67,7 +72,7 @@ class RecommendedMethod(Method):
         )
         recipe = Recipe(purpose=self.title, grid=self.grid, by=self.by, time_limit=self.seconds)
         grid = replace(recipe.choices(), average=self.average)
-        result = maximise_selected(part.training, Score(), options, grid)
+        result = maximise_selected(part.training, Score(parent_sets=PAPER), options, grid)
         if result.limit is Limit.USER or (result.average is not None and result.average.interrupted):
             raise KeyboardInterrupt
         if result.structure is None or result.classifier is None:

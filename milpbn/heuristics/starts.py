@@ -10,6 +10,7 @@ from milpbn.heuristics.trees import tan_structure
 from milpbn.heuristics.tuning import TUNING
 from milpbn.network.cpt import require_match
 from milpbn.network.structure import Structure
+from milpbn.problem.class_free import among
 from milpbn.problem.conflicts import feasible_structure
 from milpbn.problem.problem import Problem
 
@@ -47,7 +48,7 @@ def _simple(problem: Problem, start: Structure | None) -> Iterator[Structure | N
 
 
 def checked_start(problem: Problem, start: Structure) -> Structure:
-    """Return a user's start, or the structure of candidate sets that has the same score (`Problem.adopted`).
+    """Return a user's start, or the structure of candidate sets that scores no less (`Problem.adopted`).
 
     Raises
     ------
@@ -78,9 +79,8 @@ def _refusal(problem: Problem, start: Structure) -> str:
         cure = f"raise --max-parents to {len(parents)}"
     elif i == target and parents and not score.class_parents:
         cure = "allow --class-parents"
-    elif i != target and parents and target not in parents and score.parent_sets == "paper":
-        # Without penalties and arc weights, `Problem.adopted` replaces the set by a smaller one of the same score.
-        cure = "leave penalties and arc weights out" if score.is_margin else "allow --parent-sets all"
+    elif i != target and parents and target not in parents and among(score, problem.rules):
+        cure = "allow --parent-sets all"
     else:
         cure = "relax the constraints"
     return (

@@ -17,8 +17,8 @@ from milpbn.network.classifier import Predictor
 from milpbn.network.evaluation import accuracies, unseen_classes
 from milpbn.network.parameters.record import ParameterFit, recorded
 from milpbn.network.structure import Structure
-from milpbn.problem.candidates import class_free_alike
-from milpbn.problem.constraints import Constraints, atoms, combine
+from milpbn.problem.class_free import among
+from milpbn.problem.constraints import Constraints
 from milpbn.problem.gate import objection
 from milpbn.problem.rescore import rescore
 from milpbn.problem.scores.spec import Score
@@ -114,9 +114,8 @@ def distance(
         Nats.
     """
     value = rescore(data, structure, score, constraints)
-    # A class-free parent set that is not a candidate has the same score as one that is; so the bound covers it.
-    alike = class_free_alike(score, combine(atoms(constraints, data.names)))
-    reason = objection(structure, score, constraints, class_free_alike=alike) or ""
+    # Unless the bound is about a class of structures, a class-free set that is no candidate scores no more than one.
+    reason = objection(structure, score, constraints, any_class_free=not among(score, constraints)) or ""
     if not reason and not math.isfinite(value):
         reason = f"{score.name} has no finite value for it"
     gap = None if reason else Gap.between(value, bound)

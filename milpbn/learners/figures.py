@@ -11,7 +11,10 @@ from milpbn.learners.differences import Difference, Interval
 from milpbn.learners.judged import Judged
 from milpbn.network.classifier import score_of
 from milpbn.network.parameters.record import OWN_PARAMETERS
+from milpbn.problem.class_free import among
+from milpbn.problem.constraints import Constraints
 from milpbn.problem.scores.registry import margin_scores
+from milpbn.problem.scores.spec import Score
 from milpbn.solving.progress import left_out_lines, show_gap
 from milpbn.util.jsonable import json_safe
 from milpbn.version import __version__
@@ -248,6 +251,9 @@ def show(rows: Sequence[ComparisonRow]) -> str:
         out.append(
             f"score and gap in nats: {mean}{score_of(solved.details)}; bound {solved.details['bound']:.4f}"
         )
+        only = among(Score.from_dict(solved.details["score"]), Constraints())
+        if only:
+            out.append(f"bound and gap are about {only}; others may score more")
     noted: dict[str, list[str]] = {}
     for row in rows:
         if row.note:

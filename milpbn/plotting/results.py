@@ -109,7 +109,7 @@ def _claim(result: Result) -> str:
         claim += " over a subset of the samples"
     elif result.screened is not None:
         claim += " over the kept parent sets"
-    return claim
+    return claim + result.among_clause
 
 
 def _limits(z: np.ndarray, b: np.ndarray) -> tuple[float, float]:

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from milpbn.errors import InputError
 from milpbn.network.structure import Structure
+from milpbn.problem.class_free import has_larger
 from milpbn.problem.constraints import Rules
 from milpbn.problem.scores.spec import Score
 from milpbn.util.clock import check_deadline
@@ -106,10 +107,10 @@ class Candidates:
         return None if None in places else np.array(places, dtype=np.int64)
 
     def stand_in(self, i: int, parents: ParentSet) -> ParentSet | None:
-        """Return a candidate of variable i with the same score as a parent set, or None if there is none.
+        """Return a candidate of variable i that scores no less than a parent set, or None if there is none.
 
         This is the set itself if it is a candidate. For a feature's set without the class it may be a subset of it.
-        Call this only where all class-free sets score the same (see `class_free_alike`).
+        Call this only where the smallest class-free set suffices (`milpbn.problem.class_free.smallest_suffices`).
         """
         if self.position(i, parents) is not None:
             return parents
@@ -200,12 +201,13 @@ class Admitted(NamedTuple):
 def admitted_sets(n_features: int, score: Score, rules: Rules) -> list[Admitted]:
     """Return for every variable, the class last, which parent sets its rules and options admit.
 
-    The candidates of a feature are {} and all sets that contain the class (P12, section 4); with
-    ``parent_sets='all'`` they are all sets. The candidates of the class are all sets of features, or only {} with
-    ``class_parents=False``. If rules require arcs into a feature, the smallest class-free set that satisfies them
+    The candidates of a feature are all sets that contain the class, and {} (P12, section 4) or all sets without the
+    class (`milpbn.problem.class_free.has_larger`). The candidates of the class are all sets of features, or only {}
+    with ``class_parents=False``. If rules require arcs into a feature, the smallest class-free set that satisfies them
     takes the place of {}. No set has more than `max_parents` members.
     """
     c = n_features
+    larger = has_larger(score, rules)
     into: tuple[dict[int, set[int]], dict[int, set[int]]] = {}, {}
     for arcs, parents in zip((rules.required, rules.forbidden), into, strict=True):
         for j, i in arcs:
@@ -231,7 +233,7 @@ def admitted_sets(n_features: int, score: Score, rules: Rules) -> list[Admitted]
         without = with_class = -1
         if c not in must:
             room = score.max_parents - len(must)
-            without = room if score.parent_sets == "all" else min(room, 0)
+            without = room if larger else min(room, 0)
         if c not in banned:
             with_class = score.max_parents - len(must | {c})
         out.append(Admitted(required, free, max(-1, without), max(-1, with_class)))
@@ -297,14 +299,6 @@ def _extend(base: ParentSet, free: Iterable[int], room: int) -> list[ParentSet]:
     members = list(free)
     sizes = range(min(room, len(members)) + 1)
     return [tuple(sorted((*base, *extra))) for size in sizes for extra in combinations(members, size)]
-
-
-def class_free_alike(score: Score, rules: Rules) -> bool:
-    """Return whether all parent sets of a feature without the class score the same.
-
-    They do if the score consists of margins alone (P12, footnote 1). Local terms and arc weights make them differ.
-    """
-    return score.kind.class_free_alike and not rules.arc_weights
 
 
 def require_candidates(candidates: Candidates, score: Score) -> None:

@@ -12,10 +12,11 @@ from typing import NamedTuple, TypeAlias
 
 from milpbn.data.dataset import Dataset
 from milpbn.problem.candidates import Admitted, Candidates, admitted_sets, count_candidates
+from milpbn.problem.class_free import has_larger
 from milpbn.problem.constraints import Rules
 from milpbn.problem.counts import cell_limit
 from milpbn.problem.scores.base import Shape
-from milpbn.problem.scores.spec import Score
+from milpbn.problem.scores.spec import PAPER, Score
 from milpbn.problem.tables import active_columns
 from milpbn.util.memory import available_memory, require_memory
 
@@ -81,7 +82,7 @@ def _cures(data: Dataset, score: Score, rules: Rules, for_milp: bool) -> str:
     lighter = score.kind.lighter
     if lighter and fits(replace(score, name=lighter)):
         options.append(f"use --score {lighter}")
-    if score.parent_sets == "all" and fits(replace(score, parent_sets="paper")):
+    if has_larger(score, rules) and fits(replace(score, parent_sets=PAPER)):
         options.append("use --parent-sets paper")
     if score.class_parents and fits(replace(score, class_parents=False)):
         options.append("use --no-class-parents")
@@ -119,7 +120,8 @@ def require_kept_room(data: Dataset, score: Score, n_sets: int, *, for_milp: boo
 
 
 def _require_columns(data: Dataset, score: Score, n_sets: int, cure: str) -> None:
-    columns = n_sets - data.n_features  # all but every feature's set without the class
+    with_class = count_candidates(data.n_features, replace(score, parent_sets=PAPER))
+    columns = min(n_sets, with_class) - data.n_features  # all but the features' sets without the class
     per_column = 8 * n_margin_rows(data, score) + BYTES_PER_NONZERO * _n_model_rows(data, score)
     require_memory(per_column * columns, COEFFICIENTS_AND_MODEL, cure)
 

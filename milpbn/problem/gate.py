@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from milpbn.network.structure import Structure
+from milpbn.problem.class_free import among, has_larger
 from milpbn.problem.constraints import Constraints
 from milpbn.problem.scores.spec import Score
 
 
 def objection(
-    structure: Structure, score: Score, constraints: Constraints, *, class_free_alike: bool = False
+    structure: Structure, score: Score, constraints: Constraints, *, any_class_free: bool = False
 ) -> str | None:
     """Return the first violation of a score's limits or of the constraints by a structure's arcs.
 
@@ -26,9 +27,9 @@ def objection(
         Reads max_parents, class_parents and parent_sets.
     constraints : Constraints
         The arc weights are ignored, because they forbid nothing.
-    class_free_alike : bool
-        Accept any class-free parent set of a feature that the constraints and limits allow. Otherwise
-        ``parent_sets='paper'`` accepts only one: {} or the required parents (Peharz & Pernkopf 2012, footnote 1).
+    any_class_free : bool
+        Accept any class-free parent set of a feature that the constraints and limits allow. Otherwise only {} or the
+        required parents are accepted where a search has no larger ones (`milpbn.problem.class_free.has_larger`).
 
     Returns
     -------
@@ -45,11 +46,11 @@ def objection(
         if found is not None:
             return found
         needed = {a for a, b in constraints.required if b == child}
-        paper = score.parent_sets == "paper" and not class_free_alike and child not in constraints.fixed
-        if paper and child != target and target not in members and members != needed:
-            return (
-                f"it gives {child!r} the parents {_listed(members)} without the class {target!r}, where "
-                f"{_listed(needed)} represents all such sets"
+        smallest = not (any_class_free or has_larger(score, constraints) or child in constraints.fixed)
+        if smallest and child != target and target not in members and members != needed:
+            only = among(score, constraints)
+            return f"it gives {child!r} the parents {_listed(members)} without the class {target!r}, " + (
+                f"and the search was among {only}" if only else f"where {_listed(needed)} scores no less"
             )
     return _child_limits(parents, constraints, target)
 

@@ -13,13 +13,8 @@ from milpbn.data.dataset import Dataset
 from milpbn.errors import InputError
 from milpbn.network.cpt import MAX_TABLE_ENTRIES, require_states, require_table
 from milpbn.network.structure import Structure
-from milpbn.problem.candidates import (
-    Admitted,
-    Candidates,
-    class_free_alike,
-    list_candidates,
-    require_candidates,
-)
+from milpbn.problem.candidates import Admitted, Candidates, list_candidates, require_candidates
+from milpbn.problem.class_free import smallest_suffices
 from milpbn.problem.conflicts import resolve
 from milpbn.problem.constraints import Constraints, Rules
 from milpbn.problem.counts import require_units
@@ -126,13 +121,13 @@ class Problem:
         return self.candidates.choice(structure)
 
     def adopted(self, structure: Structure) -> Structure:
-        """Return a structure from elsewhere, with class-free parent sets replaced by candidates of the same score.
+        """Return a structure from elsewhere, with class-free parent sets replaced by candidates that score no less.
 
-        If all class-free sets of a feature score the same (`class_free_alike`), only one of them is a candidate, and
-        it takes the place of the others. All other parent sets stay as they are. The result may still break a rule;
-        see `obeys`.
+        If the smallest class-free set of a feature never scores less than the others (`smallest_suffices`), it may be
+        the only one among the candidates, and takes the place of the others. All other parent sets stay as they are.
+        The result may still break a rule; see `obeys`.
         """
-        if not class_free_alike(self.score, self.rules):
+        if not smallest_suffices(self.score, self.rules):
             return structure
         stand_ins = [self.candidates.stand_in(i, s) for i, s in enumerate(structure.parents)]
         pairs = zip(stand_ins, structure.parents, strict=True)

@@ -17,7 +17,8 @@ def headline(result: Result) -> str:
         return f"The run ended without a structure: {str(result.reason).replace('_', ' ')}."
     if result.optimal:
         return (
-            "This network is proved optimal: no structure within the options of the run has a better score."
+            "This network is proved optimal: no structure within the options of the run has a better score"
+            f"{result.among_clause}."
         )
     searched = result.searched
     if searched.bound is None:
@@ -29,12 +30,12 @@ def headline(result: Result) -> str:
         return f"This network was sought on representative samples only; on them its score is {share} below the bound."
     if result.screened is not None:
         if searched.optimal:
-            return "This network is proved optimal among all structures of the kept parent sets."
+            return f"This network is proved optimal over the kept parent sets{result.among_clause}."
         return (
             "Among the structures of the kept parent sets, none exceeds this network's score by more than "
             f"{share} of the bound."
         )
-    return f"No structure exceeds this network's score by more than the gap, {share} of the bound."
+    return f"No structure exceeds this network's score by more than the gap, {share} of the bound{result.among_clause}."
 
 
 def meaning_of_gap(result: Result) -> list[str]:
@@ -55,6 +56,11 @@ def meaning_of_gap(result: Result) -> list[str]:
         lines.append(
             f"Here the gap is {gap.absolute:.6g} nats. A longer run can only lower the bound and raise the incumbent, "
             "so that the true distance is between 0 and this gap; the network may well be optimal already."
+        )
+    if result.among:
+        lines.append(
+            f"Bound, gap and optimum are only about {result.among}. Others may score more; a search with --parent-sets "
+            "all is about all structures."
         )
     if any(value is not None and value <= 0 for value in (searched.objective, searched.bound)):
         lines.append("The score can be negative, so that only the gap in nats has a meaning.")

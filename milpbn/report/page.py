@@ -117,6 +117,7 @@ def _problem(result: Result) -> str:
         ("parents of a variable", f"at most {score.max_parents}, the class among them"),
         ("class parents", "allowed" if score.class_parents else "not allowed"),
         ("smoothing", f"{score.smoothing:g}"),
+        *([("structures", f"only {result.among}")] if result.among else []),
     ]
     constraints = set_constraints(result)
     if constraints:

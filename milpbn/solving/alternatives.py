@@ -10,6 +10,7 @@ from milpbn.data.dataset import Dataset
 from milpbn.heuristics.local_search import LocalSearch
 from milpbn.network.structure import Structure, topological_order
 from milpbn.problem.candidates import Candidates, ParentSet
+from milpbn.problem.class_free import settled
 from milpbn.problem.constraints import Constraints, atoms, combine
 from milpbn.problem.gate import objection
 from milpbn.problem.problem import build_problem
@@ -66,6 +67,7 @@ def near_optimal(
     """Return the best structures that differ by one change: one parent set, or the direction of one arc.
 
     A parent set changes by one parent that is added, removed or replaced, or by removing all of them. All neighbours
+    among the structures that the score is about (`milpbn.problem.class_free.among`)
     that obey the constraints and the score's limits are compared by their coefficients; the best are scored anew from
     the data. Arcs from and to features with one state are not added: they change no prediction.
 
@@ -94,6 +96,7 @@ def near_optimal(
     """
     data = data.merged
     asked = Constraints() if constraints is None else constraints
+    score = settled(score, asked, data.total_weight, listed=True)
     rules = combine(atoms(asked, data.names))
     sets: list[tuple[ParentSet, ...]] = []
     for i, parents in enumerate(structure.parents):

@@ -18,6 +18,7 @@ from milpbn.errors import InputError
 from milpbn.network.cpt import require_states
 from milpbn.network.structure import Structure
 from milpbn.problem.candidates import Admitted, Candidates, list_candidates
+from milpbn.problem.class_free import settled
 from milpbn.problem.constraints import Constraints
 from milpbn.problem.problem import Problem, build_problem, checked_constraints, usable_sets
 from milpbn.problem.scores.spec import Score
@@ -42,6 +43,8 @@ from milpbn.util.progress_line import LINE
 SMALL_TABLES, SMALL_TABLES_WITHIN_LIMIT = 30_000_000, 2_000_000
 #: How many times as many parent sets the next of several searches is over, at least.
 GROWTH = 4
+#: Samples for which a table takes as long as a parent set's local term, which takes some hundred microseconds.
+LOCAL_SCORE = 2_000
 
 
 def training_data(source: Any) -> Dataset:
@@ -158,16 +161,17 @@ def maximise(
     with limited(options.memory_limit), stages.shown(began, wanted=wants_progress(options.verbose)):
         dataset = before(deadline, lambda: training_data(data), "the data were read")
         require_states(dataset)
-        if options.n_best > 1:
-            constraints = forbid_unused(dataset, checked_constraints(constraints))
+        listed, asked = options.n_best > 1, checked_constraints(constraints)
+        spec = settled(spec, asked, dataset.total_weight, listed=listed)
+        if listed:
+            constraints = forbid_unused(dataset, asked)
             if options.start is not None and constraints is not None:
                 start = without_forbidden_unused(dataset, constraints, options.start)
                 options = replace(options, start=start)
         described: dict[str, Any] = {}
         earlier: SavedSearch | None = None
         if options.checkpoint is not None:
-            constraints = checked_constraints(constraints)
-            described = describe(dataset, spec, constraints, options, subset, screen)
+            described = describe(dataset, spec, checked_constraints(constraints), options, subset, screen)
             earlier = read_saved_search(options.checkpoint, options, dataset.names, described)
         if earlier is not None:
             # Without a state of the tree search, the stages before it begin anew from this structure.
@@ -219,7 +223,8 @@ def maximise(
             )
 
         at_once = SMALL_TABLES if options.time_limit is None else SMALL_TABLES_WITHIN_LIMIT
-        total, n_samples = sum(own.count(samples.n_features) for own in admitted), max(1, samples.n_samples)
+        total = sum(own.count(samples.n_features) for own in admitted)
+        n_samples = max(LOCAL_SCORE if spec.kind.has_local_terms else 1, samples.n_samples)
         goes_on = earlier is not None and earlier.tree is not None
         sizes: list[int] = []
         if total * n_samples > at_once and not goes_on:

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from milpbn.certificate.format import Proof, kept_arrays, kept_candidates
-from milpbn.claims.reading import TracePoint
+from milpbn.claims.reading import TracePoint, read_among
 from milpbn.data.dataset import Dataset
 from milpbn.engine.tree.saved_search import NODE, PROOF, SearchState
 from milpbn.errors import InputError
@@ -85,6 +85,8 @@ class SavedSearch(NamedTuple):
         Weights of the samples in a subset.
     proof : Proof or None
         The proof so far, if a certificate is wanted; None if the tree search had not begun.
+    among : str
+        The structures that the bound is about (`milpbn.problem.class_free.among`); empty if all are meant.
     """
 
     path: str
@@ -102,6 +104,7 @@ class SavedSearch(NamedTuple):
     ranked: int
     sample_weights: NDArray[np.float64] | None
     proof: Proof | None
+    among: str
 
     def weights_of(self, samples: Dataset) -> NDArray[np.float64] | None:
         """Return the weights of the samples in a subset; raise InputError if they are not those of these samples."""
@@ -121,7 +124,8 @@ class SavedSearch(NamedTuple):
             where = f"with {self.nodes} nodes, {self.open_nodes} of them open"
             if self.open_nodes == 0:
                 where = f"with {self.nodes} nodes, after the search has ended"
-        return f"written after {self.seconds:.1f} s {where}; incumbent {self.objective:.6f}, bound {self.bound:.6f}"
+        numbers = f"incumbent {self.objective:.6f}, bound {self.bound:.6f}"
+        return f"written after {self.seconds:.1f} s {where}; {numbers}{f' among {self.among}' if self.among else ''}"
 
 
 def describe(
@@ -218,8 +222,9 @@ def _saved(found: Checkpoint, saved: SavedArrays, names: tuple[str, ...], proof:
     run, begun = saved.under(RUN), "search.children" in saved
     try:
         structure = Structure.from_mapping(names, found.header["structure"])
+        only = read_among(found.header["search"], f"The checkpoint {found.path!r}")
     except (InputError, KeyError, TypeError, AttributeError) as error:
-        raise UnfitError(f"there is no structure: {error}") from None
+        raise UnfitError(f"structure or score is missing: {error}") from None
     trace = run.array("trace", np.float64, None, 3).tolist()
     points: list[TracePoint] = [
         (t, z if math.isfinite(z) else None, b if math.isfinite(b) else None) for t, z, b in trace
@@ -243,6 +248,7 @@ def _saved(found: Checkpoint, saved: SavedArrays, names: tuple[str, ...], proof:
         if "samples" in run
         else None,
         proof=proof,
+        among=only,
     )
 
 

@@ -28,8 +28,9 @@ from milpbn.milp.files.start_files import write_starts
 from milpbn.milp.formulation import formulate
 from milpbn.milp.milp import Milp
 from milpbn.network.structure import Structure
+from milpbn.problem.class_free import among, settled
 from milpbn.problem.constraints import Constraints
-from milpbn.problem.problem import Problem, build_problem
+from milpbn.problem.problem import Problem, build_problem, checked_constraints
 from milpbn.problem.scores.base import Shape
 from milpbn.problem.scores.registry import find_score, sums_of_samples
 from milpbn.problem.scores.spec import Score
@@ -63,6 +64,8 @@ class Export:
         Script of each Python package that was asked for.
     root_bound : float or None
         The project's own bound on the score of every structure; None if there is none under this score.
+    among : str
+        The structures that the model is about (`milpbn.problem.class_free.among`); empty if all are meant.
     """
 
     model: Path
@@ -75,6 +78,7 @@ class Export:
     start_objective: float
     scripts: dict[str, Path]
     root_bound: float | None
+    among: str
 
 
 def export_model(
@@ -144,12 +148,13 @@ def export_model(
     _refuse_strange_sidecar(beside, target)
     dataset = training_data(data)
     spec = Score(name=score) if isinstance(score, str) else score
-    rules = constraints or Constraints()
+    rules = checked_constraints(constraints)
     if spec.kind.shape is Shape.CONCAVE:
         raise InputError(
             f"The score {spec.name} is not piecewise linear, so a model in a file could only be a relaxation; "
             "maximise this score with milpbn solve."
         )
+    spec = settled(spec, rules, dataset.total_weight)
     problem = build_problem(
         dataset, spec, rules, merge=checked.merge, subset=Subset.of(subset, checked.random_state)
     )
@@ -208,6 +213,7 @@ def export_model(
         start_objective=problem.rescore(best),
         scripts=written,
         root_bound=bound,
+        among=among(spec, rules),
     )
 
 

@@ -14,7 +14,7 @@ from milpbn.network.parameters.method import ParameterMethod
 from milpbn.network.prior import check_towards
 from milpbn.problem.candidates import count_candidates
 from milpbn.problem.scores.registry import find_score, score_names
-from milpbn.problem.scores.spec import P_GRID, Score
+from milpbn.problem.scores.spec import ALL, P_GRID, PAPER, Score
 from milpbn.util.validation import whole_number
 
 #: Peharz and Pernkopf (2012) choose the number of parents from these.
@@ -35,6 +35,7 @@ NAMES = {
     "penalty": "penalty",
     "hybrid": "hybrid",
     "class-parents": "class_parents",
+    "parent-sets": "parent_sets",
 }
 DISCRETISE, PARAMETERS, MISSING = "discretise", "parameters", "missing"
 #: What a grid may compare for missing values in training: drop their rows, or give them a state.
@@ -279,6 +280,10 @@ def _value(key: str, text: str) -> Any:
         return method.name
     if key == "smoothing-towards":
         check_towards(text)
+        return text
+    if key == "parent-sets":
+        if text not in (PAPER, ALL):
+            raise InputError(f"The grid has {key}={text!r}; {key} is {PAPER} or {ALL}.")
         return text
     if key == MISSING:
         if text not in MISSING_VALUES:

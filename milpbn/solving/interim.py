@@ -10,6 +10,7 @@ from dataclasses import replace
 from milpbn.claims.reasons import Limit, Reason
 from milpbn.data import Dataset, Table
 from milpbn.errors import InputError
+from milpbn.problem.class_free import among
 from milpbn.problem.constraints import Constraints, atoms, combine
 from milpbn.problem.gate import objection
 from milpbn.solving.averaging import Ranked
@@ -61,7 +62,11 @@ class Interim:
         score, source, options = best.applied(self._source, self._options)
         rows = source.dataset("train") if isinstance(source, Table) else source
         structure, constraints = best.incumbent, self._constraints or Constraints()
-        if structure is None or objection(structure, score, constraints, class_free_alike=True) is not None:
+        if (
+            structure is None
+            or objection(structure, score, constraints, any_class_free=not among(score, constraints))
+            is not None
+        ):
             return
         rules = combine(atoms(constraints, rows.names))
         result = unsearched(rows, score, options, structure, rules, constraints, self._began, Limit.TIME)

@@ -71,7 +71,7 @@ def objection_to_arcs(score: Score, constraints: Constraints) -> Callable[[Struc
 
     def forbidden(structure: Structure) -> str | None:
         free = replace(score, max_parents=len(structure.names))
-        return objection(structure, free, constraints, class_free_alike=True)
+        return objection(structure, free, constraints, any_class_free=True)
 
     return forbidden
 

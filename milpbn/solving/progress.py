@@ -140,14 +140,20 @@ def kept_line(kept: int, total: int) -> str:
     return f"screened   {kept} of {total} candidate parent sets were kept; the bound is over these only"
 
 
+def among_lines(words: str, width: int = 11) -> list[str]:
+    """Return a line that names the structures that bound and optimum are about, or none if all are meant."""
+    return [f"{'among':{width}}{words}; others may score more"] if words else []
+
+
 def dropped_lines(notes: Sequence[str], width: int = 11) -> list[str]:
     """Return the notes on dropped rows as lines under that of the data, after `width` spaces."""
     return [f"{'':{width}}{note}" for note in dropped_notes(notes)]
 
 
 def scope_lines(result: Result) -> list[str]:
-    """Return a line about the samples or parent sets for which the searched numbers hold, or none if for all."""
-    lines = [] if result.subset is None else [subset_line(result.subset.samples)]
+    """Return lines on the structures, samples or parent sets for which the searched numbers hold; none if for all."""
+    lines = among_lines(result.among)
+    lines += [] if result.subset is None else [subset_line(result.subset.samples)]
     of = result.screened
     return lines if of is None else [*lines, kept_line(of.n_kept, of.total)]
 
@@ -227,8 +233,8 @@ def average_lines(average: Average | None) -> list[str]:
     return [f"{'' if k else 'classifier':11}{sentence}" for k, sentence in enumerate(sentences)]
 
 
-def alternative_lines(alternatives: Alternatives | None) -> list[str]:
-    """Return lines about the K best structures, each beside the best one; else none."""
+def alternative_lines(alternatives: Alternatives | None, among: str = "") -> list[str]:
+    """Return lines about the K best structures, each beside the best one, and what they are among; else none."""
     if alternatives is None:
         return []
     listed = alternatives.structures
@@ -238,7 +244,7 @@ def alternative_lines(alternatives: Alternatives | None) -> list[str]:
         said = f"proved: no other structure scores more than {show_number(alternatives.bound)}"
     else:
         said = f"not proved: other structures may score up to {show_number(alternatives.bound)}"
-    lines = [f"{f'best {alternatives.asked}':<11}{said}"]
+    lines = [f"{f'best {alternatives.asked}':<11}{said}", *among_lines(among)]
     first = listed[0].structure.to_mapping()
     for number, one in enumerate(listed, start=1):
         own = one.structure.to_mapping()
@@ -305,7 +311,7 @@ def closing_block(result: Result, *, read: bool = False) -> str:
         *left_out_lines(result.data.left_out),
         f"score      {result.described_score}",
         f"backend    {result.backend.version}{_threads(result.backend.threads)}",
-        f"status     {status}",
+        f"status     {status}{result.among_clause}",
         f"incumbent  {show_number(result.objective)}",
         f"bound      {show_number(result.bound)}"
         + ("" if result.bound is None else f"  ({_source_of_bound(result.bound_source, read)})"),
@@ -346,7 +352,7 @@ def closing_block(result: Result, *, read: bool = False) -> str:
     lines += selection_lines(result.selection)
     lines += parameter_lines(result.parameters)
     lines += average_lines(result.average)
-    lines += alternative_lines(result.alternatives)
+    lines += alternative_lines(result.alternatives, result.among)
     if result.structure is not None:
         lines += structure_lines(result.structure)
     return "\n".join(lines)

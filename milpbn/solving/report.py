@@ -251,6 +251,7 @@ def fit_classifier(dataset: Dataset, result: Result) -> Classifier | None:
         "data": {**vars(result.data), **({"notes": list(notes)} if notes else {})},
         "score": result.score.to_dict(),
         DESCRIBED: result.described_score,
+        "among": result.among or None,
         "objective": result.objective,
         "bound": result.bound,
         "status": result.reason.value,

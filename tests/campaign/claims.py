@@ -11,7 +11,7 @@ from typing import Any
 
 from campaign.case import Case
 from campaign.exact import NOTHING, Truth
-from campaign.space import Graph, breach, sets_are_alike
+from campaign.space import Graph, breach, has_least, penalty_alone, restricted, sets_are_alike
 
 #: Largest difference between a structure's score and the exact score, relative to max(1, its size): the verifier's own
 #: allowance.
@@ -171,14 +171,16 @@ def check_proved(case: Case, truth: Truth, proved: Any) -> Iterator[Failure]:
     """Check the arcs that are claimed to be in every optimum or in none."""
     if proved is None:
         return
+    # The arcs are about optima in which parents that add nothing to a feature without the class are left out.
+    optima = [g for g in truth.optimal if not penalty_alone(case) or has_least(case, g)]
     for key in ("in", "out"):
         for a, b in proved.get(key, ()):
             if a not in case.names or b not in case.names:
                 yield Failure("wrong proved arc", f"{a} -> {b} is between no variables")
                 continue
             j, i = case.names.index(a), case.names.index(b)
-            if any((j in graph[i]) != (key == "in") for graph in truth.optimal):
-                yield Failure("wrong proved arc", f"{a} -> {b} as {key}, optima {truth.optimal[:3]}")
+            if any((j in graph[i]) != (key == "in") for graph in optima):
+                yield Failure("wrong proved arc", f"{a} -> {b} as {key}, optima {optima[:3]}")
 
 
 def check_data(case: Case, data: Mapping[str, Any]) -> Iterator[Failure]:
@@ -210,6 +212,9 @@ def check_result(case: Case, truth: Truth, result: Mapping[str, Any], part: Trut
         What is true of the result's subset of samples, if that is known.
     """
     found = list(check_data(case, result["data"]))
+    # A forged result may lack the key, as those of earlier versions do.
+    if "among" in result and (result["among"] is not None) != restricted(case):
+        found.append(Failure("claim about the wrong structures", repr(result["among"])))
     mapping, source, subset = result["structure"], result["bound_source"], result.get("subset")
     reason = result["status"]["reason"]
     if mapping is None:

@@ -189,6 +189,8 @@ def _score(rng: random.Random, aim: str) -> dict[str, Any]:
         score["smoothing_towards"] = own.choice(["uniform", "marginal", "class"])
     if rng.random() < 0.02:  # options that exclude each other
         score |= rng.choice([{"gamma": 1.0}, {"penalty": "aic"}, {"parent_sets": "all"}, {"hybrid": 1.0}])
+    if name in MARGIN_SCORES and own.random() < 0.3:
+        score["parent_sets"] = own.choice(["paper", "all"])
     return score
 
 

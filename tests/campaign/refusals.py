@@ -29,7 +29,6 @@ def ruled_out(case: Case, truth: Truth) -> str | None:
     reasons = {
         "gamma or p without margin": name not in ("sm", "sbm") and bool({"gamma", "p"} & set(score)),
         "gamma and p": {"gamma", "p"} <= set(score),
-        "all sets of a margin score": margin and score.get("parent_sets") == "all",
         "penalty of a generative score": not margin and bool(score.get("penalty") or score.get("hybrid")),
         "prior of a generative score": not margin and score.get("smoothing_towards", "uniform") != "uniform",
         "leave-one-out of such a score": score.get("leave_one_out", False) and not (margin or name == "ll"),

@@ -78,14 +78,15 @@ def _crowded(case: Case, graph: Graph) -> str | None:
 def candidates(case: Case, child: int) -> list[Parents]:
     """Return the parent sets that a variable chooses from.
 
-    Under the margin's candidate sets a feature has the sets with the class in them, and of those without it the
-    smallest one that the constraints allow.
+    These are all sets, wherever they differ in score. With ``parent_sets`` "paper", and by default under generative
+    scores, a feature has the sets with the class in them, and of those without it the smallest that the constraints
+    allow. The same set stands for all where they are alike.
     """
     last = len(case.names) - 1
     others = [j for j in range(last + 1) if j != child]
     most = min(case.score.get("max_parents", 2), last)
     sets = [s for k in range(most + 1) for s in combinations(others, k) if set_is_allowed(case, child, s)]
-    if child == last or case.score.get("parent_sets", "paper") == "all":
+    if child == last or not (restricted(case) or sets_are_alike(case, child)):
         return sets
     free = [s for s in sets if last not in s]
     return [s for s in sets if last in s or not any(set(t) < set(s) for t in free)]
@@ -130,8 +131,40 @@ def is_acyclic(graph: Graph) -> bool:
     return True
 
 
-def sets_are_alike(case: Case) -> bool:
-    """Whether all parent sets of a feature without the class score the same (margin scores alone)."""
+def sets_are_alike(case: Case, child: int | None = None) -> bool:
+    """Whether all parent sets of a feature without the class score the same: margins alone.
+
+    A feature with one state has no parameters, so that a penalty leaves its sets alike.
+    """
     score = case.score
-    local = score.get("penalty") or score.get("hybrid") or case.constraints.get("arc_weights")
+    free = child is not None and len(case.training.states[child]) == 1
+    local = score.get("hybrid") or case.constraints.get("arc_weights") or (score.get("penalty") and not free)
     return is_margin(case) and not local
+
+
+def has_least(case: Case, graph: Graph) -> bool:
+    """Whether the features without the class have no parents that they need not have."""
+    last = len(graph) - 1
+    return not any(
+        set_is_allowed(case, i, tuple(j for j in parents if j != k))
+        for i, parents in enumerate(graph[:last])
+        if last not in parents
+        for k in parents
+    )
+
+
+def penalty_alone(case: Case) -> bool:
+    """Whether margins and a penalty count, under which no class-free set adds more than a smaller one, for any data."""
+    score = case.score
+    rest = (
+        score.get("hybrid")
+        or case.constraints.get("arc_weights")
+        or score.get("parent_sets", "auto") != "auto"
+    )
+    return is_margin(case) and bool(score.get("penalty")) and not rest
+
+
+def restricted(case: Case) -> bool:
+    """Whether the claims are only about structures in which features have the class as a parent or none."""
+    asked = case.score.get("parent_sets", "auto")
+    return not sets_are_alike(case) and (asked == "paper" or (asked == "auto" and not is_margin(case)))

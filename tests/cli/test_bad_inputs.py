@@ -166,7 +166,6 @@ OPTIONS = {
         "smoothing_towards goes with",
     ),
     "no smoothing": ([*GOOD, "--smoothing", "0"], "smoothing"),
-    "all sets under a margin": ([*GOOD, "--parent-sets", "all"], "parent_sets"),
     "some sets": ([*GOOD, "--parent-sets", "some"], "'--parent-sets'"),
     "no sample size": ([*GOOD, "--score", "bdeu", "--ess", "0"], "equivalent sample size"),
     "penalty in words": ([*GOOD, "--penalty", "much"], "'much'"),

@@ -64,7 +64,7 @@ def test_score_options_reach_the_result(shop: Path, tmp_path: Path) -> None:
         "smoothing": 0.5,
         "smoothing_towards": "uniform",
         "class_parents": True,
-        "parent_sets": "paper",
+        "parent_sets": "auto",
         "equivalent_sample_size": 1.0,
         "penalty": "bic",
         "hybrid": 0.25,

@@ -63,7 +63,12 @@ def test_structures_start_a_search(name: str, tmp_path: Path) -> None:
             Constraints(),
             "'X1' has the parents X2.*--parent-sets all",
         ),
-        (((1,), (3,), (3,), ()), {"penalty": 0.1}, Constraints(), "'X1' has the parents X2.*penalties"),
+        (
+            ((1,), (3,), (3,), ()),
+            {"hybrid": 0.1, "parent_sets": "paper"},
+            Constraints(),
+            "'X1' has the parents X2.*--parent-sets all",
+        ),
         (
             ((), (3,), (3,), ()),
             {"name": "cll"},
@@ -72,7 +77,7 @@ def test_structures_start_a_search(name: str, tmp_path: Path) -> None:
         ),
         (((3,), (3,), (3,), ()), {}, Constraints(max_children={"C": 2}), "'C' has more than 2 children"),
     ],
-    ids=["width", "class parents", "class-free", "penalty", "constraint", "children"],
+    ids=["width", "class parents", "class-free", "hybrid", "constraint", "children"],
 )
 def test_refusals_say_what_to_do(
     parents: Any, options: dict[str, Any], constraints: Constraints, says: str

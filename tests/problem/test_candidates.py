@@ -13,19 +13,20 @@ from running import candidate_sets
 
 from milpbn.errors import InputError
 from milpbn.network.structure import Structure
-from milpbn.problem.candidates import (
-    build_candidates,
-    class_free_alike,
-    count_candidates,
-    require_candidates,
-)
+from milpbn.problem.candidates import build_candidates, count_candidates, require_candidates
 from milpbn.problem.constraints import Rules
 from milpbn.problem.scores.spec import Score
 
 LIMITS = [
-    Score(name=name, max_parents=k, class_parents=c, parent_sets=sets)
-    for k, c, (name, sets) in product(
-        (1, 2, 3, 4), (False, True), (("sm", "paper"), ("ll", "paper"), ("ll", "all"))
+    Score(name=name, max_parents=k, class_parents=c, parent_sets=sets, hybrid=hybrid)
+    for k, c, (name, sets, hybrid) in product(
+        (1, 2, 3, 4),
+        (False, True),
+        (
+            *(("sm", sets, 0.0) for sets in ("auto", "paper", "all")),
+            *(("cll", sets, 0.1) for sets in ("auto", "paper")),
+            *(("ll", sets, 0.0) for sets in ("auto", "all")),
+        ),
     )
 ]
 
@@ -35,7 +36,7 @@ def names(n_features: int) -> tuple[str, ...]:
 
 
 @pytest.mark.parametrize(
-    "score", LIMITS, ids=lambda s: f"{s.name}-{s.max_parents}-{s.class_parents}-{s.parent_sets}"
+    "score", LIMITS, ids=lambda s: f"{s.name}-{s.max_parents}-{s.class_parents}-{s.parent_sets}-{s.hybrid}"
 )
 @pytest.mark.parametrize("n", [1, 2, 3, 5])
 def test_sets_are_those_of_the_definition(n: int, score: Score) -> None:
@@ -118,21 +119,6 @@ def test_an_empty_list_is_an_error() -> None:
     require_candidates(build_candidates(names(3), Score()), Score())
 
 
-@pytest.mark.parametrize(
-    ("score", "rules", "alike"),
-    [
-        (Score(), Rules(), True),
-        (Score(name="hard-margin"), Rules(), True),
-        (Score(penalty="bic"), Rules(), False),
-        (Score(hybrid=0.1), Rules(), False),
-        (Score(), Rules(arc_weights={(0, 1): 1.0}), False),
-        (Score(name="mdl"), Rules(), False),
-    ],
-)
-def test_class_free_sets_are_alike_only_under_margins_alone(score: Score, rules: Rules, alike: bool) -> None:
-    assert class_free_alike(score, rules) == alike
-
-
 @pytest.mark.parametrize("seed", range(60))
 def test_candidates_under_rules_are_counted_without_a_list(seed):
     """The forecast equals the number of listed sets, also if rules leave a variable no parent set."""
@@ -146,5 +132,9 @@ def test_candidates_under_rules_are_counted_without_a_list(seed):
 
     rules = Rules(required=some(3), forbidden=some(5))
     parents = {"max_parents": int(rng.integers(1, 8)), "class_parents": bool(rng.integers(2))}
-    for score in (Score(**parents), Score(name="mdl", parent_sets="all", **parents)):
+    for score in (
+        Score(**parents),
+        Score(hybrid=1.0, **parents),
+        Score(name="mdl", parent_sets="all", **parents),
+    ):
         assert count_candidates(n, score, rules) == build_candidates(names, score, rules).n_sets

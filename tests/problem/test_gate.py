@@ -83,12 +83,24 @@ def value_of(data, score: Score, constraints: Constraints, parents) -> float:
 def random_score(rng: np.random.Generator) -> Score:
     name = str(rng.choice(["sm", "sbm", "cll", "mdl"]))
     extra = {"hybrid": 0.1} if name != "mdl" and rng.random() < 0.2 else {}
+    extra |= {"penalty": 0.1} if name != "mdl" and rng.random() < 0.2 else {}
+    extra |= {"parent_sets": str(rng.choice(["auto", "paper", "all"]))}
     return Score(
         name=name, max_parents=int(rng.integers(1, 4)), class_parents=bool(rng.random() < 0.6), **extra
     )
 
 
-@pytest.mark.parametrize("score", [Score(p=0.9), Score(name="mdl", parent_sets="all")], ids=["sm", "mdl"])
+@pytest.mark.parametrize(
+    "score",
+    [
+        Score(p=0.9),
+        Score(name="mdl", parent_sets="all"),
+        Score(name="cll", hybrid=0.1),
+        Score(penalty=0.1, parent_sets="all"),
+        Score(hybrid=0.1, parent_sets="paper"),
+    ],
+    ids=["sm", "mdl", "hybrid", "penalty all", "hybrid paper"],
+)
 @pytest.mark.parametrize("limits", list(product((1, 2, 3), (True, False))), ids=str)
 @pytest.mark.parametrize("seed", range(12))
 def test_the_gate_is_the_definition(score: Score, limits: tuple[int, bool], seed: int) -> None:
@@ -136,10 +148,10 @@ def test_random_starts_under_random_constraints(seed: int) -> None:
             milpbn.solve(data, score, constraints=constraints, **AT_ONCE)
         return
     best = optimum(data, score, constraints).objective
-    alike = score.is_margin and not score.hybrid and not constraints.arc_weights
+    suffices = score.is_margin and not score.hybrid and not constraints.arc_weights
     for k in range(6):
         start = random_dag(rng)
-        own = stand_ins(start, allowed, alike)
+        own = stand_ins(start, allowed, suffices)
         options = {"constraints": constraints, "start": start, "verbose": False, "threads": 1}
         if not own:
             with pytest.raises(InputError, match="start"):

@@ -85,6 +85,8 @@ class Verification:
         Number of listed arcs that every optimum has, and that no optimum has. All of them are proved.
     seconds : float
         Wall-clock time of the check.
+    among : str
+        The structures that bound and optimum are about (`milpbn.problem.class_free.among`); empty if all are meant.
     """
 
     objective: float
@@ -100,6 +102,7 @@ class Verification:
     total: int | None = None
     listed: int | None = None
     others: float | None = None
+    among: str = ""
 
     @property
     def gap(self) -> Gap:
@@ -193,6 +196,7 @@ def verify(
         total=None if claim.screened is None else claim.screened.total,
         listed=None if listed is None else len(listed.choices),
         others=None if listed is None or listed.bound == np.inf else listed.bound,
+        among=claim.result.among,
     )
 
 

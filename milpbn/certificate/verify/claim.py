@@ -19,6 +19,7 @@ from milpbn.data.sums import exact_sums
 from milpbn.errors import InputError
 from milpbn.network.structure import Structure
 from milpbn.problem.candidates import Candidates, admitted_sets, count_candidates, list_candidates
+from milpbn.problem.class_free import settled
 from milpbn.problem.conflicts import resolve
 from milpbn.problem.constraints import Constraints, Rules, atoms, combine
 from milpbn.problem.forecast import require_list
@@ -78,8 +79,10 @@ def read_claim(values: object, what: str) -> Claim:
     keys = [key for key in KEYS if key not in NOT_IN_HEADER] if is_header else KEYS
     f.known((*keys, "version", "milpbn") if is_header else keys)
     # Files of earlier versions lack the keys of screening, of the K best structures, and of how the data were read.
-    newer = ("screened", "alternatives", "request")
+    newer = ("among", "screened", "alternatives", "request")
     contents = {key: None if key in newer and f.missing(key) else f.get(key) for key in keys}
+    if "among" not in f:
+        contents.pop("among")
     version = f.text("milpbn" if is_header else "version")
     if is_header:
         contents |= {"seconds": dict.fromkeys(SECONDS, 0.0), "trace": []}
@@ -125,6 +128,9 @@ def check_same(claim: Claim, header: Claim, data: Dataset) -> None:
         said, found = getattr(claimed, key), getattr(actual, key)
         if said is not None and said != found:
             raise InputError(f"The result says {key} = {said}, but the data have {found or 'none'}.")
+    listed = claim.result.alternatives is not None
+    if settled(claim.score, claim.constraints, data.total_weight, listed=listed) != claim.score:
+        raise InputError("The result is about all structures, but parent sets that it needs were left out.")
     assert claim.result.structure is not None
     if sorted(claim.structure) != sorted(data.names) or claim.result.structure.names[-1] != data.names[-1]:
         raise InputError("The result's structure has other variables than the data, or another class.")

@@ -134,6 +134,11 @@ class ScoreKind:
         return self.is_margin and not self.has_local_terms
 
     @property
+    def smallest_class_free_suffices(self) -> bool:
+        """Whether a parent set of a feature without the class never adds more than a smaller one inside it."""
+        return self.class_free_alike
+
+    @property
     def cap(self) -> float:
         """The most that a sample adds per unit of weight, in nats; inf if there is no limit."""
         return 0.0

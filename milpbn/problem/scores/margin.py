@@ -44,8 +44,18 @@ class MarginScore(LeaveOneOutTerms):
 
     @property
     def has_local_terms(self) -> bool:
-        """Whether the score has a penalty or a hybrid term."""
-        return bool(self.penalty or self.hybrid)
+        """Whether the score has a penalty or a hybrid term, or local terms of a class of its own."""
+        return bool(self.penalty or self.hybrid) or self._has_other_terms
+
+    @property
+    def smallest_class_free_suffices(self) -> bool:
+        """Whether there is no local term but a penalty, which grows with the number of parents."""
+        return not (self.hybrid or self._has_other_terms)
+
+    @property
+    def _has_other_terms(self) -> bool:
+        own, base = type(self), MarginScore
+        return own.family is not base.family or own.local_weights is not base.local_weights
 
     @property
     def cap(self) -> float:

@@ -20,6 +20,8 @@ P_GRID = (0.501, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99, 0.999)
 _NAMED_PENALTIES = {"bic": "log(M)/2", "aic": "1"}
 #: The default of p.
 DEFAULT_P = 0.99
+#: What `Score.parent_sets` can be.
+AUTO, PAPER, ALL = PARENT_SETS = ("auto", "paper", "all")
 #: The ranges of the options and of the weights (`milpbn.data.weights`) keep rounding errors bounded
 #: (`milpbn.problem.rounding`).
 SMOOTHING = Range(1e-12, 1e12, "smoothing must be a positive number from {low:g} to {high:g}, got {value}.")
@@ -68,9 +70,11 @@ class Score:
         What the parameters of margin scores and ``cll`` are shrunk towards, with the weight of a pseudo-counts per
         state: the uniform distribution (Laplace smoothing, as in P12), the distribution of the variable without
         parents, or that given the class alone. `milpbn.network.prior` has the formula.
-    parent_sets : {"paper", "all"}
-        Candidate parent sets of the features for generative scores: those of the margin scores ({} and the sets with
-        the class), or all.
+    parent_sets : {"auto", "paper", "all"}
+        Candidate parent sets of the features: those of P12, section 4, which are {} and the sets with the class, or
+        all. With ``auto`` they are all sets for margin scores and ``cll``, of which those are left out that cannot
+        belong to a better structure, and the sets of P12 for generative scores. Where sets are left out that a better
+        structure may have, every claim names the class of structures (`milpbn.problem.class_free.among`).
     equivalent_sample_size : float
         Equivalent sample size of ``bdeu``, from 1e-12 to 1e12.
     penalty : float, "bic" or "aic"
@@ -97,7 +101,7 @@ class Score:
     class_parents: bool = True
     smoothing: float = 1.0
     smoothing_towards: str = UNIFORM
-    parent_sets: str = "paper"
+    parent_sets: str = AUTO
     equivalent_sample_size: float = 1.0
     penalty: float | str = 0.0
     hybrid: float = 0.0
@@ -115,8 +119,8 @@ class Score:
             )
         SMOOTHING.check(self.smoothing)
         check_towards(self.smoothing_towards)
-        if self.parent_sets not in ("paper", "all"):
-            raise InputError(f"parent_sets must be 'paper' or 'all', got {self.parent_sets!r}.")
+        if self.parent_sets not in PARENT_SETS:
+            raise InputError(f"parent_sets must be 'auto', 'paper' or 'all', got {self.parent_sets!r}.")
         object.__setattr__(self, "penalty", _parse_penalty(self.penalty))
         self._refuse_options_of_others(kind)
         if self.leave_one_out:
@@ -138,10 +142,6 @@ class Score:
         if (self.gamma, self.p) != (None, None) and not kind.takes("gamma"):
             those = " and ".join(score_names(lambda other: other.takes("gamma")))
             raise InputError(f"gamma and p belong to the scores {those}, not to {self.name}; leave them out.")
-        if self.parent_sets == "all" and kind.is_margin:
-            raise InputError(
-                f"parent_sets 'all' is for generative scores: under {self.name} all sets without the class are alike."
-            )
         option = "equivalent_sample_size"
         if self.equivalent_sample_size != 1.0 and not kind.takes(option):
             those = " and ".join(score_names(lambda other: other.takes(option)))
@@ -257,8 +257,8 @@ class Score:
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Score:
-        """Read what `to_dict` wrote."""
-        return cls(**values)
+        """Read what `to_dict` wrote; without `parent_sets`, as in old files, they are those of P12."""
+        return cls(**{"parent_sets": PAPER, **values})
 
     def to_dict(self) -> dict[str, Any]:
         """Return all options as JSON-safe values; p is written as gamma."""

@@ -450,7 +450,7 @@ def test_false_claims_are_refused(case, tmp_path):
     refused(path, result, random_data(5, n_features=5, n_samples=40), "other data than these")
     for key in header:
         # earlier versions lack the keys of later claims
-        if key not in ("version", "milpbn", "screened", "alternatives"):
+        if key not in ("version", "milpbn", "among", "screened", "alternatives"):
             short = {k: v for k, v in header.items() if k != key}
             refused(path, short, data, "result")
             refused(write(tmp_path / "s.npz", short, arrays), result, data, "The certificate")
