@@ -67,9 +67,9 @@ def near_optimal(
     """Return the best structures that differ by one change: one parent set, or the direction of one arc.
 
     A parent set changes by one parent that is added, removed or replaced, or by removing all of them. All neighbours
-    among the structures that the score is about (`milpbn.problem.class_free.among`)
     that obey the constraints and the score's limits are compared by their coefficients; the best are scored anew from
-    the data. Arcs from and to features with one state are not added: they change no prediction.
+    the data. They are among the structures that the score is about (`milpbn.problem.class_free.among`). Arcs from and
+    to features with one state are not added: they change no prediction.
 
     Parameters
     ----------

@@ -174,7 +174,7 @@ def test_the_recipe_and_what_is_given_beside_it() -> None:
     assert selection is not None
     assert model.result_.score.name == "cll"
     assert model.result_.score.hybrid == 0.5
-    assert set(selection.options) == {"score", "leave-one-out", "parameters"}
+    assert set(selection.options) == {"score", "leave-one-out", "parameters", "parent-sets"}
     assert len(model.classifier_.variables[3].cuts) == 2
     joint = model.predict_joint_log_proba(X.assign(f3=0.5))
     assert np.allclose(

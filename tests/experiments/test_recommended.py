@@ -45,3 +45,14 @@ def test_nested_parts_have_no_test_rows(catalog) -> None:
         assert part.table.frame.equals(outer.training.frame)
         together = np.sort(np.concatenate([part.train_rows, part.test_rows]))
         assert np.array_equal(together, np.arange(len(outer.train_rows)))
+
+
+def test_keys_of_cells_do_not_name_the_parent_sets_which_are_those_of_the_paper() -> None:
+    """The recipe's grid names them since all sets can be searched; the kept cells are from before that."""
+    method = RecommendedMethod.of("recipe", RECIPES["accurate"], 60.0)
+    assert method.grid.endswith(" parent-sets=paper")
+    assert method.options["grid"].endswith(" parameters=hybrid")
+    every = RecommendedMethod(
+        title="all", grid="score=cll hybrid=.1 parent-sets=all", by="log-loss", seconds=1.0
+    )
+    assert every.options["grid"] == every.grid
