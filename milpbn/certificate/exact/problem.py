@@ -33,7 +33,10 @@ class ExactProblem:
     ) -> None:
         flags = {key: options.get(key, False) for key in ("class_parents", "leave_one_out")}
         read = {"name", "gamma", "max_parents", "smoothing", "smoothing_towards", "penalty", "hybrid", *flags}
-        read, unused = read | {"parent_sets"}, {"equivalent_sample_size": 1.0}
+        unused = {
+            "parent_sets": (asked := options.get("parent_sets", "paper")),
+            "equivalent_sample_size": 1.0,
+        }
         fits = all(key in read or value == unused.get(key) for key, value in options.items())
         self.name, (self.class_parents, self.unit) = options["name"], flags.values()
         fits = fits and type(self.class_parents) is type(self.unit) is bool and self.name in REACH
@@ -56,11 +59,14 @@ class ExactProblem:
             self.penalty = [Fraction(end, 2 * ONE) for end in log(sum(self.counts, Fraction(0)))]
         else:
             self.penalty = [number(1 if options["penalty"] == "aic" else options["penalty"])] * 2
-        self.asked = ("auto", "paper", "all").index(options.get("parent_sets", "paper"))
         self.scale = math.lcm(self.smoothing.denominator, *(n.denominator for n in self.counts))
         *self.whole, self.pseudo = (int(n * self.scale) for n in (*self.counts, self.smoothing))
         self._tables: dict[Any, dict[Row, int]] = {}
         self._read_constraints(constraints, {v.name: i for i, v in enumerate(data.variables)})
+        self.alike = (plain := not (self.hybrid or self.arc_weights)) and not any(self.penalty)
+        self.larger = not {"auto": plain, "paper": True, "all": self.alike}[asked]
+        all_equal, least = self.larger or self.alike, asked == "auto" and plain and min(self.penalty) >= 0
+        self.about_all = all_equal or least, all_equal  # the bound, and a list
         self.parent_sets = [(i, s) for i in range(self.last + 1) for s in self.candidates(i)]
         self.total = len(self.parent_sets)
         if kept is not None:
@@ -88,25 +94,6 @@ class ExactProblem:
         self.limits |= {at[name]: limit for name, limit in limits.items() if name != "*"}
         self.arc_weights = {(at[j], at[i]): number(w) for j, i, w in given.get("arc_weights", ())}
 
-    @property
-    def alike(self) -> bool:
-        """Whether all parent sets of a feature without the class score the same."""
-        return not (any(self.penalty) or self.hybrid or self.arc_weights)
-
-    @property
-    def larger(self) -> bool:
-        """Whether features have other candidates without the class than the smallest."""
-        suffices = not (self.hybrid or self.arc_weights)  # a penalty, which grows with the set, or nothing
-        return not (suffices, True, self.alike)[self.asked]
-
-    def about_all(self, *, listed: bool) -> bool:
-        """Whether the claim is about all structures: no class-free set that is left out may score more.
-
-        For a list of the best structures, none may score otherwise.
-        """
-        least = not (self.hybrid or self.arc_weights or listed) and min(self.penalty) >= 0
-        return self.larger or self.alike or (self.asked == 0 and least)
-
     def admits(self, i: int, parents: Parents) -> bool:
         """Whether options and constraints allow variable i to have these parents."""
         arcs = {(j, i) for j in parents}
@@ -117,14 +104,12 @@ class ExactProblem:
     def candidates(self, i: int) -> list[Parents]:
         """Return the parent sets that variable i may have: sets without the class first, then by size and members.
 
-        A feature may have only one set without the class, the smallest: margins are equal under all (P12, footnote 1).
+        Unless `larger`, a feature has only the smallest one without it: margins are equal under all (P12, footnote 1).
         """
         others, sizes = [j for j in range(self.last + 1) if j != i], range(self.max_parents + 1)
         sets = [s for size in sizes for s in combinations(others, size) if self.admits(i, s)]
         free = [s for s in sets if self.last not in s]
-        if i == self.last:
-            return free
-        return (free if self.larger else free[:1]) + [s for s in sets if self.last in s]
+        return (free if self.larger or i == self.last else free[:1]) + [s for s in sets if self.last in s]
 
     def exceeds_child_limit(self, structure: Collection[Collection[int]]) -> bool:
         """Whether some variable has more children than the constraints allow."""
