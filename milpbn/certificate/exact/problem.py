@@ -33,10 +33,7 @@ class ExactProblem:
     ) -> None:
         flags = {key: options.get(key, False) for key in ("class_parents", "leave_one_out")}
         read = {"name", "gamma", "max_parents", "smoothing", "smoothing_towards", "penalty", "hybrid", *flags}
-        unused = {
-            "parent_sets": (asked := options.get("parent_sets", "paper")),
-            "equivalent_sample_size": 1.0,
-        }
+        unused = {"parent_sets": (asked := options.get("parent_sets")), "equivalent_sample_size": 1.0}
         fits = all(key in read or value == unused.get(key) for key, value in options.items())
         self.name, (self.class_parents, self.unit) = options["name"], flags.values()
         fits = fits and type(self.class_parents) is type(self.unit) is bool and self.name in REACH
@@ -63,10 +60,12 @@ class ExactProblem:
         *self.whole, self.pseudo = (int(n * self.scale) for n in (*self.counts, self.smoothing))
         self._tables: dict[Any, dict[Row, int]] = {}
         self._read_constraints(constraints, {v.name: i for i, v in enumerate(data.variables)})
-        self.alike = (plain := not (self.hybrid or self.arc_weights)) and not any(self.penalty)
-        self.larger = not {"auto": plain, "paper": True, "all": self.alike}[asked]
-        all_equal, least = self.larger or self.alike, asked == "auto" and plain and min(self.penalty) >= 0
-        self.about_all = all_equal or least, all_equal  # the bound, and a list
+        self.alike = not ((more := bool(self.hybrid or self.arc_weights)) or any(self.penalty))
+        self.larger = {"auto": more, "all": not self.alike}.get(asked, False)
+        self.covers = (
+            (all_ := self.larger or self.alike) or (asked == "auto" and min(self.penalty) >= 0),
+            all_,
+        )
         self.parent_sets = [(i, s) for i in range(self.last + 1) for s in self.candidates(i)]
         self.total = len(self.parent_sets)
         if kept is not None:
@@ -102,10 +101,7 @@ class ExactProblem:
         return fits and arcs.isdisjoint(self.forbidden) and set(parents) == self.fixed.get(i, set(parents))
 
     def candidates(self, i: int) -> list[Parents]:
-        """Return the parent sets that variable i may have: sets without the class first, then by size and members.
-
-        Unless `larger`, a feature has only the smallest one without it: margins are equal under all (P12, footnote 1).
-        """
+        """Return the parent sets of i, without the class first, then by size; `larger`: not only {} of these."""
         others, sizes = [j for j in range(self.last + 1) if j != i], range(self.max_parents + 1)
         sets = [s for size in sizes for s in combinations(others, size) if self.admits(i, s)]
         free = [s for s in sets if self.last not in s]
