@@ -91,7 +91,7 @@ def _check(claim: Json, header: Json, arrays: Json, data: Any) -> tuple[Ends, Fr
     require_features(len(data.variables) - 1)
     subset, screened = claim.get("subset"), claim.get("screened")
     problem = ExactProblem(data, claim["score"], claim["constraints"], _kept(arrays) if screened else None)
-    need(problem.covers[bool(claim.get("alternatives"))] or claim.get("among", True), "It claims too much.")
+    need(problem.about[bool(claim.get("alternatives"))] or claim.get("among", True), "It claims too much.")
     described = json.dumps([[v.name, list(v.states), v.cuts] for v in data.variables])
     numbers = data.codes.astype("<i4").tobytes() + data.weights.astype("<f8").tobytes()
     found = {"sha256": hashlib.sha256(described.encode() + numbers).hexdigest(), "samples": len(data.codes)}

@@ -62,10 +62,7 @@ class ExactProblem:
         self._read_constraints(constraints, {v.name: i for i, v in enumerate(data.variables)})
         self.alike = not ((more := bool(self.hybrid or self.arc_weights)) or any(self.penalty))
         self.larger = {"auto": more, "all": not self.alike}.get(asked, False)
-        self.covers = (
-            (all_ := self.larger or self.alike) or (asked == "auto" and min(self.penalty) >= 0),
-            all_,
-        )
+        self.about = [self.larger or self.alike or x for x in (asked == "auto" and min(self.penalty) >= 0, 0)]
         self.parent_sets = [(i, s) for i in range(self.last + 1) for s in self.candidates(i)]
         self.total = len(self.parent_sets)
         if kept is not None:
