@@ -32,6 +32,7 @@ KEYS = (
     "status",
     "objective",
     "bound",
+    "tolerance",
     "gap",
     "structure",
     "class",

@@ -29,7 +29,8 @@ from milpbn.solvers.support.canary import require_sound
 ROOT_ROUNDS = 50
 #: Share of the remaining time that the rounds on the LP relaxation may take.
 ROOT_SHARE = 0.2
-#: Tangents are added where the score is overestimated by more than this, relative to its size. The first value is for
+#: Tangents are added where the score is overestimated by more than this, relative to its size, or to what structures can
+#: differ in if that is less (`milpbn.claims.gap.solver_tolerance`). The first value is for
 #: points of MILPs, where its sum with a solver's own tolerances must be below 1e-6; the second for LP relaxations.
 EXCESS, ROOT_EXCESS = 2e-7, 1e-4
 #: Tangents of a start are also taken where its log-odds are multiplied by these factors, since the log-odds of other
@@ -92,7 +93,9 @@ class TangentRows:
             eta = problem.indicator(self._formulation.choice(x))
         excess = x[self._formulation.tau] - problem.margins.parts(eta)
         weights = problem.margins.weights
-        allowed = (EXCESS if integral else ROOT_EXCESS) * max(1.0, abs(problem.value(eta)))
+        allowed = (EXCESS if integral else ROOT_EXCESS) * max(
+            1.0, min(abs(problem.value(eta)), self._formulation.span)
+        )
         if weights @ np.maximum(excess, 0.0) <= allowed:
             return {}
         # The excess of the samples left out adds up to at most a quarter of what is allowed.

@@ -66,7 +66,8 @@ from milpbn.certificate.exact.problem import ExactProblem, Parents
 from milpbn.certificate.exact.tree import ExactTree
 from milpbn.certificate.format import load_proof
 
-#: Shares of max(1, abs(score)): how far a claimed score may be off, and how far an optimum's bound may lie above it.
+#: Share of max(1, abs(score)) by which a claimed score may be off. Nats by which an optimum's bound may lie above it; a
+#: claim may state more for rounding errors, up to this share of the total weight or of the score (`_gap_of_optima`).
 TOLERANCE, OPTIMALITY = Fraction(1, 10**9), Fraction(1, 10**6)
 
 
@@ -123,10 +124,10 @@ def _check(claim: Json, header: Json, arrays: Json, data: Any) -> tuple[Ends, Fr
     best, top = max(low, newer[0]), max(high, newer[1])
     tree, bound, objective = ExactTree(problem, arrays), number(own["bound"]), number(own["objective"])
     proved, others = tree.prove(math.floor(best * ONE), *_listed(problem, claim, place))
-    _check_others(claim.get("alternatives"), others, problem)
+    _check_others(claim, others, problem)
     proved = Fraction(max(top, proved if proved <= bound else min(proved, problem.bound_without_search())))
     need(proved <= bound, f"The claimed bound is {float(proved - bound):.3g} below the proved bound.")
-    optimal = bound - objective <= OPTIMALITY * max(Fraction(1), abs(objective))
+    optimal = bound - objective <= _gap_of_optima(claim, objective, problem)
     need(optimal or not (reason == "optimal" or own.get("optimal")), "The structure is not proved optimal.")
     for key, undecided in tree.undecided.items():
         arcs = {(place[j], place[i]) for j, i in (claim.get("proved") or {}).get(key, ())}
@@ -166,8 +167,20 @@ def _listed(problem: ExactProblem, claim: Json, place: Json) -> tuple[set[frozen
     return set(found), min([*scores, *(math.floor(number(b) * ONE) for b in [of["bound"]] if b is not None)])
 
 
-def _check_others(of: Json | None, others: Fraction | float, problem: ExactProblem) -> None:
+def _gap_of_optima(claim: Json, objective: Fraction, problem: ExactProblem) -> Fraction:
+    """Return how far the bound may lie above an optimum's score; relative to the score in files of earlier versions."""
+    limit = OPTIMALITY * max(Fraction(1), abs(objective))
+    if claim.get("tolerance") is None:
+        return limit
+    stated = number(claim["tolerance"])
+    limit = max(limit, OPTIMALITY * sum(problem.weights, Fraction(0)))
+    need(stated <= limit, "The claim calls too large a gap a proof of optimality.")
+    return stated
+
+
+def _check_others(claim: Json, others: Fraction | float, problem: ExactProblem) -> None:
     """Check the claims about the structures that are not among the K best; `others` is the proved bound on them."""
+    of = claim.get("alternatives")
     if of is None:
         return
     last, bound = number(of["structures"][-1]["objective"]), of["bound"]
@@ -183,7 +196,7 @@ def _check_others(of: Json | None, others: Fraction | float, problem: ExactProbl
         fits = len(of["structures"]) < of["asked"] or last <= most
         need(fits, "The bound on other structures is below the list.")
     whole = len(of["structures"]) == of["asked"] and bound is not None
-    optimal = whole and number(bound) - last <= OPTIMALITY * max(Fraction(1), abs(last))
+    optimal = whole and number(bound) - last <= _gap_of_optima(claim, last, problem)
     need(optimal or of["exhausted"] or not of["optimal"], "The list is not proved to be the best one.")
 
 

@@ -15,11 +15,15 @@ from milpbn.milp.clusters import repaired
 from milpbn.milp.formulation import Formulation, formulate
 from milpbn.network.structure import Structure, topological_order
 from milpbn.problem.problem import Problem
+from milpbn.problem.rounding import EPS
 from milpbn.solvers.base import Outcome, Settings, Solver
 from milpbn.solvers.rounds import solve_formulation
 from milpbn.solvers.support.audit import allowance
 from milpbn.solving.engines.base import Engine, Start
 from milpbn.util import stages
+
+#: Relative error of an objective that a solver adds up.
+ROUNDING = 16 * EPS
 
 
 class MilpEngine(Engine):
@@ -47,7 +51,9 @@ class MilpEngine(Engine):
         """Formulate the problem, and solve it with cluster and tangent rows, audited; see `Engine.run`."""
         begun = time.monotonic()
         stages.enter("model")
-        formulation = formulate(problem, settings.acyclicity, reduce=settings.reduce)
+        shifted, shared = problem.shifted()
+        formulation = formulate(shifted, settings.acyclicity, reduce=settings.reduce)
+        events.formulated(shared, formulation.span)
         seconds = time.monotonic() - begun
         if events.stopping():
             return Outcome(model_seconds=seconds)
@@ -55,7 +61,7 @@ class MilpEngine(Engine):
         structure = start.structure
         if structure is not None and problem.choice(structure) is None:
             structure = None  # the user's own start may have a parent set that the root bound excludes
-        points = Points(formulation, events)
+        points = Points(formulation, events, shared)
         outcome = solve_formulation(self.solver, formulation, structure, settings, points)
         if points.error is not None:
             raise points.error
@@ -71,6 +77,8 @@ class Points:
         The formulation whose points are reported.
     events : Events
         Receives structures, bounds and nodes.
+    shared : float
+        What the formulation's objective lacks to the score, as `Problem.shifted` returns it.
 
     Attributes
     ----------
@@ -79,8 +87,9 @@ class Points:
         the solver is asked to stop, and the caller raises the error.
     """
 
-    def __init__(self, formulation: Formulation, events: Events) -> None:
+    def __init__(self, formulation: Formulation, events: Events, shared: float = 0.0) -> None:
         self.formulation = formulation
+        self._shared = shared
         self.error: MilpbnError | None = None
         self._events = events
 
@@ -118,8 +127,11 @@ class Points:
             )
 
     def bound(self, value: float) -> None:
-        """Pass a bound on."""
-        self._events.bound(value)
+        """Pass a bound on, with what the objective lacks.
+
+        A solver adds in another order than the scores do; a score must not lift its bound by that difference.
+        """
+        self._events.bound(value + self._shared + ROUNDING * abs(value) + 4 * EPS * abs(self._shared))
 
     def nodes(self, count: int) -> None:
         """Pass the number of nodes on."""
