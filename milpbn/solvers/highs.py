@@ -15,10 +15,10 @@ from milpbn.solvers.base import (
     MilpEvents,
     Outcome,
     Settings,
-    Solver,
     parse_number,
     unknown_option,
 )
+from milpbn.solvers.support.child import ChildSolver
 from milpbn.solvers.support.guard import GuardedEvents
 
 #: Versions that return wrong optima: 1.14.0 for some models; 1.16.0 with a start where presolve made the model smaller,
@@ -33,8 +33,8 @@ TOLERANCE = 1e-9
 SECOND_TOLERANCE = 1e-7
 
 
-class HighsSolver(Solver):
-    """HiGHS with a full MIP start and bounds from its callbacks."""
+class HighsSolver(ChildSolver):
+    """HiGHS in a child process, with a full MIP start and bounds from its callbacks."""
 
     name = "highs"
 
@@ -52,19 +52,15 @@ class HighsSolver(Solver):
         refuse_broken(version)
         return f"HiGHS {version}"
 
-    def solve(
+    def solve_here(
         self, milp: Milp, start: NDArray[np.float64] | None, settings: Settings, events: MilpEvents
     ) -> Outcome:
-        """Maximise the MILP; see `Solver.solve`."""
+        """Maximise the MILP in this process; see `ChildSolver`."""
         import highspy
 
         with scheduler_lock:
             highspy.Highs.resetGlobalScheduler(True)
-            try:
-                return _run(highspy.Highs(), milp, start, settings, events)
-            finally:
-                # Threads that still wait in the scheduler would make the process end with an error.
-                highspy.Highs.resetGlobalScheduler(True)
+            return _run(highspy.Highs(), milp, start, settings, events)
 
 
 def refuse_broken(version: str) -> None:

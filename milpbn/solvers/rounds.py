@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Hashable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -19,6 +19,7 @@ from milpbn.milp.clusters import MINIMAL_VIOLATION, cluster_slack, cyclic_cluste
 from milpbn.milp.formulation import Formulation
 from milpbn.milp.tangents import tangent_block
 from milpbn.network.structure import Structure, topological_order
+from milpbn.problem.candidates import Candidates
 from milpbn.problem.rows import RowBlock, cluster_block, cluster_parent_sets, stack
 from milpbn.solvers.base import MilpEvents, Outcome, Settings, Solver
 from milpbn.solvers.highs import pass_model, scheduler_lock
@@ -214,11 +215,19 @@ def _solve_lazily(
     settings: Settings,
     events: MilpEvents,
 ) -> Outcome:
-    candidates = formulation.problem.candidates
-    P = formulation.n_sets
+    separate = _Separation(formulation.problem.candidates)
+    return solve_audited(solver, formulation.milp, start, settings, events, separate)
 
-    def separate(x: NDArray[np.float64]) -> list[tuple[NDArray[np.int64], NDArray[np.float64], float]]:
-        eta = np.asarray(x[:P], dtype=np.float64)
+
+@dataclass(frozen=True)
+class _Separation:
+    """The `LazyRows` of a formulation over these parent sets: the cluster rows that a point violates."""
+
+    candidates: Candidates
+
+    def __call__(self, x: NDArray[np.float64]) -> list[tuple[NDArray[np.int64], NDArray[np.float64], float]]:
+        candidates = self.candidates
+        eta = np.asarray(x[: candidates.n_sets], dtype=np.float64)
         chosen = candidates.heaviest(eta)
         if eta[chosen].min() > 1 - 1e-6:
             parents = [candidates.flat[p] for p in chosen]
@@ -227,8 +236,6 @@ def _solve_lazily(
             clusters = fractional_clusters(candidates, eta)
         rows = [cluster_parent_sets(candidates, s) for s in clusters]
         return [(entries, np.ones(len(entries)), 1.0) for entries in rows]
-
-    return solve_audited(solver, formulation.milp, start, settings, events, separate)
 
 
 def strengthen_root(

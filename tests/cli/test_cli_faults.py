@@ -265,7 +265,7 @@ def test_a_solvers_process_that_is_killed_leaves_incumbent_and_bound(monkeypatch
 
     monkeypatch.setattr(kept_child.Child, "_send", send_and_kill)
     done = run("solve", *OPEN, "--backend", "cpsat", "--threads", "1")
-    assert "exit status -9" in sentence(done, 4)
+    assert "signal SIGKILL" in sentence(done, 4)
     assert_found(done)
 
 

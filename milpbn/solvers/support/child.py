@@ -1,8 +1,8 @@
 """Solvers that run in a child process of this Python.
 
-There are two reasons. The wheels of highspy and ortools both contain a library named ``libhighs.so.1``, so the one that
-is imported second fails (highspy 1.15, ortools 9.15). And solvers that PuLP runs in this process could not be stopped.
-A child process can be killed together with its own children, and its crash does not end this process.
+No solver's crash ends this process then, and a solver that does not stop can be killed together with its own children.
+Besides, the wheels of highspy and ortools both contain a library named ``libhighs.so.1``, so the one that is imported
+second fails (highspy 1.15, ortools 9.15).
 """
 
 from __future__ import annotations
@@ -59,6 +59,31 @@ class ChildSolver(Solver):
         self, milp: Milp, start: NDArray[np.float64] | None, settings: Settings, events: MilpEvents
     ) -> Outcome:
         """Maximise the MILP; see `Solver.solve`."""
+        return self.in_child("solve_here", (milp, start), settings, events)
+
+    def in_child(
+        self, method: str, arguments: tuple[Any, ...], settings: Settings, events: MilpEvents
+    ) -> Outcome:
+        """Return what a method of this solver returns in a child process.
+
+        Parameters
+        ----------
+        method : str
+            Name of a method whose last two parameters are settings and events.
+        arguments : tuple
+            Its other arguments; they are pickled.
+        settings : Settings
+            Limits and options.
+        events : MilpEvents
+            Receives what the method reports.
+
+        Raises
+        ------
+        InputError
+            If the method raises one, or the log file cannot be written.
+        SolverError
+            If the method raises an exception of another kind, or the child ends by itself.
+        """
 
         def receive(what: str, arguments: tuple[Any, ...]) -> None:
             if what == "passed":
@@ -78,7 +103,9 @@ class ChildSolver(Solver):
         with scratch_folder() as created:
             folder = str(created)
             environment = os.environ | {"TMPDIR": folder, "TMP": folder, "TEMP": folder}
-            job = _Job(self, milp, start, settings, not has_passed(self), folder, environment, log)
+            job = _Job(
+                self, method, arguments, settings, not has_passed(self), folder, environment, log
+            )
             for new in (False, True):
                 with child_for(type(self), _PROGRAM, new=new) as child:
                     first = child.jobs == 0
@@ -90,21 +117,34 @@ class ChildSolver(Solver):
         if not answer and ended.stopped:
             return Outcome(limit="time" if settings.remaining() == 0.0 else "user", detail="killed")
         if not answer:
-            said = f" ({words})" if words else ""
-            raise SolverError(f"{self.name} ended with exit status {ended.code}{said}.")
+            said = f"; its last words: {words!r}" if words else ""
+            raise SolverError(
+                f"The solver of the backend {self.name} crashed ({_how(ended.code)}{said}). Solve again with another "
+                "--backend, or install another version of this one."
+            )
         if isinstance(answer[0], BaseException):
             raise answer[0]
         return answer[0]
 
 
+def _how(code: int) -> str:
+    """Return how a process ended, in words."""
+    if code >= 0:
+        return f"exit status {code}"
+    try:
+        return f"killed by the signal {signal.Signals(-code).name}"
+    except ValueError:
+        return f"killed by the signal {-code}"
+
+
 @dataclass(frozen=True)
 class _Job:
-    """What a child needs to know: the arguments of `solve_here`, and its surroundings.
+    """What a child needs to know: a method of a solver with its arguments, and its surroundings.
 
     Attributes
     ----------
-    solver, milp, start, settings
-        See `ChildSolver.solve`.
+    solver, method, arguments, settings
+        See `ChildSolver.in_child`.
     is_new : bool
         Whether the solver is not examined yet.
     folder : str
@@ -116,8 +156,8 @@ class _Job:
     """
 
     solver: ChildSolver
-    milp: Milp
-    start: NDArray[np.float64] | None
+    method: str
+    arguments: tuple[Any, ...]
     settings: Settings
     is_new: bool
     folder: str
@@ -213,7 +253,8 @@ def _answer(job: _Job, parent: _Parent) -> Outcome | BaseException:
     try:
         if job.is_new and examine(solver, solver.solve_here, job.settings, parent):
             parent.send("passed")
-        return solver.solve_here(job.milp, job.start, job.settings, parent)
+        outcome: Outcome = getattr(solver, job.method)(*job.arguments, job.settings, parent)
+        return outcome
     except MilpbnError as error:
         return error
     except Exception as error:
