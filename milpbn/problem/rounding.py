@@ -121,9 +121,7 @@ def score_error(
         The weight of all margins; 0 for a score without margins.
     """
     error = float(np.maximum.reduceat(linear_error, offsets[:-1]).sum())
-    return error + weight * (
-        margin_error(data, prior) + EPS * (n_samples + 8) * margin_size(data, prior)
-    )
+    return error + weight * (margin_error(data, prior) + EPS * (n_samples + 8) * margin_size(data, prior))
 
 
 class BoundErrors(NamedTuple):

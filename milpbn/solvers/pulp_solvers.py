@@ -167,7 +167,9 @@ class PulpSolver(ChildSolver):
         timed = "timeLimit" in arguments and not settings.options and not events.stopping()
         limit = "time" if timed or not in_time else "user"
         if problem.status == pulp.LpStatusNotSolved and math.isinf(seconds) and not events.stopping():
-            raise SolverError(f"{name}, called through PuLP, ended without an answer; --log FILE has what it prints.")
+            raise SolverError(
+                f"{name}, called through PuLP, ended without an answer; --log FILE has what it prints."
+            )
         return _outcome(name, problem, variables, milp, in_time, exact, limit, events)
 
     def _available(self) -> str:

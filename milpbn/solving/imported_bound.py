@@ -161,9 +161,7 @@ def _missing(parsed: Solution, sidecar: Sidecar, status: str, own: float) -> str
     )
 
 
-def refuse_better(
-    problem: Problem, structure: Structure, bound: float, constant: float, where: str
-) -> float:
+def refuse_better(problem: Problem, structure: Structure, bound: float, constant: float, where: str) -> float:
     """Search briefly for a structure that disproves a solver's bound, and return the bound.
 
     A structure above the bound by no more than the solver's tolerances lifts the bound.

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from milpbn.claims.reasons import BoundSource, Limit, Reason
 from milpbn.claims.gap import is_optimal, solver_tolerance, tolerance_of
+from milpbn.claims.reasons import BoundSource, Limit, Reason
 from milpbn.claims.result import BackendInfo, DataSummary, Result, Seconds
 from milpbn.data import Dataset, read_table
 from milpbn.data.dataset import notes_of_results

@@ -7,8 +7,8 @@ import time
 import uuid
 from dataclasses import replace
 
-from milpbn.claims.reasons import BoundSource, Limit, Reason
 from milpbn.claims.gap import is_optimal, tolerance_of
+from milpbn.claims.reasons import BoundSource, Limit, Reason
 from milpbn.claims.result import BackendInfo, DataSummary, NotSavedError, Result, Seconds
 from milpbn.data.dataset import Dataset, notes_of_results
 from milpbn.errors import InputError

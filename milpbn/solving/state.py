@@ -10,9 +10,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from milpbn.certificate.format import Proof
+from milpbn.claims.gap import Gap, is_optimal, solver_tolerance
 from milpbn.claims.reading import TracePoint
 from milpbn.claims.reasons import BoundSource, Limit, Reason
-from milpbn.claims.gap import Gap, is_optimal, solver_tolerance
 from milpbn.engine.root import Root
 from milpbn.engine.tree.saved_search import SearchState
 from milpbn.errors import MilpbnError, SolverError
@@ -203,7 +203,11 @@ class Session:
         with self._lock:
             # Equivalent structures differ by rounding only; replacing one could lift a bound that is already proved.
             best, known = self.objective, self.structure
-            if known is not None and best is not None and objective <= best + min(ROUNDING * abs(best), error):
+            if (
+                known is not None
+                and best is not None
+                and objective <= best + min(ROUNDING * abs(best), error)
+            ):
                 return known
             self._become(structure, objective, error, source)
             return structure

@@ -203,8 +203,8 @@ def _check_tolerance(stated: float | None, provable: float) -> None:
     """Raise InputError if a result takes a larger gap for a proof than rounding errors make necessary."""
     if stated is not None and not stated <= provable * (1 + SAME_NUMBER):
         raise InputError(
-            f"The result takes a gap of {stated!r} nats for a proof of optimality; on these data that is {provable!r} at "
-            "most."
+            f"The result takes a gap of {stated!r} nats for a proof of optimality; on these data only one of up to "
+            f"{provable!r} nats is."
         )
 
 

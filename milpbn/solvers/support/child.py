@@ -28,9 +28,10 @@ from numpy.typing import NDArray
 
 from milpbn.errors import MilpbnError, SolverError
 from milpbn.milp.milp import Milp
+from milpbn.problem.rows import RowBlock
 from milpbn.solvers.base import MilpEvents, Outcome, Settings, Solver
 from milpbn.solvers.support.canary import examine, has_passed, passed
-from milpbn.solvers.support.kept_child import ANSWER, IDLE, STOP, child_for
+from milpbn.solvers.support.kept_child import ANSWER, ASK, IDLE, STOP, Reply, child_for
 from milpbn.solvers.support.process import open_log
 from milpbn.util.scratch import scratch_folder
 
@@ -75,7 +76,7 @@ class ChildSolver(Solver):
         settings : Settings
             Limits and options.
         events : MilpEvents
-            Receives what the method reports.
+            Receives what the method reports, and has the other methods that it calls.
 
         Raises
         ------
@@ -85,11 +86,8 @@ class ChildSolver(Solver):
             If the method raises an exception of another kind, or the child ends by itself.
         """
 
-        def receive(what: str, arguments: tuple[Any, ...]) -> None:
-            if what == "passed":
-                passed(self)
-            else:
-                getattr(events, what)(*arguments)
+        def receive(what: str, arguments: tuple[Any, ...]) -> object:
+            return passed(self) if what == "passed" else getattr(events, what)(*arguments)
 
         def stop() -> bool:
             return settings.remaining() == 0.0 or events.stopping()
@@ -103,9 +101,7 @@ class ChildSolver(Solver):
         with scratch_folder() as created:
             folder = str(created)
             environment = os.environ | {"TMPDIR": folder, "TMP": folder, "TEMP": folder}
-            job = _Job(
-                self, method, arguments, settings, not has_passed(self), folder, environment, log
-            )
+            job = _Job(self, method, arguments, settings, not has_passed(self), folder, environment, log)
             for new in (False, True):
                 with child_for(type(self), _PROGRAM, new=new) as child:
                     first = child.jobs == 0
@@ -173,6 +169,7 @@ class _Parent:
         self._lock = threading.Lock()
         self._stop = threading.Event()
         self._folder: str | None = None
+        self._replies: queue.Queue[Any] = queue.Queue()
         self.jobs: queue.Queue[_Job] = queue.Queue()
         threading.Thread(target=self._listen, daemon=True).start()
 
@@ -184,6 +181,8 @@ class _Parent:
                     self._folder = message.folder
                     self._stop.clear()
                     self.jobs.put(message)
+                elif isinstance(message, Reply):
+                    self._replies.put(message.value)
                 elif message == STOP:
                     self._stop.set()
         # The input ends when the parent ends. The parent can then no longer remove the job's folder and kill the
@@ -210,6 +209,11 @@ class _Parent:
 
     def stopping(self) -> bool:
         return self._stop.is_set()
+
+    def violated(self, x: NDArray[np.float64]) -> RowBlock | None:
+        self.send(ASK, "violated", (x,))
+        found: RowBlock | None = self._replies.get()
+        return found
 
 
 def main() -> None:
