@@ -102,5 +102,7 @@ def test_the_lazy_solve_stops_when_asked_to() -> None:
     assert isinstance(backend, ScipSolver)
     formulation = small_formulation("mdl", 1, "cluster")
     recorder = Recorder(formulation.milp, stop_after(0.0))
-    outcome = backend.solve_lazily_here(formulation.milp, separator(formulation, []), None, Settings(), recorder)
+    outcome = backend.solve_lazily_here(
+        formulation.milp, separator(formulation, []), None, Settings(), recorder
+    )
     assert outcome.finished or outcome.limit == "user"

@@ -66,8 +66,7 @@ from milpbn.certificate.exact.problem import ExactProblem, Parents
 from milpbn.certificate.exact.tree import ExactTree
 from milpbn.certificate.format import load_proof
 
-#: Share of max(1, abs(score)) by which a claimed score may be off. Nats by which an optimum's bound may lie above it; a
-#: claim may state more for rounding errors, up to this share of the total weight or of the score (`_gap_of_optima`).
+#: Shares: how far a claimed score may be off, and how far an optimum's bound may lie above it at most (`_largest_gap`).
 TOLERANCE, OPTIMALITY = Fraction(1, 10**9), Fraction(1, 10**6)
 
 
@@ -127,7 +126,7 @@ def _check(claim: Json, header: Json, arrays: Json, data: Any) -> tuple[Ends, Fr
     _check_others(claim, others, problem)
     proved = Fraction(max(top, proved if proved <= bound else min(proved, problem.bound_without_search())))
     need(proved <= bound, f"The claimed bound is {float(proved - bound):.3g} below the proved bound.")
-    optimal = bound - objective <= _gap_of_optima(claim, objective, problem)
+    optimal = bound - objective <= _largest_gap(claim, objective, problem)
     need(optimal or not (reason == "optimal" or own.get("optimal")), "The structure is not proved optimal.")
     for key, undecided in tree.undecided.items():
         arcs = {(place[j], place[i]) for j, i in (claim.get("proved") or {}).get(key, ())}
@@ -159,23 +158,18 @@ def _listed(problem: ExactProblem, claim: Json, place: Json) -> tuple[set[frozen
         need(close, f"A structure of the list scores {float(low)!r}, not {one['objective']!r} as claimed.")
         found.append(frozenset(number_of[family] for family in enumerate(structure)))
         scores.append(math.floor(low * ONE))
-    fits = len(set(found)) == len(found) <= of["asked"]
-    need(fits, "The list of the best structures has one twice, or too many.")
+    need(len(set(found)) == len(found) <= of["asked"], "The list has a structure twice, or too many.")
     if len(found) < of["asked"] or of["exhausted"]:
         return set(found), -ONE * ONE
     # What was left out must score less than the bound on all that is not listed, too.
-    return set(found), min([*scores, *(math.floor(number(b) * ONE) for b in [of["bound"]] if b is not None)])
+    bounds = [] if of["bound"] is None else [math.floor(number(of["bound"]) * ONE)]
+    return set(found), min([*scores, *bounds])
 
 
-def _gap_of_optima(claim: Json, objective: Fraction, problem: ExactProblem) -> Fraction:
-    """Return how far the bound may lie above an optimum's score; relative to the score in files of earlier versions."""
-    limit = OPTIMALITY * max(Fraction(1), abs(objective))
-    if claim.get("tolerance") is None:
-        return limit
-    stated = number(claim["tolerance"])
-    limit = max(limit, OPTIMALITY * sum(problem.weights, Fraction(0)))
-    need(stated <= limit, "The claim calls too large a gap a proof of optimality.")
-    return stated
+def _largest_gap(claim: Json, z: Fraction, problem: ExactProblem) -> Fraction:
+    """Return how far the bound may lie above an optimum's score z: as the claim says, if it is not of an old version."""
+    stated, limit = claim.get("tolerance"), OPTIMALITY * max(Fraction(1), abs(z), sum(problem.weights))
+    return limit if stated is None else min(limit, number(stated))
 
 
 def _check_others(claim: Json, others: Fraction | float, problem: ExactProblem) -> None:
@@ -184,8 +178,7 @@ def _check_others(claim: Json, others: Fraction | float, problem: ExactProblem) 
     if of is None:
         return
     last, bound = number(of["structures"][-1]["objective"]), of["bound"]
-    fits = bound is None or not of["exhausted"]
-    need(fits, "The list claims that there are other structures, and that there are none.")
+    need(bound is None or not of["exhausted"], "The list bounds structures that it says do not exist.")
     if of["exhausted"]:
         need(others == -math.inf, "There are structures that the list of all does not have.")
     elif bound is not None:
@@ -196,7 +189,7 @@ def _check_others(claim: Json, others: Fraction | float, problem: ExactProblem) 
         fits = len(of["structures"]) < of["asked"] or last <= most
         need(fits, "The bound on other structures is below the list.")
     whole = len(of["structures"]) == of["asked"] and bound is not None
-    optimal = whole and number(bound) - last <= _gap_of_optima(claim, last, problem)
+    optimal = whole and number(bound) - last <= _largest_gap(claim, last, problem)
     need(optimal or of["exhausted"] or not of["optimal"], "The list is not proved to be the best one.")
 
 
