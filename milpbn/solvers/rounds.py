@@ -31,8 +31,8 @@ from milpbn.solvers.support.canary import require_sound
 ROOT_ROUNDS = 50
 #: Share of the remaining time that the rounds on the LP relaxation may take.
 ROOT_SHARE = 0.2
-#: Tangents are added where the score is overestimated by more than this, relative to its size, or to the difference that
-#: structures can make if that is less. The first value is for points of MILPs, where its sum with a solver's own
+#: Tangents are added where the score is overestimated by more than this, relative to its size or, if that is less, to
+#: what structures can differ by. The first value is for points of MILPs, where its sum with a solver's own
 #: tolerances must be below the 1e-6 of `milpbn.claims.gap.solver_tolerance`; the second is for LP relaxations.
 EXCESS, ROOT_EXCESS = 2e-7, 1e-4
 #: Tangents of a start are also taken where its log-odds are multiplied by these factors, since the log-odds of other

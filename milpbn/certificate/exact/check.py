@@ -167,7 +167,7 @@ def _listed(problem: ExactProblem, claim: Json, place: Json) -> tuple[set[frozen
 
 
 def _largest_gap(claim: Json, z: Fraction, problem: ExactProblem) -> Fraction:
-    """Return how far the bound may lie above an optimum's score z: as the claim says, if it is not of an old version."""
+    """Return how far the bound may lie above an optimum's score z: as the claim says; old versions say nothing."""
     stated, limit = claim.get("tolerance"), OPTIMALITY * max(Fraction(1), abs(z), sum(problem.weights))
     return limit if stated is None else min(limit, number(stated))
 

@@ -32,7 +32,7 @@ from milpbn.problem.rows import RowBlock
 from milpbn.solvers.base import MilpEvents, Outcome, Settings, Solver
 from milpbn.solvers.support.canary import examine, has_passed, passed
 from milpbn.solvers.support.kept_child import ANSWER, ASK, IDLE, STOP, Reply, child_for
-from milpbn.solvers.support.process import open_log
+from milpbn.solvers.support.process import crash_of, open_log
 from milpbn.util.scratch import scratch_folder
 
 #: The program of the child.
@@ -113,24 +113,10 @@ class ChildSolver(Solver):
         if not answer and ended.stopped:
             return Outcome(limit="time" if settings.remaining() == 0.0 else "user", detail="killed")
         if not answer:
-            said = f"; its last words: {words!r}" if words else ""
-            raise SolverError(
-                f"The solver of the backend {self.name} crashed ({_how(ended.code)}{said}). Solve again with another "
-                "--backend, or install another version of this one."
-            )
+            raise crash_of(self.name, ended.code, words)
         if isinstance(answer[0], BaseException):
             raise answer[0]
         return answer[0]
-
-
-def _how(code: int) -> str:
-    """Return how a process ended, in words."""
-    if code >= 0:
-        return f"exit status {code}"
-    try:
-        return f"killed by the signal {signal.Signals(-code).name}"
-    except ValueError:
-        return f"killed by the signal {-code}"
 
 
 @dataclass(frozen=True)
