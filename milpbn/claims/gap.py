@@ -22,6 +22,15 @@ def tolerance_of(error: float) -> float:
     return max(OPTIMALITY, PROVABLE * error)
 
 
+def target_gap(objective: float, tolerance: float) -> float:
+    """Return the b - z at which a search for a proof stops, in nats.
+
+    With heavy rows the tolerance covers the largest rounding errors possible. Smaller gaps can often be proved, so that a
+    search goes on until the gap is also small beside the score.
+    """
+    return min(tolerance, OPTIMALITY * max(1.0, abs(objective)))
+
+
 def former_tolerance(objective: float | None) -> float:
     """Return the tolerance of files of earlier versions, which do not state it: relative to the score."""
     return OPTIMALITY * max(1.0, abs(objective or 0.0))

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from milpbn.certificate.format import Proof
 from milpbn.certificate.records import DualWeights, Inequalities
-from milpbn.claims.gap import is_optimal, tolerance_of
+from milpbn.claims.gap import is_optimal, target_gap, tolerance_of
 from milpbn.engine.dual.frank_wolfe import INFEASIBLE, PAUSED, take_steps
 from milpbn.engine.dual.inequalities import child_limits, subproblem_of
 from milpbn.engine.dual.multipliers import best_multipliers
@@ -243,7 +243,8 @@ class Root:
 
     def _proved(self, incumbent: float) -> bool:
         """Whether the bound proves that the incumbent is optimal."""
-        return is_optimal(incumbent, self.bound, tolerance=tolerance_of(self.model.score_error))
+        target = target_gap(incumbent, tolerance_of(self.model.score_error))
+        return is_optimal(incumbent, self.bound, tolerance=target)
 
     def fix(self, best: Structure) -> None:
         """Fix to 0 the candidate sets that no structure better than the last of the best ones known contains."""

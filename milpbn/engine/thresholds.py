@@ -7,12 +7,11 @@ better than the incumbent by any of these scores.
 
 from __future__ import annotations
 
-from milpbn.claims.gap import tolerance_of
+from milpbn.claims.gap import target_gap, tolerance_of
 
 #: A parent set is fixed to 0 if its bound is below the incumbent by at least this, and four errors.
 FIXING_MARGIN = 1e-9
-#: A node is pruned if its bound exceeds the incumbent by at most this share of the gap that counts as optimal, so that
-#: the final gap is within that.
+#: A node is pruned if its bound exceeds the incumbent by at most this share of the gap at which a search stops.
 PRUNING_SHARE = 0.5
 
 
@@ -31,4 +30,4 @@ def fixing_threshold(incumbent: float, error: float) -> float:
 
 def pruning_threshold(incumbent: float, error: float) -> float:
     """Return the largest bound at which a node is pruned; `error` as for `fixing_threshold`."""
-    return incumbent + PRUNING_SHARE * tolerance_of(error)
+    return incumbent + PRUNING_SHARE * target_gap(incumbent, tolerance_of(error))

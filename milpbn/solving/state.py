@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from milpbn.certificate.format import Proof
-from milpbn.claims.gap import Gap, is_optimal, solver_tolerance
+from milpbn.claims.gap import Gap, is_optimal, solver_tolerance, target_gap
 from milpbn.claims.reading import TracePoint
 from milpbn.claims.reasons import BoundSource, Limit, Reason
 from milpbn.engine.root import Root
@@ -368,7 +368,7 @@ class Session:
             error = max(error, self.problem.score_error)
         relative = Gap.between(z, b).relative_to_bound
         small_enough = b - z <= self._gap_abs or (relative is not None and relative <= self._gap_rel)
-        return small_enough or is_optimal(z, b, error, self.tolerance(z))
+        return small_enough or is_optimal(z, b, error, target_gap(z, self.tolerance(z)))
 
     def tolerance(self, objective: float) -> float:
         """Return the largest distance of the bound from a score that counts as proved, in nats."""
