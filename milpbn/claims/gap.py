@@ -25,8 +25,8 @@ def tolerance_of(error: float) -> float:
 def target_gap(objective: float, tolerance: float) -> float:
     """Return the b - z at which a search for a proof stops, in nats.
 
-    With heavy rows the tolerance covers the largest rounding errors possible. Smaller gaps can often be proved, so that a
-    search goes on until the gap is also small beside the score.
+    With heavy rows the tolerance covers the largest possible rounding errors. Smaller gaps can often be proved, so that
+    a search goes on until the gap is small beside the score, too.
     """
     return min(tolerance, OPTIMALITY * max(1.0, abs(objective)))
 

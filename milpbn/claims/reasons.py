@@ -13,7 +13,7 @@ class Reason(StrEnum):
 
     OPTIMAL = "optimal"
     """The structure is proved best: the bound exceeds its score by no more than the tolerance (`milpbn.claims.gap`).
-    Possible rounding errors count against the structure. Computed from the numbers, never copied from a solver's status.
+    Rounding errors count against the structure. It is computed from the numbers, never copied from a solver's status.
     """
 
     FEASIBLE = "feasible"

@@ -18,7 +18,7 @@ from campaign.space import Graph, breach, is_margin, sets_are_alike
 SCORE_TOLERANCE = 1e-9
 #: Largest gap in nats at which a structure is called optimal, and what rounding adds relative to the sizes in a sum.
 OPTIMALITY, ROUNDING = 1e-6, 1e-9
-#: Solvers satisfy the rows of a MILP up to a tolerance. The largest gap is then this share of the score, and a bound can
+#: Solvers satisfy the rows of a MILP up to a tolerance. The largest gap is then this share of the score, and bounds can
 #: be wrong by this share of 1, the optimum, or the sum of the weights. Sums of local scores have no such rows.
 SOLVER_TOLERANCE = 1e-6
 

@@ -106,3 +106,15 @@ def test_the_lazy_solve_stops_when_asked_to() -> None:
         formulation.milp, separator(formulation, []), None, Settings(), recorder
     )
     assert outcome.finished or outcome.limit == "user"
+
+
+def test_an_interrupt_before_the_tree_does_not_crash() -> None:
+    """SCIP refuses interrupts between presolving and the tree; the error must not leave its callback."""
+    backend = installed("scip")
+    assert isinstance(backend, ScipSolver)
+    formulation = small_formulation("sm", 0, max_parents=2)
+    for calls in range(12):
+        left = iter(range(calls))
+        recorder = Recorder(formulation.milp, lambda left=left: next(left, None) is None)
+        outcome = backend.solve(formulation.milp, naive_bayes(formulation), Settings(), recorder)
+        assert outcome.finished or outcome.limit == "user"
