@@ -173,8 +173,12 @@ class LocalResult:
         if objective is not None and bound is not None and bound < objective:
             raise f.contradiction("its bound is below its score")
         tolerance = former_tolerance(objective) if found.tolerance is None else found.tolerance
-        proved = objective is not None and bound is not None
-        if found.optimal and not (proved and is_optimal(objective, bound, tolerance=tolerance)):
+        proved = (
+            objective is not None
+            and bound is not None
+            and is_optimal(objective, bound, tolerance=tolerance)
+        )
+        if found.optimal and not proved:
             raise f.contradiction("it calls its structure optimal, and its score and bound do not prove it")
         if structure is not None and len(structure.names) != found.variables:
             raise f.contradiction("its structure has another number of variables than its data")

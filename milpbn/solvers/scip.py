@@ -32,6 +32,8 @@ from milpbn.util.scratch import scratch_folder
 
 #: Seconds between two calls of `MilpEvents.stopping`.
 POLL_SECONDS = 0.05
+#: Nats in which two objectives are the same for SCIP, and the least tolerance for the comparison of numbers.
+CUTOFF, LEAST_EPSILON = 1e-6, 1e-13
 #: A row is added at a fractional point only if it is violated by more than this.
 MINIMAL_VIOLATION = 1e-4
 
@@ -101,6 +103,10 @@ def _solve(
         pass  # SCIP opens the file itself, but does not report an error
     if settings.log is not None:
         model.setLogfile(str(settings.log))
+    # SCIP compares numbers relative to their size. Nodes must not be cut off within `CUTOFF` of the incumbent.
+    epsilon = min(1e-9, max(LEAST_EPSILON, CUTOFF / float(np.abs(milp.c).max(initial=1.0))))
+    model.setParam("numerics/epsilon", epsilon)
+    model.setParam("numerics/sumepsilon", 1e3 * epsilon)
     _set_options(model, settings)
     variables = _read(model, milp)
     guarded = GuardedEvents(events)

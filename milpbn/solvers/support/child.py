@@ -63,7 +63,7 @@ class ChildSolver(Solver):
         return self.in_child("solve_here", (milp, start), settings, events)
 
     def in_child(
-        self, method: str, arguments: tuple[Any, ...], settings: Settings, events: MilpEvents
+        self, method: str, arguments: tuple[Any, ...], settings: Settings, events: Any
     ) -> Outcome:
         """Return what a method of this solver returns in a child process.
 
@@ -75,8 +75,8 @@ class ChildSolver(Solver):
             Its other arguments; they are pickled.
         settings : Settings
             Limits and options.
-        events : MilpEvents
-            Receives what the method reports, and has the other methods that it calls.
+        events : MilpEvents, or another object
+            Has the methods of its events that the method calls, and `stopping`.
 
         Raises
         ------
@@ -87,7 +87,10 @@ class ChildSolver(Solver):
         """
 
         def receive(what: str, arguments: tuple[Any, ...]) -> object:
-            return passed(self) if what == "passed" else getattr(events, what)(*arguments)
+            if what == "passed":
+                passed(self)
+                return None
+            return getattr(events, what)(*arguments)
 
         def stop() -> bool:
             return settings.remaining() == 0.0 or events.stopping()

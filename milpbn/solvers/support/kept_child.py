@@ -49,6 +49,8 @@ class Child:
         self.path = list(sys.path)
         #: Number of jobs that it was given.
         self.jobs = 0
+        #: Held while a message is written: replies and requests to stop come from two threads.
+        self._sending = threading.Lock()
         self._printed = tempfile.TemporaryFile()  # noqa: SIM115
         start = "import pickle, sys; sys.path[:] = pickle.load(sys.stdin.buffer); " + program
         self._process = subprocess.Popen(
@@ -111,7 +113,7 @@ class Child:
     def _send(self, message: object) -> None:
         assert self._process.stdin is not None
         # If the child has ended, the pipe is closed; `supervise` then reports its end.
-        with contextlib.suppress(OSError, ValueError):
+        with self._sending, contextlib.suppress(OSError, ValueError):
             pickle.dump(message, self._process.stdin, protocol=pickle.HIGHEST_PROTOCOL)
             self._process.stdin.flush()
 
@@ -119,7 +121,9 @@ class Child:
 class _MessageReader(OutputReader):
     """Reads messages until the answer, or until the child ends."""
 
-    def __init__(self, process: subprocess.Popen[bytes], receive: Receive) -> None:
+    def __init__(
+        self, process: subprocess.Popen[bytes], receive: Callable[[str, tuple[Any, ...]], None]
+    ) -> None:
         super().__init__(lambda message: receive(*message))
         self._process = process
         self._finished = threading.Event()
