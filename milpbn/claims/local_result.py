@@ -174,9 +174,7 @@ class LocalResult:
             raise f.contradiction("its bound is below its score")
         tolerance = former_tolerance(objective) if found.tolerance is None else found.tolerance
         proved = (
-            objective is not None
-            and bound is not None
-            and is_optimal(objective, bound, tolerance=tolerance)
+            objective is not None and bound is not None and is_optimal(objective, bound, tolerance=tolerance)
         )
         if found.optimal and not proved:
             raise f.contradiction("it calls its structure optimal, and its score and bound do not prove it")

@@ -62,9 +62,7 @@ class ChildSolver(Solver):
         """Maximise the MILP; see `Solver.solve`."""
         return self.in_child("solve_here", (milp, start), settings, events)
 
-    def in_child(
-        self, method: str, arguments: tuple[Any, ...], settings: Settings, events: Any
-    ) -> Outcome:
+    def in_child(self, method: str, arguments: tuple[Any, ...], settings: Settings, events: Any) -> Outcome:
         """Return what a method of this solver returns in a child process.
 
         Parameters

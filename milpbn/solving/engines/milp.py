@@ -10,6 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from milpbn.engine.events import Events
+from milpbn.engine.reduction import restricted
+from milpbn.engine.thresholds import fixing_threshold
 from milpbn.errors import MilpbnError, SolverError
 from milpbn.milp.clusters import repaired
 from milpbn.milp.formulation import Formulation, formulate
@@ -52,6 +54,9 @@ class MilpEngine(Engine):
         begun = time.monotonic()
         stages.enter("model")
         shifted, shared = problem.shifted()
+        known = start.structure
+        if settings.reduce and known is not None:
+            shifted = _reachable(shifted, known)
         formulation = formulate(shifted, settings.acyclicity, reduce=settings.reduce)
         events.formulated(shared, formulation.span)
         seconds = time.monotonic() - begun
@@ -66,6 +71,19 @@ class MilpEngine(Engine):
         if points.error is not None:
             raise points.error
         return replace(outcome, model_seconds=seconds)
+
+
+def _reachable(shifted: Problem, known: Structure) -> Problem:
+    """Return a problem of `Problem.shifted` without the parent sets that alone lose more than a structure does.
+
+    If the score is a sum of local terms, of which none is positive then, no better structure has one of them. They may
+    have coefficients so large that a solver's tolerances hide everything else.
+    """
+    choice = shifted.choice(known)
+    if shifted.margins is not None or shifted.curve is not None or choice is None:
+        return shifted
+    allowed = shifted.linear >= fixing_threshold(float(shifted.linear[choice].sum()), shifted.score_error)
+    return shifted if allowed.all() else restricted(shifted, allowed)
 
 
 class Points:
