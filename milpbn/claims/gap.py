@@ -7,10 +7,9 @@ from dataclasses import dataclass
 
 #: A structure is proved optimal when b - z is at most this many nats, or what a proof can reach (`tolerance_of`).
 OPTIMALITY = 1e-6
-#: A bound that is proved with rounding errors may lie above the best score by this many times the error of a score: for
-#: a single structure the search adds up to six times the error of a bound, which is at most 2.5 times that of a score
-#: (`milpbn.problem.rounding`).
-PROVABLE = 16.0
+#: A bound that is proved with rounding errors may lie above the best score by this many times the error of a score: the
+#: bound on a single structure is its score and four errors, and up to two count against the incumbent.
+PROVABLE = 8.0
 
 
 def tolerance_of(error: float) -> float:
