@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from milpbn.claims.gap import is_optimal
 from milpbn.claims.reasons import WITH_STRUCTURE, WITHOUT_STRUCTURE, Reason
 from milpbn.util.jsonable import Fields
 
@@ -70,8 +69,7 @@ def _check_status(f: Fields, result: Any) -> None:
             f"the reason {str(reason)!r} {'excludes' if structure is not None else 'requires'} a structure"
         )
     # The converse need not hold: rounding counts against the structure, so a result may stay feasible.
-    proved = objective is not None and result.bound is not None and is_optimal(objective, result.bound)
-    if reason == Reason.OPTIMAL and not proved:
+    if reason == Reason.OPTIMAL and not result.proves(objective, result.bound):
         raise f.contradiction(
             f"it says {str(reason)!r}, but its bound does not prove that its structure is optimal"
         )
@@ -84,7 +82,7 @@ def _check_status(f: Fields, result: Any) -> None:
         raise f.contradiction("its subset has more samples than its data")
     if (subset.objective is None) != (objective is None):
         raise f.contradiction("it has only one of the two scores, over the subset and over all rows")
-    if not subset.possible:
+    if subset.optimal and not result.proves(subset.objective, subset.bound):
         raise f.contradiction(
             "it calls the subset's structure optimal, but its score and bound do not prove it"
         )
@@ -107,7 +105,7 @@ def _check_screened(f: Fields, result: Any) -> None:
         raise f.contradiction("its score is not the score over the kept parent sets")
     if result.structure is not None and set(claim.kept) != set(result.structure.names):
         raise f.contradiction("it has kept parent sets of other variables than those of its structure")
-    if not claim.possible:
+    if claim.optimal and not result.proves(claim.objective, claim.bound):
         raise f.contradiction(
             "it calls the structure optimal over the kept parent sets, but score and bound do not prove it"
         )
@@ -128,3 +126,5 @@ def _check_alternatives(f: Fields, result: Any) -> None:
         raise f.contradiction("the first of its best structures is not its structure")
     if claim.bound is not None and (result.bound is None or claim.bound > result.bound):
         raise f.contradiction("its bound on the structures outside its list is above its bound on all")
+    if claim.optimal and not (claim.exhausted or result.proves(claim.cutoff, claim.bound)):
+        raise f.contradiction("it calls the list the best one, but its bound does not prove that")

@@ -5,13 +5,56 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-#: A structure is proved optimal when b - z <= OPTIMALITY * max(1, |z|).
+#: A structure is proved optimal when b - z is at most this many nats, or what a proof can reach (`tolerance_of`).
 OPTIMALITY = 1e-6
+#: A bound that is proved with rounding errors may lie above the best score by this many times the error of a score: the
+#: bound on a single structure is its score and four errors, and up to two count against the incumbent.
+PROVABLE = 8.0
 
 
-def is_optimal(objective: float, bound: float, error: float = 0.0) -> bool:
+def tolerance_of(error: float) -> float:
+    """Return the largest b - z in nats that counts as proved, where scores have rounding errors of up to `error`.
+
+    It does not depend on the size of the scores: a number that all structures share, such as the likelihood of rows
+    that no structure explains, must not hide a better structure.
+    """
+    return max(OPTIMALITY, PROVABLE * error)
+
+
+def target_gap(objective: float, tolerance: float) -> float:
+    """Return the b - z at which a search for a proof stops, in nats.
+
+    With heavy rows the tolerance covers the largest possible rounding errors. Smaller gaps can often be proved, so that
+    a search goes on until the gap is small beside the score, too.
+    """
+    return min(tolerance, OPTIMALITY * max(1.0, abs(objective)))
+
+
+def former_tolerance(objective: float | None) -> float:
+    """Return the tolerance of files of earlier versions, which do not state it: relative to the score."""
+    return OPTIMALITY * max(1.0, abs(objective or 0.0))
+
+
+def solver_tolerance(error: float, objective: float, shared: float, span: float) -> float:
+    """Return the largest b - z in nats that counts as proved by a MILP solver, whose rows hold up to tolerances.
+
+    Parameters
+    ----------
+    error : float
+        Bound on the rounding error of a score.
+    objective : float
+        The score z.
+    shared : float
+        A number that does not exceed what all structures share, as `milpbn.problem.problem.Problem.shifted` returns it.
+    span : float
+        By how much the terms of a score that the MILP computes by rows can differ between structures.
+    """
+    return max(tolerance_of(error), OPTIMALITY * min(abs(objective - shared), span))
+
+
+def is_optimal(objective: float, bound: float, error: float = 0.0, tolerance: float = OPTIMALITY) -> bool:
     """Whether the bound proves that the objective is optimal, even if the objective is `error` nats too high."""
-    return math.isfinite(objective) and bound - objective + error <= OPTIMALITY * max(1.0, abs(objective))
+    return math.isfinite(objective) and bound - objective + error <= tolerance
 
 
 @dataclass(frozen=True)

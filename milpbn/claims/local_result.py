@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from milpbn.claims.about import BackendInfo, read_backend
-from milpbn.claims.gap import Gap, is_optimal
+from milpbn.claims.gap import Gap, former_tolerance, is_optimal
 from milpbn.claims.reading import TracePoint, read_status, read_trace
 from milpbn.claims.reasons import WITH_STRUCTURE, BoundSource, Limit, Reason
 from milpbn.errors import InputError
@@ -46,6 +46,9 @@ class LocalResult:
     objective, bound : float or None
         Sum of its local scores, and an upper bound on the sum of every structure. The bound is the solver's, and holds
         up to its tolerances.
+    tolerance : float or None
+        The largest distance of the bound from the objective that counts as proved; None in files of earlier versions,
+        where it was relative to the objective.
     backend : BackendInfo
         The MILP solver.
     seconds : float
@@ -68,6 +71,7 @@ class LocalResult:
     structure: Structure | None
     objective: float | None
     bound: float | None
+    tolerance: float | None
     backend: BackendInfo
     seconds: float
     trace: tuple[TracePoint, ...]
@@ -102,6 +106,7 @@ class LocalResult:
             },
             "objective": self.objective,
             "bound": self.bound,
+            "tolerance": self.tolerance,
             "gap": vars(self.gap),
             "structure": None if self.structure is None else self.structure.to_mapping(),
             "backend": vars(self.backend),
@@ -154,6 +159,7 @@ class LocalResult:
             structure=structure,
             objective=objective,
             bound=bound,
+            tolerance=None if f.missing("tolerance") else f.number("tolerance", 0.0),
             backend=read_backend(f.fields("backend")),
             seconds=f.fields("seconds").number("total", 0.0),
             trace=read_trace(f),
@@ -166,7 +172,11 @@ class LocalResult:
             raise f.contradiction("its structure, its score and its status do not go together")
         if objective is not None and bound is not None and bound < objective:
             raise f.contradiction("its bound is below its score")
-        if found.optimal and (objective is None or bound is None or not is_optimal(objective, bound)):
+        tolerance = former_tolerance(objective) if found.tolerance is None else found.tolerance
+        proved = (
+            objective is not None and bound is not None and is_optimal(objective, bound, tolerance=tolerance)
+        )
+        if found.optimal and not proved:
             raise f.contradiction("it calls its structure optimal, and its score and bound do not prove it")
         if structure is not None and len(structure.names) != found.variables:
             raise f.contradiction("its structure has another number of variables than its data")

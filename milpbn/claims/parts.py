@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from milpbn.claims.gap import Gap, is_optimal
+from milpbn.claims.gap import Gap
 from milpbn.util.jsonable import Fields
 
 GAPS = ("absolute", "relative_to_bound", "relative_to_incumbent")
@@ -46,18 +46,6 @@ class Searched:
     def gap(self) -> Gap:
         """All gaps between objective and bound."""
         return Gap.between(self.objective, self.bound)
-
-    @property
-    def possible(self) -> bool:
-        """Whether score and bound support the claim `optimal`; true where nothing is claimed.
-
-        Numbers that would prove an optimum need not be claimed as one: rounding counts against the structure.
-        """
-        if not self.optimal:
-            return True
-        return (
-            self.objective is not None and self.bound is not None and is_optimal(self.objective, self.bound)
-        )
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -34,6 +34,7 @@ KEYS = (
     "status",
     "objective",
     "bound",
+    "tolerance",
     "gap",
     "structure",
     "class",

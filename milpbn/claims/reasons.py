@@ -12,8 +12,8 @@ class Reason(StrEnum):
     """
 
     OPTIMAL = "optimal"
-    """The structure is proved best: its score z and the bound b satisfy ``b - z <= 1e-6 max(1, |z|)``, with possible
-    rounding errors counted against the structure. Computed from the two numbers, never copied from a solver's status.
+    """The structure is proved best: the bound exceeds its score by no more than the tolerance (`milpbn.claims.gap`).
+    Rounding errors count against the structure. It is computed from the numbers, never copied from a solver's status.
     """
 
     FEASIBLE = "feasible"

@@ -18,6 +18,7 @@ from milpbn.claims.average import Average
 from milpbn.claims.card import result_card
 from milpbn.claims.consistency import check_claims
 from milpbn.claims.gap import Gap as Gap
+from milpbn.claims.gap import former_tolerance
 from milpbn.claims.gap import is_optimal as is_optimal
 from milpbn.claims.parts import ProvedArcs, ScreenedClaim, Searched, SubsetClaim, read_pair
 from milpbn.claims.reading import (
@@ -71,6 +72,9 @@ class Result:
         The incumbent.
     objective, bound : float or None
         Score z of the incumbent, computed from the data, and proved upper bound b on every structure's score.
+    tolerance : float or None
+        The largest b - z in nats that counts as proved, for what was searched (`searched`). None in files of earlier
+        versions, where it was relative to the score.
     bound_source : BoundSource
         Whose arithmetic the bound rests on; the constructor also takes the text.
     backend : BackendInfo
@@ -123,6 +127,7 @@ class Result:
     structure: Structure | None = None
     objective: float | None = None
     bound: float | None = None
+    tolerance: float | None = None
     bound_source: BoundSource = BoundSource.SOLVER
     backend: BackendInfo
     seconds: Seconds = field(default_factory=Seconds)
@@ -186,6 +191,13 @@ class Result:
         """Whether the structure is proved optimal, among the structures that `among` names."""
         return self.reason is Reason.OPTIMAL
 
+    def proves(self, objective: float | None, bound: float | None, error: float = 0.0) -> bool:
+        """Whether a bound proves that a score, which may be `error` nats too high, is the best one."""
+        if objective is None or bound is None:
+            return False
+        tolerance = former_tolerance(objective) if self.tolerance is None else self.tolerance
+        return is_optimal(objective, bound, error, tolerance)
+
     @property
     def among(self) -> str:
         """The structures that bound and optimum are about, as words after "among"; empty if all that are allowed."""
@@ -225,6 +237,7 @@ class Result:
             },
             "objective": _number(self.objective),
             "bound": _number(self.bound),
+            "tolerance": _number(self.tolerance),
             "gap": {key: _number(value) for key, value in vars(gap).items()},
             "structure": None if self.structure is None else self.structure.to_mapping(),
             "class": None if self.structure is None else self.structure.names[-1],
@@ -301,6 +314,7 @@ class Result:
             structure=structure,
             objective=objective,
             bound=bound,
+            tolerance=None if f.missing("tolerance") else f.number("tolerance", 0.0),
             bound_source=BoundSource(f.text("bound_source", BOUND_SOURCES)),
             backend=read_backend(f.fields("backend")),
             seconds=read_seconds(f.fields("seconds")),

@@ -19,6 +19,9 @@ class Events(Protocol):
     def bound(self, value: float) -> None:
         """Take an upper bound on the score of every structure."""
 
+    def formulated(self, shared: float, span: float) -> None:
+        """Take what the tolerances of the MILP solver behind the bounds are relative to; see `solver_tolerance`."""
+
     def nodes(self, count: int) -> None:
         """Take the number of branch-and-bound nodes so far."""
 
@@ -65,6 +68,9 @@ class EventLog:
     def bound(self, value: float) -> None:
         """Record a bound."""
         self.bounds.append(value)
+
+    def formulated(self, shared: float, span: float) -> None:
+        """Ignore the scale of a MILP."""
 
     def nodes(self, count: int) -> None:
         """Record the number of nodes."""

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from milpbn.certificate.format import Proof
 from milpbn.certificate.records import DualWeights, Inequalities
-from milpbn.claims.result import is_optimal
+from milpbn.claims.gap import is_optimal, target_gap, tolerance_of
 from milpbn.engine.dual.frank_wolfe import INFEASIBLE, PAUSED, take_steps
 from milpbn.engine.dual.inequalities import child_limits, subproblem_of
 from milpbn.engine.dual.multipliers import best_multipliers
@@ -34,7 +34,7 @@ from milpbn.problem.problem import Problem
 from milpbn.problem.rounding import CAREFUL, bound_errors
 from milpbn.util.saved_arrays import UnfitError
 
-#: Relative difference of a saved score from the score that counts as rounding.
+#: Difference of a saved score from the score that counts as rounding, besides the error of a score; in nats.
 SAME_SCORE = 1e-9
 
 
@@ -181,7 +181,7 @@ class Root:
             before = int(self.allowed.sum())
             if reduce:
                 self.fix(best)
-            if events.stopping() or self.steps >= max_steps or is_optimal(self.value(best), self.bound):
+            if events.stopping() or self.steps >= max_steps or self._proved(self.value(best)):
                 return best
             fewer = self.allowed.sum() <= (1 - TUNING.root.repeat) * before
             if not self._give_multipliers(best, events) and not fewer:
@@ -232,7 +232,7 @@ class Root:
                 if self.problem.obeys(structure):
                     best = events.offer(structure)
                     incumbent = self.value(best)
-            if status != PAUSED or is_optimal(incumbent, self.bound):
+            if status != PAUSED or self._proved(incumbent):
                 break
             if state.steps - last_steps >= TUNING.root.patience:
                 gap = self.bound - max(incumbent, float(state.relaxed))
@@ -240,6 +240,11 @@ class Root:
                     break
                 last_bound, last_steps = self.bound, int(state.steps)
         return best
+
+    def _proved(self, incumbent: float) -> bool:
+        """Whether the bound proves that the incumbent is optimal."""
+        target = target_gap(incumbent, tolerance_of(self.model.score_error))
+        return is_optimal(incumbent, self.bound, tolerance=target)
 
     def fix(self, best: Structure) -> None:
         """Fix to 0 the candidate sets that no structure better than the last of the best ones known contains."""
@@ -314,7 +319,7 @@ class Root:
         if choice is None:
             raise UnfitError("a saved structure is outside the candidate parent sets")
         actual = score_of(self.model, choice, self.point.direction, self.parallel)
-        if not abs(actual - value) <= self.model.score_error + SAME_SCORE * max(1.0, abs(actual)):
+        if not abs(actual - value) <= self.model.score_error + SAME_SCORE:
             raise UnfitError(f"a saved structure scores {actual!r}, not {value!r}")
         return value
 

@@ -1,4 +1,4 @@
-"""The thresholds for pruning a node and for fixing a parent set to 0, relative to the incumbent.
+"""The thresholds for pruning a node and for fixing a parent set to 0, in nats from the incumbent.
 
 The search and the verifier each compute scores both from the coefficients and from the data. All four have bounded
 rounding errors (`milpbn.problem.rounding`). A pruned node or a fixed parent set must not lose a structure that is
@@ -7,11 +7,12 @@ better than the incumbent by any of these scores.
 
 from __future__ import annotations
 
-#: A parent set is fixed to 0 if its bound is below the incumbent by at least this share of the incumbent.
+from milpbn.claims.gap import target_gap, tolerance_of
+
+#: A parent set is fixed to 0 if its bound is below the incumbent by at least this, and four errors.
 FIXING_MARGIN = 1e-9
-#: A node is pruned if its bound exceeds the incumbent by at most this share of the incumbent. It is half of the gap
-#: that counts as optimal (`milpbn.claims.gap.is_optimal`), so that the final gap is within that.
-PRUNING_GAP = 5e-7
+#: A node is pruned if its bound exceeds the incumbent by at most this share of the gap at which a search stops.
+PRUNING_SHARE = 0.5
 
 
 def fixing_threshold(incumbent: float, error: float) -> float:
@@ -24,9 +25,9 @@ def fixing_threshold(incumbent: float, error: float) -> float:
     error : float
         Bound on the rounding error of a score. It counts four times, once for each of the four scores above.
     """
-    return incumbent - FIXING_MARGIN * max(1.0, abs(incumbent)) - 4 * error
+    return incumbent - FIXING_MARGIN - 4 * error
 
 
-def pruning_threshold(incumbent: float) -> float:
-    """Return the largest bound at which a node is pruned."""
-    return incumbent + PRUNING_GAP * max(1.0, abs(incumbent))
+def pruning_threshold(incumbent: float, error: float) -> float:
+    """Return the largest bound at which a node is pruned; `error` as for `fixing_threshold`."""
+    return incumbent + PRUNING_SHARE * target_gap(incumbent, tolerance_of(error))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 import scipy.sparse as sp
@@ -10,7 +11,7 @@ from numpy.typing import NDArray
 
 from milpbn.errors import InputError, SolverError
 from milpbn.milp.milp import Milp
-from milpbn.milp.rows import competing_rows, margin_block
+from milpbn.milp.rows import competing_rows, margin_block, margin_span
 from milpbn.milp.tangents import tangent_block
 from milpbn.network.structure import Structure, topological_order
 from milpbn.problem.candidates import Candidates
@@ -58,6 +59,20 @@ class Formulation:
     def tangents(self) -> bool:
         """Whether the samples' rows are tangents of a concave score, which makes the program a relaxation."""
         return self.problem.score.kind.shape is Shape.CONCAVE
+
+    @cached_property
+    def span(self) -> float:
+        """By how much the terms that rows define can differ between structures, in nats: margins and AICc's correction.
+
+        A solver takes its rows within a tolerance, but adds up the terms of parent sets exactly but for rounding.
+        """
+        problem, total = self.problem, 0.0
+        if problem.margins is not None:
+            total += margin_span(problem.margins, problem.candidates)
+        if problem.curve is not None:
+            low, high = problem.curve.range(problem.candidates.offsets)
+            total += problem.curve.correction(high) - problem.curve.correction(low)
+        return total
 
     def vector(self, structure: Structure) -> NDArray[np.float64]:
         """Return the full column vector of a structure: eta, tau, curve and order variables.

@@ -24,6 +24,38 @@ def competing_rows(margins: MarginRows, candidates: Candidates) -> NDArray[np.bo
     (of any sample, for the hard margin). The redundant rows follow from the rows (5) and the rows that are kept, in
     the LP relaxation too.
     """
+    low, high, scale = _ranges(margins, candidates)
+    M = len(low)
+    cap = margins.softening.cap
+    lowest = high.min() if margins.smallest else high.min(axis=1, keepdims=True)
+    competes = low < np.minimum(cap, lowest) + ROUNDING * (1.0 + scale)
+    # Of rows with equal and constant margins, one must stay.
+    if margins.smallest:
+        competes[np.unravel_index(high.argmin(), high.shape)] = True
+    else:
+        m, r = np.arange(M), high.argmin(axis=1)
+        competes[m, r] |= low[m, r] < cap
+    return np.asarray(competes)
+
+
+def margin_span(margins: MarginRows, candidates: Candidates) -> float:
+    """Return by how much the samples' part of a score can differ between structures, acyclic or not, at most; nats."""
+    low, high, _ = _ranges(margins, candidates)
+    cap, smooth = margins.softening
+    if smooth:
+        least, most = (-np.logaddexp.reduce(np.pad(-m, ((0, 0), (0, 1))), axis=1) for m in (low, high))
+    else:
+        least, most = (np.minimum(m.min(axis=1), cap) for m in (low, high))
+    return float(most.min() - least.min() if margins.smallest else margins.weights @ (most - least))
+
+
+def _ranges(
+    margins: MarginRows, candidates: Candidates
+) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+    """Return the sums of the smallest and of the largest coefficients of all variables, and the sum of their sizes.
+
+    Each has the shape (M, R): one number per sample and margin row.
+    """
     alpha, (M, R) = margins.alpha, margins.alpha.shape[:2]
     low, high, scale = np.zeros((M, R)), np.zeros((M, R)), np.zeros((M, R))
     for a, b in itertools.pairwise(candidates.offsets):
@@ -37,16 +69,7 @@ def competing_rows(margins: MarginRows, candidates: Candidates) -> NDArray[np.bo
             least, most = np.minimum(least, 0.0), np.maximum(most, 0.0)
         low, high = low + least, high + most
         scale += np.maximum(np.abs(least), np.abs(most))
-    cap = margins.softening.cap
-    lowest = high.min() if margins.smallest else high.min(axis=1, keepdims=True)
-    competes = low < np.minimum(cap, lowest) + ROUNDING * (1.0 + scale)
-    # Of rows with equal and constant margins, one must stay.
-    if margins.smallest:
-        competes[np.unravel_index(high.argmin(), high.shape)] = True
-    else:
-        m, r = np.arange(M), high.argmin(axis=1)
-        competes[m, r] |= low[m, r] < cap
-    return np.asarray(competes)
+    return low, high, scale
 
 
 def margin_block(margins: MarginRows, tau: int, kept: NDArray[np.bool_] | None = None) -> RowBlock:

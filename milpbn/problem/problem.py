@@ -23,7 +23,7 @@ from milpbn.problem.gate import objection
 from milpbn.problem.local_terms import local_terms, parameter_counts
 from milpbn.problem.margins import MarginRows, margin_rows
 from milpbn.problem.rescore import rescored
-from milpbn.problem.rounding import EPS, linear_error, margin_error, margin_size
+from milpbn.problem.rounding import linear_error, score_error
 from milpbn.problem.scores.curve import AiccCurve
 from milpbn.problem.scores.spec import Score
 from milpbn.problem.screening import Screened
@@ -80,16 +80,25 @@ class Problem:
     def __repr__(self) -> str:
         return f"<Problem of {self.data!r}: {self.score.summary}, {counted(self.candidates.n_sets, 'parent set')}>"
 
-    @property
+    @cached_property
     def score_error(self) -> float:
         """Bound on the rounding error of any structure's score by the coefficients, in nats."""
-        size = 0.0
-        error = float(np.maximum.reduceat(self.linear_error, self.candidates.offsets[:-1]).sum())
-        if self.margins is not None:
-            total = 1.0 if self.margins.smallest else float(self.margins.weights.sum())
-            size = total * margin_size(self.data, self.score.prior)
-            error += total * margin_error(self.data, self.score.prior)
-        return error + EPS * (self.data.n_samples + 8) * size
+        margins, data = self.margins, self.data
+        weight = 0.0 if margins is None else 1.0 if margins.smallest else float(margins.weights.sum())
+        return score_error(
+            data, self.score.prior, data.n_samples, weight, self.linear_error, self.candidates.offsets
+        )
+
+    def shifted(self) -> tuple[Problem, float]:
+        """Return the same problem without what all structures share in its linear terms, and that number in nats.
+
+        Each variable's largest term is subtracted from the terms of all its parent sets, one of which every structure
+        has. The tolerances of a MILP solver are then relative to what parent sets can lose against each other.
+        """
+        offsets = self.candidates.offsets
+        largest = np.maximum.reduceat(self.linear, offsets[:-1])
+        linear = self.linear - np.repeat(largest, np.diff(offsets))
+        return replace(self, linear=linear), math.fsum(largest)
 
     @cached_property
     def column(self) -> NDArray[np.int64]:

@@ -101,6 +101,29 @@ def linear_error(data: Dataset, prior: Prior, size: NDArray[np.float64]) -> NDAr
     return (table_error(data, prior) + 64 * EPS) * size
 
 
+def score_error(
+    data: Dataset,
+    prior: Prior,
+    n_samples: int,
+    weight: float,
+    linear_error: NDArray[np.float64],
+    offsets: NDArray[np.int64],
+) -> float:
+    """Return a bound on the rounding error of any structure's score by the coefficients, in nats.
+
+    Parameters
+    ----------
+    data, prior, linear_error, offsets
+        As for `bound_errors`.
+    n_samples : int
+        Number of samples in a sum of margins.
+    weight : float
+        The weight of all margins; 0 for a score without margins.
+    """
+    error = float(np.maximum.reduceat(linear_error, offsets[:-1]).sum())
+    return error + weight * (margin_error(data, prior) + EPS * (n_samples + 8) * margin_size(data, prior))
+
+
 class BoundErrors(NamedTuple):
     """Bounds on the rounding errors of a dual bound; the module's docstring explains the names."""
 

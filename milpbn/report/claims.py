@@ -49,7 +49,7 @@ def meaning_of_gap(result: Result) -> list[str]:
         lines.append("This run has no bound, so that the network may be far from the best one.")
     elif result.optimal:
         lines.append(
-            f"Here the gap is {gap.absolute:.3g} nats, which is within the tolerance of 1e-6 relative to the score. "
+            f"Here the gap is {gap.absolute:.3g} nats, which is within the tolerance of a proof. "
             "Other structures may have the same score, but none exceeds it by more than this gap."
         )
     else:

@@ -231,7 +231,7 @@ class Solver(ABC):
 
 LazyRows = Callable[[NDArray[np.float64]], list[tuple[NDArray[np.int64], NDArray[np.float64], float]]]
 """Separation for solvers with lazy rows: takes a point, integral or not, and returns the rows that it violates, each as
-columns, values and lower bound.
+columns, values and lower bound. It is pickled for a solver in a child process.
 """
 
 

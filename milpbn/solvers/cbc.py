@@ -15,13 +15,13 @@ from typing import TextIO
 import numpy as np
 from numpy.typing import NDArray
 
-from milpbn.errors import InputError, SolverError
+from milpbn.errors import InputError
 from milpbn.milp.files.mps_file import MPS_OBJECTIVE_SIGN, write_mps
 from milpbn.milp.files.solution_files import read_solution
 from milpbn.milp.files.start_files import write_cbc_start
 from milpbn.milp.milp import Milp
 from milpbn.solvers.base import MilpEvents, Outcome, Settings, Solver, unknown_option
-from milpbn.solvers.support.process import Exit, open_log, run_process, temporary_files
+from milpbn.solvers.support.process import Exit, crash_of, open_log, run_process, temporary_files
 from milpbn.solvers.support.repair import polish
 from milpbn.util.scratch import scratch_folder
 
@@ -200,7 +200,7 @@ def _outcome(log: CbcLog, status: str, ended: Exit, in_time: bool, reason: str) 
             return Outcome(limit=limit, detail=detail)
     if detail:
         return Outcome(limit="gap" if log.optimal else "time", detail=detail)
-    raise SolverError(f"CBC failed with exit status {ended.code}.")
+    raise crash_of("cbc", ended.code)
 
 
 class CbcLog:

@@ -11,14 +11,15 @@ from numpy.typing import NDArray
 
 from milpbn.errors import InputError, SolverError
 from milpbn.milp.milp import Milp
+from milpbn.problem.rows import RowBlock
 from milpbn.solvers.base import (
     MilpEvents,
     Outcome,
     Settings,
-    Solver,
     parse_number,
     unknown_option,
 )
+from milpbn.solvers.support.child import ChildSolver
 from milpbn.solvers.support.guard import GuardedEvents
 
 #: Versions that return wrong optima: 1.14.0 for some models; 1.16.0 with a start where presolve made the model smaller,
@@ -33,8 +34,8 @@ TOLERANCE = 1e-9
 SECOND_TOLERANCE = 1e-7
 
 
-class HighsSolver(Solver):
-    """HiGHS with a full MIP start and bounds from its callbacks."""
+class HighsSolver(ChildSolver):
+    """HiGHS in a child process, with a full MIP start and bounds from its callbacks."""
 
     name = "highs"
 
@@ -52,19 +53,62 @@ class HighsSolver(Solver):
         refuse_broken(version)
         return f"HiGHS {version}"
 
-    def solve(
+    def solve_here(
         self, milp: Milp, start: NDArray[np.float64] | None, settings: Settings, events: MilpEvents
     ) -> Outcome:
-        """Maximise the MILP; see `Solver.solve`."""
+        """Maximise the MILP in this process; see `ChildSolver`."""
         import highspy
 
         with scheduler_lock:
             highspy.Highs.resetGlobalScheduler(True)
-            try:
-                return _run(highspy.Highs(), milp, start, settings, events)
-            finally:
-                # Threads that still wait in the scheduler would make the process end with an error.
-                highspy.Highs.resetGlobalScheduler(True)
+            return _run(highspy.Highs(), milp, start, settings, events)
+
+    def cut_here(self, milp: Milp, rounds: int, settings: Settings, events: Any) -> Outcome:
+        """Solve an LP in this process, add the rows that `events.violated` finds at its optimum, and solve again.
+
+        Parameters
+        ----------
+        milp : Milp
+            The LP; none of its columns is integer.
+        rounds : int
+            How often it is solved at most.
+        settings : Settings
+            Limits.
+        events : object
+            Receives the bound of every LP that was solved to optimality; its method `violated` takes the optimum and
+            returns a `RowBlock`, or None. It is asked whether to stop.
+        """
+        import highspy
+
+        with scheduler_lock:
+            highspy.Highs.resetGlobalScheduler(True)
+            h = highspy.Highs()
+            h.setOptionValue("output_flag", False)
+            h.setOptionValue("threads", settings.threads)
+            pass_model(h, milp)
+
+            def stop(event: Any) -> None:
+                event.data_in.user_interrupt = events.stopping()
+
+            h.cbSimplexInterrupt += stop
+            h.cbIpmInterrupt += stop
+            for _ in range(rounds):
+                left = settings.remaining()
+                if left == 0.0 or events.stopping():
+                    break
+                if left is not None:
+                    h.setOptionValue("time_limit", h.getRunTime() + left)
+                h.run()
+                if h.getModelStatus() != highspy.HighsModelStatus.kOptimal:
+                    break
+                # Within the dual feasibility tolerance, the LP value may be this much below the true one.
+                value = h.getInfo().objective_function_value
+                events.bound(value + 1e-7 * max(1.0, abs(value)))
+                rows = events.violated(np.array(h.getSolution().col_value))
+                if rows is None:
+                    break
+                _add_rows(h, rows)
+        return Outcome()
 
 
 def refuse_broken(version: str) -> None:
@@ -139,6 +183,20 @@ def pass_model(h: Any, milp: Milp) -> None:
     )
     if status == highspy.HighsStatus.kError:
         raise SolverError("HiGHS refused the model.")
+
+
+def _add_rows(h: Any, rows: RowBlock) -> None:
+    """Add rows to a Highs object."""
+    A = rows.matrix
+    h.addRows(
+        len(rows.names),
+        rows.lower,
+        rows.upper,
+        A.nnz,
+        A.indptr[:-1].astype(np.int32),
+        A.indices.astype(np.int32),
+        A.data,
+    )
 
 
 def _set_options(h: Any, settings: Settings) -> None:

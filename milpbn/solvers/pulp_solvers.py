@@ -140,6 +140,8 @@ class PulpSolver(ChildSolver):
         self, milp: Milp, start: NDArray[np.float64] | None, settings: Settings, events: MilpEvents
     ) -> Outcome:
         """Maximise the MILP in this process; see `ChildSolver`."""
+        import pulp
+
         name = self._available()
         problem, variables = _problem(milp)
         arguments = _arguments(name, settings, start is not None)
@@ -147,6 +149,11 @@ class PulpSolver(ChildSolver):
             for variable, value in zip(variables, start.tolist(), strict=True):
                 variable.setInitialValue(value, check=False)
         solver = _make(name, **arguments)
+        if _PACKAGES.get(name) == "highspy":
+            import highspy
+
+            # The scheduler of an earlier model in this process refuses another number of threads.
+            highspy.Highs.resetGlobalScheduler(True)
         begin = time.monotonic()
         try:
             problem.solve(solver)
@@ -159,6 +166,10 @@ class PulpSolver(ChildSolver):
         # Solvers may end before a short limit. Without options and a request to stop, only the limit can end them.
         timed = "timeLimit" in arguments and not settings.options and not events.stopping()
         limit = "time" if timed or not in_time else "user"
+        if problem.status == pulp.LpStatusNotSolved and math.isinf(seconds) and not events.stopping():
+            raise SolverError(
+                f"{name}, called through PuLP, ended without an answer; --log FILE has what it prints."
+            )
         return _outcome(name, problem, variables, milp, in_time, exact, limit, events)
 
     def _available(self) -> str:

@@ -6,22 +6,24 @@ log-likelihood from above.
 
 from __future__ import annotations
 
-import math
+import contextlib
 import time
 from collections.abc import Hashable, Sequence
-from dataclasses import replace
-from typing import Any, Protocol
+from dataclasses import dataclass, replace
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from milpbn.errors import SolverError
 from milpbn.milp.clusters import MINIMAL_VIOLATION, cluster_slack, cyclic_clusters, fractional_clusters
 from milpbn.milp.formulation import Formulation
 from milpbn.milp.tangents import tangent_block
 from milpbn.network.structure import Structure, topological_order
+from milpbn.problem.candidates import Candidates
 from milpbn.problem.rows import RowBlock, cluster_block, cluster_parent_sets, stack
 from milpbn.solvers.base import MilpEvents, Outcome, Settings, Solver
-from milpbn.solvers.highs import pass_model, scheduler_lock
+from milpbn.solvers.highs import HighsSolver
 from milpbn.solvers.support.audit import solve_audited
 from milpbn.solvers.support.canary import require_sound
 
@@ -29,8 +31,9 @@ from milpbn.solvers.support.canary import require_sound
 ROOT_ROUNDS = 50
 #: Share of the remaining time that the rounds on the LP relaxation may take.
 ROOT_SHARE = 0.2
-#: Tangents are added where the score is overestimated by more than this, relative to its size. The first value is for
-#: points of MILPs, where its sum with a solver's own tolerances must be below 1e-6; the second for LP relaxations.
+#: Tangents are added where the score is overestimated by more than this, relative to its size or, if that is less, to
+#: what structures can differ by. The first value is for points of MILPs, where its sum with a solver's own
+#: tolerances must be below the 1e-6 of `milpbn.claims.gap.solver_tolerance`; the second is for LP relaxations.
 EXCESS, ROOT_EXCESS = 2e-7, 1e-4
 #: Tangents of a start are also taken where its log-odds are multiplied by these factors, since the log-odds of other
 #: structures lie near such points.
@@ -92,7 +95,9 @@ class TangentRows:
             eta = problem.indicator(self._formulation.choice(x))
         excess = x[self._formulation.tau] - problem.margins.parts(eta)
         weights = problem.margins.weights
-        allowed = (EXCESS if integral else ROOT_EXCESS) * max(1.0, abs(problem.value(eta)))
+        allowed = (EXCESS if integral else ROOT_EXCESS) * max(
+            1.0, min(abs(problem.value(eta)), self._formulation.span)
+        )
         if weights @ np.maximum(excess, 0.0) <= allowed:
             return {}
         # The excess of the samples left out adds up to at most a quarter of what is allowed.
@@ -211,11 +216,19 @@ def _solve_lazily(
     settings: Settings,
     events: MilpEvents,
 ) -> Outcome:
-    candidates = formulation.problem.candidates
-    P = formulation.n_sets
+    separate = _Separation(formulation.problem.candidates)
+    return solve_audited(solver, formulation.milp, start, settings, events, separate)
 
-    def separate(x: NDArray[np.float64]) -> list[tuple[NDArray[np.int64], NDArray[np.float64], float]]:
-        eta = np.asarray(x[:P], dtype=np.float64)
+
+@dataclass(frozen=True)
+class _Separation:
+    """The `LazyRows` of a formulation over these parent sets: the cluster rows that a point violates."""
+
+    candidates: Candidates
+
+    def __call__(self, x: NDArray[np.float64]) -> list[tuple[NDArray[np.int64], NDArray[np.float64], float]]:
+        candidates = self.candidates
+        eta = np.asarray(x[: candidates.n_sets], dtype=np.float64)
         chosen = candidates.heaviest(eta)
         if eta[chosen].min() > 1 - 1e-6:
             parents = [candidates.flat[p] for p in chosen]
@@ -224,8 +237,6 @@ def _solve_lazily(
             clusters = fractional_clusters(candidates, eta)
         rows = [cluster_parent_sets(candidates, s) for s in clusters]
         return [(entries, np.ones(len(entries)), 1.0) for entries in rows]
-
-    return solve_audited(solver, formulation.milp, start, settings, events, separate)
 
 
 def strengthen_root(
@@ -249,63 +260,41 @@ def strengthen_root(
     Formulation
         The formulation with the rows found. Rows of a kind with `RowKind.forget` are kept only if they bind at the end.
     """
-    import highspy
-
     remaining = settings.remaining()
-    end = math.inf if remaining is None else time.monotonic() + ROOT_SHARE * remaining
-    milp = formulation.milp
-    kept: dict[Hashable, RowBlock] = {}
-    forgettable: dict[Hashable, RowBlock] = {}
-    x = np.zeros(milp.n_columns)
-    with scheduler_lock:
-        highspy.Highs.resetGlobalScheduler(True)
-        h = highspy.Highs()
-        h.setOptionValue("output_flag", False)
-        h.setOptionValue("threads", settings.threads)
-        pass_model(h, replace(milp, integer=np.zeros(milp.n_columns, dtype=bool)))
-
-        def stop(event: object) -> None:
-            event.data_in.user_interrupt = events.stopping()  # type: ignore[attr-defined]
-
-        h.cbSimplexInterrupt += stop
-        h.cbIpmInterrupt += stop
-        for _ in range(ROOT_ROUNDS):
-            left = end - time.monotonic()
-            if left <= 0 or events.stopping():
-                break
-            if math.isfinite(left):
-                h.setOptionValue("time_limit", h.getRunTime() + left)
-            h.run()
-            if h.getModelStatus() != highspy.HighsModelStatus.kOptimal:
-                break
-            x = np.array(h.getSolution().col_value)
-            # Within the dual feasibility tolerance, the LP value may be this much below the true one.
-            value = h.getInfo().objective_function_value
-            events.bound(value + 1e-7 * max(1.0, abs(value)))
-            new: list[RowBlock] = []
-            for kind in kinds:
-                rows = kind.violated(x, integral=False)
-                rows = {
-                    key: block for key, block in rows.items() if key not in kept and key not in forgettable
-                }
-                (forgettable if kind.forget else kept).update(rows)
-                new += rows.values()
-            if not new:
-                break
-            _add_rows(h, stack(new, milp.n_columns))
-    binding = [block.take(np.flatnonzero(block.slack(x) <= ROOT_SLACK)) for block in forgettable.values()]
-    return formulation.with_rows([*kept.values(), *binding])
+    end = None if remaining is None else time.monotonic() + ROOT_SHARE * remaining
+    root = _Root(kinds, formulation.milp.n_columns, events)
+    relaxed = replace(formulation.milp, integer=np.zeros(formulation.milp.n_columns, dtype=bool))
+    # The rows only help; a solver that fails here is judged by its answer to the MILP.
+    with contextlib.suppress(SolverError):
+        HighsSolver().in_child(
+            "cut_here", (relaxed, ROOT_ROUNDS), Settings(deadline=end, threads=settings.threads), root
+        )
+    return formulation.with_rows(root.binding())
 
 
-def _add_rows(h: Any, rows: RowBlock) -> None:
-    """Add rows to a Highs object."""
-    A = rows.matrix
-    h.addRows(
-        len(rows.names),
-        rows.lower,
-        rows.upper,
-        A.nnz,
-        A.indptr[:-1].astype(np.int32),
-        A.indices.astype(np.int32),
-        A.data,
-    )
+class _Root:
+    """Events of the rounds on the LP relaxation: passes bounds on, and finds the rows that an optimum violates."""
+
+    def __init__(self, kinds: Sequence[RowKind], n_columns: int, events: MilpEvents) -> None:
+        self._kinds, self._events = kinds, events
+        self._x = np.zeros(n_columns)
+        self._kept: dict[Hashable, RowBlock] = {}
+        self._forgettable: dict[Hashable, RowBlock] = {}
+        self.bound, self.stopping = events.bound, events.stopping
+
+    def violated(self, x: NDArray[np.float64]) -> RowBlock | None:
+        """Return new rows that a point violates, or None."""
+        self._x = x
+        new: list[RowBlock] = []
+        for kind in self._kinds:
+            known = self._forgettable if kind.forget else self._kept
+            rows = {key: block for key, block in kind.violated(x, integral=False).items() if key not in known}
+            known.update(rows)
+            new += rows.values()
+        return stack(new, len(x)) if new else None
+
+    def binding(self) -> list[RowBlock]:
+        """Return the rows found; those of a kind with `RowKind.forget` only if they bind at the last point."""
+        blocks = self._forgettable.values()
+        tight = [block.take(np.flatnonzero(block.slack(self._x) <= ROOT_SLACK)) for block in blocks]
+        return [*self._kept.values(), *tight]

@@ -23,6 +23,7 @@ from milpbn.solvers.base import (
     Settings,
     unknown_option,
 )
+from milpbn.solvers.support.child import ChildSolver
 from milpbn.solvers.support.guard import GuardedEvents
 from milpbn.solvers.support.process import open_log, temporary_files
 from milpbn.solvers.support.repair import polish
@@ -31,12 +32,14 @@ from milpbn.util.scratch import scratch_folder
 
 #: Seconds between two calls of `MilpEvents.stopping`.
 POLL_SECONDS = 0.05
+#: Nats in which two objectives are the same for SCIP, and the least tolerance for the comparison of numbers.
+CUTOFF, LEAST_EPSILON = 1e-6, 1e-13
 #: A row is added at a fractional point only if it is violated by more than this.
 MINIMAL_VIOLATION = 1e-4
 
 
-class ScipSolver(LazySolver):
-    """SCIP with a full start, and bounds and incumbents from its events.
+class ScipSolver(ChildSolver, LazySolver):
+    """SCIP in a child process, with a full start, and bounds and incumbents from its events.
 
     One thread searches its tree, whatever number of threads is given.
     """
@@ -51,10 +54,10 @@ class ScipSolver(LazySolver):
         numbers = (model.getMajorVersion(), model.getMinorVersion(), model.getTechVersion())
         return "SCIP " + ".".join(str(n) for n in numbers)
 
-    def solve(
+    def solve_here(
         self, milp: Milp, start: NDArray[np.float64] | None, settings: Settings, events: MilpEvents
     ) -> Outcome:
-        """Maximise the MILP; see `Solver.solve`."""
+        """Maximise the MILP in this process; see `ChildSolver`."""
         return _solve(milp, None, start, settings, events)
 
     def solve_lazily(
@@ -66,6 +69,17 @@ class ScipSolver(LazySolver):
         events: MilpEvents,
     ) -> Outcome:
         """Maximise the MILP under the rows that `separate` finds; see `LazySolver.solve_lazily`."""
+        return self.in_child("solve_lazily_here", (milp, separate, start), settings, events)
+
+    def solve_lazily_here(
+        self,
+        milp: Milp,
+        separate: LazyRows,
+        start: NDArray[np.float64] | None,
+        settings: Settings,
+        events: MilpEvents,
+    ) -> Outcome:
+        """Do what `solve_lazily` does, in this process."""
         return _solve(milp, separate, start, settings, events)
 
 
@@ -89,6 +103,10 @@ def _solve(
         pass  # SCIP opens the file itself, but does not report an error
     if settings.log is not None:
         model.setLogfile(str(settings.log))
+    # SCIP compares numbers relative to their size. Nodes must not be cut off within `CUTOFF` of the incumbent.
+    epsilon = min(1e-9, max(LEAST_EPSILON, CUTOFF / float(np.abs(milp.c).max(initial=1.0))))
+    model.setParam("numerics/epsilon", epsilon)
+    model.setParam("numerics/sumepsilon", 1e3 * epsilon)
     _set_options(model, settings)
     variables = _read(model, milp)
     guarded = GuardedEvents(events)
@@ -212,7 +230,7 @@ def _include_events(run: _Run) -> None:
             if kind == kinds.NODESOLVED:
                 run.events.nodes(int(self.model.getNTotalNodes()))
             if run.events.stopping():
-                self.model.interruptSolve()
+                _interrupt(self.model)
             return {}
 
     run.model.includeEventhdlr(Watch(), "milpbn", "reports bounds and incumbents")
@@ -244,7 +262,8 @@ def _run_in_thread(model: Any, events: GuardedEvents) -> None:
 
 
 def _interrupt(model: Any) -> None:
-    # Between two of its stages SCIP refuses an interrupt; the next attempt follows soon.
+    # Between two of its stages SCIP refuses an interrupt; the next attempt follows soon. An exception that leaves a
+    # callback can make SCIP crash.
     with contextlib.suppress(Exception):
         model.interruptSolve()
 
@@ -315,7 +334,7 @@ def _include_lazy_rows(run: _Run, separate: LazyRows) -> None:
         def add(self, integral: bool, otherwise: Any) -> dict[str, Any]:
             rows = run.events.call(lambda: violated(None, integral), failed=None)
             if rows is None:
-                self.model.interruptSolve()
+                _interrupt(self.model)
                 return {"result": result.INFEASIBLE if integral else otherwise}
             assert isinstance(rows, list)
             for columns, values, lower in rows:

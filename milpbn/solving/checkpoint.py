@@ -395,5 +395,5 @@ def require_incumbent(saved: SavedSearch, problem: Problem) -> None:
     if problem.objection(saved.structure) is not None or not problem.obeys(saved.structure):
         raise InputError(f"{name} has a structure that breaks the constraints; {ADVICE}")
     value, error = problem.rescored(saved.structure)
-    if not abs(value - saved.objective) <= error + 1e-9 * max(1.0, abs(value)):
+    if not abs(value - saved.objective) <= error + 1e-9:
         raise InputError(f"{name} has a structure that scores {value!r}, not {saved.objective!r}; {ADVICE}")

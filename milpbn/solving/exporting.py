@@ -166,9 +166,10 @@ def export_model(
     )
     assert best is not None  # constraints without a feasible structure were refused
     problem, best, kept, bound = _bounded(problem, best, reduced)
-    formulation = formulate(problem, reduce=reduced)
+    shifted, shared = problem.shifted()
+    formulation = formulate(shifted, reduce=reduced)
     mark = fingerprint(dataset.sha256, spec, rules, formulation.acyclicity, checked.merge, kept, samples)
-    milp = _with_mark(formulation.milp, mark)
+    milp = replace(_with_mark(formulation.milp, mark), constant=shared)
     x = np.append(formulation.vector(best), 1.0)
 
     is_lp = target.name.lower().removesuffix(".gz").endswith(".lp")
@@ -192,6 +193,7 @@ def export_model(
         merge=checked.merge,
         sign=1.0 if is_lp else float(MPS_OBJECTIVE_SIGN),
         constant=milp.constant,
+        span=formulation.span,
         subset=samples,
         root_bound=bound,
     )

@@ -18,7 +18,8 @@ from milpbn.solving.warm_up import warm_up
 CHECK_SECONDS = 2.0
 #: Solvers that by default stop within a relative gap of 1e-4.
 DEFAULT_GAPS = ("cplex", "gurobi", "highs")
-#: Allowed relative difference between the objective in a file and the structure's score; some solvers print few digits.
+#: Allowed difference between the objective in a file and the structure's score, relative to the objective in the file;
+#: some solvers print few digits.
 OBJECTIVE_TOLERANCE = 1e-4
 
 
@@ -33,11 +34,16 @@ def check_objective(parsed: Solution, sidecar: Sidecar, objective: float, where:
     if parsed.objective is None:
         return
     stated = sidecar.sign * parsed.objective + sidecar.constant
-    if abs(stated - objective) > OBJECTIVE_TOLERANCE * max(1.0, abs(objective)):
+    if abs(stated - objective) > _allowed(objective, sidecar.constant):
         raise InputError(
             f"{where} states the objective {stated:.10g}, but its structure scores {objective:.10g} on the data; "
             "it belongs to other data or options."
         )
+
+
+def _allowed(objective: float, constant: float) -> float:
+    """Return by how much a number of a file, which lacks the constant, may contradict a score; in nats."""
+    return OBJECTIVE_TOLERANCE * max(1.0, abs(objective - constant))
 
 
 def own_bound(sidecar: Sidecar, trivial: float, objective: float, where: str) -> float:
@@ -51,7 +57,7 @@ def own_bound(sidecar: Sidecar, trivial: float, objective: float, where: str) ->
     root = sidecar.root_bound
     if root is None:
         return max(trivial, objective)
-    if root < objective - OBJECTIVE_TOLERANCE * max(1.0, abs(objective)):
+    if root < objective - _allowed(objective, sidecar.constant):
         raise InputError(
             f"The sidecar of {sidecar.model!r} has the root bound {root:.10g}, which lies below the score "
             f"{objective:.10g} of {where[0].lower()}{where[1:]}; it was changed, so export the model again."
@@ -108,7 +114,7 @@ def imported_bound(
     if not math.isfinite(stated):
         raise InputError(f"The bound must be a finite number, got {stated}.")
     bound = sidecar.sign * stated + sidecar.constant
-    if bound < objective - OBJECTIVE_TOLERANCE * max(1.0, abs(objective)):
+    if bound < objective - _allowed(objective, sidecar.constant):
         printed = " (negative, because the model is a minimisation)" if sidecar.sign < 0 else ""
         raise InputError(
             f"The bound {stated:.10g} would mean that no structure scores more than {bound:.10g}, which lies below the "
@@ -155,22 +161,25 @@ def _missing(parsed: Solution, sidecar: Sidecar, status: str, own: float) -> str
     )
 
 
-def refuse_better(problem: Problem, structure: Structure, bound: float, where: str) -> None:
-    """Search briefly for a structure that disproves a solver's bound.
+def refuse_better(problem: Problem, structure: Structure, bound: float, constant: float, where: str) -> float:
+    """Search briefly for a structure that disproves a solver's bound, and return the bound.
+
+    A structure above the bound by no more than the solver's tolerances lifts the bound.
 
     Raises
     ------
     InputError
-        If one is found.
+        If one above it by more is found.
     """
     warm_up(problem, bounds=False)
     end = time.monotonic() + CHECK_SECONDS
     better = first_incumbent(problem, structure, stopping=lambda: time.monotonic() > end)
     assert better is not None  # the structure itself is one
     value = problem.rescore(better)
-    if bound < value - OBJECTIVE_TOLERANCE * max(1.0, abs(value)):
+    if bound < value - _allowed(value, constant):
         raise InputError(
             f"By the bound of {where[0].lower()}{where[1:]} no structure scores more than {bound:.10g}, but a brief "
             f"search finds one with the score {value:.10g}; the solver or the bound is wrong. Solve again with another "
             "version of the solver, or with milpbn solve."
         )
+    return max(bound, value)

@@ -10,8 +10,9 @@ from typing import Any
 
 import numpy as np
 
+from milpbn.claims.gap import is_optimal, solver_tolerance, tolerance_of
 from milpbn.claims.reasons import BoundSource, Limit, Reason
-from milpbn.claims.result import BackendInfo, DataSummary, Result, Seconds, is_optimal
+from milpbn.claims.result import BackendInfo, DataSummary, Result, Seconds
 from milpbn.data import Dataset, read_table
 from milpbn.data.dataset import notes_of_results
 from milpbn.data.request import DataRequest
@@ -86,10 +87,13 @@ def import_solution(
     own = own_bound(sidecar, trivial_bound(problem), objective, where)
     best, source, note = imported_bound(parsed, sidecar, bound, gap_rel, objective, own, where)
     if source is BoundSource.SOLVER:
-        refuse_better(problem, structure, best, where)
+        best = refuse_better(problem, structure, best, sidecar.constant, where)
     if note is not None:
         warn(note, BoundWarning)
-    reason = Reason.OPTIMAL if is_optimal(objective, best, error) else Reason.FEASIBLE
+    tolerance = tolerance_of(problem.score_error)
+    if source is BoundSource.SOLVER:
+        tolerance = solver_tolerance(problem.score_error, objective, sidecar.constant, sidecar.span)
+    reason = Reason.OPTIMAL if is_optimal(objective, best, error, tolerance) else Reason.FEASIBLE
     info = BackendInfo(parsed.format, f"{parsed.format} (solution file {shown_name(path.name)})", None)
     seconds = time.monotonic() - started
     result = Result(
@@ -101,6 +105,7 @@ def import_solution(
         structure=structure,
         objective=objective,
         bound=best,
+        tolerance=tolerance,
         bound_source=source,
         backend=info,
         seconds=Seconds(total=seconds, coefficients=seconds),

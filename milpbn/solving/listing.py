@@ -100,7 +100,8 @@ class Listing:
             # Fixings leave out only what scores less than a full list.
             proved = max(min(most, bound), last if len(kept) == self._asked else -np.inf)
         whole, error = len(kept) == self._asked, self._scored(kept[-1].structure)[1]
-        optimal = exhausted or (whole and proved is not None and is_optimal(last, proved, error))
+        tolerance = self._session.tolerance(last)
+        optimal = exhausted or (whole and proved is not None and is_optimal(last, proved, error, tolerance))
         structures = [one.structure for one in kept]
         alike, equivalent = self._groups(structures) if final else ((), ())
         return Alternatives(

@@ -261,6 +261,7 @@ class _Search:
             structure=structure,
             objective=objective,
             bound=bound,
+            tolerance=None if objective is None else session.tolerance(objective),
             backend=BackendInfo(self._engine.name, self._version, self._options.n_threads),
             seconds=session.elapsed(),
             trace=tuple(trace),
@@ -278,7 +279,7 @@ class LocalProblem(Problem):
         names = local.candidates.names
         variables = tuple(Variable(name, ("0", "1")) for name in names)
         data = Dataset("local scores", variables, np.zeros((1, len(names)), dtype=np.int32), np.ones(1))
-        errors = np.zeros(len(local.scores))
+        errors = 2 * EPS * np.abs(local.scores)  # of a sum of these numbers
         return cls(data, Score(name="ll"), local.candidates, Rules(), local.scores, errors)
 
     def rescored(self, structure: Structure) -> tuple[float, float]:

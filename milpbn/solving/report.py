@@ -149,6 +149,7 @@ class Report:
             structure=structure,
             objective=objective,
             bound=bound,
+            tolerance=None if objective is None else session.tolerance(objective),
             bound_source=session.bound_source,
             backend=BackendInfo(job.engine.name, job.version, job.options.n_threads),
             seconds=Seconds(total, made.coefficient_seconds, made.model_seconds, total - before),

@@ -7,8 +7,9 @@ import time
 import uuid
 from dataclasses import replace
 
+from milpbn.claims.gap import is_optimal, tolerance_of
 from milpbn.claims.reasons import BoundSource, Limit, Reason
-from milpbn.claims.result import BackendInfo, DataSummary, NotSavedError, Result, Seconds, is_optimal
+from milpbn.claims.result import BackendInfo, DataSummary, NotSavedError, Result, Seconds
 from milpbn.data.dataset import Dataset, notes_of_results
 from milpbn.errors import InputError
 from milpbn.network.parameters.method import ParameterMethod
@@ -124,7 +125,8 @@ def unsearched(
     objective, error = rescored(merged, structure, score, rules)
     bound: float | None = max(loose_bound(score, merged, rules, None), objective)
     bound = bound if bound is not None and math.isfinite(bound) else None
-    proved = bound is not None and is_optimal(objective, bound, error)
+    tolerance = tolerance_of(error)
+    proved = bound is not None and is_optimal(objective, bound, error, tolerance)
     elapsed = time.monotonic() - began
     return Result(
         data=DataSummary.of(data),
@@ -135,6 +137,7 @@ def unsearched(
         structure=structure,
         objective=objective,
         bound=bound,
+        tolerance=tolerance,
         bound_source=BoundSource.CERTIFIED,
         backend=BackendInfo(engine.name, version, options.n_threads),
         seconds=Seconds(total=elapsed, coefficients=elapsed),

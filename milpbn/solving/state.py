@@ -10,9 +10,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from milpbn.certificate.format import Proof
+from milpbn.claims.gap import Gap, is_optimal, solver_tolerance, target_gap
 from milpbn.claims.reading import TracePoint
 from milpbn.claims.reasons import BoundSource, Limit, Reason
-from milpbn.claims.result import Gap, is_optimal
 from milpbn.engine.root import Root
 from milpbn.engine.tree.saved_search import SearchState
 from milpbn.errors import MilpbnError, SolverError
@@ -25,10 +25,10 @@ from milpbn.util import interrupts, memory
 
 #: Relative difference between a structure's score by the coefficients and its score from the data that is an error.
 MISMATCH = 1e-7
-#: Share of its size by which a structure's score may exceed a bound. A larger excess proves the bound wrong. A solver's
-#: bound holds up to its tolerances, and these add up over the rows of the samples.
-CONTRADICTION = {BoundSource.CERTIFIED: 1e-7, BoundSource.SOLVER: TOLERANCE}
-#: Scores that differ by no more than this, relative to their size, count as equal.
+#: Nats by which a structure's score may exceed a certified bound, besides the rounding errors of scores. A larger
+#: excess proves the bound wrong.
+CONTRADICTION = 1e-7
+#: Scores that differ by no more than this, relative to their size, and by no more than their error, count as equal.
 ROUNDING = 1e-12
 
 
@@ -52,6 +52,8 @@ class Made:
         How the engine ended.
     coefficient_seconds, model_seconds : float
         Seconds for data and coefficients, and seconds to build the MILP.
+    shared, span : float
+        What a solver's tolerances are relative to (`milpbn.claims.gap.solver_tolerance`).
     """
 
     problem: Problem
@@ -62,6 +64,8 @@ class Made:
     outcome: Outcome = Outcome()  # noqa: RUF009  # frozen
     coefficient_seconds: float = 0.0
     model_seconds: float = 0.0
+    shared: float = 0.0
+    span: float = 0.0
 
 
 class Session:
@@ -199,7 +203,11 @@ class Session:
         with self._lock:
             # Equivalent structures differ by rounding only; replacing one could lift a bound that is already proved.
             best, known = self.objective, self.structure
-            if known is not None and best is not None and objective <= best + ROUNDING * abs(best):
+            if (
+                known is not None
+                and best is not None
+                and objective <= best + min(ROUNDING * abs(best), error)
+            ):
                 return known
             self._become(structure, objective, error, source)
             return structure
@@ -285,9 +293,6 @@ class Session:
         """Record an upper bound on the score of every structure."""
         if not math.isfinite(value):
             return
-        if source is BoundSource.SOLVER:
-            # A solver adds in another order than the scores do; a score must not lift its bound by that difference.
-            value += ROUNDING * abs(value)
         with self._lock:
             if self.objective is not None:
                 if self._contradicts(value, source):
@@ -302,11 +307,13 @@ class Session:
     def _contradicts(self, bound: float, source: BoundSource) -> bool:
         """Return whether the incumbent disproves a bound; if so, the run has no bound and ends with an error."""
         assert self.objective is not None
-        size = max(1.0, abs(self.objective))
-        margins = self.problem.margins
-        if source is BoundSource.SOLVER and margins is not None:
-            size = max(size, float(margins.weights.sum()))
-        if bound >= self.objective - CONTRADICTION[source] * size:
+        allowed = CONTRADICTION + self.problem.score_error + self.objective_error
+        if source is BoundSource.SOLVER:
+            # A solver's bound holds up to its tolerances, and these add up over the rows of the samples.
+            margins = self.problem.margins
+            weight = 0.0 if margins is None else float(margins.weights.sum())
+            allowed += TOLERANCE * max(1.0, abs(self.objective - self.made.shared), weight)
+        if bound >= self.objective - allowed:
             return False
         self.best_bound = None
         self.fail(
@@ -358,10 +365,16 @@ class Session:
                 return False
             z, b = root.pool.cutoff, min(b, root.pool.others(root.pool.rest))
             # Computing the error takes longer than this comparison, and this method is called often.
-            error = max(error, self.problem.score_error) if is_optimal(z, b) else 0.0
+            error = max(error, self.problem.score_error)
         relative = Gap.between(z, b).relative_to_bound
         small_enough = b - z <= self._gap_abs or (relative is not None and relative <= self._gap_rel)
-        return small_enough or is_optimal(z, b, error)
+        return small_enough or is_optimal(z, b, error, target_gap(z, self.tolerance(z)))
+
+    def tolerance(self, objective: float) -> float:
+        """Return the largest distance of the bound from a score that counts as proved, in nats."""
+        problem, made = self.problem, self.made
+        span = made.span if self.bound_source is BoundSource.SOLVER else 0.0
+        return solver_tolerance(problem.score_error, objective, made.shared, span)
 
     def how_ended(self, objective: float | None, bound: float | None) -> tuple[Reason, Limit | None]:
         """Return the reason and the limit with which the run ends, given its last numbers."""
@@ -378,7 +391,9 @@ class Session:
             if outcome.infeasible:
                 return Reason.INFEASIBLE, None
             return Reason.NO_SOLUTION, limit or Limit.TIME
-        if bound is not None and is_optimal(objective, bound, self.objective_error):
+        if bound is not None and is_optimal(
+            objective, bound, self.objective_error, self.tolerance(objective)
+        ):
             return Reason.OPTIMAL, None
         asked = self._gap_abs > 0 or self._gap_rel > 0
         return Reason.FEASIBLE, Limit.GAP if self.stopped is Limit.GAP and asked else limit
@@ -409,6 +424,10 @@ class SessionEvents:
     def bound(self, value: float) -> None:
         """Report an upper bound on the score of every structure."""
         self._session.bound(value, self._bound_source)
+
+    def formulated(self, shared: float, span: float) -> None:
+        """Report what the tolerances of the MILP solver are relative to."""
+        self._session.make(shared=shared, span=span)
 
     def nodes(self, count: int) -> None:
         """Report the number of branch-and-bound nodes so far."""

@@ -11,15 +11,15 @@ from typing import Any
 
 from campaign.case import Case
 from campaign.exact import NOTHING, Truth
-from campaign.space import Graph, breach, has_least, penalty_alone, restricted, sets_are_alike
+from campaign.space import Graph, breach, has_least, is_margin, penalty_alone, restricted, sets_are_alike
 
 #: Largest difference between a structure's score and the exact score, relative to max(1, its size): the verifier's own
 #: allowance.
 SCORE_TOLERANCE = 1e-9
-#: Largest gap, relative to max(1, |score|), at which a structure is called optimal.
-OPTIMALITY = 1e-6
-#: Largest error of solvers' bounds, relative to the largest of 1, the optimum, and the sum of the weights: solvers
-#: satisfy each sample's rows up to a feasibility tolerance.
+#: Largest gap in nats at which a structure is called optimal, and what rounding adds relative to the sizes in a sum.
+OPTIMALITY, ROUNDING = 1e-6, 1e-9
+#: Solvers satisfy the rows of a MILP up to a tolerance. The largest gap is then this share of the score, and bounds can
+#: be wrong by this share of 1, the optimum, or the sum of the weights. Sums of local scores have no such rows.
 SOLVER_TOLERANCE = 1e-6
 
 
@@ -98,36 +98,55 @@ def check_numbers(
     if not same_score(truth, z, float(exact)):
         yield Failure("wrong objective", f"objective {z!r}, exactly {_show(exact)}")
     if b is not None:
-        yield from check_bound(truth, b, source)
+        yield from check_bound(case, truth, b, source)
         if b < z:
             yield Failure("bound below the objective", f"bound {b!r}, objective {z!r}")
         yield from check_gap(z, b, numbers["gap"])
-        optimal = b - z <= OPTIMALITY * max(1.0, abs(z))
-        if optimal != bool(numbers["optimal"]):
+        tolerance = numbers["tolerance"]
+        if not 0 < tolerance <= largest_gap(case, truth, z, source):
+            yield Failure("strange tolerance", f"{tolerance!r} with objective {z!r}")
+        # Rounding counts against the structure.
+        if b - z > tolerance if numbers["optimal"] else b - z <= 0.8 * tolerance:
             yield Failure("wrong status", f"{numbers['optimal']!r} with objective {z!r} and bound {b!r}")
     if numbers["optimal"]:
-        worse = float(best - exact) - slack(truth, source)
-        if worse > OPTIMALITY * max(1.0, abs(z)) * (1 + 1e-9):
+        worse = float(best - exact) - slack(case, truth, source)
+        if worse > largest_gap(case, truth, z, source) * (1 + 1e-9):
             yield Failure(
                 "called optimal and is not", f"exactly {_show(exact)}, the optimum is {_show(best)}"
             )
 
 
-def slack(truth: Truth, source: str) -> float:
+def largest_gap(case: Case, truth: Truth, z: float, source: str) -> float:
+    """Return the largest gap at which a structure with the score z may be called optimal."""
+    arcs = sum(abs(w) for _, _, w in case.constraints.get("arc_weights", []))
+    gap = max(OPTIMALITY, ROUNDING * (float(truth.scores.total) + arcs + abs(z)))
+    return (
+        gap if source == "certified" or not has_rows(case) else max(gap, SOLVER_TOLERANCE * (abs(z) + arcs))
+    )
+
+
+def has_rows(case: Case) -> bool:
+    """Whether a MILP computes a part of the score by rows."""
+    return is_margin(case) or case.score["name"] == "aicc"
+
+
+def slack(case: Case, truth: Truth, source: str) -> float:
     """Return by how much a bound may be below the optimum; it depends on the bound's source."""
     if source == "certified":
         return 0.0
+    if not has_rows(case):
+        return OPTIMALITY + 1e-12 * abs(float(truth.optimum or 0))
     return SOLVER_TOLERANCE * max(1.0, abs(float(truth.optimum or 0)), float(truth.scores.total))
 
 
-def check_bound(truth: Truth, b: float, source: str) -> Iterator[Failure]:
+def check_bound(case: Case, truth: Truth, b: float, source: str) -> Iterator[Failure]:
     """Check that no structure exceeds a bound."""
     best = truth.optimum
     assert best is not None
     if not math.isfinite(b):
         yield Failure("bound is not finite", repr(b))
         return
-    below = best - Fraction(b) - Fraction(slack(truth, source))
+    below = best - Fraction(b) - Fraction(slack(case, truth, source))
     if below > NOTHING:
         much = below > Fraction(SCORE_TOLERANCE) * max(Fraction(1), abs(best))
         how = "" if much else " by rounding"
@@ -150,14 +169,14 @@ def check_gap(z: float, b: float, gap: Mapping[str, Any]) -> Iterator[Failure]:
             yield Failure("wrong gap", f"{key} {told!r}, objective {z!r}, bound {b!r}")
 
 
-def check_trace(truth: Truth, trace: Any, source: str) -> Iterator[Failure]:
+def check_trace(case: Case, truth: Truth, trace: Any, source: str) -> Iterator[Failure]:
     """Check that incumbents never fall, bounds never rise, and both hold at every moment."""
     best = float(truth.optimum or 0)
     for t, z, b in trace:
         if z is not None and z > best and not same_score(truth, z, best):
             yield Failure("incumbent above the optimum", f"{z!r} at {t} s, optimum {best!r}")
         if b is not None:
-            yield from check_bound(truth, b, source)
+            yield from check_bound(case, truth, b, source)
         if z is not None and b is not None and z > b:
             yield Failure("trace crosses", f"{z!r} above {b!r} at {t} s")
     for (t, z, b), (later, higher, lower) in pairwise(trace):
@@ -221,7 +240,7 @@ def check_result(case: Case, truth: Truth, result: Mapping[str, Any], part: Trut
         if result["objective"] is not None or reason in ("optimal", "feasible"):
             found.append(Failure("result without structure", f"{reason}, {result['objective']!r}"))
         if result["bound"] is not None:
-            found += check_bound(truth, result["bound"], source)
+            found += check_bound(case, truth, result["bound"], source)
         return found
     broken = list(check_structure(case, truth, mapping))
     found += broken
@@ -232,7 +251,7 @@ def check_result(case: Case, truth: Truth, result: Mapping[str, Any], part: Trut
     if subset is None:
         numbers = {**result, "optimal": reason == "optimal"}
         found += check_numbers(case, truth, numbers, mapping, source)
-        found += check_trace(truth, result["trace"], source)
+        found += check_trace(case, truth, result["trace"], source)
         found += check_proved(case, truth, result.get("proved"))
         if result["trace"] and result["trace"][-1][1:] != [result["objective"], result["bound"]]:
             found.append(Failure("trace ends elsewhere", f"{result['trace'][-1]}"))
@@ -244,8 +263,8 @@ def check_result(case: Case, truth: Truth, result: Mapping[str, Any], part: Trut
             Failure("subset claims too much", f"{result['bound']!r}, {reason}, {result.get('proved')}")
         )
     if part is not None:
-        found += check_numbers(case, part, subset, mapping, source)
-        found += check_trace(part, result["trace"], source)
+        found += check_numbers(case, part, {**subset, "tolerance": result["tolerance"]}, mapping, source)
+        found += check_trace(case, part, result["trace"], source)
     return found
 
 

@@ -114,7 +114,7 @@ def _forged_both(rng: random.Random, shop: Shop) -> Iterator[Failure]:
     result = {**shop.result, **claim}
     z, b = claim["objective"], claim["bound"]
     result["gap"] = _gap(z, b)
-    optimal = b is not None and b - z <= 1e-6 * max(1.0, abs(z))
+    optimal = b is not None and b - z <= shop.result["tolerance"]
     result["status"] = {"reason": "optimal" if optimal else "feasible", "limit": None, "detail": ""}
     result["trace"] = [[0.0, z, b]]
     result["proved"] = rng.choice([None, {"in": [], "out": []}, shop.result["proved"]])
@@ -149,7 +149,7 @@ def _false_claim(rng: random.Random, shop: Shop) -> dict[str, Any]:
     if part is None:
         return {**claim, "bound": bound}
     subset = {**shop.header["subset"], "objective": z, "bound": bound, "gap": _gap(z, bound)}
-    subset["optimal"] = bound - z <= 1e-6 * max(1.0, abs(z))
+    subset["optimal"] = bound - z <= shop.result["tolerance"]
     return {**claim, "bound": None if rng.random() < 0.7 else bound, "subset": subset}
 
 
@@ -290,7 +290,7 @@ def _judge_import(case: Case, answer: Answer, path: Path, text: str, *, honest: 
         if exact is None or not near(result["objective"], float(exact)):
             false.append(Failure("wrong objective", f"{result['objective']!r}, exactly {exact}"))
         if result["bound_source"] == "certified" and result["bound"] is not None:
-            false += check_bound(known, result["bound"], "certified")
+            false += check_bound(case, known, result["bound"], "certified")
         if result["bound"] is not None and result["bound"] < result["objective"]:
             false.append(Failure("bound below the objective", f"{result['bound']!r}"))
     for failure in false:

@@ -13,8 +13,9 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,9 @@ import pulp
 import pytest
 from cli_common import QUICK, run, toy_rows, write_csv
 
-from milpbn.solvers.support import kept_child
+from milpbn.errors import InputError
+from milpbn.solvers.registry import find_solver
+from milpbn.solvers.support import kept_child, process
 from milpbn.solving.engines.native import NativeEngine
 from milpbn.solving.report import Report
 from milpbn.util import memory
@@ -32,6 +35,15 @@ pytestmark = pytest.mark.filterwarnings("ignore::milpbn.errors.MilpbnWarning")
 #: A search that the root bound does not close.
 OPEN = ("corral", "--p", "0.9")
 NATIVE = ("--backend", "native", "--threads", "1", "--p", "0.9")
+
+
+def require_solver(name: str) -> None:
+    solver = find_solver(name)
+    assert solver is not None
+    try:
+        solver.version()
+    except InputError as error:
+        pytest.skip(str(error))
 
 
 @pytest.fixture
@@ -122,12 +134,11 @@ def test_other_commands_on_a_full_disk_show_what_they_found(
     assert [path.name for path in full.iterdir()] == ["filler"]
 
 
-@pytest.mark.parametrize("backend", ["cbc", "scip"])
 def test_a_solver_without_room_for_its_model_leaves_incumbent_and_bound(
-    full: Path, monkeypatch: pytest.MonkeyPatch, backend: str
+    full: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(full))
-    done = run("solve", *OPEN, "--backend", backend, "--threads", "1")
+    done = run("solve", *OPEN, "--backend", "cbc", "--threads", "1")
     assert re.search("cannot get its model: .*No space left on device", sentence(done, 4))
     assert_found(done)
     # The folder of empty lock files stays.
@@ -247,7 +258,7 @@ def test_a_solver_that_answers_nonsense_leaves_incumbent_and_bound(
     assert_found(done)
     result = json.loads(output.read_text())
     if "Optimal" not in script:
-        assert "CBC" in sentence(done, 4)
+        assert "backend cbc" in sentence(done, 4)
         assert result["status"]["reason"] == "error"
     # What looks like an answer is either refused or believed in nothing.
     assert done.exit_code == {"error": 4, "feasible": 0}[result["status"]["reason"]]
@@ -255,18 +266,60 @@ def test_a_solver_that_answers_nonsense_leaves_incumbent_and_bound(
     assert json.loads(classifier.read_text())["structure"] == result["structure"]
 
 
-def test_a_solvers_process_that_is_killed_leaves_incumbent_and_bound(monkeypatch: pytest.MonkeyPatch) -> None:
-    send = kept_child.Child._send
+@pytest.fixture
+def crashing(monkeypatch: pytest.MonkeyPatch) -> Callable[[float], None]:
+    """A function after whose call every process of a solver gets a segmentation fault, so many seconds into its job."""
 
-    def send_and_kill(self: kept_child.Child, message: object) -> None:
-        send(self, message)
-        if not isinstance(message, str | list):
-            os.kill(self._process.pid, signal.SIGKILL)
+    def crash(after: float) -> None:
+        original = process.supervise
 
-    monkeypatch.setattr(kept_child.Child, "_send", send_and_kill)
-    done = run("solve", *OPEN, "--backend", "cpsat", "--threads", "1")
-    assert "exit status -9" in sentence(done, 4)
+        def supervise(child: subprocess.Popen[bytes], *arguments: Any, **named: Any) -> process.Exit:
+            def kill() -> None:
+                if child.poll() is None:
+                    os.kill(child.pid, signal.SIGSEGV)
+
+            timer = threading.Timer(after, kill)
+            timer.start()
+            try:
+                return original(child, *arguments, **named)
+            finally:
+                timer.cancel()
+
+        monkeypatch.setattr(process, "supervise", supervise)
+        monkeypatch.setattr(kept_child, "supervise", supervise)
+
+    return crash
+
+
+@pytest.mark.parametrize("backend", ["highs", "cbc", "scip", "cpsat", "pulp:highs", "pulp:cbc"])
+@pytest.mark.parametrize("after", [0.0, 0.01, 0.7])
+def test_a_solver_that_crashes_leaves_incumbent_and_bound(
+    backend: str, after: float, tmp_path: Path, crashing: Callable[[float], None]
+) -> None:
+    require_solver(backend)
+    crashing(after)
+    output = tmp_path / "r.json"
+    done = run("solve", *OPEN, "--backend", backend, "--threads", "1", "--output", output)
+    said = sentence(done, 4)
+    assert f"The solver of the backend {backend} crashed (killed by the signal SIGSEGV" in said
+    assert "another --backend" in said
     assert_found(done)
+    result = json.loads(output.read_text())
+    assert (result["status"]["reason"], result["status"]["limit"]) == ("error", None)
+    assert result["objective"] <= 261.134801 <= result["bound"]
+    assert set(result["structure"]) >= {"class"}
+
+
+def test_a_solver_that_crashes_on_local_scores_leaves_what_it_had(
+    tmp_path: Path, crashing: Callable[[float], None]
+) -> None:
+    crashing(0.0)
+    scores, output = tmp_path / "s.jkl", tmp_path / "r.json"
+    scores.write_text("2\na 2\n-5.5 0\n-1.0 1 b\nb 1\n-6.0 0\n", encoding="utf-8")
+    done = run("solve", scores, "--backend", "highs", "--output", output)
+    assert "backend highs crashed" in sentence(done, 4)
+    result = json.loads(output.read_text())
+    assert (result["status"]["reason"], result["objective"]) == ("error", -11.5)
 
 
 def test_a_search_near_its_memory_limit_stops_with_what_it_has(

@@ -1,4 +1,4 @@
-"""SCIP's lazy rows."""
+"""SCIP's lazy rows, in this process."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from milpbn.milp.clusters import cyclic_clusters
 from milpbn.milp.formulation import Formulation
 from milpbn.milp.milp import Milp
 from milpbn.problem.rows import cluster_parent_sets
-from milpbn.solvers.base import LazyRows, LazySolver, Settings
+from milpbn.solvers.base import LazyRows, Settings
+from milpbn.solvers.scip import ScipSolver
 
 
 def without_clusters(formulation: Formulation) -> Milp:
@@ -56,14 +57,14 @@ CASES += [("ll", seed, {"max_parents": 1, "parent_sets": "all"}) for seed in ran
 @pytest.mark.parametrize(("score", "seed", "options"), CASES)
 def test_lazy_rows_reach_the_acyclic_optimum(score: str, seed: int, options: dict[str, object]) -> None:
     backend = installed("scip")
-    assert isinstance(backend, LazySolver)
+    assert isinstance(backend, ScipSolver)
     expected = optimum(small_formulation(score, seed, **options).milp)
     formulation = small_formulation(score, seed, "cluster", **options)
     milp = without_clusters(formulation)
     for start in (None, naive_bayes(formulation)):
         recorder = Recorder(milp)
         seen: list[bool] = []
-        outcome = backend.solve_lazily(milp, separator(formulation, seen), start, Settings(), recorder)
+        outcome = backend.solve_lazily_here(milp, separator(formulation, seen), start, Settings(), recorder)
         assert outcome.finished
         assert seen
         recorder.check(expected)
@@ -73,18 +74,18 @@ def test_lazy_rows_reach_the_acyclic_optimum(score: str, seed: int, options: dic
 
 def test_rows_are_found_where_cycles_pay() -> None:
     backend = installed("scip")
-    assert isinstance(backend, LazySolver)
+    assert isinstance(backend, ScipSolver)
     formulation = small_formulation("ll", 1, "cluster", max_parents=1, parent_sets="all")
     milp = without_clusters(formulation)
     assert optimum(milp) > optimum(small_formulation("ll", 1, max_parents=1, parent_sets="all").milp) + 1e-3
     seen: list[bool] = []
-    backend.solve_lazily(milp, separator(formulation, seen), None, Settings(), Recorder(milp))
+    backend.solve_lazily_here(milp, separator(formulation, seen), None, Settings(), Recorder(milp))
     assert any(seen)
 
 
 def test_an_error_of_the_separator_is_raised() -> None:
     backend = installed("scip")
-    assert isinstance(backend, LazySolver)
+    assert isinstance(backend, ScipSolver)
     formulation = small_formulation("mdl", 1, "cluster")
 
     def fail(x: NDArray[np.float64]) -> list[tuple[NDArray[np.int64], NDArray[np.float64], float]]:
@@ -92,14 +93,28 @@ def test_an_error_of_the_separator_is_raised() -> None:
 
     recorder = Recorder(formulation.milp)
     with pytest.raises(ZeroDivisionError, match="separator"):
-        backend.solve_lazily(formulation.milp, fail, None, Settings(), recorder)
+        backend.solve_lazily_here(formulation.milp, fail, None, Settings(), recorder)
     assert recorder.points == []
 
 
 def test_the_lazy_solve_stops_when_asked_to() -> None:
     backend = installed("scip")
-    assert isinstance(backend, LazySolver)
+    assert isinstance(backend, ScipSolver)
     formulation = small_formulation("mdl", 1, "cluster")
     recorder = Recorder(formulation.milp, stop_after(0.0))
-    outcome = backend.solve_lazily(formulation.milp, separator(formulation, []), None, Settings(), recorder)
+    outcome = backend.solve_lazily_here(
+        formulation.milp, separator(formulation, []), None, Settings(), recorder
+    )
     assert outcome.finished or outcome.limit == "user"
+
+
+def test_an_interrupt_before_the_tree_does_not_crash() -> None:
+    """SCIP refuses interrupts between presolving and the tree; the error must not leave its callback."""
+    backend = installed("scip")
+    assert isinstance(backend, ScipSolver)
+    formulation = small_formulation("sm", 0, max_parents=2)
+    for calls in range(12):
+        left = iter(range(calls))
+        recorder = Recorder(formulation.milp, lambda left=left: next(left, None) is None)
+        outcome = backend.solve(formulation.milp, naive_bayes(formulation), Settings(), recorder)
+        assert outcome.finished or outcome.limit == "user"

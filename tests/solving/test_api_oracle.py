@@ -153,7 +153,11 @@ def test_solvers_agree_with_enumeration(number: int) -> None:
         assert session.best_bound >= best.objective - 1e-9 * max(1.0, abs(best.objective)), where
         assert obeys(session.structure.parents), where
         assert session.structure.parents in best.structures, where
-        assert is_optimal(session.objective, session.best_bound), where
+        tolerance = session.tolerance(session.objective)
+        assert is_optimal(session.objective, session.best_bound, tolerance=tolerance), where
+        assert tolerance <= TOLERANCE * max(
+            1.0, abs(session.objective), abs(session.objective - session.made.shared)
+        )
 
 
 def test_every_combination_is_met_three_times() -> None:

@@ -66,7 +66,7 @@ def scores_for(backend: str, *names: str, turn: int | None = None) -> list[tuple
 
 def optimal(data: Dataset, score: Score, backend: str = "highs") -> float:
     session, _ = run(build_problem(data, score), backend)
-    assert is_optimal(session.objective, session.best_bound)
+    assert is_optimal(session.objective, session.best_bound, tolerance=session.tolerance(session.objective))
     return session.objective
 
 

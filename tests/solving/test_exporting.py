@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+import math
+from dataclasses import replace
+
+import highspy
 import numpy as np
 import pytest
+from running import optimum, random_data
 
 import milpbn
 from milpbn.errors import InputError
+from milpbn.milp.files.sidecar import Sidecar
+from milpbn.problem.problem import build_problem
 from milpbn.solving.exporting import export_model
+from milpbn.solving.importing import import_solution
 
 SCORE = milpbn.Score(p=0.9)
 OPTIMUM = 261.134799740  # corral with class parents: the known optimum, which test_oracle enumerates
@@ -109,3 +117,26 @@ def test_a_script_for_an_unknown_package_is_refused_before_anything_is_written(t
 def test_scores_without_a_root_bound_are_exported_without_one(tmp_path):
     assert export_model("corral", "hard-margin", path=tmp_path / "m.lp").root_bound is None
     assert export_model("corral", "mdl", path=tmp_path / "n.lp").root_bound is not None
+
+
+def test_a_model_has_scores_relative_to_the_best_ones(tmp_path) -> None:
+    """The constant that the file leaves out is what all structures share."""
+    data = random_data(3, n_samples=20, weights=True)
+    heavy = replace(data, weights=data.weights * 1e6)
+    for name in ("mdl", "bdeu"):
+        export = export_model(heavy, milpbn.Score(name=name), path=tmp_path / f"{name}.mps")
+        sidecar = Sidecar.load(export.sidecar)
+        problem = build_problem(heavy, milpbn.Score(name=name))
+        largest = np.maximum.reduceat(problem.linear, problem.candidates.offsets[:-1])
+        assert sidecar.constant == pytest.approx(math.fsum(largest), rel=1e-12)
+        assert sidecar.span == 0.0
+        h = highspy.Highs()
+        h.setOptionValue("output_flag", False)
+        h.readModel(str(export.model))
+        h.run()
+        h.writeSolution(str(tmp_path / f"{name}.sol"), 1)
+        result = import_solution(tmp_path / f"{name}.sol", data=heavy, bound=h.getInfo().mip_dual_bound)
+        best = optimum(heavy, milpbn.Score(name=name)).objective
+        assert result.optimal
+        assert result.objective == pytest.approx(best, rel=1e-12)
+        assert result.tolerance <= 1e-10 * abs(best)

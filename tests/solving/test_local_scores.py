@@ -7,10 +7,12 @@ import numpy as np
 import pytest
 
 import milpbn
+from milpbn.claims.local_result import LocalResult
 from milpbn.errors import InputError
 from milpbn.milp.files.jkl_file import LocalScores, read_jkl
 from milpbn.network.structure import topological_order
 from milpbn.problem.candidates import Candidates
+from milpbn.solvers.registry import find_solver
 from milpbn.solving.local_scores import export_local_scores, solve_local_scores
 
 
@@ -63,3 +65,30 @@ def test_cyclic_scores_and_unknown_solvers_are_refused():
         solve_local_scores(local)
     with pytest.raises(InputError, match="no MILP solver 'native'"):
         solve_local_scores(local, backend="native")
+
+
+@pytest.mark.parametrize("backend", ["highs", "cbc", "scip", "cpsat", "pulp:highs", "pulp:cbc"])
+@pytest.mark.parametrize("offset", [-1e6, -1e9, 1e7])
+def test_what_all_structures_share_hides_no_better_one(backend: str, offset: float) -> None:
+    """The empty structure is within 1e-6 of the best one, relative to the scores."""
+    solver = find_solver(backend)
+    assert solver is not None
+    try:
+        solver.version()
+    except InputError as error:
+        pytest.skip(str(error))
+    sets = (((), (1,), (2, 3)), ((), (0,), (2,)), ((), (1,), (0, 3)), ((), (0, 1), (2,)))
+    gains = np.array([0, 0.5, 0.75, 0, 0.5, 0.25, 0, 0.5, 0.5, 0, 0.75, 0.25])
+    local = LocalScores(Candidates(tuple("abcd"), sets), gains + offset)
+    best = best_by_enumeration(LocalScores(local.candidates, gains))
+    for acyclicity in ("cluster", "order"):
+        found = solve_local_scores(local, backend=backend, acyclicity=acyclicity, threads=2)
+        assert found.optimal
+        assert found.objective - 4 * offset == best == 1.75
+        assert found.tolerance is not None
+        assert found.bound is not None
+        assert 0 <= found.bound - found.objective <= found.tolerance <= 1e-4
+        again = LocalResult.from_dict(found.to_dict())
+        assert (again.optimal, again.tolerance, again.bound) == (True, found.tolerance, found.bound)
+        old = {key: value for key, value in found.to_dict().items() if key != "tolerance"}
+        assert LocalResult.from_dict(old).optimal

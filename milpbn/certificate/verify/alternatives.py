@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from milpbn.claims.alternatives import Alternatives
-from milpbn.claims.gap import is_optimal
 from milpbn.claims.reasons import Reason
 from milpbn.claims.result import Result
 from milpbn.data.dataset import Dataset
@@ -81,7 +80,7 @@ def read_listed(result: Result, candidates: Candidates, rules: Rules, data: Data
         cutoff = min(cutoff, value - last_error)
         if choices.setdefault(key_of(choice), number) != number:
             raise InputError(f"Structure {number} of the list is there twice.")
-    _check_optimal(claim, last_error)
+    _check_optimal(result, claim, last_error)
     if result.reason is not Reason.RUNNING:  # a running search does not compare the structures
         _check_groups(claim, result, data)
     bound = claim.bound
@@ -92,11 +91,9 @@ def read_listed(result: Result, candidates: Candidates, rules: Rules, data: Data
     return Listed(choices, cutoff if leaves_out else BELOW_ALL, bound)
 
 
-def _check_optimal(claim: Alternatives, error: float) -> None:
+def _check_optimal(result: Result, claim: Alternatives, error: float) -> None:
     """Raise InputError if the list is called the best one, and its claimed bound does not say so."""
-    last = claim.structures[-1].objective
-    proved = claim.cutoff is not None and claim.bound is not None and is_optimal(last, claim.bound, error)
-    if claim.optimal and not (claim.exhausted or proved):
+    if claim.optimal and not (claim.exhausted or result.proves(claim.cutoff, claim.bound, error)):
         raise InputError(
             "The result calls its list of structures the best one, which its bound does not prove."
         )

@@ -44,7 +44,9 @@ from milpbn.certificate.verify.duals import ClaimedDuals
 from milpbn.certificate.verify.maxima import heaviest, unproved
 from milpbn.certificate.verify.space import EDGE, FORESTS, Space, bound_of_only, left_by, space_of
 from milpbn.certificate.verify.tree import ProofTree
-from milpbn.claims.result import Gap, Result, is_optimal
+from milpbn.claims.gap import tolerance_of
+from milpbn.claims.parts import SAME_NUMBER
+from milpbn.claims.result import Gap, Result
 from milpbn.data.dataset import Dataset
 from milpbn.errors import InputError
 from milpbn.network.structure import Structure
@@ -178,7 +180,8 @@ def verify(
     only = partial(bound_of_only, candidates, rules, highest)
     check = _Check(claim, known, tree.space, duals, candidates, only, listed)
     bound = check.run(tree)
-    if claim.optimal and not is_optimal(claim.objective, claim.bound, error):
+    _check_tolerance(claim.result.tolerance, tolerance_of(duals.score_error(data.n_samples)))
+    if claim.optimal and not claim.result.proves(claim.objective, claim.bound, error):
         raise InputError("The result calls its structure optimal, which its bound does not prove.")
     _check_arcs(claim, candidates, check)
     check_run(claim, header_claim)
@@ -198,6 +201,15 @@ def verify(
         others=None if listed is None or listed.bound == np.inf else listed.bound,
         among=claim.result.among,
     )
+
+
+def _check_tolerance(stated: float | None, provable: float) -> None:
+    """Raise InputError if a result takes a larger gap for a proof than rounding errors make necessary."""
+    if stated is not None and not stated <= provable * (1 + SAME_NUMBER):
+        raise InputError(
+            f"The result takes a gap of {stated!r} nats for a proof of optimality; on these data only one of up to "
+            f"{provable!r} nats is."
+        )
 
 
 def _check_arcs(claim: Claim, candidates: Candidates, check: _Check) -> None:

@@ -78,8 +78,9 @@ def read_claim(values: object, what: str) -> Claim:
     is_header = "milpbn" in f
     keys = [key for key in KEYS if key not in NOT_IN_HEADER] if is_header else KEYS
     f.known((*keys, "version", "milpbn") if is_header else keys)
-    # Files of earlier versions lack the keys of screening, of the K best structures, and of how the data were read.
-    newer = ("among", "screened", "alternatives", "request")
+    # Files of earlier versions lack the keys of the class of structures, of screening, of the K best structures, of how
+    # the data were read, and of the tolerance.
+    newer = ("among", "screened", "alternatives", "request", "tolerance")
     contents = {key: None if key in newer and f.missing(key) else f.get(key) for key in keys}
     if "among" not in f:
         contents.pop("among")
@@ -187,6 +188,7 @@ def check_run(claim: Claim, header: Claim) -> None:
             "reason": (result.reason, proof.reason),
             "optimal": (claim.optimal, header.optimal),
             "nodes": (result.nodes, proof.nodes),
+            "tolerance": (result.tolerance, proof.tolerance),
         }
         # Equal scores do not make structures equal: a feature without the class may have any other parents.
         if any(set(claim.structure[name]) != set(parents) for name, parents in header.structure.items()):

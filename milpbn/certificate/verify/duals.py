@@ -15,7 +15,7 @@ from milpbn.certificate.verify.tables import add_best, add_products, add_scores,
 from milpbn.data.dataset import Dataset
 from milpbn.problem.candidates import Candidates
 from milpbn.problem.constraints import Rules
-from milpbn.problem.rounding import bound_errors, bound_slack, linear_error, no_search_slack
+from milpbn.problem.rounding import bound_errors, bound_slack, linear_error, no_search_slack, score_error
 from milpbn.problem.scores.spec import Score
 
 #: By definition of the format, dual weights below exp(-REACH) of a sample's largest are 0; REACH_LIKELY is for CLL.
@@ -106,7 +106,7 @@ class ClaimedDuals:
         self.cap = 0.0 if score.gamma is None else score.gamma
         self.linear, self._linear_error = local_terms(data, candidates, score, rules)
         self.errors = bound_errors(data, score.prior, len(rows), self._linear_error, candidates.offsets)
-        self._data, self._prior = data, score.prior
+        self._data, self._prior, self._offsets = data, score.prior, candidates.offsets
         c = candidates.n_variables - 1
         self.parent_sets = np.array(
             [p for p, s in enumerate(candidates.flat) if candidates.variable[p] == c or c in s],
@@ -193,6 +193,11 @@ class ClaimedDuals:
         out = np.empty(len(self.parent_sets))
         add_products(self._columns[:, rows], self._tables, y, signed, out)
         return out
+
+    def score_error(self, n_samples: int) -> float:
+        """Return the bound on the rounding error of a structure's score that is summed over so many samples."""
+        weight = float(self._w.sum())
+        return score_error(self._data, self._prior, n_samples, weight, self._linear_error, self._offsets)
 
     def without_search(self) -> float:
         """Return the bound in which every sample and competing class chooses each variable's parent set on its own."""

@@ -168,7 +168,7 @@ def bound_children(
     parent = node.restriction(len(model.linear))
 
     def target() -> float:
-        return pruning_threshold(incumbents.cutoff)
+        return pruning_threshold(incumbents.cutoff, model.score_error)
 
     for number, holds in zip(numbers, (True, False), strict=True):
         child = parent.child(model.oracle, decision, holds)
@@ -225,7 +225,7 @@ def bound_children(
                 child.allowed[gone] = False
                 if child_weights is not None:
                     out.fixings.append((number, child_weights, gone))
-        if bound > pruning_threshold(cutoff):
+        if bound > pruning_threshold(cutoff, model.score_error):
             opened = open_node(context, number, child, point, multipliers, bound, weights)
             if opened is not None:
                 out.leaf(number, weights)
@@ -329,7 +329,7 @@ def _lowered(
     stopping: Callable[[], bool],
 ) -> tuple[Subproblem, NDArray[np.float64]]:
     """Return the subproblem with better multipliers; see `lower_multipliers`."""
-    if target() <= pruning_threshold(BELOW_ALL):
+    if target() <= pruning_threshold(BELOW_ALL, context.model.score_error):
         # No bound prunes a node yet. Multipliers of a node without structures would grow without limit.
         return subproblem, multipliers
     return lower_multipliers(

@@ -52,7 +52,7 @@ def expand_root(context: Context, root: Root, incumbents: Incumbents) -> Bounded
     """Return the root as the first open node, or as a pruned node."""
     out = BoundedNodes()
     restriction, bound = Restriction(root.allowed, ()), root.bound
-    if bound > pruning_threshold(incumbents.cutoff):
+    if bound > pruning_threshold(incumbents.cutoff, context.model.score_error):
         node = open_node(context, 0, restriction, root.point, root.multipliers, bound, root.weights)
         if node is not None:
             out.open.append(node)
@@ -125,7 +125,8 @@ def expand(
                 return None
             falls += probe.falls
             steps += probe.steps
-            score = score_of_falls(probe.falls, node.bound - pruning_threshold(incumbents.cutoff))
+            target = pruning_threshold(incumbents.cutoff, context.model.score_error)
+            score = score_of_falls(probe.falls, node.bound - target)
             if len(probe.open) < 2:
                 # No other decision leaves fewer open nodes at the price of what is bounded already.
                 best, taken = candidate, probe

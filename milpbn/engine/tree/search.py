@@ -120,7 +120,7 @@ class BranchAndBound:
     @property
     def target(self) -> float:
         """The largest bound at which a node is pruned."""
-        return pruning_threshold(self.primal.cutoff)
+        return pruning_threshold(self.primal.cutoff, self.root.model.score_error)
 
     @property
     def steps(self) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -71,6 +72,9 @@ class Sidecar:
         Whether identical samples were merged.
     sign, constant : float
         The score is sign * (objective of the file) + constant.
+    span : float
+        By how much the terms that the model computes by rows can differ between structures (`Formulation.span`); inf
+        in files of earlier versions.
     subset : mapping of int to float, or None
         If the model is over representative samples: the weight of each, by its row among the (merged) samples.
     root_bound : float or None
@@ -88,6 +92,7 @@ class Sidecar:
     merge: bool
     sign: float
     constant: float
+    span: float = math.inf
     subset: Mapping[int, float] | None = None
     root_bound: float | None = None
 
@@ -148,6 +153,7 @@ class Sidecar:
             "subset": None if self.subset is None else [list(pair) for pair in self.subset.items()],
             "sign": self.sign,
             "constant": self.constant,
+            "span": self.span,
             "root_bound": self.root_bound,
         }
         atomic_write_text(path, json.dumps(document, indent=1, allow_nan=False) + "\n")
@@ -208,6 +214,7 @@ class Sidecar:
             merge=f.flag("merge"),
             sign=f.number("sign"),
             constant=f.number("constant"),
+            span=math.inf if f.missing("span") else f.number("span", 0.0),
             subset=subset,
             root_bound=None if f.missing("root_bound") else f.number("root_bound"),
         )

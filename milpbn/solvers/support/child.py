@@ -1,8 +1,8 @@
 """Solvers that run in a child process of this Python.
 
-There are two reasons. The wheels of highspy and ortools both contain a library named ``libhighs.so.1``, so the one that
-is imported second fails (highspy 1.15, ortools 9.15). And solvers that PuLP runs in this process could not be stopped.
-A child process can be killed together with its own children, and its crash does not end this process.
+No solver's crash ends this process then, and a solver that does not stop can be killed together with its own children.
+Besides, the wheels of highspy and ortools both contain a library named ``libhighs.so.1``, so the one that is imported
+second fails (highspy 1.15, ortools 9.15).
 """
 
 from __future__ import annotations
@@ -28,10 +28,11 @@ from numpy.typing import NDArray
 
 from milpbn.errors import MilpbnError, SolverError
 from milpbn.milp.milp import Milp
+from milpbn.problem.rows import RowBlock
 from milpbn.solvers.base import MilpEvents, Outcome, Settings, Solver
 from milpbn.solvers.support.canary import examine, has_passed, passed
-from milpbn.solvers.support.kept_child import ANSWER, IDLE, STOP, child_for
-from milpbn.solvers.support.process import open_log
+from milpbn.solvers.support.kept_child import ANSWER, ASK, IDLE, STOP, Reply, child_for
+from milpbn.solvers.support.process import crash_of, open_log
 from milpbn.util.scratch import scratch_folder
 
 #: The program of the child.
@@ -59,12 +60,35 @@ class ChildSolver(Solver):
         self, milp: Milp, start: NDArray[np.float64] | None, settings: Settings, events: MilpEvents
     ) -> Outcome:
         """Maximise the MILP; see `Solver.solve`."""
+        return self.in_child("solve_here", (milp, start), settings, events)
 
-        def receive(what: str, arguments: tuple[Any, ...]) -> None:
+    def in_child(self, method: str, arguments: tuple[Any, ...], settings: Settings, events: Any) -> Outcome:
+        """Return what a method of this solver returns in a child process.
+
+        Parameters
+        ----------
+        method : str
+            Name of a method whose last two parameters are settings and events.
+        arguments : tuple
+            Its other arguments; they are pickled.
+        settings : Settings
+            Limits and options.
+        events : MilpEvents, or another object
+            Has the methods of its events that the method calls, and `stopping`.
+
+        Raises
+        ------
+        InputError
+            If the method raises one, or the log file cannot be written.
+        SolverError
+            If the method raises an exception of another kind, or the child ends by itself.
+        """
+
+        def receive(what: str, arguments: tuple[Any, ...]) -> object:
             if what == "passed":
                 passed(self)
-            else:
-                getattr(events, what)(*arguments)
+                return None
+            return getattr(events, what)(*arguments)
 
         def stop() -> bool:
             return settings.remaining() == 0.0 or events.stopping()
@@ -78,7 +102,7 @@ class ChildSolver(Solver):
         with scratch_folder() as created:
             folder = str(created)
             environment = os.environ | {"TMPDIR": folder, "TMP": folder, "TEMP": folder}
-            job = _Job(self, milp, start, settings, not has_passed(self), folder, environment, log)
+            job = _Job(self, method, arguments, settings, not has_passed(self), folder, environment, log)
             for new in (False, True):
                 with child_for(type(self), _PROGRAM, new=new) as child:
                     first = child.jobs == 0
@@ -90,8 +114,7 @@ class ChildSolver(Solver):
         if not answer and ended.stopped:
             return Outcome(limit="time" if settings.remaining() == 0.0 else "user", detail="killed")
         if not answer:
-            said = f" ({words})" if words else ""
-            raise SolverError(f"{self.name} ended with exit status {ended.code}{said}.")
+            raise crash_of(self.name, ended.code, words)
         if isinstance(answer[0], BaseException):
             raise answer[0]
         return answer[0]
@@ -99,12 +122,12 @@ class ChildSolver(Solver):
 
 @dataclass(frozen=True)
 class _Job:
-    """What a child needs to know: the arguments of `solve_here`, and its surroundings.
+    """What a child needs to know: a method of a solver with its arguments, and its surroundings.
 
     Attributes
     ----------
-    solver, milp, start, settings
-        See `ChildSolver.solve`.
+    solver, method, arguments, settings
+        See `ChildSolver.in_child`.
     is_new : bool
         Whether the solver is not examined yet.
     folder : str
@@ -116,8 +139,8 @@ class _Job:
     """
 
     solver: ChildSolver
-    milp: Milp
-    start: NDArray[np.float64] | None
+    method: str
+    arguments: tuple[Any, ...]
     settings: Settings
     is_new: bool
     folder: str
@@ -133,6 +156,7 @@ class _Parent:
         self._lock = threading.Lock()
         self._stop = threading.Event()
         self._folder: str | None = None
+        self._replies: queue.Queue[Any] = queue.Queue()
         self.jobs: queue.Queue[_Job] = queue.Queue()
         threading.Thread(target=self._listen, daemon=True).start()
 
@@ -144,6 +168,8 @@ class _Parent:
                     self._folder = message.folder
                     self._stop.clear()
                     self.jobs.put(message)
+                elif isinstance(message, Reply):
+                    self._replies.put(message.value)
                 elif message == STOP:
                     self._stop.set()
         # The input ends when the parent ends. The parent can then no longer remove the job's folder and kill the
@@ -170,6 +196,11 @@ class _Parent:
 
     def stopping(self) -> bool:
         return self._stop.is_set()
+
+    def violated(self, x: NDArray[np.float64]) -> RowBlock | None:
+        self.send(ASK, "violated", (x,))
+        found: RowBlock | None = self._replies.get()
+        return found
 
 
 def main() -> None:
@@ -213,7 +244,8 @@ def _answer(job: _Job, parent: _Parent) -> Outcome | BaseException:
     try:
         if job.is_new and examine(solver, solver.solve_here, job.settings, parent):
             parent.send("passed")
-        return solver.solve_here(job.milp, job.start, job.settings, parent)
+        outcome: Outcome = getattr(solver, job.method)(*job.arguments, job.settings, parent)
+        return outcome
     except MilpbnError as error:
         return error
     except Exception as error:

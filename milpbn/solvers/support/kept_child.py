@@ -11,6 +11,7 @@ import sys
 import tempfile
 import threading
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from typing import Any
 
 from milpbn.solvers.support.process import POLL_SECONDS, Exit, OutputReader, kill, supervise
@@ -20,10 +21,17 @@ GRACE = 1.5
 #: Seconds that a child waits for another job before it ends.
 IDLE = 60.0
 
-#: Messages to a child besides its jobs, and its message at the end of a job.
-STOP, ANSWER = "stop", "answer"
+#: Messages to a child besides its jobs and replies; its question to the parent, and its message at the end of a job.
+STOP, ASK, ANSWER = "stop", "ask", "answer"
 #: Called with the name and the arguments of a child's other messages.
-Receive = Callable[[str, tuple[Any, ...]], None]
+Receive = Callable[[str, tuple[Any, ...]], object]
+
+
+@dataclass(frozen=True)
+class Reply:
+    """What a child is told after it has asked (`ASK`)."""
+
+    value: object
 
 
 class Child:
@@ -41,6 +49,8 @@ class Child:
         self.path = list(sys.path)
         #: Number of jobs that it was given.
         self.jobs = 0
+        #: Held while a message is written: replies and requests to stop come from two threads.
+        self._sending = threading.Lock()
         self._printed = tempfile.TemporaryFile()  # noqa: SIM115
         start = "import pickle, sys; sys.path[:] = pickle.load(sys.stdin.buffer); " + program
         self._process = subprocess.Popen(
@@ -60,7 +70,8 @@ class Child:
         job : object
             Pickled for the child.
         receive : callable
-            Called with every message but the answer, in another thread. Its exceptions are raised here.
+            Called with every message but the answer, in another thread. Its exceptions are raised here. A child that
+            asks (`ASK`) is sent what this returns, as a `Reply`.
         stop : callable
             Whether to stop; called about twenty times a second. The child is then asked to stop, and killed together
             with its own children if it does not.
@@ -69,7 +80,14 @@ class Child:
         self._printed.seek(0)  # the child's stderr has the same position in the file
         self._printed.truncate()
         self._send(job)
-        reader = _MessageReader(self._process, receive)
+
+        def received(what: str, arguments: tuple[Any, ...]) -> None:
+            if what == ASK:
+                self._send(Reply(receive(*arguments)))
+            else:
+                receive(what, arguments)
+
+        reader = _MessageReader(self._process, received)
         ended = supervise(self._process, reader, stop=stop, interrupt=lambda: self._send(STOP), grace=GRACE)
         return reader.answer, ended
 
@@ -95,7 +113,7 @@ class Child:
     def _send(self, message: object) -> None:
         assert self._process.stdin is not None
         # If the child has ended, the pipe is closed; `supervise` then reports its end.
-        with contextlib.suppress(OSError, ValueError):
+        with self._sending, contextlib.suppress(OSError, ValueError):
             pickle.dump(message, self._process.stdin, protocol=pickle.HIGHEST_PROTOCOL)
             self._process.stdin.flush()
 
@@ -103,7 +121,9 @@ class Child:
 class _MessageReader(OutputReader):
     """Reads messages until the answer, or until the child ends."""
 
-    def __init__(self, process: subprocess.Popen[bytes], receive: Receive) -> None:
+    def __init__(
+        self, process: subprocess.Popen[bytes], receive: Callable[[str, tuple[Any, ...]], None]
+    ) -> None:
         super().__init__(lambda message: receive(*message))
         self._process = process
         self._finished = threading.Event()

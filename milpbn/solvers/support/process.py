@@ -42,6 +42,19 @@ class Exit:
     stopped: bool
 
 
+def crash_of(backend: str, code: int, words: str = "") -> SolverError:
+    """Return the error for a solver whose process ended without an answer, from `Exit.code` and its last line."""
+    how = f"ended without an answer (exit status {code}"
+    if code < 0:
+        with contextlib.suppress(ValueError):
+            how = f"crashed (killed by the signal {signal.Signals(-code).name}"
+    said = f"; its last words: {words!r}" if words else ""
+    return SolverError(
+        f"The solver of the backend {backend} {how}{said}). Solve again with another --backend, or install "
+        "another version of this one."
+    )
+
+
 def run_process(
     command: Sequence[str],
     *,

@@ -10,16 +10,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from milpbn.engine.events import Events
+from milpbn.engine.reduction import restricted
+from milpbn.engine.thresholds import fixing_threshold
 from milpbn.errors import MilpbnError, SolverError
 from milpbn.milp.clusters import repaired
 from milpbn.milp.formulation import Formulation, formulate
 from milpbn.network.structure import Structure, topological_order
 from milpbn.problem.problem import Problem
+from milpbn.problem.rounding import EPS
 from milpbn.solvers.base import Outcome, Settings, Solver
 from milpbn.solvers.rounds import solve_formulation
 from milpbn.solvers.support.audit import allowance
 from milpbn.solving.engines.base import Engine, Start
 from milpbn.util import stages
+
+#: Relative error of an objective that a solver adds up.
+ROUNDING = 16 * EPS
 
 
 class MilpEngine(Engine):
@@ -47,7 +53,12 @@ class MilpEngine(Engine):
         """Formulate the problem, and solve it with cluster and tangent rows, audited; see `Engine.run`."""
         begun = time.monotonic()
         stages.enter("model")
-        formulation = formulate(problem, settings.acyclicity, reduce=settings.reduce)
+        shifted, shared = problem.shifted()
+        known = start.structure
+        if settings.reduce and known is not None:
+            shifted = _reachable(shifted, known)
+        formulation = formulate(shifted, settings.acyclicity, reduce=settings.reduce)
+        events.formulated(shared, formulation.span)
         seconds = time.monotonic() - begun
         if events.stopping():
             return Outcome(model_seconds=seconds)
@@ -55,11 +66,24 @@ class MilpEngine(Engine):
         structure = start.structure
         if structure is not None and problem.choice(structure) is None:
             structure = None  # the user's own start may have a parent set that the root bound excludes
-        points = Points(formulation, events)
+        points = Points(formulation, events, shared)
         outcome = solve_formulation(self.solver, formulation, structure, settings, points)
         if points.error is not None:
             raise points.error
         return replace(outcome, model_seconds=seconds)
+
+
+def _reachable(shifted: Problem, known: Structure) -> Problem:
+    """Return a problem of `Problem.shifted` without the parent sets that alone lose more than a structure does.
+
+    If the score is a sum of local terms, of which none is positive then, no better structure has one of them. They may
+    have coefficients so large that a solver's tolerances hide everything else.
+    """
+    choice = shifted.choice(known)
+    if shifted.margins is not None or shifted.curve is not None or choice is None:
+        return shifted
+    allowed = shifted.linear >= fixing_threshold(float(shifted.linear[choice].sum()), shifted.score_error)
+    return shifted if allowed.all() else restricted(shifted, allowed)
 
 
 class Points:
@@ -71,6 +95,8 @@ class Points:
         The formulation whose points are reported.
     events : Events
         Receives structures, bounds and nodes.
+    shared : float
+        What the formulation's objective lacks to the score, as `Problem.shifted` returns it.
 
     Attributes
     ----------
@@ -79,8 +105,9 @@ class Points:
         the solver is asked to stop, and the caller raises the error.
     """
 
-    def __init__(self, formulation: Formulation, events: Events) -> None:
+    def __init__(self, formulation: Formulation, events: Events, shared: float = 0.0) -> None:
         self.formulation = formulation
+        self._shared = shared
         self.error: MilpbnError | None = None
         self._events = events
 
@@ -118,8 +145,11 @@ class Points:
             )
 
     def bound(self, value: float) -> None:
-        """Pass a bound on."""
-        self._events.bound(value)
+        """Pass a bound on, with what the objective lacks.
+
+        A solver adds in another order than the scores do; a score must not lift its bound by that difference.
+        """
+        self._events.bound(value + self._shared + ROUNDING * abs(value) + 4 * EPS * abs(self._shared))
 
     def nodes(self, count: int) -> None:
         """Pass the number of nodes on."""

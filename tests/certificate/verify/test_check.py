@@ -450,10 +450,23 @@ def test_false_claims_are_refused(case, tmp_path):
     refused(path, result, random_data(5, n_features=5, n_samples=40), "other data than these")
     for key in header:
         # earlier versions lack the keys of later claims
-        if key not in ("version", "milpbn", "among", "screened", "alternatives"):
+        if key not in ("version", "milpbn", "among", "screened", "alternatives", "tolerance"):
             short = {k: v for k, v in header.items() if k != key}
             refused(path, short, data, "result")
             refused(write(tmp_path / "s.npz", short, arrays), result, data, "The certificate")
+    wide_gap = {**header, "tolerance": 0.5}
+    refused(
+        write(tmp_path / "t.npz", wide_gap, arrays),
+        replace(result, tolerance=0.5),
+        data,
+        "takes a gap of 0.5",
+    )
+    refused(path, replace(result, tolerance=2e-6), data, "takes a gap|certificate says")
+    old = {k: v for k, v in header.items() if k != "tolerance"}  # as an earlier version wrote it
+    assert (
+        verify(replace(result, tolerance=None), write(tmp_path / "o.npz", old, arrays), data).bound
+        <= result.bound
+    )
     cyclic = {"X1": ["X2"], "X2": ["X1"]}
     own = header["structure"]
     refused(path, {**header, "structure": own | cyclic}, data, "cycle")

@@ -24,7 +24,7 @@ def honest(milp: Milp, start, settings: Settings, events: MilpEvents) -> Outcome
     return HONEST(HighsSolver(), milp, start, settings, events)
 
 
-HONEST = HighsSolver.solve
+HONEST = HighsSolver.solve_here  # in this process
 
 
 class Relay:
@@ -161,6 +161,7 @@ def data():
 
 def lie(monkeypatch: pytest.MonkeyPatch, solve) -> None:
     monkeypatch.setattr(HighsSolver, "solve", lambda self, *arguments: solve(*arguments))
+    monkeypatch.setattr(HighsSolver, "examined_in_child", False)
 
 
 @pytest.fixture(autouse=True)
