@@ -231,7 +231,7 @@ def maximise(
             sizes = _small_sizes(admitted, SMALL_TABLES // n_samples)
         weights = None if earlier is None else earlier.weights_of(samples)
         if not sizes:
-            return run(job(build(list_candidates(samples.names, admitted, deadline), weights)))
+            return run(job(build(list_candidates(samples.names, admitted, deadline=deadline), weights)))
 
         def up_to(size: int) -> Candidates:
             return sets_up_to(samples.names, admitted, [size] * samples.n_variables, options.start)
@@ -245,7 +245,11 @@ def maximise(
             n_sets = total if size is None else _count(admitted, size)
 
             def make() -> Problem:
-                sets = list_candidates(samples.names, admitted, deadline) if size is None else up_to(size)
+                sets = (
+                    list_candidates(samples.names, admitted, deadline=deadline)
+                    if size is None
+                    else up_to(size)
+                )
                 return build(sets, problem.sample_weights)
 
             return LargerProblem(make, seconds * n_sets, n_sets)

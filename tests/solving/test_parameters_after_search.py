@@ -112,7 +112,9 @@ def test_no_time_left_keeps_the_generative_parameters(data, plain, monkeypatch) 
     monkeypatch.setattr(
         "milpbn.solving.api.build_problem", without_deadline(milpbn.solving.api.build_problem)
     )
-    monkeypatch.setattr("milpbn.solving.api.parent_sets", without_deadline(milpbn.solving.api.parent_sets))
+    monkeypatch.setattr(
+        "milpbn.solving.api.list_candidates", without_deadline(milpbn.solving.api.list_candidates)
+    )
     result = milpbn.solve(data, parameters="hybrid", **QUICK)
     assert result.optimal
     assert not result.parameters.fitted

@@ -76,7 +76,7 @@ def _other_groups(claim: dict[str, Any]) -> None:
         (_other_score, "Structure 2 of the list scores", "A structure of the list scores"),
         (_not_sorted, "scores more than one before it", None),
         (_exhausted, "structures of node .* that are not listed|removes parent set", "list of all|removes"),
-        (_twice, "listed twice", "has one twice"),
+        (_twice, "listed twice", "has a structure twice"),
         (_cycle, "cycle", "A structure of the list"),
         (_other_groups, "Other structures of the list have the same posteriors", None),
     ],
