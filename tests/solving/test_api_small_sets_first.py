@@ -62,7 +62,7 @@ def test_a_limit_before_all_sets_are_listed_keeps_a_structure_and_says_so(
 ) -> None:
     data, score = random_data(11, n_features=6, n_samples=200), Score(max_parents=3)
 
-    def too_slow(*arguments: object) -> None:
+    def too_slow(*arguments: object, **options: object) -> None:
         raise NoIncumbentError("The time limit ended.")
 
     monkeypatch.setattr(api, "list_candidates", too_slow)
