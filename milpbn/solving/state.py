@@ -364,7 +364,6 @@ class Session:
             if root is None or not root.pool.full:
                 return False
             z, b = root.pool.cutoff, min(b, root.pool.others(root.pool.rest))
-            # Computing the error takes longer than this comparison, and this method is called often.
             error = max(error, self.problem.score_error)
         relative = Gap.between(z, b).relative_to_bound
         small_enough = b - z <= self._gap_abs or (relative is not None and relative <= self._gap_rel)

@@ -66,7 +66,7 @@ from milpbn.certificate.exact.problem import ExactProblem, Parents
 from milpbn.certificate.exact.tree import ExactTree
 from milpbn.certificate.format import load_proof
 
-#: Shares: how far a claimed score may be off, and how far an optimum's bound may lie above it at most (`_largest_gap`).
+#: Shares of sizes: how far a claimed score may be off, and an optimum's bound above it, if no less is stated.
 TOLERANCE, OPTIMALITY = Fraction(1, 10**9), Fraction(1, 10**6)
 
 
@@ -124,10 +124,12 @@ def _check(claim: Json, header: Json, arrays: Json, data: Any) -> tuple[Ends, Fr
     best, top = max(low, newer[0]), max(high, newer[1])
     tree, bound, objective = ExactTree(problem, arrays), number(own["bound"]), number(own["objective"])
     proved, others = tree.prove(math.floor(best * ONE), *_listed(problem, claim, place))
-    _check_others(claim, others, problem)
+    limit = OPTIMALITY * max(Fraction(1), abs(objective), sum(problem.weights))
+    limit = limit if claim.get("tolerance") is None else min(limit, number(claim["tolerance"]))
+    _check_others(claim.get("alternatives"), others, problem, limit)
     proved = Fraction(max(top, proved if proved <= bound else min(proved, problem.bound_without_search())))
     need(proved <= bound, f"The claimed bound is {float(proved - bound):.3g} below the proved bound.")
-    optimal = bound - objective <= _largest_gap(claim, objective, problem)
+    optimal = bound - objective <= limit
     need(optimal or not (reason == "optimal" or own.get("optimal")), "The structure is not proved optimal.")
     for key, undecided in tree.undecided.items():
         arcs = {(place[j], place[i]) for j, i in (claim.get("proved") or {}).get(key, ())}
@@ -163,19 +165,11 @@ def _listed(problem: ExactProblem, claim: Json, place: Json) -> tuple[set[frozen
     if len(found) < of["asked"] or of["exhausted"]:
         return set(found), -ONE * ONE
     # What was left out must score less than the bound on all that is not listed, too.
-    bounds = [] if of["bound"] is None else [math.floor(number(of["bound"]) * ONE)]
-    return set(found), min([*scores, *bounds])
+    return set(found), min([*scores, *(math.floor(number(b) * ONE) for b in [of["bound"]] if b is not None)])
 
 
-def _largest_gap(claim: Json, z: Fraction, problem: ExactProblem) -> Fraction:
-    """Return how far the bound may lie above an optimum's score z: as the claim says; old versions say nothing."""
-    stated, limit = claim.get("tolerance"), OPTIMALITY * max(Fraction(1), abs(z), sum(problem.weights))
-    return limit if stated is None else min(limit, number(stated))
-
-
-def _check_others(claim: Json, others: Fraction | float, problem: ExactProblem) -> None:
+def _check_others(of: Json | None, others: Fraction | float, problem: ExactProblem, limit: Fraction) -> None:
     """Check the claims about the structures that are not among the K best; `others` is the proved bound on them."""
-    of = claim.get("alternatives")
     if of is None:
         return
     last, bound = number(of["structures"][-1]["objective"]), of["bound"]
@@ -190,7 +184,7 @@ def _check_others(claim: Json, others: Fraction | float, problem: ExactProblem) 
         fits = len(of["structures"]) < of["asked"] or last <= most
         need(fits, "The bound on other structures is below the list.")
     whole = len(of["structures"]) == of["asked"] and bound is not None
-    optimal = whole and number(bound) - last <= _largest_gap(claim, last, problem)
+    optimal = whole and number(bound) - last <= limit
     need(optimal or of["exhausted"] or not of["optimal"], "The list is not proved to be the best one.")
 
 

@@ -25,8 +25,8 @@ BITS = 50
 #: The scale is chosen so that rounding lifts the bound by at most this, relative to the objective. A finer scale makes
 #: CP-SAT slow, since it climbs by single units: corral takes 0.4 s at 24 bits, and over 30 s at 36.
 TOLERANCE = 5e-7
-#: The objective for which the scale is chosen where no column is scaled, in nats: rounding then lifts the bound by less
-#: than what counts as optimal, whatever parent sets lose that no good structure has. CP-SAT's steps are not affected.
+#: The objective for which the scale is chosen where no column is scaled, in nats. Rounding then lifts the bound by less
+#: than what counts as optimal, however much other parent sets lose. Such models are not slow with a fine scale.
 FINEST = 0.5
 #: Accepted instead of `TOLERANCE` where `BITS` does not allow a finer scale.
 COARSEST = 1e-6
