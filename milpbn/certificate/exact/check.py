@@ -89,9 +89,10 @@ def check(claim: Json | None, certificate: str | os.PathLike[str], data: Any) ->
 
 def _check(claim: Json, header: Json, arrays: Json, data: Any) -> tuple[Ends, Fraction]:
     require_features(len(data.variables) - 1)
-    subset, screened = claim.get("subset"), claim.get("screened")
+    subset, screened, listed = (claim.get(key) for key in ("subset", "screened", "alternatives"))
     problem = ExactProblem(data, claim["score"], claim["constraints"], _kept(arrays) if screened else None)
-    need(problem.about[bool(claim.get("alternatives"))] or claim.get("among", True), "It claims too much.")
+    named = problem.about_all[listed is not None] or claim.get("among", "in old files") is not None
+    need(named, "The claim does not name the class of structures that it is about.")
     described = json.dumps([[v.name, list(v.states), v.cuts] for v in data.variables])
     numbers = data.codes.astype("<i4").tobytes() + data.weights.astype("<f8").tobytes()
     found = {"sha256": hashlib.sha256(described.encode() + numbers).hexdigest(), "samples": len(data.codes)}
@@ -100,8 +101,7 @@ def _check(claim: Json, header: Json, arrays: Json, data: Any) -> tuple[Ends, Fr
     same = all(claim[key] == header[key] for key in ("score", "constraints", "run"))
     need(same, "Result and certificate differ in score, constraints or run.")
     same = all((claim.get(key) is None) == (header.get(key) is None) for key in ("subset", "screened"))
-    same = same and None in (subset, screened)
-    need(same, "Result and certificate differ in the subset or the kept sets.")
+    need(same and None in (subset, screened), "Result and certificate differ in the subset or the kept sets.")
     reason, own = claim.get("status", {}).get("reason"), subset or screened or claim
     if own is not claim:
         silent = claim.get("bound") is None and reason != "optimal" and not claim.get("proved")
@@ -123,10 +123,10 @@ def _check(claim: Json, header: Json, arrays: Json, data: Any) -> tuple[Ends, Fr
     newer = problem.score(_structure(problem, header, place), problem.weights)  # for the fixings
     best, top = max(low, newer[0]), max(high, newer[1])
     tree, bound, objective = ExactTree(problem, arrays), number(own["bound"]), number(own["objective"])
-    proved, others = tree.prove(math.floor(best * ONE), *_listed(problem, claim, place))
+    proved, others = tree.prove(math.floor(best * ONE), *_listed(problem, listed, place))
     limit = OPTIMALITY * max(Fraction(1), abs(objective), sum(problem.weights))
     limit = limit if claim.get("tolerance") is None else min(limit, number(claim["tolerance"]))
-    _check_others(claim.get("alternatives"), others, problem, limit)
+    _check_others(listed, others, problem, limit)
     proved = Fraction(max(top, proved if proved <= bound else min(proved, problem.bound_without_search())))
     need(proved <= bound, f"The claimed bound is {float(proved - bound):.3g} below the proved bound.")
     optimal = bound - objective <= limit
@@ -145,9 +145,10 @@ def _structure(problem: ExactProblem, claim: Json, place: Json) -> list[tuple[in
     return structure
 
 
-def _listed(problem: ExactProblem, claim: Json, place: Json) -> tuple[set[frozenset[int]], int] | tuple[()]:
+def _listed(
+    problem: ExactProblem, of: Json | None, place: Json
+) -> tuple[set[frozenset[int]], int] | tuple[()]:
     """Return the parent sets of the K best structures, and the grains below which structures may be left out."""
-    of = claim.get("alternatives")
     if of is None:
         return ()
     number_of = {family: p for p, family in enumerate(problem.parent_sets)}

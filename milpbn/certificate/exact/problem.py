@@ -60,17 +60,18 @@ class ExactProblem:
         *self.whole, self.pseudo = (int(n * self.scale) for n in (*self.counts, self.smoothing))
         self._tables: dict[Any, dict[Row, int]] = {}
         self._read_constraints(constraints, {v.name: i for i, v in enumerate(data.variables)})
-        self.alike = not ((more := bool(self.hybrid or self.arc_weights)) or any(self.penalty))
-        self.larger = {"auto": more, "all": not self.alike}.get(asked, False)
-        self.about = [self.larger or self.alike or x for x in (asked == "auto" and min(self.penalty) >= 0, 0)]
+        more = bool(self.hybrid or self.arc_weights)
+        self.alike = not (more or any(self.penalty))
+        self.larger = more if asked == "auto" else asked == "all" and not self.alike
+        whole = self.larger or self.alike
+        self.about_all = whole or (asked == "auto" and min(self.penalty) >= 0), whole  # a bound, a list
         self.parent_sets = [(i, s) for i in range(self.last + 1) for s in self.candidates(i)]
         self.total = len(self.parent_sets)
         if kept is not None:
             known = set(kept) <= {*self.parent_sets} and len({*kept}) == len(kept)
             need(known and [i for i, _ in kept] == sorted(i for i, _ in kept), "A kept parent set is none.")
             self.parent_sets = kept
-        work = 1000 * len(self.parent_sets) * len(self.rows) * self.n_states[-1]
-        require_work(work, "table")
+        require_work(1000 * len(self.parent_sets) * len(self.rows) * self.n_states[-1], "table")
         self.linear = [self.local_terms(i, s)[1] * ONE for i, s in self.parent_sets]
         self.alpha = [self.coefficients(i, s) for i, s in self.parent_sets]
 
