@@ -145,9 +145,7 @@ def _structure(problem: ExactProblem, claim: Json, place: Json) -> list[tuple[in
     return structure
 
 
-def _listed(
-    problem: ExactProblem, of: Json | None, place: Json
-) -> tuple[set[frozenset[int]], int] | tuple[()]:
+def _listed(problem: ExactProblem, of: Json | None, place: Json) -> tuple[Any, ...]:
     """Return the parent sets of the K best structures, and the grains below which structures may be left out."""
     if of is None:
         return ()
