@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from milpbn.heuristics.subtree_exchange import SubtreeExchange
 from milpbn.heuristics.tuning import TUNING
 from milpbn.network.structure import Structure
-from milpbn.problem.candidates import Candidates
+from milpbn.problem.candidates import SEVERAL, Candidates
 from milpbn.problem.changes import score_changes
 from milpbn.problem.duals import Duals, add_gradient, empty_duals, score_temperature, weigh
 from milpbn.problem.problem import Problem
@@ -49,7 +49,7 @@ class LocalSearch:
         #: Number of passes over a variable's parent sets so far. A supergradient counts as one.
         self.passes = 0
         #: Whether a climb also tries subtree exchanges.
-        self.exchanges_subtrees = candidates.feature_parent is not None and not problem.rules.max_children
+        self.exchanges_subtrees = candidates.forest_parent is not None and not problem.rules.max_children
         self._refresh()
 
     def _refresh(self) -> None:
@@ -241,6 +241,9 @@ class LocalSearch:
     def _exchange_subtree(self, supergradient: NDArray[np.float64], stopping: Callable[[], bool]) -> bool:
         """Make a subtree exchange that improves the score, and return whether there is one."""
         before, value = self.choice, self.value
+        features, known = self.choice[:-1], self.problem.candidates.forest_parent
+        if known is None or SEVERAL in known[features]:  # no forest
+            return False
         other = SubtreeExchange(self, supergradient).first_gain(TUNING.least_gain, stopping)
         if other is None:
             return False

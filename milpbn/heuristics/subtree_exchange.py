@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from milpbn.network.structure import topological_order
-from milpbn.problem.candidates import Candidates
+from milpbn.problem.candidates import SEVERAL, Candidates
 
 #: Bound on the gain, indices of the parent sets on the reversed path, new root, and its candidate sets to score.
 Move = tuple[float, list[int], int, NDArray[np.bool_]]
@@ -48,7 +48,7 @@ class SubtreeExchange:
     Parameters
     ----------
     scorer : Scorer
-        A structure that no change of a single variable improves. Its candidate sets have a `feature_parent`.
+        A structure that no change of a single variable improves. Its candidate sets have a `forest_parent`.
     supergradient : float64 array, shape (P,)
         A supergradient of the score at the structure, which bounds the gain of every other structure.
     """
@@ -58,8 +58,8 @@ class SubtreeExchange:
         self._candidates = candidates = scorer.candidates
         self._supergradient = supergradient
         self._n = candidates.n_variables - 1
-        assert candidates.feature_parent is not None
-        self._feature = candidates.feature_parent
+        assert candidates.forest_parent is not None
+        self._feature = candidates.forest_parent
         self._parent = self._feature[scorer.choice[: self._n]].tolist()
         #: For each feature the parent set that its feature parent gets if the arc between them is reversed.
         self._reversed = [self._reversed_set(i) for i in range(self._n)]
@@ -123,7 +123,8 @@ class SubtreeExchange:
             for u, gain, path in below:
                 a, b = candidates.offsets[u : u + 2]
                 bounds = gain + supergradient[a:b] - supergradient[choice[u]]
-                allowed = ~inside[self._feature[a:b]] & (bounds > least)
+                feature = self._feature[a:b]
+                allowed = (feature != SEVERAL) & ~inside[feature] & (bounds > least)
                 if allowed.any():
                     moves.append((float(bounds[allowed].max()), path, u, allowed))
         moves.sort(key=lambda move: -move[0])

@@ -22,6 +22,9 @@ from milpbn.util.plurals import counted
 
 ParentSet = tuple[int, ...]
 
+#: In `Candidates.forest_parent`: a feature has several feature parents.
+SEVERAL = -2
+
 
 @dataclass(frozen=True)
 class Candidates:
@@ -79,11 +82,25 @@ class Candidates:
     @cached_property
     def feature_parent(self) -> NDArray[np.int64] | None:
         """The first feature in each parent set, or -1, shape (P,); None if a feature may have two feature parents."""
-        c = self.n_variables - 1
-        members = [[j for j in s if j != c] for s in self.flat]
-        if any(len(s) > 1 for s in members[: self.offsets[c]]):
-            return None
-        return np.array([s[0] if s else -1 for s in members], dtype=np.int64)
+        known = self.forest_parent
+        return None if known is None or SEVERAL in known else known
+
+    @cached_property
+    def forest_parent(self) -> NDArray[np.int64] | None:
+        """The first feature in each parent set, or -1, shape (P,), and `SEVERAL` for class-free sets of several.
+
+        None if a feature may have two feature parents beside the class.
+        """
+        c, found = self.n_variables - 1, np.full(self.n_sets, -1, dtype=np.int64)
+        for p, s in enumerate(self.flat):
+            features = s[:-1] if s and s[-1] == c else s
+            if len(features) > 1 and p < self.offsets[c]:
+                if features is not s:
+                    return None
+                found[p] = SEVERAL
+            elif features:
+                found[p] = features[0]
+        return found
 
     @cached_property
     def arcs(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
