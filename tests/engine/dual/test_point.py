@@ -272,7 +272,11 @@ def test_steps_end_at_the_best_bound_of_every_node(score, newton):
             if not problem.margins.softening.smooth:
                 tight = best_of_the_hull(problem, inside)
                 assert bound >= tight - 1e-7 * max(1.0, abs(tight))
-                assert bound <= tight + 0.005 * problem.margins.softening.cap * problem.margins.weights.sum()
+                # Branchings may close a cycle through the class if features have parents without it.
+                if model.oracle.safe or model.oracle.kind != BRANCHINGS:
+                    assert (
+                        bound <= tight + 0.005 * problem.margins.softening.cap * problem.margins.weights.sum()
+                    )
             else:
                 assert bound == pytest.approx(relaxed, rel=2e-3, abs=2e-3)
             # The same point bounds the restriction by the whole model, and any other model that leaves samples out.
