@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -117,7 +118,9 @@ def read_cells(
             used |= {marks.decimal} if how.speaks else set()
     if shown:
         frame, absent = mark_missing(frame.assign(**changed), absent, where)
-        keep = f" To keep a column as text, declare it nominal (--nominal {next(iter(changed))})."
+        keep = (
+            f" To keep a column as text, declare it nominal (--nominal {shlex.quote(next(iter(changed)))})."
+        )
         notes.insert(0, f"Read as numbers: {', '.join(shown)}.{'' if only_numbers else keep}")
     if absent and not only_numbers:
         values = ", ".join(repr(value) for values in absent.values() for value in values)
