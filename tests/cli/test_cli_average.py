@@ -116,8 +116,13 @@ def test_verify_checks_the_first(shop) -> None:
     proof = ("--certificate", shop / "p.npz")
     done = run("verify", shop / "r.json", shop / "t.csv", "--discretise", how, *proof)
     assert done.exit_code == 0
-    assert "selection  8 settings: the score is the one with the best stated figures; the figures" in done.stdout
-    assert "average    3 networks: only the first, which is the structure of the result, is checked" in done.stdout
+    assert (
+        "selection  8 settings: the score is the one with the best stated figures; the figures" in done.stdout
+    )
+    assert (
+        "average    3 networks: only the first, which is the structure of the result, is checked"
+        in done.stdout
+    )
 
 
 @pytest.mark.parametrize(
