@@ -66,8 +66,8 @@ from milpbn.certificate.exact.problem import ExactProblem, Parents
 from milpbn.certificate.exact.tree import ExactTree
 from milpbn.certificate.format import load_proof
 
-#: Shares of sizes: how far a claimed score may be off, and an optimum's bound above it, if no less is stated.
-TOLERANCE, OPTIMALITY = Fraction(1, 10**9), Fraction(1, 10**6)
+#: How far a score may be off, as shares of its size and of the weights; how far an optimum's bound, if not stated.
+TOLERANCE, ROUNDING, OPTIMALITY = Fraction(1, 10**9), Fraction(1, 2**51), Fraction(1, 10**6)
 
 
 def check(claim: Json | None, certificate: str | os.PathLike[str], data: Any) -> tuple[Ends, Fraction]:
@@ -118,7 +118,7 @@ def _check(claim: Json, header: Json, arrays: Json, data: Any) -> tuple[Ends, Fr
     parts = [(claim["objective"], problem.counts), (own["objective"], problem.weights)]
     for z, weights in parts if subset is not None else parts[:1]:
         low, high = problem.score(structure, weights)
-        close = abs(number(z) - low) <= TOLERANCE * max(Fraction(1), abs(low))
+        close = abs(number(z) - low) <= max(TOLERANCE, TOLERANCE * abs(low), ROUNDING * sum(weights))
         need(close, f"The structure scores {float(low)!r}, not {z!r} as claimed.")
     newer = problem.score(_structure(problem, header, place), problem.weights)  # for the fixings
     best, top = max(low, newer[0]), max(high, newer[1])
@@ -155,9 +155,9 @@ def _listed(problem: ExactProblem, of: Json | None, place: Json) -> tuple[Any, .
         structure = [tuple(sorted(place[j] for j in one["structure"][name])) for name in place]
         known = problem.allows(structure) and number_of.keys() >= {*enumerate(structure)}
         need(known, "A structure of the list does not obey the options and constraints.")
-        low, _ = problem.score(structure, problem.weights)
-        close = abs(number(one["objective"]) - low) <= TOLERANCE * max(Fraction(1), abs(low))
-        need(close, f"A structure of the list scores {float(low)!r}, not {one['objective']!r} as claimed.")
+        z, (low, _) = one["objective"], problem.score(structure, problem.weights)
+        close = abs(number(z) - low) <= max(TOLERANCE, TOLERANCE * abs(low), ROUNDING * sum(problem.weights))
+        need(close, f"A structure of the list scores {float(low)!r}, not {z!r} as claimed.")
         found.append(frozenset(number_of[family] for family in enumerate(structure)))
         scores.append(math.floor(low * ONE))
     need(len(set(found)) == len(found) <= of["asked"], "The list has a structure twice, or too many.")
