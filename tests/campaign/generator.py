@@ -46,7 +46,7 @@ def _case(rng: random.Random, aim: str) -> Case:
     case = _table(rng, aim)
     case = case.but(score=_score(rng, aim))
     if case.score.get("leave_one_out") and rng.random() < 0.9:  # else weights below 1 are refused
-        case = _without_small_weights(case)
+        case = without_small_weights(case)
     if rng.random() < {"all": 0.35, "constraints": 1.0}.get(aim, 0.0):
         case = case.but(constraints=_constraints(rng, case.names))
     case = case.but(options=_options(rng, case, aim))
@@ -58,11 +58,12 @@ def _case(rng: random.Random, aim: str) -> Case:
     command = rng.random() < 0.3 and "root_only" not in case.options and sum(case.copies or [0]) < 1000
     certificate = rng.random() < (0.5 if native else 0.02)
     if command and case.score.get("leave_one_out"):  # the command line multiplies small weights by a factor
-        case = _without_small_weights(case)
+        case = without_small_weights(case)
     return case.but(way="command" if command else "python", certificate=certificate)
 
 
-def _without_small_weights(case: Case) -> Case:
+def without_small_weights(case: Case) -> Case:
+    """Return the case with 1 added to weights below 1, of which a leave-one-out score has no unit to leave out."""
     return case.but(weights=[w + 1.0 if 0 < w < 1 else w for w in case.weights])
 
 
