@@ -6,6 +6,7 @@ abar(i, k, m), are equation (23).
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -135,7 +136,7 @@ class MarginRows:
     def value(self, eta: NDArray[np.float64], logits: NDArray[np.float64] | None = None) -> float:
         """Return the samples' part of the score: the weighted sum of their parts, or the smallest part."""
         parts = self.parts(eta, logits)
-        return float(parts.min() if self.smallest else self.weights @ parts)
+        return float(parts.min()) if self.smallest else math.fsum(self.weights * parts)
 
 
 def margin_rows(

@@ -85,9 +85,7 @@ class Problem:
         """Bound on the rounding error of any structure's score by the coefficients, in nats."""
         margins, data = self.margins, self.data
         weight = 0.0 if margins is None else 1.0 if margins.smallest else float(margins.weights.sum())
-        return score_error(
-            data, self.score.prior, data.n_samples, weight, self.linear_error, self.candidates.offsets
-        )
+        return score_error(data, self.score.prior, weight, self.linear_error, self.candidates.offsets)
 
     def shifted(self) -> tuple[Problem, float]:
         """Return the same problem without what all structures share in its linear terms, and that number in nats.

@@ -184,15 +184,21 @@ def sample_score(softening, logits, m, true):  # type: ignore[no-untyped-def]
 
 @kernel
 def total_score(tables, softening, logits, smallest):  # type: ignore[no-untyped-def]
-    """Return the samples' part of the score at given logits, shape (M, Q); the smallest margin if `smallest`."""
-    total = np.inf if smallest else 0.0
+    """Return the samples' part of the score at given logits, shape (M, Q); the smallest margin if `smallest`.
+
+    The sum is Neumaier's: what an addition rounds off is added at the end, so that the error does not grow with M.
+    """
+    total, lost = np.inf if smallest else 0.0, 0.0
     for m in range(logits.shape[0]):
         value = sample_score(softening, logits, m, tables.true[m])
         if smallest:
             total = min(total, value)
         else:
-            total += tables.weights[m] * value
-    return total
+            value *= tables.weights[m]
+            new = total + value
+            lost += (total - new) + value if abs(total) >= abs(value) else (value - new) + total
+            total = new
+    return total + lost
 
 
 def coefficients(tables: Tables) -> NDArray[np.float64]:

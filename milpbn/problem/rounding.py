@@ -104,7 +104,6 @@ def linear_error(data: Dataset, prior: Prior, size: NDArray[np.float64]) -> NDAr
 def score_error(
     data: Dataset,
     prior: Prior,
-    n_samples: int,
     weight: float,
     linear_error: NDArray[np.float64],
     offsets: NDArray[np.int64],
@@ -115,13 +114,12 @@ def score_error(
     ----------
     data, prior, linear_error, offsets
         As for `bound_errors`.
-    n_samples : int
-        Number of samples in a sum of margins.
     weight : float
-        The weight of all margins; 0 for a score without margins.
+        The weight of all margins; 0 for a score without margins. Their sums have an error of some eps whatever their
+        number (`milpbn.problem.products.total_score`).
     """
     error = float(np.maximum.reduceat(linear_error, offsets[:-1]).sum())
-    return error + weight * (margin_error(data, prior) + EPS * (n_samples + 8) * margin_size(data, prior))
+    return error + weight * (margin_error(data, prior) + 8 * EPS * margin_size(data, prior))
 
 
 class BoundErrors(NamedTuple):

@@ -125,7 +125,7 @@ def _solve(
     _run_in_thread(model, guarded)
     guarded.reraise()
     try:
-        return _outcome(run, settings)
+        return _outcome(run)
     finally:
         model.freeProb()
 
@@ -268,7 +268,7 @@ def _interrupt(model: Any) -> None:
         model.interruptSolve()
 
 
-def _outcome(run: _Run, settings: Settings) -> Outcome:
+def _outcome(run: _Run) -> Outcome:
     model = run.model
     detail = str(model.getStatus())
     if detail == "infeasible":
@@ -286,7 +286,7 @@ def _outcome(run: _Run, settings: Settings) -> Outcome:
         "gaplimit": "gap",
         "primallimit": "gap",
         "duallimit": "gap",
-        "userinterrupt": "time" if settings.remaining() == 0.0 else "user",
+        "userinterrupt": "user",
     }
     limit = limits.get(detail, "node" if detail.endswith("limit") else None)
     if limit is None:

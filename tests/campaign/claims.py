@@ -16,8 +16,9 @@ from campaign.space import Graph, breach, has_least, is_margin, penalty_alone, r
 #: Largest difference between a structure's score and the exact score, relative to max(1, its size): the verifier's own
 #: allowance.
 SCORE_TOLERANCE = 1e-9
-#: Largest gap in nats at which a structure is called optimal, and what rounding adds relative to the sizes in a sum.
-OPTIMALITY, ROUNDING = 1e-6, 1e-9
+#: Largest gap in nats at which a structure is called optimal, and what rounding adds relative to the sizes in a sum,
+#: and to the largest score of any structure: a penalty that no good structure pays has rounding errors, too.
+OPTIMALITY, ROUNDING, OF_LARGEST = 1e-6, 1e-9, 1e-11
 #: Solvers satisfy the rows of a MILP up to a tolerance. The largest gap is then this share of the score, and bounds can
 #: be wrong by this share of 1, the optimum, or the sum of the weights. Sums of local scores have no such rows.
 SOLVER_TOLERANCE = 1e-6
@@ -40,9 +41,11 @@ def same_score(truth: Truth, a: float, b: float) -> bool:
     """Whether two scores agree up to rounding, also where large weights meet margins near 0.
 
     A margin is a sum of differences between logarithms near 1, one of each variable, with an error of about the unit
-    in the last place each.
+    in the last place each. BDeu's terms are differences between logarithms of the gamma function, n log n each.
     """
-    rounding = 2.0**-52 * len(truth.scores.sizes) * float(truth.scores.total)
+    total = float(truth.scores.total)
+    of_weight = math.log1p(total) if truth.scores.case.score["name"] == "bdeu" else 1.0
+    rounding = 2.0**-52 * len(truth.scores.sizes) * total * of_weight
     return abs(a - b) <= rounding or near(a, b)
 
 
@@ -119,10 +122,13 @@ def check_numbers(
 def largest_gap(case: Case, truth: Truth, z: float, source: str) -> float:
     """Return the largest gap at which a structure with the score z may be called optimal."""
     arcs = sum(abs(w) for _, _, w in case.constraints.get("arc_weights", []))
-    gap = max(OPTIMALITY, ROUNDING * (float(truth.scores.total) + arcs + abs(z)))
-    return (
-        gap if source == "certified" or not has_rows(case) else max(gap, SOLVER_TOLERANCE * (abs(z) + arcs))
-    )
+    largest = max(map(abs, truth.values.values()))
+    rounding = ROUNDING * (float(truth.scores.total) + arcs + abs(z)) + OF_LARGEST * float(largest)
+    gap = max(OPTIMALITY, rounding)
+    if source == "certified" or not has_rows(case):
+        return gap
+    spread = float(max(truth.values.values()) - min(truth.values.values()))
+    return max(gap, SOLVER_TOLERANCE * (abs(z) + arcs + spread))
 
 
 def has_rows(case: Case) -> bool:

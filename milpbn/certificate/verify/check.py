@@ -180,7 +180,7 @@ def verify(
     only = partial(bound_of_only, candidates, rules, highest)
     check = _Check(claim, known, tree.space, duals, candidates, only, listed)
     bound = check.run(tree)
-    _check_tolerance(claim.result.tolerance, tolerance_of(duals.score_error(data.n_samples)))
+    _check_tolerance(claim.result.tolerance, tolerance_of(duals.score_error()))
     if claim.optimal and not claim.result.proves(claim.objective, claim.bound, error):
         raise InputError("The result calls its structure optimal, which its bound does not prove.")
     _check_arcs(claim, candidates, check)

@@ -194,10 +194,9 @@ class ClaimedDuals:
         add_products(self._columns[:, rows], self._tables, y, signed, out)
         return out
 
-    def score_error(self, n_samples: int) -> float:
-        """Return the bound on the rounding error of a structure's score that is summed over so many samples."""
-        weight = float(self._w.sum())
-        return score_error(self._data, self._prior, n_samples, weight, self._linear_error, self._offsets)
+    def score_error(self) -> float:
+        """Return the bound on the rounding error of a structure's score."""
+        return score_error(self._data, self._prior, float(self._w.sum()), self._linear_error, self._offsets)
 
     def without_search(self) -> float:
         """Return the bound in which every sample and competing class chooses each variable's parent set on its own."""

@@ -115,9 +115,13 @@ class ChildSolver(Solver):
             return Outcome(limit="time" if settings.remaining() == 0.0 else "user", detail="killed")
         if not answer:
             raise crash_of(self.name, ended.code, words)
-        if isinstance(answer[0], BaseException):
-            raise answer[0]
-        return answer[0]
+        outcome = answer[0]
+        if isinstance(outcome, BaseException):
+            raise outcome
+        if outcome.limit == "user" and settings.remaining() == 0.0:
+            # The deadline asked the child to stop a moment before the solver's own time limit.
+            return replace(outcome, limit="time")
+        return outcome
 
 
 @dataclass(frozen=True)
