@@ -38,4 +38,5 @@ class Telling(ChildSolver):
         elif task == "wait":
             while not events.stopping():
                 time.sleep(0.01)
-        return Outcome(detail=f"{os.getpid()} {os.getcwd()} {os.environ.get('COLOUR')}")
+        detail = f"{os.getpid()} {os.getcwd()} {os.environ.get('COLOUR')}"
+        return Outcome(limit="user" if task == "wait" else None, detail=detail)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -29,7 +30,17 @@ def tell(
     task: str = "", log: Path | None = None, stop: Callable[[], bool] = lambda: False
 ) -> tuple[int, str, str]:
     """Return the process, the current folder and a variable of the environment that a job has seen."""
-    milp = Milp(
+    settings = Settings(options={"do": task}, log=log)
+    outcome = Telling().solve(tiny(), None, settings, Recorder(tiny(), stop))
+    if outcome.detail == "killed":
+        return 0, "", ""
+    process, folder, colour = outcome.detail.split(" ")
+    return int(process), folder, colour
+
+
+def tiny() -> Milp:
+    """Return a model of one column."""
+    return Milp(
         c=np.ones(1),
         constant=0.0,
         A=sp.csr_array((0, 1)),
@@ -42,11 +53,6 @@ def tell(
         row_names=[],
         name="tiny",
     )
-    outcome = Telling().solve(milp, None, Settings(options={"do": task}, log=log), Recorder(milp, stop))
-    if outcome.detail == "killed":
-        return 0, "", ""
-    process, folder, colour = outcome.detail.split(" ")
-    return int(process), folder, colour
 
 
 def test_a_child_is_kept_and_every_job_has_surroundings_of_its_own(
@@ -88,6 +94,14 @@ def test_a_child_that_has_stopped_when_asked_is_kept_and_one_that_was_killed_is_
     monkeypatch.setattr(kept_child, "GRACE", 0.1)
     assert tell("hang", stop=lambda: True) == (0, "", "")
     assert tell()[0] != process
+
+
+@pytest.mark.parametrize(("seconds", "limit"), [(0.05, "time"), (None, "user")])
+def test_a_child_that_the_deadline_stopped_met_a_time_limit(seconds: float | None, limit: str) -> None:
+    deadline = None if seconds is None else time.monotonic() + seconds
+    settings = Settings(options={"do": "wait"}, deadline=deadline)
+    outcome = Telling().solve(tiny(), None, settings, Recorder(tiny(), lambda: seconds is None))
+    assert outcome.limit == limit
 
 
 def test_another_search_path_needs_a_new_child(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
