@@ -41,11 +41,9 @@ def same_score(truth: Truth, a: float, b: float) -> bool:
     """Whether two scores agree up to rounding, also where large weights meet margins near 0.
 
     A margin is a sum of differences between logarithms near 1, one of each variable, with an error of about the unit
-    in the last place each. BDeu's terms are differences between logarithms of the gamma function, n log n each.
+    in the last place each.
     """
-    total = float(truth.scores.total)
-    of_weight = math.log1p(total) if truth.scores.case.score["name"] == "bdeu" else 1.0
-    rounding = 2.0**-52 * len(truth.scores.sizes) * total * of_weight
+    rounding = 2.0**-52 * len(truth.scores.sizes) * float(truth.scores.total)
     return abs(a - b) <= rounding or near(a, b)
 
 

@@ -10,9 +10,13 @@ from numpy.typing import NDArray
 from scipy.special import gammaln
 
 from milpbn.data.dataset import Dataset
+from milpbn.data.sums import sums_of_others
 from milpbn.problem.counts import family_counts
 from milpbn.problem.scores.base import Range, ScoreKind, Shape
 
+#: From this argument on, differences of logarithms of the gamma function are taken by Stirling's series, which has an
+#: error of less than 1e-20 there.
+LARGE = 100.0
 EQUIVALENT_SAMPLE_SIZE = Range(
     1e-12, 1e12, "The equivalent sample size must be a positive number from {low:g} to {high:g}, got {value}."
 )
@@ -52,24 +56,60 @@ def bdeu(counts: NDArray[np.float64], n_parent_states: int, equivalent_sample_si
     equivalent_sample_size : float
         alpha; each cell's pseudo-count is alpha / (q r).
     """
-    above = equivalent_sample_size / n_parent_states
-    cell = above / counts.shape[1]
-    per_parent = gammaln(above) - gammaln(above + counts.sum(axis=1))
-    return float(per_parent.sum() + (gammaln(cell + counts) - gammaln(cell)).sum())
+    return float(
+        sum(sign * rise(x, y).sum() for sign, x, y in _rises(counts, n_parent_states, equivalent_sample_size))
+    )
 
 
 def bdeu_size(counts: NDArray[np.float64], n_parent_states: int, equivalent_sample_size: float) -> float:
-    """Return the size of the terms that `bdeu` adds, which bounds its rounding error.
+    """Return the size of the terms that `bdeu` adds, which bounds its rounding error."""
+    return float(
+        sum(_rise_size(x, y).sum() for _, x, y in _rises(counts, n_parent_states, equivalent_sample_size))
+    )
 
-    A relative error d of x changes gammaln(x) by d x psi(x), and |x psi(x)| is at most |gammaln(x)| + x + 2.
+
+def _rises(
+    counts: NDArray[np.float64], n_parent_states: int, equivalent_sample_size: float
+) -> list[tuple[int, NDArray[np.float64], NDArray[np.float64]]]:
+    """Return sign, x and y of the terms ``rise(x, y)`` of which `bdeu` is the sum.
+
+    In a heavy row with one large count, the logarithms of the gamma function of this cell and of the row's sum nearly
+    cancel. So their difference is one term, whose y is the sum of the other cells.
     """
     above = equivalent_sample_size / n_parent_states
     cell = above / counts.shape[1]
-    sums = above + counts.sum(axis=1)
-    size = sum(float((np.abs(gammaln(x)) + x + 2).sum()) for x in (sums, cell + counts))
-    rows, cells = counts.shape[0], counts.size
-    return (
-        size
-        + rows * (abs(float(gammaln(above))) + above + 2)
-        + cells * (abs(float(gammaln(cell))) + cell + 2)
-    )
+    every, largest = np.arange(len(counts)), counts.argmax(axis=1)
+    other = np.ones(counts.shape, dtype=bool)
+    other[every, largest] = False
+    return [
+        (1, np.full(len(counts), cell), np.full(len(counts), above - cell)),
+        (-1, cell + counts[every, largest], sums_of_others(counts)[every, largest] + (above - cell)),
+        (1, np.full(int(other.sum()), cell), counts[other]),
+    ]
+
+
+def rise(x: NDArray[np.float64], y: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return gammaln(x + y) - gammaln(x) for positive x and y that is not negative.
+
+    From `LARGE` on, both are Stirling's series, without the part that they share.
+    """
+    far = np.maximum(x, LARGE)
+    end = far + y
+    series = y * (np.log(far) - 1) + (end - 0.5) * np.log1p(y / far) + _correction(end) - _correction(far)
+    return np.asarray(np.where(x < LARGE, gammaln(x + y) - gammaln(x), series))
+
+
+def _correction(x: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return what follows log(2 pi) / 2 in Stirling's series."""
+    z = 1 / (x * x)
+    return np.asarray((1 / 12 - z * (1 / 360 - z * (1 / 1260 - z / 1680))) / x)
+
+
+def _rise_size(x: NDArray[np.float64], y: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the size of the terms in `rise`, the effect of relative errors of x and y included.
+
+    A relative error d of x changes gammaln(x) by d x psi(x), and |x psi(x)| is at most |gammaln(x)| + x + 2. Relative
+    errors d of x and y change the series by at most d (|rise(x, y)| + 3 y).
+    """
+    both = sum(np.abs(gammaln(z)) + z + 2 for z in (x, x + y))
+    return np.asarray(np.where(x < LARGE, both, np.abs(rise(x, y)) + 3 * y))
