@@ -20,6 +20,8 @@ from numpy.typing import NDArray
 EPS = 2.0**-52
 #: Bits of a double's significand.
 _BITS = 53
+#: Exponent of the smallest positive double, of which every double is a multiple.
+_LOWEST = -1074
 
 
 def exact_sums(index: NDArray[np.integer], weights: NDArray[np.float64], size: int) -> NDArray[np.float64]:
@@ -67,7 +69,7 @@ def exact_parts(weights: NDArray[np.float64]) -> list[NDArray[np.float64]]:
         if not 0.0 < largest < np.inf:
             return parts or [rest]
         # Each number of this part is below 2^room units, so that the sum of M of them is below 2^53 units.
-        unit = np.ldexp(1.0, max(int(np.frexp(largest)[1]) - room, -1022))
+        unit = np.ldexp(1.0, max(int(np.frexp(largest)[1]) - room, _LOWEST))
         part = np.floor(rest / unit) * unit
         parts.append(part)
         if np.array_equal(part, rest):

@@ -225,6 +225,10 @@ def test_sums_are_exact() -> None:
     whole, none = rng.integers(1, 1000, 5000).astype(float), np.zeros(5000, dtype=np.int64)
     assert exact_sums(none, whole, 1) == whole.sum()
     assert exact_sums(np.empty(0, dtype=np.int64), np.empty(0), 2).tolist() == [0.0, 0.0]
+    # A forged certificate may hold such weights.
+    tiny = np.array([1.0, 1e-310, 5e-324])
+    assert exact_sums(np.arange(3), tiny, 3).tolist() == tiny.tolist()
+    assert exact_sums(np.zeros(2, dtype=np.int64), tiny[1:], 1)[0] == 1e-310 + 5e-324
 
 
 def test_shares_near_one_keep_their_logarithm() -> None:
