@@ -190,30 +190,32 @@ def drift_slack(errors: BoundErrors, soft: float, temperature: float) -> float:
     return soft * errors.size * min(errors.drift / temperature, _MOST_DRIFT)
 
 
-def no_search_slack(
+def no_search_bound(
     data: Dataset,
     prior: Prior,
     best: NDArray[np.float64],
     weights: NDArray[np.float64],
     cap: float,
     terms: NDArray[np.float64],
+    careful: float = 1.0,
 ) -> float:
-    """Return the bound on the rounding error of `milpbn.problem.trivial_bound.trivial_bound`.
+    """Return the bound in which every sample has its largest log-margin, and every variable its largest term; nats.
 
     Parameters
     ----------
     data, prior
         Training data, and prior of the parameters.
     best : float64 array, shape (M,)
-        The samples' largest log-margins.
+        The samples' largest log-margins; inf for a sample that counts the cap.
     weights : float64 array, shape (M,)
         The samples' weights.
     cap : float
-        The most that a sample adds. A sample whose margin exceeds it by more than the margin's error adds exactly it.
+        The most that a sample adds, exactly: a margin that may exceed it by its error does not.
     terms : float64 array, shape (V,)
         The terms of the variables, already rounded up.
+    careful : float
+        Factor of all error bounds.
     """
-    error = margin_error(data, prior)
-    uncapped = float(weights[best < cap + error].sum())
-    sums = EPS * (len(best) / 2 + 8) * float(weights @ np.abs(np.minimum(best, cap)))
-    return error * uncapped + sums + EPS * (len(terms) + 8) * float(np.abs(terms).sum())
+    most = np.minimum(best + careful * margin_error(data, prior), cap)
+    sums = (len(best) / 2 + 8) * float(weights @ np.abs(most)) + (len(terms) + 8) * float(np.abs(terms).sum())
+    return float(terms.sum()) + float(weights @ most) + careful * EPS * sums

@@ -13,7 +13,7 @@ from milpbn.network.cpt import MAX_TABLE_ENTRIES
 from milpbn.problem.constraints import Rules
 from milpbn.problem.problem import Problem
 from milpbn.problem.products import best_margins
-from milpbn.problem.rounding import CAREFUL, EPS, margin_error, no_search_slack, table_error
+from milpbn.problem.rounding import CAREFUL, EPS, margin_error, no_search_bound, table_error
 from milpbn.problem.scores.spec import Score
 
 #: With more coefficients than this, the samples' part of the bound is gamma times M.
@@ -90,11 +90,9 @@ def trivial_bound(problem: Problem, stopping: Callable[[], bool] = lambda: False
     if problem.curve is not None:
         least = problem.curve.range(candidates.offsets)[0]
         terms = np.append(terms, problem.curve.error(least) - problem.curve.correction(least))
-    total = float(terms.sum())
-    margins = problem.margins
-    prior = problem.score.prior
+    data, prior, margins = problem.data, problem.score.prior, problem.margins
     if margins is None:
-        return total + CAREFUL * no_search_slack(problem.data, prior, np.zeros(0), np.zeros(0), 0.0, terms)
+        return no_search_bound(data, prior, np.zeros(0), np.zeros(0), 0.0, terms, CAREFUL)
     owner = candidates.variable[margins.columns]
     variables, first = np.unique(owner, return_index=True)
     # A variable with a parent set without coefficients can add 0.
@@ -110,5 +108,4 @@ def trivial_bound(problem: Problem, stopping: Callable[[], bool] = lambda: False
         best, weights = best[[best.argmin()]], np.ones(1)
         if best[0] == np.inf:
             return math.inf
-    slack = CAREFUL * no_search_slack(problem.data, prior, best, weights, cap, terms)
-    return total + float(weights @ np.minimum(best, cap)) + slack
+    return no_search_bound(data, prior, best, weights, cap, terms, CAREFUL)

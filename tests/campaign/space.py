@@ -134,10 +134,10 @@ def is_acyclic(graph: Graph) -> bool:
 def sets_are_alike(case: Case, child: int | None = None) -> bool:
     """Whether all parent sets of a feature without the class score the same: margins alone.
 
-    A feature with one state has no parameters, so that a penalty leaves its sets alike.
+    A feature with one state has no parameters, so that a penalty leaves its sets alike; all remain if asked for.
     """
     score = case.score
-    free = child is not None and len(case.training.states[child]) == 1
+    free = child is not None and len(case.training.states[child]) == 1 and score.get("parent_sets") != "all"
     local = score.get("hybrid") or case.constraints.get("arc_weights") or (score.get("penalty") and not free)
     return is_margin(case) and not local
 

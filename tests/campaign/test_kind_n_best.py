@@ -19,7 +19,7 @@ from campaign.driver import write_inputs
 from campaign.exact import NOTHING, Truth
 from campaign.generator import NATIVE, draw
 from campaign.share import Share
-from campaign.space import Graph, breach
+from campaign.space import Graph, breach, sets_are_alike
 
 #: Seconds that a run may need beyond its time limit.
 DELAY = 3.0
@@ -69,12 +69,16 @@ def _at_the_edge(rng: random.Random, case: Case) -> Case:
 
 
 def as_searched(case: Case, result: Mapping[str, Any]) -> Case:
-    """Return the case with what a search for a list forbids: arcs of features with one state (documented)."""
+    """Return the case with what a search for a list forbids and allows (both documented).
+
+    It forbids the arcs of features with one state, unless the constraints name such an arc. Under a penalty it has all
+    parent sets of every feature, also of those with one state, whose sets score the same.
+    """
     constant = {n for n, states in zip(case.names, case.training.states, strict=True) if len(states) == 1}
     arcs = [arc for arc in result["constraints"]["forbidden"] if constant & {*arc}]
-    return case.but(
-        constraints={**case.constraints, "forbidden": [*case.constraints.get("forbidden", []), *arcs]}
-    )
+    score = case.score if sets_are_alike(case) else {"parent_sets": "all", **case.score}
+    forbidden = [*case.constraints.get("forbidden", []), *arcs]
+    return case.but(score=score, constraints={**case.constraints, "forbidden": forbidden})
 
 
 def _ranked(truth: Truth, listed: set[Graph]) -> tuple[list[Fraction], Fraction | None]:

@@ -15,7 +15,7 @@ from milpbn.certificate.verify.tables import add_best, add_products, add_scores,
 from milpbn.data.dataset import Dataset
 from milpbn.problem.candidates import Candidates
 from milpbn.problem.constraints import Rules
-from milpbn.problem.rounding import bound_errors, bound_slack, linear_error, no_search_slack, score_error
+from milpbn.problem.rounding import bound_errors, bound_slack, linear_error, no_search_bound, score_error
 from milpbn.problem.scores.spec import Score
 
 #: By definition of the format, dual weights below exp(-REACH) of a sample's largest are 0; REACH_LIKELY is for CLL.
@@ -207,5 +207,4 @@ class ClaimedDuals:
         for first, end, idle in zip(self._blocks, ends, self._idle, strict=True):
             add_best(self._columns, self._tables, first, end, idle, self._y, competing, margins)
         least = margins.min(axis=1)
-        slack = no_search_slack(self._data, self._prior, least, self._w, self.cap, terms)
-        return float(terms.sum()) + float(self._w @ np.minimum(least, self.cap)) + slack
+        return no_search_bound(self._data, self._prior, least, self._w, self.cap, terms)
