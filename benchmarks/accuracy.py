@@ -31,7 +31,7 @@ from milpbn.data.catalog import catalog_names
 from milpbn.errors import DataWarning, MilpbnError
 from milpbn.experiments import methods
 from milpbn.experiments.base import Budgets, Method
-from milpbn.experiments.cells import Store
+from milpbn.experiments.cells import KeptCells
 from milpbn.experiments.figures import Figures
 from milpbn.experiments.methods import METHODS
 from milpbn.experiments.recommended import RecommendedMethod
@@ -75,7 +75,7 @@ def register() -> None:
     methods.METHODS = kept | {name: made(name) for name in CANDIDATES}
 
 
-def figures(plan: Plan, store: Store) -> tuple[Means, dict[str, set[float]]]:
+def figures(plan: Plan, store: KeptCells) -> tuple[Means, dict[str, set[float]]]:
     """Return the means of accuracy and log-loss over the parts, by method and data set, and budgets by method.
 
     Data sets with a missing part are left out. Of cells with several budgets, the one with the largest counts.
@@ -241,7 +241,7 @@ def main() -> None:
     try:
         known = catalog_names(options.data_dir)
         budgets = Budgets(selection=10, final=10, recipe=options.recipe_budget)
-        store = Store(options.output / "cells")
+        store = KeptCells(options.output / "cells")
 
         def plan(data: Sequence[str], names: Sequence[str], nested: bool = True) -> Plan:
             return Plan(
@@ -261,7 +261,7 @@ def main() -> None:
                 if chosen != RECIPE:
                     work(plan([name], [chosen], nested=False), store, options)
         test = figures(plan(known, [*CANDIDATES], nested=False), store)[0]
-        test |= figures(plan(known, ["recipe"], nested=False), Store(RESULTS / "p12" / "cells"))[0]
+        test |= figures(plan(known, ["recipe"], nested=False), KeptCells(RESULTS / "p12" / "cells"))[0]
         options.output.mkdir(parents=True, exist_ok=True)
         atomic_write_text(options.output / "README.md", page(means, seconds, test, known))
     except MilpbnError as error:
@@ -269,7 +269,7 @@ def main() -> None:
         raise SystemExit(error.exit_code) from None
 
 
-def work(wanted: Plan, store: Store, options: Any) -> None:
+def work(wanted: Plan, store: KeptCells, options: Any) -> None:
     """Compute what is missing, or say how much it is."""
     if options.only_cached:
         waiting, failed = missing(wanted, store)

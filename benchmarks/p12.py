@@ -25,7 +25,7 @@ from common import RESULTS, parser, read_remarks, write_page
 from milpbn.data.catalog import catalog_names
 from milpbn.errors import DataWarning, MilpbnError
 from milpbn.experiments.base import Budgets
-from milpbn.experiments.cells import Store
+from milpbn.experiments.cells import KeptCells
 from milpbn.experiments.methods import METHODS
 from milpbn.experiments.page import page
 from milpbn.experiments.runner import Finished, Plan, Task, missing, run_plan
@@ -108,7 +108,7 @@ def main() -> None:
             seed=options.seed,
             data_dir=options.data_dir,
         )
-        store = Store(options.output / "cells")
+        store = KeptCells(options.output / "cells")
         work(plan, store, options)
         write_page(options.output, [page(everything, store, read_remarks(options.output))])
     except MilpbnError as error:
@@ -119,7 +119,7 @@ def main() -> None:
         raise SystemExit(130) from None
 
 
-def work(plan: Plan, store: Store, options: Any) -> None:
+def work(plan: Plan, store: KeptCells, options: Any) -> None:
     """Compute what is missing, or name it."""
     waiting, failed = missing(plan, store, retry_failed=options.retry_failed)
     if options.only_cached:

@@ -19,7 +19,7 @@ from common import RESULTS, parser, read_remarks, write_page
 
 from milpbn.errors import DataWarning
 from milpbn.experiments.base import Budgets
-from milpbn.experiments.cells import Store
+from milpbn.experiments.cells import KeptCells
 from milpbn.experiments.page import accuracy_table, probability_table, recipe_table
 from milpbn.experiments.runner import Plan, missing, run_plan
 from milpbn.experiments.tables import collect
@@ -49,7 +49,7 @@ def main() -> None:
     options = made.parse_args()
     budgets = Budgets(selection=2.5, final=60.0, recipe=options.time_limit)
     plan = Plan(data=DATA, methods=SHOWN, budgets=budgets)
-    store = Store(options.output / "cells")
+    store = KeptCells(options.output / "cells")
     if not options.only_cached:
         for done in run_plan(plan, store, n_jobs=options.n_jobs, threads=options.threads):
             figure = done.kept.failure or f"{100 * done.kept.found['figures']['accuracy']:.2f} %"

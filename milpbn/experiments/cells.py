@@ -108,7 +108,7 @@ class Kept:
         return self.found.get("search", {}).get("reason") == "optimal"
 
 
-class Store:
+class KeptCells:
     """A folder of cells, ``<data>/<part>-<method>-<key>.json``.
 
     Parameters

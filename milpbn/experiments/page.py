@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from milpbn.experiments.cells import Store
+from milpbn.experiments.cells import KeptCells
 from milpbn.experiments.published import published
 from milpbn.experiments.runner import Plan, Task, missing, of_data
 from milpbn.experiments.tables import Collected, Entry, collect, gaps, verdicts, wins
@@ -27,14 +27,14 @@ TITLES = {
 COUNTED = ("nb", "tan", "mdl", "sm", "sbm", "svm")
 
 
-def page(plan: Plan, store: Store, remarks: str = "") -> str:
+def page(plan: Plan, store: KeptCells, remarks: str = "") -> str:
     """Return the page.
 
     Parameters
     ----------
     plan : Plan
         The run.
-    store : Store
+    store : KeptCells
         Its cells.
     remarks : str
         Markdown that stands between the summary and the tables: explanations of differences.
@@ -101,7 +101,7 @@ def _introduction(collected: Collected) -> str:
     )
 
 
-def _state(plan: Plan, store: Store) -> str:
+def _state(plan: Plan, store: KeptCells) -> str:
     waiting, failed = missing(plan, store)
     lines = ["## What is there", ""]
     if not waiting and not failed:

@@ -18,7 +18,7 @@ from joblib.externals.loky.process_executor import TerminatedWorkerError
 from milpbn.data import Table, read_table
 from milpbn.errors import MilpbnError, SolverError
 from milpbn.experiments.base import Budgets, Method, MethodInput
-from milpbn.experiments.cells import Cell, Kept, Store
+from milpbn.experiments.cells import Cell, Kept, KeptCells
 from milpbn.experiments.methods import method
 from milpbn.experiments.protocol import Part, nested_parts, part_names, parts, table_hash
 from milpbn.solving.warm_up import compile_all
@@ -187,7 +187,7 @@ class Finished:
 
 
 def missing(
-    plan: Plan, store: Store, *, retry_failed: bool = False
+    plan: Plan, store: KeptCells, *, retry_failed: bool = False
 ) -> tuple[list[Task], list[tuple[Task, str]]]:
     """Return the tasks whose cells are still to be computed, and those that failed, with the reason.
 
@@ -195,7 +195,7 @@ def missing(
     ----------
     plan : Plan
         The experiment.
-    store : Store
+    store : KeptCells
         Where cells are kept.
     retry_failed : bool
         Count failed tasks among those that are to be computed.
@@ -214,7 +214,7 @@ def missing(
 
 def run_plan(
     plan: Plan,
-    store: Store,
+    store: KeptCells,
     *,
     n_jobs: int = 1,
     threads: int = 1,
@@ -230,7 +230,7 @@ def run_plan(
     ----------
     plan : Plan
         The experiment.
-    store : Store
+    store : KeptCells
         Where cells are kept.
     n_jobs : int
         Number of processes.
@@ -263,7 +263,9 @@ def run_plan(
         ) from None
 
 
-def _compute(plan: Plan, task: Task, store: Store, threads: int, started: Callable[[Task], None]) -> Finished:
+def _compute(
+    plan: Plan, task: Task, store: KeptCells, threads: int, started: Callable[[Task], None]
+) -> Finished:
     """Compute the cells of a task that are not kept, and keep them."""
     started(task)
     began = time.monotonic()

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from milpbn.experiments.cells import Store
+from milpbn.experiments.cells import KeptCells
 from milpbn.experiments.figures import Figures
 from milpbn.experiments.published import Published, published
 from milpbn.experiments.runner import Facts, Plan, facts, task_of
@@ -111,7 +111,7 @@ class Collected:
         return self.entries.get((data, method))
 
 
-def collect(plan: Plan, store: Store) -> Collected:
+def collect(plan: Plan, store: KeptCells) -> Collected:
     """Read all cells of a plan; of a search with several budgets the one with the most time (`Entry.budgets`)."""
     entries = {}
     known = {data: facts(data, plan.data_dir) for data in plan.data}

@@ -9,7 +9,7 @@ import pytest
 
 from milpbn.errors import InputError
 from milpbn.experiments import cells
-from milpbn.experiments.cells import Cell, Kept, Store
+from milpbn.experiments.cells import Cell, Kept, KeptCells
 
 CELL = Cell("iris", "ab" * 32, "fold-1", "sm", {"p": (0.6, 0.9), "deep": {"k": 2}}, 0, 60.0)
 
@@ -33,7 +33,7 @@ def test_every_attribute_is_part_of_the_key(monkeypatch):
 
 
 def test_a_cell_comes_back_as_it_was_written(tmp_path):
-    store = Store(tmp_path / "new" / "folder")
+    store = KeptCells(tmp_path / "new" / "folder")
     assert store.read(CELL) is None
     found = {"x": 0.1 + 0.2, "missing": float("nan"), "list": [1, "a"]}
     store.write(CELL, Kept(found), seconds=1.5)
@@ -45,7 +45,7 @@ def test_a_cell_comes_back_as_it_was_written(tmp_path):
 
 
 def test_a_failure_keeps_its_reason(tmp_path):
-    store = Store(tmp_path)
+    store = KeptCells(tmp_path)
     store.write(CELL, Kept({}, "The reason."))
     assert store.read(CELL).failure == "The reason."
     store.write(CELL, Kept({"now": 1}))
@@ -56,7 +56,7 @@ def test_a_failure_keeps_its_reason(tmp_path):
     "text", ["", "{", "[]", '{"key": "x", "status": "done"}', '{"status": "done", "found": {}}']
 )
 def test_a_damaged_file_is_refused(tmp_path, text):
-    store = Store(tmp_path)
+    store = KeptCells(tmp_path)
     store.write(CELL, Kept({}))
     store.path(CELL).write_text(text)
     with pytest.raises(InputError, match="delete it"):
@@ -64,7 +64,7 @@ def test_a_damaged_file_is_refused(tmp_path, text):
 
 
 def test_a_proof_stands_for_more_time(tmp_path):
-    store = Store(tmp_path)
+    store = KeptCells(tmp_path)
     proved = Kept({"search": {"reason": "optimal"}})
     store.write(CELL, proved)
     assert store.read(replace(CELL, budget=600.0)) == proved
@@ -76,7 +76,7 @@ def test_a_proof_stands_for_more_time(tmp_path):
 
 
 def test_the_most_time_is_shown_where_asked_for(tmp_path):
-    store = Store(tmp_path)
+    store = KeptCells(tmp_path)
     for budget in (30.0, 60.0, 20.0):
         store.write(replace(CELL, budget=budget), Kept({"search": {"reason": "feasible"}, "b": budget}))
     for asked in (600.0, 20.0, 10.0):
@@ -93,7 +93,7 @@ def test_the_most_time_is_shown_where_asked_for(tmp_path):
 
 
 def test_most_time_for_the_choice_comes_first(tmp_path):
-    store = Store(tmp_path)
+    store = KeptCells(tmp_path)
     both = [
         replace(CELL, options={"choice": {"seconds": s}}, budget=b) for s, b in ((2.5, 600.0), (10.0, 60.0))
     ]
@@ -106,4 +106,4 @@ def test_most_time_for_the_choice_comes_first(tmp_path):
 def test_a_folder_that_cannot_be_made_is_an_error(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(InputError, match="cannot be made"):
-        Store(tmp_path / "file").write(CELL, Kept({}))
+        KeptCells(tmp_path / "file").write(CELL, Kept({}))

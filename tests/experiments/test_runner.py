@@ -10,7 +10,7 @@ import pytest
 from milpbn.errors import InputError
 from milpbn.experiments import runner
 from milpbn.experiments.base import Budgets, Method
-from milpbn.experiments.cells import Store
+from milpbn.experiments.cells import KeptCells
 from milpbn.experiments.runner import Plan, missing, of_data, run_plan, tasks
 
 BUDGETS = Budgets(selection=5, final=10)
@@ -23,7 +23,7 @@ def plan(catalog):
 
 @pytest.fixture
 def store(tmp_path):
-    return Store(tmp_path / "cells")
+    return KeptCells(tmp_path / "cells")
 
 
 def test_tasks_are_all_methods_on_all_parts(plan, catalog):
@@ -130,7 +130,7 @@ def test_a_failed_step_stops_the_task(plan, store, catalog, monkeypatch):
 
 def test_two_processes_find_the_same(plan, store, tmp_path):
     few = replace(plan, methods=("nb",), parts=("fold-1", "test"))
-    other = Store(tmp_path / "other")
+    other = KeptCells(tmp_path / "other")
     alone = {done.task.cell.key: done.kept for done in run_plan(few, store)}
     together = {done.task.cell.key: done.kept for done in run_plan(few, other, n_jobs=2)}
     assert together == alone
