@@ -5,9 +5,9 @@
 
 The training rows of the first part of each data set (its training set, or four of the five folds) are split once more:
 5 folds, or a validation set of 20 % above 1,000 rows. Every candidate learns on one side, with a selection of its own
-inside, and is measured on the other. Cells are kept under results/accuracy/cells, one JSON file each, and a run that is
-killed goes on where it stopped. README.md there is written from all cells: the means, and for every candidate the
-difference from the recipe, paired over the data sets, with its 95 % interval.
+inside, and is measured on the other. Cells are kept in results/accuracy/cells.jsonl.gz, and a run that is killed goes
+on where it stopped. README.md there is written from all cells: the means, and for every candidate the difference from
+the recipe, paired over the data sets, with its 95 % interval.
 
 For every data set, the page also names the candidate with the lowest mean log-loss on the other data sets. With
 `--on-test-rows`, where this is not the recipe, that candidate learns on all training rows, and is measured on the test
@@ -241,7 +241,7 @@ def main() -> None:
     try:
         known = catalog_names(options.data_dir)
         budgets = Budgets(selection=10, final=10, recipe=options.recipe_budget)
-        store = KeptCells(options.output / "cells")
+        store = KeptCells(options.output)
 
         def plan(data: Sequence[str], names: Sequence[str], nested: bool = True) -> Plan:
             return Plan(
@@ -261,7 +261,7 @@ def main() -> None:
                 if chosen != RECIPE:
                     work(plan([name], [chosen], nested=False), store, options)
         test = figures(plan(known, [*CANDIDATES], nested=False), store)[0]
-        test |= figures(plan(known, ["recipe"], nested=False), KeptCells(RESULTS / "p12" / "cells"))[0]
+        test |= figures(plan(known, ["recipe"], nested=False), KeptCells(RESULTS / "p12"))[0]
         options.output.mkdir(parents=True, exist_ok=True)
         atomic_write_text(options.output / "README.md", page(means, seconds, test, known))
     except MilpbnError as error:

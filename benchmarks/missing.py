@@ -8,7 +8,7 @@ removed; the same cells for all methods, five times. The networks marginalise wh
 the most frequent state of the training rows (`SimpleImputer`), and boosting also its own rule for missing values. No
 setting is chosen on test rows: they are the constants below, and scikit-learn's defaults.
 
-Figures are kept under results/missing/cells, one JSON file per part of a set, and a run that is killed goes on where it
+Figures are kept in results/missing/cells.jsonl.gz, a cell per part of a set, and a run that is killed goes on where it
 stopped. README.md and missing.png there are written from all cells.
 """
 
@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from common import RESULTS, command, parse, parser, read_results, write_results
+from common import RESULTS, command, parse, parser
 from numpy.typing import NDArray
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.ensemble import HistGradientBoostingClassifier
@@ -33,6 +33,7 @@ from sklearn.svm import SVC
 import milpbn
 from milpbn.data import MISSING, UNKNOWN, Dataset, Table
 from milpbn.data.folds import stratified_folds
+from milpbn.trials.store import ARCHIVE, Store
 from milpbn.util.atomic import atomic_path, atomic_write_text
 
 SETS = (
@@ -147,12 +148,11 @@ def removed(X: NDArray[np.int32], share: float, repeat: int) -> NDArray[np.int32
     return np.where(ranks < round(share * X.shape[1]), np.int32(MISSING), X)
 
 
-def cells(folder: Path) -> dict[str, dict[str, NDArray[np.float64]]]:
+def cells(store: Store) -> dict[str, dict[str, NDArray[np.float64]]]:
     """Return accuracy in percent and log-loss, shape (shares, 2), by set and method; folds are pooled."""
     pooled: dict[str, dict[str, Any]] = {}
     rows: dict[str, int] = {}
-    for path in sorted(folder.glob("*.json")):
-        kept = read_results(path)
+    for _, kept in sorted(store.items()):
         name = kept["data"]
         rows[name] = rows.get(name, 0) + kept["samples"]
         for method, by_share in kept["figures"].items():
@@ -167,7 +167,7 @@ def cells(folder: Path) -> dict[str, dict[str, NDArray[np.float64]]]:
 
 def write_page(output: Path, line: str, time_limit: float) -> None:
     """Write README.md and missing.png from all cells."""
-    found = cells(output / "cells")
+    found = cells(Store(output / ARCHIVE))
     means = {method: np.mean([of_set[method] for of_set in found.values()], axis=0) for method in TITLES}
     heading = "| " + " | ".join(["", *TITLES.values()]) + " |\n" + "|---" * (len(TITLES) + 1) + "|\n"
 
@@ -269,14 +269,14 @@ def draw(path: Path, means: dict[str, NDArray[np.float64]], n_sets: int) -> None
 
 def measure_set(name: str, options: Namespace) -> None:
     """Measure the parts of a set that have no cell yet."""
-    table = milpbn.read_table(name, data_dir=options.data_dir)
+    table, store = milpbn.read_table(name, data_dir=options.data_dir), Store(options.output / ARCHIVE)
     for part, train, test in parts(table):
-        path = options.output / "cells" / f"{name}-{part}.json"
-        if path.exists():
+        if f"{name}-{part}" in store:
             continue
         print(name, part, flush=True)
         found = measure(train, test, options.time_limit)
-        write_results(path, {"data": name, "part": part, "time_limit": options.time_limit, **found})
+        kept = {"data": name, "part": part, "time_limit": options.time_limit, **found}
+        store.add({f"{name}-{part}": kept})
 
 
 def main() -> None:

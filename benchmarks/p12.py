@@ -3,8 +3,8 @@
     python benchmarks/p12.py [iris heart] [--methods nb sm] [--parts fold-1] --data-dir DIR [--n-jobs 2]
     python benchmarks/p12.py --only-cached --data-dir DIR
 
-Every method on every part of a data set is a cell with a file of its own under --output; a run that is killed goes on
-where it stopped. `--only-cached` computes nothing and names what is missing. Both write README.md there, with the
+Every method on every part of a data set is a cell, which is kept under --output; a run that is killed goes on where it
+stopped. `--only-cached` computes nothing and names what is missing. Both write README.md there, with the
 remarks of remarks.md.
 
 With the default budgets the whole table takes at most some 21 hours with --n-jobs 2 on two cores: 3,664 trials of at
@@ -108,7 +108,7 @@ def main() -> None:
             seed=options.seed,
             data_dir=options.data_dir,
         )
-        store = KeptCells(options.output / "cells")
+        store = KeptCells(options.output)
         work(plan, store, options)
         write_page(options.output, [page(everything, store, read_remarks(options.output))])
     except MilpbnError as error:
@@ -124,7 +124,7 @@ def work(plan: Plan, store: KeptCells, options: Any) -> None:
     waiting, failed = missing(plan, store, retry_failed=options.retry_failed)
     if options.only_cached:
         for task in waiting:
-            print(f"missing: {task.cell} ({store.path(task.cell)})")
+            print(f"missing: {task.cell} ({task.cell.key[:12]})")
         for task, reason in failed:
             print(f"failed: {task.cell}: {reason}")
         print(json.dumps({"missing": len(waiting), "failed": len(failed)}))

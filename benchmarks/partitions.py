@@ -215,7 +215,7 @@ def main() -> None:
         seeds=", ".join(path.stem.removeprefix("seed-") for path in files),
         **spent(others),
     )
-    first = collect(plan, KeptCells(RESULTS / "p12" / "cells"))
+    first = collect(plan, KeptCells(RESULTS / "p12"))
     print(write_page(options.output, [introduction, read_remarks(options.output), tables(others, first)]))
 
 

@@ -5,8 +5,8 @@
 
 Protocol and methods are those of `benchmarks/p12.py`: 5-fold cross-validation, and everything learnt inside each
 training part. The recipe has --time-limit seconds, a trial of SM's selection 2.5 s, and its final search 60 s. Cells
-are kept under --output, one JSON file for each method on each part; a run that is killed goes on where it stopped, and
-writes README.md there in the end.
+are kept under --output, one for each method on each part; a run that is killed goes on where it stopped, and writes
+README.md there in the end.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ DATA = (
 SHOWN = ("nb", "tan", "sm", "svm", "logistic", "boosting", "recipe")
 INTRODUCTION = """# The recipe on data sets on which nothing was chosen
 
-This page is written by `benchmarks/unseen.py`; the cells are in `cells/`. The data are the embedded instances
+This page is written by `benchmarks/unseen.py`; the cells are in `cells.jsonl.gz`. The data are the embedded instances
 (`milpbn instances`) that are not among the 19 data sets of [results/p12](../p12/README.md). The recipe and the settings
 of all methods are those of results/p12, and were fixed before; these rows were never used for a choice.
 
@@ -49,7 +49,7 @@ def main() -> None:
     options = made.parse_args()
     budgets = Budgets(selection=2.5, final=60.0, recipe=options.time_limit)
     plan = Plan(data=DATA, methods=SHOWN, budgets=budgets)
-    store = KeptCells(options.output / "cells")
+    store = KeptCells(options.output)
     if not options.only_cached:
         for done in run_plan(plan, store, n_jobs=options.n_jobs, threads=options.threads):
             figure = done.kept.failure or f"{100 * done.kept.found['figures']['accuracy']:.2f} %"

@@ -58,7 +58,7 @@ INTRODUCTION = """# Tables 1 to 3 of Peharz & Pernkopf (2012)
 
 {source}
 
-This page is written by `benchmarks/p12.py`. The cells are in `cells/`, one JSON file for each method on each
+This page is written by `benchmarks/p12.py`. The cells are in `cells.jsonl.gz`, one line for each method on each
 part of a data set; the published numbers are in `milpbn/experiments/published.json`.
 
 - **Data:** {sets} of the paper's 31 sets, with a test set or 5-fold cross-validation as in the paper. The

@@ -106,18 +106,18 @@ class Store(Mapping[str, dict[str, Any]]):
     def _refresh(self) -> None:
         """Read what is new in the archive."""
         try:
+            now = os.stat(self.path)
+            if (now.st_dev, now.st_ino) == self._file and now.st_size == self._end:
+                return
             file = os.open(self.path, os.O_RDONLY | _FLAGS)
+            try:
+                self._read(file)
+            finally:
+                os.close(file)
         except FileNotFoundError:
             self._cells, self._file, self._end = {}, (0, 0), 0
-            return
         except OSError as error:
             raise self._unreadable(error.strerror or str(error)) from None
-        try:
-            self._read(file)
-        except OSError as error:
-            raise self._unreadable(error.strerror or str(error)) from None
-        finally:
-            os.close(file)
 
     def _read(self, file: int) -> None:
         """Read the members after the last one that was read; all of them if the archive is another file."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 
 import pytest
@@ -12,6 +11,7 @@ from milpbn.experiments import runner
 from milpbn.experiments.base import Budgets, Method
 from milpbn.experiments.cells import KeptCells
 from milpbn.experiments.runner import Plan, missing, of_data, run_plan, tasks
+from milpbn.trials.store import ARCHIVE, Store
 
 BUDGETS = Budgets(selection=5, final=10)
 
@@ -49,14 +49,14 @@ def test_a_search_has_a_step_before_and_two_classes_share_it(plan, catalog):
     assert task.cell.key != found[0].cell.key
 
 
-def test_nothing_is_computed_twice(plan, store):
+def test_nothing_is_computed_twice(plan, store, tmp_path):
     begun = []
     finished = list(run_plan(plan, store, started=begun.append))
     assert len(finished) == len(begun) == 12
     assert missing(plan, store) == ([], [])
     assert list(run_plan(plan, store, started=begun.append)) == []
     assert len(begun) == 12
-    document = json.loads(store.path(finished[0].task.cell).read_text())
+    document = Store(tmp_path / "cells" / ARCHIVE)[finished[0].task.cell.key]
     assert set(document["versions"]) >= {"milpbn", "python", "numpy", "scikit-learn"}
     assert document["seconds"]["wall"] > 0
     assert document["seconds"]["processor"] > 0
