@@ -1,8 +1,7 @@
-"""Generated tables: a wide continuous one, two wide nominal ones, and a large one; two are sampled from networks.
+"""Generated tables: a wide continuous one, a wide nominal one, and a large one that is sampled from a network.
 
     python benchmarks/generated.py wide-continuous FILE.csv
     python benchmarks/generated.py wide-nominal FILE.csv
-    python benchmarks/generated.py two-dependence FILE.csv
     python benchmarks/generated.py forest FILE.csv [--rows 1000000]
 
 The same seed gives the same table. On `wide_continuous`, earlier versions exceeded their time limits: MDLP keeps all
@@ -87,38 +86,9 @@ def forest(
     return table
 
 
-def two_dependence(
-    rows: int = 3000,
-    features: int = 57,
-    states: int = 4,
-    classes: int = 3,
-    seed: int = 0,
-    concentration: float = 4.0,
-) -> pd.DataFrame:
-    """Return samples of a random 2-dependence network: a feature's parents are the class and up to two features.
-
-    The columns are integer codes; the class is the last one. With `concentration` as in `forest`.
-    """
-    rng = np.random.default_rng(seed)
-    y = rng.integers(0, classes, rows)
-    codes = np.empty((rows, features), dtype=np.int64)
-    for i in range(features):
-        parents = rng.permutation(i)[:2]
-        tables = rng.dirichlet(np.full(states, concentration), size=(classes, states ** len(parents)))
-        above = np.zeros(rows, dtype=np.int64)
-        for j in parents:
-            above = above * states + codes[:, j]
-        limits = tables.cumsum(axis=2)[y, above]
-        codes[:, i] = np.minimum((rng.random(rows)[:, None] > limits).sum(axis=1), states - 1)
-    table = pd.DataFrame(codes, columns=[f"x{i + 1}" for i in range(features)])
-    table["class"] = y
-    return table
-
-
 TABLES: dict[str, Callable[..., pd.DataFrame]] = {
     "wide-continuous": wide_continuous,
     "wide-nominal": wide_nominal,
-    "two-dependence": two_dependence,
     "forest": forest,
 }
 

@@ -1,6 +1,6 @@
 """Signals at random instants: what SIGKILL, SIGTERM and SIGINT leave of commands with every output option.
 
-    python benchmarks/kill.py [WORD ...] [--count 200] [--seconds S] [--output results/reliability/kill.json]
+    python -m tests.faults.kill [WORD ...] [--count 200] [--seconds S] [--output results/reliability/kill.json]
 
 Every instant starts a command of `CELLS`, sends it a signal at a random time of its run, or just when it writes a file,
 and checks (`examine`): every file that is there is complete; a result is verified with its certificate, a classifier
@@ -19,7 +19,6 @@ import argparse
 import gzip
 import json
 import os
-import platform
 import random
 import re
 import signal
@@ -29,14 +28,12 @@ import tempfile
 import time
 import uuid
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from common import RESULTS, read_results, write_results
-
+from benchmarks.common import read_results, write_results
 from milpbn.certificate.format import load_proof
 from milpbn.certificate.verify.check import verify
 from milpbn.data import Dataset, read_table
@@ -46,7 +43,8 @@ from milpbn.milp.files.sidecar import Sidecar
 from milpbn.network import load_classifier, read_structure
 from milpbn.util.atomic import PREFIX
 
-PROGRAM = Path(sys.executable).with_name("milpbn")
+from .common import MARK, PROGRAM, RELIABILITY, add_pause, chosen, orphans, results_of, wait_while
+
 SIGNALS = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT)
 #: Seconds within which a signal must be obeyed, and a second one; on a busy machine times its load per core.
 OBEYED = 3.0
@@ -60,8 +58,6 @@ ORPHAN_GRACE = 8.0
 PATIENCE = 60.0
 #: Share of the instants that come just when the process writes a file, and of those with a second signal.
 AIMED, TWICE = 0.5, 0.3
-#: Variable by which the processes of an instant are found.
-MARK = "MILPBN_KILL_MARK"
 
 #: Each check takes the path of a file and the training rows, and raises an exception if the file is broken.
 Check = Callable[[Path, Dataset], object]
@@ -425,7 +421,7 @@ class Range:
             and not (early or output or "Error:" in errors or self.cell.code)
         ):
             wrong.append(f"{number.name} has ended the process without a word after {sent - begun:.2f} s")
-        wrong += [f"an orphan: {line}" for line in _orphans(mark)]
+        wrong += [f"an orphan: {line}" for line in orphans(mark, ORPHAN_GRACE)]
         found, count = self.examine()
         wrong += found
         left = self.leftovers()
@@ -474,32 +470,6 @@ def _processor_seconds(process: int) -> float:
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
-def _orphans(mark: str) -> list[str]:
-    """Return the command lines of the processes of an instant that are left after `ORPHAN_GRACE` seconds."""
-    end = time.monotonic() + ORPHAN_GRACE
-    while True:
-        left = list(_marked(mark))
-        if not left or time.monotonic() > end:
-            return left
-        time.sleep(0.1)
-
-
-def _marked(mark: str) -> Iterator[str]:
-    """Yield the command lines of the running processes that have a mark in their environment."""
-    wanted = f"{MARK}={mark}".encode()
-    for folder in Path("/proc").iterdir():
-        if not folder.name.isdigit():
-            continue
-        try:
-            if wanted not in (folder / "environ").read_bytes():
-                continue
-            if (folder / "stat").read_text().rpartition(")")[2].split()[0] == "Z":
-                continue
-            yield (folder / "cmdline").read_bytes().replace(b"\0", b" ").decode()[:200]
-        except OSError:
-            continue
-
-
 def make_table(path: Path) -> None:
     """Write a table whose search takes longer than its limit, but whose commands are quick."""
     draw = random.Random(5)
@@ -534,8 +504,7 @@ def run_cell(cell: Cell, tally: Tally, options: argparse.Namespace, keep: Callab
         before, end = os.times(), time.monotonic() + options.seconds
         wrong = here.undisturbed()
         while tally.instants < options.count and time.monotonic() < end:
-            while options.pause is not None and options.pause.exists():
-                time.sleep(1.0)
+            wait_while(options.pause)
             if here.ended or random.Random(tally.instants).random() < 0.3:
                 here.forget()
             here.instant(tally.instants, tally)
@@ -594,28 +563,24 @@ def main() -> None:
     made.add_argument("words", nargs="*", metavar="WORD", help="words that the names of the cells have")
     made.add_argument("--count", type=int, default=200, help="instants of each cell")
     made.add_argument("--seconds", type=float, default=float("inf"), help="seconds of each cell in this run")
-    made.add_argument("--output", type=Path, default=RESULTS / "reliability" / "kill.json")
-    made.add_argument("--pause", type=Path, metavar="FILE", help="begin no instant while this file exists")
+    made.add_argument("--output", type=Path, default=RELIABILITY / "kill.json")
+    add_pause(made)
     made.add_argument("--list", action="store_true", help="only list the cells")
     made.add_argument(
         "--table", action="store_true", help="only print the results so far as a table of Markdown"
     )
     options = made.parse_args()
-    chosen = [cell for cell in CELLS if all(word in cell.name.split() for word in options.words)]
+    wanted = chosen(CELLS, options.words)
     if options.list:
-        print("\n".join(cell.name for cell in chosen))
+        print("\n".join(cell.name for cell in wanted))
         return
-    results = read_results(options.output)
     if options.table:
-        print(table_of(results["cells"]))
+        print(table_of(read_results(options.output)["cells"]))
         return
-    results["python"], results["system"] = platform.python_version(), platform.platform()
-    results["versions"] = {
-        name: version(name) for name in ("milpbn", "numpy", "numba", "highspy", "ortools", "pulp")
-    }
+    results = results_of(options.output)
     cells = results.setdefault("cells", {})
     failed = 0
-    for cell in chosen:
+    for cell in wanted:
         tally = Tally.read(cells.get(cell.name, {}))
         known = len(tally.failures)
 

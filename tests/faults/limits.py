@@ -1,8 +1,8 @@
 """Time limits and interrupts of commands: every verb, backend, score and learner, on wide and large tables.
 
-    python benchmarks/limits.py [WORD ...] --data-dir DIR [--images-dir DIR] [--output DIR] [--list]
+    python -m tests.faults.limits [WORD ...] --data-dir DIR [--images-dir DIR] [--output DIR] [--list]
 
-Each cell is a command with a time limit or a signal. Its record, a JSON file in the folder `limits` of the output
+Each cell is a command with a time limit or a signal. Its record, in the archive limits/cells.jsonl.gz of the output
 folder, states how long the process lived beyond the limit (or the signal), its exit code, the longest time without a
 line on stderr, its processor seconds, and the machine's load. On a busy machine a process may get fewer processor
 seconds than its time limit; then it is `starved`, and its overrun means little. Cells that have a record are not run
@@ -10,7 +10,7 @@ again. A limit may be exceeded by 5 % or 2 s, whichever is larger; a signal must
 `cold` begin without compiled kernels. With words, only the cells whose names have all of them are run. Takes some 35
 minutes.
 
-    python benchmarks/limits.py --million [--output DIR]
+    python -m tests.faults.limits --million [--output DIR]
 
 Solves 1,000,000 rows of 30 features with 4 states and 3 classes (p = .9, two parents), and records peak memory and gap.
 """
@@ -23,7 +23,6 @@ import platform
 import re
 import signal
 import subprocess
-import sys
 import tempfile
 import threading
 import time
@@ -34,12 +33,14 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from common import RESULTS, parser, write_results
-from generated import forest, wide_continuous, wide_nominal
 
+from benchmarks.common import parser
+from benchmarks.generated import forest, wide_continuous, wide_nominal
 from milpbn.learners.registry import LEARNERS
+from milpbn.trials.store import ARCHIVE, Store
 
-PROGRAM = Path(sys.executable).with_name("milpbn")
+from .common import PROGRAM, RELIABILITY, chosen
+
 #: A limit may be exceeded by this share of it or by these seconds, whichever is larger; a signal by these seconds.
 SHARE, SECONDS = 0.05, 2.0
 #: Longest time in seconds between two lines of progress; a second more is tolerated, for a busy machine.
@@ -335,7 +336,7 @@ def table_of(records: list[dict[str, Any]]) -> str:
 
 
 def main() -> None:
-    made = parser(__doc__, names="words that the names of the cells have", output=RESULTS / "reliability")
+    made = parser(__doc__, names="words that the names of the cells have", output=RELIABILITY)
     made.add_argument("--images-dir", type=Path, metavar="DIR", help="folder with usps-discretised.npz")
     made.add_argument(
         "--files",
@@ -346,38 +347,36 @@ def main() -> None:
     made.add_argument("--list", action="store_true", help="only list the cells")
     made.add_argument("--million", action="store_true", help="solve a million rows instead")
     options = made.parse_args()
-    chosen = [cell for cell in cells() if all(word in cell.name.split() for word in options.data)]
+    wanted = chosen(cells(), options.data)
     if options.list:
-        print("\n".join(cell.name for cell in chosen))
+        print("\n".join(cell.name for cell in wanted))
         return
-    folder = options.output / "limits"
-    folder.mkdir(parents=True, exist_ok=True)
+    store = Store(options.output / "limits" / ARCHIVE)
     machine = {"python": platform.python_version(), "cores": os.cpu_count()}
     with tempfile.TemporaryDirectory() as temporary:
         files = Files(options.files or Path(temporary), options.data_dir, options.images_dir)
         files.folder.mkdir(parents=True, exist_ok=True)
         if options.million:
             record = million(files) | machine
-            write_results(folder / "million-rows.json", record)
+            store.add({record["name"]: record})
             print(json.dumps(record, indent=1))
             return
         records = []
-        for number, cell in enumerate(chosen):
-            path = folder / (cell.name.replace(" ", "-") + ".json")
-            if not path.exists():
+        for number, cell in enumerate(wanted):
+            if cell.name not in store:
                 try:
                     record = measure(cell, files) | machine
                 except FileNotFoundError as error:
                     print(f"{cell.name}: skipped, {error}", flush=True)
                     continue
-                write_results(path, record)
+                store.add({cell.name: record})
                 word = "ok " if record["ok"] else "BAD"
                 print(
-                    f"{number + 1:4}/{len(chosen)} {word} {cell.name:<44} over {record['over']:6.2f} s, "
+                    f"{number + 1:4}/{len(wanted)} {word} {cell.name:<44} over {record['over']:6.2f} s, "
                     f"exit {record['exit_code']}, silence {record['silence']:.1f} s, load {record['load_after']:.1f}",
                     flush=True,
                 )
-            records.append(json.loads(path.read_text()))
+            records.append(store[cell.name])
     print(table_of(records))
 
 

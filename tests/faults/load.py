@@ -1,14 +1,14 @@
 """Searches in a loop over random tables: memory, threads, open files, child processes and temporary files stay flat.
 
-    python benchmarks/load.py api [--seconds S] [--output results/reliability/load.json]
-    python benchmarks/load.py command [--seconds S]
-    python benchmarks/load.py letter --data-dir DIR [--time-limit 3600]
+    python -m tests.faults.load api [--seconds S] [--output results/reliability/load.json]
+    python -m tests.faults.load command [--seconds S]
+    python -m tests.faults.load letter --data-dir DIR [--time-limit 3600]
 
 `api` calls `milpbn.solve` in one process, with every backend in turn, all kinds of scores, and files; every certificate
 is verified. What leaks shows there. `command` starts `milpbn solve` again and again, and looks for what each process
 leaves behind: child processes, temporary files, locked files. Each run adds a session to the results, with its samples
 of the process; the hours add up. While the file named by `--pause` exists, no new search begins, and the clock stands
-still. Run it at a low priority: `nice -n 19 python benchmarks/load.py ...`.
+still. Run it at a low priority: `nice -n 19 python -m tests.faults.load ...`.
 
 `letter` solves letter for an hour with a certificate, and checks that the certificate stays below its maximum size and
 is verified. It takes all cores for the hour, or as many as `--threads` says.
@@ -21,7 +21,6 @@ import contextlib
 import ctypes
 import gc
 import os
-import platform
 import random
 import re
 import resource
@@ -38,15 +37,16 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
-from common import RESULTS, read_results, write_results
 
 import milpbn
+from benchmarks.common import write_results
 from milpbn.certificate.format import LARGEST
 from milpbn.certificate.verify.check import verify
 from milpbn.data import Dataset, read_table
 from milpbn.util.memory import used_memory
 
-PROGRAM = Path(sys.executable).with_name("milpbn")
+from .common import MARK, PROGRAM, RELIABILITY, add_pause, orphans, results_of, wait_while
+
 #: Searches of `api` before the first sample: imports, kernels and the solvers' own pools come with them.
 WARM = 30
 #: Seconds between two samples, and largest growth that counts as flat, as a share of the memory after the start.
@@ -130,10 +130,7 @@ class Clock:
 
     def seconds(self) -> float:
         """Wait while the file exists; return the seconds of work so far."""
-        while self._pause is not None and self._pause.exists():
-            before = time.monotonic()
-            time.sleep(1.0)
-            self._lost += time.monotonic() - before
+        self._lost += wait_while(self._pause)
         return time.monotonic() - self._began - self._lost
 
 
@@ -227,7 +224,7 @@ def command(options: argparse.Namespace, keep: Callable[[dict[str, Any]], None])
             mark = f"{os.getpid()}-{runs}"
             done = subprocess.run(
                 words,
-                env=os.environ | {"TMPDIR": str(temporary), "MILPBN_LOAD_MARK": mark},
+                env=os.environ | {"TMPDIR": str(temporary), MARK: mark},
                 capture_output=True,
                 text=True,
                 check=False,
@@ -242,9 +239,8 @@ def command(options: argparse.Namespace, keep: Callable[[dict[str, Any]], None])
             left += [p.name for p in folder.iterdir() if p.name not in ("table.csv", "result.json")]
             if left:
                 session["failures"].append(f"run {runs}: left {left}")
-            orphans = _marked(mark)
-            if orphans:
-                session["failures"].append(f"run {runs}: processes left {orphans}")
+            if alive := orphans(mark, 1.0):
+                session["failures"].append(f"run {runs}: processes left {alive}")
             if now >= sampled + SAMPLE_EVERY:
                 sampled = now
                 peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024
@@ -255,23 +251,6 @@ def command(options: argparse.Namespace, keep: Callable[[dict[str, Any]], None])
                 keep(session)
         session |= figures(session, clock.seconds(), runs, counts)
         keep(session)
-
-
-def _marked(mark: str) -> list[int]:
-    """Return the processes that a command has left a second after its end."""
-    wanted = f"MILPBN_LOAD_MARK={mark}\0".encode()
-    for _ in range(20):
-        found = []
-        for folder in Path("/proc").iterdir():
-            try:
-                if folder.name.isdigit() and wanted in (folder / "environ").read_bytes():
-                    found.append(int(folder.name))
-            except OSError:
-                continue
-        if not found:
-            return []
-        time.sleep(0.05)
-    return found
 
 
 def figures(session: dict[str, Any], seconds: float, runs: int, counts: Counter[str]) -> dict[str, Any]:
@@ -355,17 +334,13 @@ def main() -> None:
     made.add_argument("mode", choices=("api", "command", "letter", "show"))
     made.add_argument("--seconds", type=float, default=3600.0, help="seconds of this session")
     made.add_argument("--seed", type=int, help="by default the number of sessions so far")
-    made.add_argument("--pause", type=Path, metavar="FILE", help="begin no search while this file exists")
+    add_pause(made)
     made.add_argument("--data-dir", type=Path, default=os.environ.get("MILPBN_DATA"), metavar="DIR")
     made.add_argument("--time-limit", type=float, default=3600.0, metavar="SECONDS", help="of letter")
     made.add_argument("--threads", type=int, help="of letter; by default one for each core")
-    made.add_argument("--output", type=Path, default=RESULTS / "reliability" / "load.json")
+    made.add_argument("--output", type=Path, default=RELIABILITY / "load.json")
     options = made.parse_args()
-    results = read_results(options.output)
-    results |= {"python": platform.python_version(), "system": platform.platform()}
-    results["versions"] = {
-        name: version(name) for name in ("milpbn", "numpy", "numba", "highspy", "ortools", "pulp")
-    }
+    results = results_of(options.output)
     sessions: list[dict[str, Any]] = results.setdefault("sessions", [])
     if options.mode == "letter":
         results["letter"] = letter(options)

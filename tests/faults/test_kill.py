@@ -1,4 +1,4 @@
-"""A few instants of benchmarks/kill.py, which sends signals to commands at random times and checks what they leave."""
+"""A few instants of `faults.kill`, which sends signals to commands at random times and checks what they leave."""
 
 from __future__ import annotations
 
@@ -9,15 +9,25 @@ from pathlib import Path
 
 import pytest
 
-KILL = Path(__file__).resolve().parents[2] / "benchmarks" / "kill.py"
+ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="looks for processes in /proc")
-@pytest.mark.skipif(not KILL.exists(), reason="benchmarks are not there")
+@pytest.mark.skipif(not (ROOT / "benchmarks").exists(), reason="benchmarks are not there")
 def test_signals_at_random_instants_leave_whole_files_and_no_process(tmp_path: Path) -> None:
     output = tmp_path / "kill.json"
-    command = [sys.executable, str(KILL), "export", "jkl", "--count", "2", "--output", str(output)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
+    command = [
+        sys.executable,
+        "-m",
+        "tests.faults.kill",
+        "export",
+        "jkl",
+        "--count",
+        "2",
+        "--output",
+        str(output),
+    ]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=600, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     tally = json.loads(output.read_text())["cells"]["export jkl"]
     assert tally["instants"] == 2
