@@ -1,18 +1,10 @@
 """Generated tables: a wide continuous one, a wide nominal one, and a large one that is sampled from a network.
 
-    python benchmarks/generated.py wide-continuous FILE.csv
-    python benchmarks/generated.py wide-nominal FILE.csv
-    python benchmarks/generated.py forest FILE.csv [--rows 1000000]
-
 The same seed gives the same table. On `wide_continuous`, earlier versions exceeded their time limits: MDLP keeps all
 of its features, and there are some 120,000 parent sets of up to three parents.
 """
 
 from __future__ import annotations
-
-import argparse
-from collections.abc import Callable
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -84,25 +76,3 @@ def forest(
     table = pd.DataFrame(codes, columns=[f"x{i + 1}" for i in range(features)])
     table["class"] = y
     return table
-
-
-TABLES: dict[str, Callable[..., pd.DataFrame]] = {
-    "wide-continuous": wide_continuous,
-    "wide-nominal": wide_nominal,
-    "forest": forest,
-}
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("name", choices=list(TABLES))
-    parser.add_argument("file", type=Path)
-    parser.add_argument("--rows", type=int)
-    parser.add_argument("--seed", type=int, default=0)
-    options = parser.parse_args()
-    size = {} if options.rows is None else {"rows": options.rows}
-    TABLES[options.name](seed=options.seed, **size).to_csv(options.file, index=False)
-
-
-if __name__ == "__main__":
-    main()

@@ -11,17 +11,12 @@ README.md there in the end.
 
 from __future__ import annotations
 
-import sys
-import time
-import warnings
+from common import RESULTS, add_run_options, compute, errors_as_sentences, parser, read_remarks, write_page
 
-from common import RESULTS, parser, read_remarks, write_page
-
-from milpbn.errors import DataWarning
 from milpbn.experiments.base import Budgets
 from milpbn.experiments.cells import KeptCells
 from milpbn.experiments.page import accuracy_table, probability_table, recipe_table
-from milpbn.experiments.runner import Plan, missing, run_plan
+from milpbn.experiments.runner import Plan, missing
 from milpbn.experiments.tables import collect
 
 DATA = (
@@ -42,18 +37,14 @@ indicators of the same discretised columns."""
 
 def main() -> None:
     """Compute what is missing, and write the page."""
-    warnings.simplefilter("ignore", DataWarning)
     made = parser(__doc__, data=None, output=RESULTS / "unseen", time_limit=60.0, threads=1)
-    made.add_argument("--n-jobs", type=int, default=1, help="processes")
-    made.add_argument("--only-cached", action="store_true", help="compute nothing; name what is missing")
+    add_run_options(made)
     options = made.parse_args()
     budgets = Budgets(selection=2.5, final=60.0, recipe=options.time_limit)
     plan = Plan(data=DATA, methods=SHOWN, budgets=budgets)
     store = KeptCells(options.output)
-    if not options.only_cached:
-        for done in run_plan(plan, store, n_jobs=options.n_jobs, threads=options.threads):
-            figure = done.kept.failure or f"{100 * done.kept.found['figures']['accuracy']:.2f} %"
-            print(f"{time.strftime('%H:%M:%S')}  {done.task.cell}  {figure}", file=sys.stderr, flush=True)
+    with errors_as_sentences():
+        compute(plan, store, options)
     waiting, failed = missing(plan, store)
     state = [f"- missing: {task.cell}" for task in waiting]
     state += [f"- failed: {task.cell}: {reason}" for task, reason in failed]

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from itertools import groupby
 
 from milpbn.experiments.cells import KeptCells
 from milpbn.experiments.published import published
-from milpbn.experiments.runner import Plan, Task, missing, of_data
+from milpbn.experiments.runner import Plan, Task, missing
 from milpbn.experiments.tables import Collected, Entry, collect, gaps, verdicts, wins
 
 #: Names of the methods in the tables.
@@ -131,7 +132,7 @@ def _state(plan: Plan, store: KeptCells) -> str:
 def _listed(those: Sequence[Task]) -> list[str]:
     """Return a line for every data set: its methods and the numbers of their parts."""
     lines = []
-    for data, found in of_data(those).items():
+    for data, found in groupby(those, key=lambda task: task.data):
         counts = Counter(task.cell.method for task in found)
         lines.append(f"- {data}: {', '.join(f'{method} ({n})' for method, n in counts.items())}")
     return lines

@@ -10,7 +10,7 @@ from milpbn.errors import InputError
 from milpbn.experiments import runner
 from milpbn.experiments.base import Budgets, Method
 from milpbn.experiments.cells import KeptCells
-from milpbn.experiments.runner import Plan, missing, of_data, run_plan, tasks
+from milpbn.experiments.runner import Plan, missing, run_plan, tasks
 from milpbn.trials.store import ARCHIVE, Store
 
 BUDGETS = Budgets(selection=5, final=10)
@@ -32,7 +32,6 @@ def test_tasks_are_all_methods_on_all_parts(plan, catalog):
     # The set with 50 rows and three classes is smaller than that with 100 rows and two.
     assert [task.data for task in found] == ["folded"] * 10 + ["split"] * 2
     assert {(t.part, t.cell.method) for t in found if t.data == "split"} == {("test", "nb"), ("test", "tan")}
-    assert {len(those) for those in of_data(found).values()} == {10, 2}
     only = Plan(data=plan.data, methods=("nb",), parts=("fold-2",), budgets=BUDGETS, data_dir=catalog)
     assert [(t.data, t.part) for t in tasks(only)] == [("folded", "fold-2")]
 
