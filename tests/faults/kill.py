@@ -360,6 +360,15 @@ class Range:
                 found.append((entry.name, -1, -1))
         return sorted(found)
 
+    def until_written(self, process: subprocess.Popen[str], after: float, end: float) -> bool:
+        """Sleep for `after` seconds, then wait for the next change in the folder; return whether there was one."""
+        _wait(process, after)
+        before, written = self.state(), False
+        while process.poll() is None and time.monotonic() < end and not written:
+            time.sleep(0.0005)
+            written = self.state() != before
+        return written
+
     def instant(self, seed: int, tally: Tally) -> None:
         """Disturb one run, and add what is found to the tally."""
         draw = random.Random(f"{self.cell.name} {seed}")
@@ -369,17 +378,10 @@ class Range:
         mark, begun = uuid.uuid4().hex, time.monotonic()
         allowed = OBEYED * max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1))
         process = self.start(mark)
-        written = False
-        if aimed:
-            # Sleep for a part of the run, then wait for the next change in the folder.
-            _wait(process, min(at, 0.6 * self.seconds))
-            before, end = self.state(), begun + 2.0 * self.seconds
-            while process.poll() is None and time.monotonic() < end and not written:
-                time.sleep(0.0005)
-                written = self.state() != before
-            time.sleep(later)
-        else:
-            _wait(process, at)
+        written = aimed and self.until_written(
+            process, min(at, 0.6 * self.seconds), begun + 2.0 * self.seconds
+        )
+        _wait(process, later if aimed else at)
         running = process.poll() is None
         used = _processor_seconds(process.pid)
         sent = time.monotonic()
