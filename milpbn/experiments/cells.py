@@ -181,11 +181,12 @@ class KeptCells:
     def _parsed(self, key: str, document: Mapping[str, Any]) -> tuple[Cell, Kept]:
         """Return what a cell of the archive says."""
         try:
-            cell, failed = Cell.of(document["cell"]), document["status"] == "failed"
-            return cell, Kept({}, str(document["reason"])) if failed else Kept(
-                document["found"], budget=cell.budget
-            )
+            cell = Cell.of(document["cell"])
+            if document["status"] == "failed":
+                return cell, Kept({}, str(document["reason"]))
+            return cell, Kept(document["found"], budget=cell.budget)
         except (KeyError, TypeError) as error:
             raise InputError(
-                f"The cell {key[:12]!r} in {str(self._store.path)!r} is incomplete ({error}); remove the file."
+                f"The cell {key[:12]!r} in {str(self._store.path)!r} is incomplete ({error}); restore or remove the "
+                "file."
             ) from None

@@ -149,7 +149,8 @@ class Store(Mapping[str, dict[str, Any]]):
 
     def _unreadable(self, reason: str) -> InputError:
         return InputError(
-            f"The file {str(self.path)!r} cannot be read as an archive of cells ({reason}); remove it, or name another."
+            f"The file {str(self.path)!r} cannot be read as an archive of cells ({reason}); restore it, remove it, or "
+            "name another."
         )
 
 
