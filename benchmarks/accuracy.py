@@ -5,9 +5,9 @@
 
 The training rows of the first part of each data set (its training set, or four of the five folds) are split once more:
 5 folds, or a validation set of 20 % above 1,000 rows. Every candidate learns on one side, with a selection of its own
-inside, and is measured on the other. Cells are kept under results/accuracy/cells, one JSON file each, and a run that is
-killed goes on where it stopped. README.md there is written from all cells: the means, and for every candidate the
-difference from the recipe, paired over the data sets, with its 95 % interval.
+inside, and is measured on the other. Cells are kept in results/accuracy/cells.jsonl.gz, and a run that is killed goes
+on where it stopped. README.md there is written from all cells: the means, and for every candidate the difference from
+the recipe, paired over the data sets, with its 95 % interval.
 
 For every data set, the page also names the candidate with the lowest mean log-loss on the other data sets. With
 `--on-test-rows`, where this is not the recipe, that candidate learns on all training rows, and is measured on the test
@@ -16,28 +16,21 @@ rows beside the recipe's cell of results/p12. Nothing is chosen by these figures
 
 from __future__ import annotations
 
-import json
-import sys
-import time
-import warnings
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
-from common import RESULTS, parser
+from common import RESULTS, add_run_options, compute, errors_as_sentences, parse, parser, write_page
 from scipy.stats import t as student
 
 from milpbn.data.catalog import catalog_names
-from milpbn.errors import DataWarning, MilpbnError
 from milpbn.experiments import methods
 from milpbn.experiments.base import Budgets, Method
-from milpbn.experiments.cells import Store
-from milpbn.experiments.figures import Figures
+from milpbn.experiments.cells import KeptCells
 from milpbn.experiments.methods import METHODS
 from milpbn.experiments.recommended import RecommendedMethod
-from milpbn.experiments.runner import Plan, missing, run_plan, tasks
+from milpbn.experiments.runner import Plan
+from milpbn.experiments.tables import collect
 from milpbn.solving.recipes import RECIPES
-from milpbn.util.atomic import atomic_write_text
 
 LEAVE_ONE_OUT = "score=cll leave-one-out=yes"
 #: The candidates that are no method of the paper's tables: name, grid, and what decides.
@@ -75,32 +68,16 @@ def register() -> None:
     methods.METHODS = kept | {name: made(name) for name in CANDIDATES}
 
 
-def figures(plan: Plan, store: Store) -> tuple[Means, dict[str, set[float]]]:
+def figures(plan: Plan, store: KeptCells) -> tuple[Means, dict[str, set[float]]]:
     """Return the means of accuracy and log-loss over the parts, by method and data set, and budgets by method.
 
     Data sets with a missing part are left out. Of cells with several budgets, the one with the largest counts.
     """
     budgets: dict[str, set[float]] = {}
-    found: dict[str, dict[str, list[Figures]]] = {}
-    count: dict[tuple[str, str], int] = {}
-    for task in tasks(plan):
-        key = (task.cell.method, task.data)
-        count[key] = count.get(key, 0) + 1
-        kept = store.read(task.cell, any_budget=True)
-        if kept is not None and kept.failure is None:
-            budgets.setdefault(key[0], set()).update([] if kept.budget is None else [kept.budget])
-            found.setdefault(key[0], {}).setdefault(key[1], []).append(
-                Figures.from_dict(kept.found["figures"])
-            )
     means: Means = {}
-    for method, sets in found.items():
-        for data, parts in sets.items():
-            if len(parts) < count[method, data]:
-                continue
-            means.setdefault(method, {})[data] = (
-                100 * float(np.mean([f.accuracy for f in parts])),
-                float(np.mean([f.log_loss for f in parts])),
-            )
+    for (data, method), entry in collect(plan, store).entries.items():
+        budgets.setdefault(method, set()).update(entry.budgets)
+        means.setdefault(method, {})[data] = (entry.accuracy, entry.log_loss)
     return means, budgets
 
 
@@ -223,25 +200,19 @@ def page(means: Means, budgets: dict[str, set[float]], test: Means, known: Seque
 
 def main() -> None:
     """Compute what is missing, and write the page."""
-    warnings.simplefilter("ignore", DataWarning)
     register()
     made = parser(__doc__ or "", output=RESULTS / "accuracy", threads=1)
     known_methods = [*CANDIDATES, *OTHERS]
     made.add_argument("--candidates", nargs="+", default=known_methods, choices=known_methods, metavar="NAME")
     made.add_argument("--recipe-budget", type=float, default=25.0, metavar="SECONDS", help="of each fit")
     made.add_argument("--seed", type=int, default=0)
-    made.add_argument("--n-jobs", type=int, default=1, help="processes")
-    made.add_argument("--only-cached", action="store_true", help="compute nothing; name what is missing")
-    made.add_argument(
-        "--on-test-rows", action="store_true", help="also measure what is chosen on the other data sets"
-    )
-    options = made.parse_args()
-    if options.data_dir is None:
-        made.error("name the catalog's folder with --data-dir or the variable MILPBN_DATA")
-    try:
+    add_run_options(made)
+    made.add_argument("--on-test-rows", action="store_true", help="measure what the other data sets choose")
+    options = parse(made, catalog=True)
+    with errors_as_sentences():
         known = catalog_names(options.data_dir)
         budgets = Budgets(selection=10, final=10, recipe=options.recipe_budget)
-        store = Store(options.output / "cells")
+        store = KeptCells(options.output)
 
         def plan(data: Sequence[str], names: Sequence[str], nested: bool = True) -> Plan:
             return Plan(
@@ -253,35 +224,16 @@ def main() -> None:
                 nested=nested,
             )
 
-        work(plan(options.data or known, options.candidates), store, options)
+        compute(plan(options.data or known, options.candidates), store, options)
         means, seconds = figures(plan(known, known_methods), store)
         if options.on_test_rows:
             for name in options.data or known:
                 chosen = left_out(means, name)[0][1]
                 if chosen != RECIPE:
-                    work(plan([name], [chosen], nested=False), store, options)
+                    compute(plan([name], [chosen], nested=False), store, options)
         test = figures(plan(known, [*CANDIDATES], nested=False), store)[0]
-        test |= figures(plan(known, ["recipe"], nested=False), Store(RESULTS / "p12" / "cells"))[0]
-        options.output.mkdir(parents=True, exist_ok=True)
-        atomic_write_text(options.output / "README.md", page(means, seconds, test, known))
-    except MilpbnError as error:
-        print(error, file=sys.stderr)
-        raise SystemExit(error.exit_code) from None
-
-
-def work(wanted: Plan, store: Store, options: Any) -> None:
-    """Compute what is missing, or say how much it is."""
-    if options.only_cached:
-        waiting, failed = missing(wanted, store)
-        print(json.dumps({"missing": len(waiting), "failed": len(failed)}))
-        return
-    began = time.monotonic()
-    for done in run_plan(wanted, store, n_jobs=options.n_jobs, threads=options.threads):
-        told = done.kept.failure or (
-            f"accuracy {100 * done.kept.found['figures']['accuracy']:.2f} %, log-loss "
-            f"{done.kept.found['figures']['log_loss']:.3f}, {done.kept.found.get('choice')}"
-        )
-        print(f"{time.monotonic() - began:.0f} s  {done.task.cell}  {told}", flush=True)
+        test |= figures(plan(known, ["recipe"], nested=False), KeptCells(RESULTS / "p12"))[0]
+        write_page(options.output, [page(means, seconds, test, known)])
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Code that the scripts share: common options, the rows of a data set, results files, and a process for each run."""
+"""Code that the scripts share: common options, rows of data sets, results files, runs of cells, and new processes."""
 
 from __future__ import annotations
 
@@ -8,15 +8,22 @@ import multiprocessing
 import os
 import shlex
 import sys
-from collections.abc import Callable, Sequence
+import time
+import warnings
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from milpbn.data import Dataset, Table, read_table
+from milpbn.data.catalog import catalog_names
+from milpbn.errors import DataWarning, MilpbnError
+from milpbn.experiments.cells import KeptCells
 from milpbn.experiments.protocol import TEST_SET, Part, parts
+from milpbn.experiments.runner import Finished, Plan, Task, missing, run_plan
 from milpbn.util.atomic import atomic_write_text
 
 RESULTS = Path(__file__).resolve().parent.parent / "results"
@@ -73,9 +80,19 @@ def parser(
     return made
 
 
-def parse(made: argparse.ArgumentParser, known: Sequence[str] = ()) -> argparse.Namespace:
-    """Read the command line; the named data sets must be among `known`, unless that is empty."""
+def parse(
+    made: argparse.ArgumentParser, known: Sequence[str] = (), *, catalog: bool = False
+) -> argparse.Namespace:
+    """Read the command line; the named data sets must be among `known`, unless that is empty.
+
+    With `catalog`, a folder of the data is required, and `known` are by default its data sets.
+    """
     options = made.parse_args()
+    if catalog and options.data_dir is None:
+        made.error("name the catalog's folder with --data-dir or the variable MILPBN_DATA")
+    if catalog and not known:
+        with errors_as_sentences():
+            known = catalog_names(options.data_dir)
     unknown = [name for name in options.data if known and name not in known]
     if unknown:
         made.error(f"there is no data set {unknown[0]}; choose from {', '.join(known)}")
@@ -136,3 +153,73 @@ def alone(work: Callable[..., Any], *arguments: object) -> Any:
     """Call a function in a new process, so that memory and kernels are those of this run alone; return its value."""
     with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool:
         return pool.submit(work, *arguments).result()
+
+
+def add_run_options(made: argparse.ArgumentParser) -> None:
+    """Add the options of `compute`."""
+    made.add_argument("--n-jobs", type=int, default=1, help="processes")
+    made.add_argument("--only-cached", action="store_true", help="compute nothing; name what is missing")
+    made.add_argument("--retry-failed", action="store_true", help="compute failed cells again")
+
+
+def compute(plan: Plan, store: KeptCells, options: argparse.Namespace) -> None:
+    """Compute the cells of a plan that are missing, or name them with ``--only-cached``."""
+    waiting, failed = missing(plan, store, retry_failed=options.retry_failed)
+    if options.only_cached:
+        for task in waiting:
+            print(f"missing: {task.cell} ({task.cell.key[:12]})")
+        for task, reason in failed:
+            print(f"failed: {task.cell}: {reason}")
+        print(json.dumps({"missing": len(waiting), "failed": len(failed)}))
+        return
+    began = time.monotonic()
+    finished = run_plan(
+        plan,
+        store,
+        n_jobs=options.n_jobs,
+        threads=options.threads,
+        retry_failed=options.retry_failed,
+        started=_announce,
+        compiling=lambda done, of: print(f"compiling kernels: {done} of {of}", file=sys.stderr, flush=True),
+    )
+    for count, done in enumerate(finished, start=1):
+        seconds = f"{time.monotonic() - began:.0f} s"
+        print(
+            f"{count}/{len(waiting)}  {seconds}  {done.task.cell}  {_told(done)}  ({done.seconds:.1f} s)",
+            flush=True,
+        )
+    for task, reason in failed:
+        print(f"failed before: {task.cell}: {reason}")
+
+
+def _announce(task: Task) -> None:
+    print(f"{time.strftime('%H:%M:%S')}  {task.cell} ...", file=sys.stderr, flush=True)
+
+
+def _told(done: Finished) -> str:
+    """Return what a task found, in a few words."""
+    if done.kept.failure is not None:
+        return f"failed: {done.kept.failure}"
+    found = done.kept.found
+    words = [f"accuracy {100 * found['figures']['accuracy']:.2f} %"]
+    words += [f"{key} = {value}" for key, value in found.get("choice", {}).items()]
+    search: dict[str, Any] = found.get("search", {})
+    if search:
+        gap = search["gap"]["relative_to_bound"]
+        verified = ", verified" if search["verified"] else ""
+        words.append(f"{search['reason']}, gap {100 * gap:.3f} %{verified}" if gap is not None else "no gap")
+    return ", ".join(words)
+
+
+@contextmanager
+def errors_as_sentences() -> Iterator[None]:
+    """Print the package's errors, and an interrupt, as a sentence, and end; that rows are dropped is on the pages."""
+    warnings.simplefilter("ignore", DataWarning)
+    try:
+        yield
+    except MilpbnError as error:
+        print(error, file=sys.stderr)
+        raise SystemExit(error.exit_code) from None
+    except KeyboardInterrupt:
+        print("Interrupted; the finished cells are kept.", file=sys.stderr)
+        raise SystemExit(130) from None

@@ -83,10 +83,8 @@ def main() -> None:
     rows = []
     for number, program in enumerate(options.program):
         with tempfile.TemporaryDirectory() as cache:
-            row = {
-                "program": number,
-                **{kind: run(program, cache, options.time_limit) for kind in ("first", "second")},
-            }
+            kinds = {kind: run(program, cache, options.time_limit) for kind in ("first", "second")}
+            row = {"program": number, **kinds}
         with tempfile.TemporaryDirectory() as cache:
             row["first, 10 s"] = run(program, cache, 10.0)
         print(json.dumps(row), flush=True)

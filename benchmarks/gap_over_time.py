@@ -1,7 +1,7 @@
 """The gap over time of the native engine, beside that of HiGHS on Peharz & Pernkopf's (2012) compact model.
 
     python benchmarks/gap_over_time.py segment adult --data-dir DIR [--p 0.9 0.99] [--time-limit 3600]
-    python benchmarks/gap_over_time.py --report                     table and picture from the files of earlier runs
+    python benchmarks/gap_over_time.py --report                     table and picture from earlier runs
 
 Both backends get the same merged training rows, threads and first structure (`first_incumbent`, computed once), and run
 one after the other on the same machine. HiGHS gets the whole model with order rows (``--no-root-bound --no-reduce``).
@@ -10,13 +10,12 @@ clock, and with it the time limit, starts when `build_problem` has returned: aft
 coefficients. The dense coefficients and the model, which only HiGHS needs, count as time of the run, and so does the
 local search at the start of both. The rows are the training rows of the catalog's split, or all rows without a split.
 
-Every finished run is written at once to runs/NAME.json in the output folder; then table.md and gap_over_time.png.
+Every finished run is written at once to cells.jsonl.gz in the output folder; then table.md and gap_over_time.png.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import math
 import multiprocessing
 import os
@@ -31,7 +30,7 @@ from typing import Any
 
 import numpy as np
 from common import RESULTS, command, parse, parser, training_rows
-from gap_report import FIRST_MOMENT, REFERENCE, Case, Record, draw, gap_text, read, runs_in, table
+from gap_report import FIRST_MOMENT, REFERENCE, Case, Record, draw, gap_text, runs_in, table
 
 from milpbn import __version__
 from milpbn.claims.result import Result, TracePoint
@@ -46,6 +45,7 @@ from milpbn.solving.engines.registry import get_engine
 from milpbn.solving.job import Job
 from milpbn.solving.options import Options
 from milpbn.solving.run import run
+from milpbn.trials.store import ARCHIVE, Store
 from milpbn.util.atomic import atomic_write_text
 from milpbn.util.memory import available_memory, format_bytes
 
@@ -152,18 +152,11 @@ def machine() -> Record:
     }
 
 
-def save(path: Path, record: Record) -> None:
-    """Write a run's file, one line per key."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    lines = [f" {json.dumps(key)}: {json.dumps(value, allow_nan=False)}" for key, value in record.items()]
-    atomic_write_text(path, "{\n" + ",\n".join(lines) + "\n}\n")
-
-
-def measure(case: Case, options: argparse.Namespace, folder: Path) -> None:
-    """Run the backends of a case, with `--resume` only those without a file, and write their records."""
+def measure(case: Case, options: argparse.Namespace, store: Store) -> None:
+    """Run the backends of a case, with `--resume` only those without a record, and keep their records."""
     limits = {"native": options.time_limit, "highs": options.highs_time_limit}
     wanted = [name for name, limit in limits.items() if limit > 0]
-    known = {name: read(folder / case.file_name(name)) for name in limits}
+    known = {name: store.get(case.key(name)) for name in limits}
     if options.resume:
         wanted = [name for name in wanted if known[name] is None]
     if not wanted:
@@ -193,7 +186,7 @@ def measure(case: Case, options: argparse.Namespace, folder: Path) -> None:
             "start": start,
         }
         record = {**head, **answer}
-        save(folder / case.file_name(name), record)
+        store.add({case.key(name): record})
         told = record.get("failure") or f"{record['status']['reason']}, gap {gap_text(record, math.inf)} %"
         print(f"{case.data} p={case.p} {case.setting}, {name}: {told}", flush=True)
 
@@ -208,16 +201,16 @@ def read_options() -> argparse.Namespace:
         "--highs-time-limit", type=float, default=REFERENCE, metavar="SECONDS", help="0: without HiGHS"
     )
     made.add_argument("--checkpoints", type=float, nargs="+", default=list(CHECKPOINTS), metavar="SECONDS")
-    made.add_argument("--resume", action="store_true", help="run only what has no file yet")
+    made.add_argument("--resume", action="store_true", help="run only what has no record yet")
     made.add_argument(
-        "--report", action="store_true", help="run nothing; write table and picture from the files"
+        "--report", action="store_true", help="run nothing; write table and picture from the records"
     )
     return parse(made)
 
 
 def main() -> None:
     options = read_options()
-    folder = options.output / "runs"
+    store = Store(options.output / ARCHIVE)
     if not options.report:
         catalog = find_data_dir(options.data_dir)
         names = options.data or ([] if catalog is None else catalog_names(catalog))
@@ -226,9 +219,9 @@ def main() -> None:
         for data in names:
             for p in [None] if options.score == "cll" else options.p:
                 measure(
-                    Case(data, options.score, p, options.max_parents, options.class_parents), options, folder
+                    Case(data, options.score, p, options.max_parents, options.class_parents), options, store
                 )
-    runs = runs_in(folder)
+    runs = runs_in(store)
     if not runs:
         raise InputError("There are no runs to report.")
     atomic_write_text(options.output / "table.md", table(runs, options.checkpoints))

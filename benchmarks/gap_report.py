@@ -1,8 +1,7 @@
-"""The table and the picture of `gap_over_time.py`, from the files of its runs."""
+"""The table and the picture of `gap_over_time.py`, from the records of its runs."""
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -10,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from milpbn.claims.result import Gap, TracePoint, is_optimal
-from milpbn.errors import InputError
 from milpbn.problem.scores.spec import Score
+from milpbn.trials.store import Store
 from milpbn.util.atomic import atomic_path
 
 #: The comparison: the seconds until the native engine has the gap that HiGHS has after this number of seconds.
@@ -50,17 +49,10 @@ class Case:
         text = f"{self.score}, max_parents {self.max_parents}"
         return f"{text}, {'with' if self.class_parents else 'no'} class parents"
 
-    def file_name(self, backend: str) -> str:
-        """Return the name of a run's file."""
+    def key(self, backend: str) -> str:
+        """Return the key of a run's record."""
         parts = [self.data, self.score, *([] if self.p is None else [f"p{self.p:g}"]), f"k{self.max_parents}"]
-        return "-".join([*parts, *(["class-parents"] if self.class_parents else []), backend]) + ".json"
-
-
-def read(path: Path) -> Record | None:
-    try:
-        return json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return None
+        return "-".join([*parts, *(["class-parents"] if self.class_parents else []), backend])
 
 
 def state_at(record: Record, seconds: float) -> TracePoint | None:
@@ -130,15 +122,10 @@ def compare(native: Record, highs: Record | None) -> Comparison | str:
     return Comparison(gap, seconds, first, since(native, gap), native["time_limit"])
 
 
-def runs_in(folder: Path) -> dict[Case, dict[str, Record]]:
-    """Return the runs of a folder by case and backend."""
+def runs_in(store: Store) -> dict[Case, dict[str, Record]]:
+    """Return the runs of an archive by case and backend."""
     runs: dict[Case, dict[str, Record]] = {}
-    for path in sorted(folder.glob("*.json")):
-        record = read(path)
-        if record is None or "case" not in record:
-            raise InputError(
-                f"{path.name} is not the file of a run of gap_over_time.py; remove it from the folder."
-            )
+    for _, record in sorted(store.items()):
         runs.setdefault(Case(**record["case"]), {})[record["backend"]["name"]] = record
     return dict(sorted(runs.items(), key=lambda item: (item[0].setting, item[0].data, item[0].p or 0)))
 

@@ -1,19 +1,10 @@
-"""Generated tables: a wide continuous one, two wide nominal ones, and a large one; two are sampled from networks.
-
-    python benchmarks/generated.py wide-continuous FILE.csv
-    python benchmarks/generated.py wide-nominal FILE.csv
-    python benchmarks/generated.py two-dependence FILE.csv
-    python benchmarks/generated.py forest FILE.csv [--rows 1000000]
+"""Generated tables: a wide continuous one, a wide nominal one, and a large one that is sampled from a network.
 
 The same seed gives the same table. On `wide_continuous`, earlier versions exceeded their time limits: MDLP keeps all
 of its features, and there are some 120,000 parent sets of up to three parents.
 """
 
 from __future__ import annotations
-
-import argparse
-from collections.abc import Callable
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -85,54 +76,3 @@ def forest(
     table = pd.DataFrame(codes, columns=[f"x{i + 1}" for i in range(features)])
     table["class"] = y
     return table
-
-
-def two_dependence(
-    rows: int = 3000,
-    features: int = 57,
-    states: int = 4,
-    classes: int = 3,
-    seed: int = 0,
-    concentration: float = 4.0,
-) -> pd.DataFrame:
-    """Return samples of a random 2-dependence network: a feature's parents are the class and up to two features.
-
-    The columns are integer codes; the class is the last one. With `concentration` as in `forest`.
-    """
-    rng = np.random.default_rng(seed)
-    y = rng.integers(0, classes, rows)
-    codes = np.empty((rows, features), dtype=np.int64)
-    for i in range(features):
-        parents = rng.permutation(i)[:2]
-        tables = rng.dirichlet(np.full(states, concentration), size=(classes, states ** len(parents)))
-        above = np.zeros(rows, dtype=np.int64)
-        for j in parents:
-            above = above * states + codes[:, j]
-        limits = tables.cumsum(axis=2)[y, above]
-        codes[:, i] = np.minimum((rng.random(rows)[:, None] > limits).sum(axis=1), states - 1)
-    table = pd.DataFrame(codes, columns=[f"x{i + 1}" for i in range(features)])
-    table["class"] = y
-    return table
-
-
-TABLES: dict[str, Callable[..., pd.DataFrame]] = {
-    "wide-continuous": wide_continuous,
-    "wide-nominal": wide_nominal,
-    "two-dependence": two_dependence,
-    "forest": forest,
-}
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("name", choices=list(TABLES))
-    parser.add_argument("file", type=Path)
-    parser.add_argument("--rows", type=int)
-    parser.add_argument("--seed", type=int, default=0)
-    options = parser.parse_args()
-    size = {} if options.rows is None else {"rows": options.rows}
-    TABLES[options.name](seed=options.seed, **size).to_csv(options.file, index=False)
-
-
-if __name__ == "__main__":
-    main()

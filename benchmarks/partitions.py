@@ -38,7 +38,7 @@ from milpbn.data import read_table
 from milpbn.data.catalog import catalog_names
 from milpbn.errors import DataWarning
 from milpbn.experiments.base import Budgets, MethodInput
-from milpbn.experiments.cells import Store
+from milpbn.experiments.cells import KeptCells
 from milpbn.experiments.methods import method
 from milpbn.experiments.page import TITLES
 from milpbn.experiments.protocol import Part
@@ -215,7 +215,7 @@ def main() -> None:
         seeds=", ".join(path.stem.removeprefix("seed-") for path in files),
         **spent(others),
     )
-    first = collect(plan, Store(RESULTS / "p12" / "cells"))
+    first = collect(plan, KeptCells(RESULTS / "p12"))
     print(write_page(options.output, [introduction, read_remarks(options.output), tables(others, first)]))
 
 

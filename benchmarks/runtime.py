@@ -54,12 +54,8 @@ def report(results: dict[str, Any]) -> str:
             if cell is None:
                 words.append("-")
                 continue
-            early = cell["reached"]["0.01"]
-            end = (
-                f"proof {cell['proof']:.1f} s"
-                if cell["proof"] is not None
-                else f"{100 * cell['gap']:.2g} % left"
-            )
+            early, proof = cell["reached"]["0.01"], cell["proof"]
+            end = f"{100 * cell['gap']:.2g} % left" if proof is None else f"proof {proof:.1f} s"
             words.append(("-" if early is None else f"{early:.1f} s") + f"; {end}")
         lines.append(f"| {rows:,} | " + " | ".join(words) + " |")
     return "\n".join(lines)

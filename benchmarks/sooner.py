@@ -106,13 +106,9 @@ class Installation:
 def main() -> None:
     made = parser(__doc__, output=OUTPUT)
     made.add_argument("--other", required=True, metavar="PYTHON", help="the other installation's interpreter")
-    made.add_argument(
-        "--other-is", default="", metavar="TEXT", help="what the other installation is, e.g. a commit"
-    )
+    made.add_argument("--other-is", default="", metavar="TEXT", help="what the other is, e.g. a commit")
     made.add_argument("--rounds", type=int, default=3, help="pairs of runs of each case")
-    options = parse(made, list(CASES))
-    if options.data_dir is None:
-        made.error("--data-dir names no folder, and MILPBN_DATA is not set")
+    options = parse(made, list(CASES), catalog=True)
     results = read_results(options.output)
     here, other = (Installation(p, options.data_dir) for p in (sys.executable, options.other))
     if here.package == other.package:

@@ -5,23 +5,18 @@
 
 Protocol and methods are those of `benchmarks/p12.py`: 5-fold cross-validation, and everything learnt inside each
 training part. The recipe has --time-limit seconds, a trial of SM's selection 2.5 s, and its final search 60 s. Cells
-are kept under --output, one JSON file for each method on each part; a run that is killed goes on where it stopped, and
-writes README.md there in the end.
+are kept under --output, one for each method on each part; a run that is killed goes on where it stopped, and writes
+README.md there in the end.
 """
 
 from __future__ import annotations
 
-import sys
-import time
-import warnings
+from common import RESULTS, add_run_options, compute, errors_as_sentences, parser, read_remarks, write_page
 
-from common import RESULTS, parser, read_remarks, write_page
-
-from milpbn.errors import DataWarning
 from milpbn.experiments.base import Budgets
-from milpbn.experiments.cells import Store
+from milpbn.experiments.cells import KeptCells
 from milpbn.experiments.page import accuracy_table, probability_table, recipe_table
-from milpbn.experiments.runner import Plan, missing, run_plan
+from milpbn.experiments.runner import Plan, missing
 from milpbn.experiments.tables import collect
 
 DATA = (
@@ -30,7 +25,7 @@ DATA = (
 SHOWN = ("nb", "tan", "sm", "svm", "logistic", "boosting", "recipe")
 INTRODUCTION = """# The recipe on data sets on which nothing was chosen
 
-This page is written by `benchmarks/unseen.py`; the cells are in `cells/`. The data are the embedded instances
+This page is written by `benchmarks/unseen.py`; the cells are in `cells.jsonl.gz`. The data are the embedded instances
 (`milpbn instances`) that are not among the 19 data sets of [results/p12](../p12/README.md). The recipe and the settings
 of all methods are those of results/p12, and were fixed before; these rows were never used for a choice.
 
@@ -42,18 +37,14 @@ indicators of the same discretised columns."""
 
 def main() -> None:
     """Compute what is missing, and write the page."""
-    warnings.simplefilter("ignore", DataWarning)
     made = parser(__doc__, data=None, output=RESULTS / "unseen", time_limit=60.0, threads=1)
-    made.add_argument("--n-jobs", type=int, default=1, help="processes")
-    made.add_argument("--only-cached", action="store_true", help="compute nothing; name what is missing")
+    add_run_options(made)
     options = made.parse_args()
     budgets = Budgets(selection=2.5, final=60.0, recipe=options.time_limit)
     plan = Plan(data=DATA, methods=SHOWN, budgets=budgets)
-    store = Store(options.output / "cells")
-    if not options.only_cached:
-        for done in run_plan(plan, store, n_jobs=options.n_jobs, threads=options.threads):
-            figure = done.kept.failure or f"{100 * done.kept.found['figures']['accuracy']:.2f} %"
-            print(f"{time.strftime('%H:%M:%S')}  {done.task.cell}  {figure}", file=sys.stderr, flush=True)
+    store = KeptCells(options.output)
+    with errors_as_sentences():
+        compute(plan, store, options)
     waiting, failed = missing(plan, store)
     state = [f"- missing: {task.cell}" for task in waiting]
     state += [f"- failed: {task.cell}: {reason}" for task, reason in failed]

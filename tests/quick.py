@@ -63,6 +63,7 @@ QUICK = (
     "solving/test_state",
     "test_layers",
     "test_layout",
+    "trials/test_store",
     "util/test_atomic",
     "util/test_interrupts",
     "util/test_progress_line",

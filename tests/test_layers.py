@@ -34,6 +34,7 @@ LAYERS = (
     "certificate",
     "engine",
     "solvers",
+    "trials",
     "solving",
     "learners",
     "estimators",

@@ -17,7 +17,7 @@ import milpbn
 TESTS = Path(__file__).parent
 PACKAGE = Path(milpbn.__file__).parent
 #: Folders with tests of the package from outside, as users meet it, instead of tests of a module.
-WHOLE = {"campaign", "cli", "fuzz", "instances"}
+WHOLE = {"campaign", "cli", "faults", "fuzz", "instances"}
 
 
 @pytest.mark.parametrize(

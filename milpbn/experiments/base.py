@@ -85,8 +85,8 @@ class Method(ABC):
 
     @property
     def budget(self) -> float | None:
-        """Seconds of the search; None for a method without a limit."""
-        return None
+        """Seconds of the search, the field `seconds`; None for a method without a limit."""
+        return getattr(self, "seconds", None)
 
     @property
     def options(self) -> dict[str, Any]:

@@ -31,10 +31,7 @@ class SupportVectors(Method):
     calibration: str = "sigmoid"
     calibration_folds: int = FOLDS
 
-    @property
-    def name(self) -> str:
-        """Name in the tables."""
-        return "svm"
+    name = "svm"
 
     def run(self, given: MethodInput) -> dict[str, Any]:
         """Choose sigma and C, fit and calibrate."""
@@ -67,10 +64,7 @@ class Logistic(Method):
     scoring: str = "accuracy"
     max_iter: int = 1000
 
-    @property
-    def name(self) -> str:
-        """Name in the tables."""
-        return "logistic"
+    name = "logistic"
 
     def run(self, given: MethodInput) -> dict[str, Any]:
         """Choose C and fit."""
@@ -85,10 +79,7 @@ class Boosting(Method):
     max_iter: int = 100
     early_stopping: str = "auto"
 
-    @property
-    def name(self) -> str:
-        """Name in the tables."""
-        return "boosting"
+    name = "boosting"
 
     def run(self, given: MethodInput) -> dict[str, Any]:
         """Fit."""

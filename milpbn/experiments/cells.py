@@ -1,8 +1,7 @@
-"""Cells: pieces of an experiment with a key, each of which is computed once and kept in a file of its own."""
+"""Cells: pieces of an experiment with a key, each of which is computed once and kept in the experiment's archive."""
 
 from __future__ import annotations
 
-import glob
 import hashlib
 import json
 import os
@@ -12,13 +11,11 @@ from pathlib import Path
 from typing import Any
 
 from milpbn.errors import InputError
-from milpbn.util.atomic import atomic_write_text
-from milpbn.util.jsonable import dump_json, json_safe, parse_object
+from milpbn.trials.store import ARCHIVE, Store
+from milpbn.util.jsonable import json_safe
 
 #: Part of every key. A new number makes all kept cells unknown, for instance after a change of what a method does.
 FORMAT = 1
-#: Number of digits of the key in the name of a file.
-DIGITS = 12
 
 
 @dataclass(frozen=True)
@@ -53,7 +50,7 @@ class Cell:
 
     @classmethod
     def of(cls, values: Mapping[str, Any]) -> Cell:
-        """Return the cell that a file describes."""
+        """Return the cell that JSON values describe."""
         return cls(**{item.name: values[item.name] for item in fields(cls)})
 
     @property
@@ -108,8 +105,8 @@ class Kept:
         return self.found.get("search", {}).get("reason") == "optimal"
 
 
-class Store:
-    """A folder of cells, ``<data>/<part>-<method>-<key>.json``.
+class KeptCells:
+    """What was found in the cells of an experiment, in the archive of its folder (`milpbn.trials.store.Store`).
 
     Parameters
     ----------
@@ -118,11 +115,7 @@ class Store:
     """
 
     def __init__(self, folder: str | os.PathLike[str]) -> None:
-        self.folder = Path(folder)
-
-    def path(self, cell: Cell) -> Path:
-        """Return the file of a cell."""
-        return self.folder / cell.data / f"{cell.part}-{cell.method}-{cell.key[:DIGITS]}.json"
+        self._store = Store(Path(folder, ARCHIVE))
 
     def read(self, cell: Cell, *, any_budget: bool = False) -> Kept | None:
         """Return the contents of a cell; None if it has not been computed.
@@ -140,28 +133,27 @@ class Store:
         Raises
         ------
         InputError
-            If a file cannot be read, or does not hold the cell that its name says.
+            If the archive cannot be read, or a cell in it is incomplete.
         """
-        path = self.path(cell)
-        kept: Kept | None = None
-        if path.exists():
-            found, kept = _read(path)
-            if found.key != cell.key:
-                raise _misnamed(path)
+        document = self._store.get(cell.key)
+        kept = None if document is None else self._parsed(cell.key, document)[1]
         if cell.budget is None or (kept is not None and not any_budget):
             return kept
-        alike: list[tuple[float, bool, float, int, Kept]] = []
-        for other in sorted(path.parent.glob(f"{glob.escape(f'{cell.part}-{cell.method}')}-*.json")):
-            found, its = _read(other)
+        alike: list[tuple[float, bool, float, str, Kept]] = []
+        place = {name: getattr(cell, name) for name in ("data", "part", "method")}
+        for key, document in self._store.items():
+            if not place.items() <= document.get("cell", {}).items():
+                continue
+            found, its = self._parsed(key, document)
             if its.failure is not None or not found.differs_in_budgets_only(cell):
                 continue
             stands_for = found.choice_seconds == cell.choice_seconds and (its.budget or 0.0) <= cell.budget
             if any_budget or (its.proved and stands_for):
-                alike.append((found.choice_seconds, its.proved, its.budget or 0.0, len(alike), its))
-        return max(alike)[-1] if alike else kept
+                alike.append((found.choice_seconds, its.proved, its.budget or 0.0, key, its))
+        return max(alike, key=lambda entry: entry[:4])[-1] if alike else kept
 
     def write(self, cell: Cell, kept: Kept, **more: Any) -> None:
-        """Write the contents of a cell atomically.
+        """Append the contents of a cell to the archive.
 
         Parameters
         ----------
@@ -175,36 +167,26 @@ class Store:
         Raises
         ------
         InputError
-            If the file cannot be written.
+            If the archive cannot be read or written.
         """
-        path = self.path(cell)
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise InputError(f"The folder {str(path.parent)!r} cannot be made ({error.strerror}).") from None
         failed = kept.failure is not None
         document = {
-            "key": cell.key,
             "status": "failed" if failed else "done",
             "cell": {**vars(cell), "format": FORMAT},
             **({"reason": kept.failure} if failed else {"found": kept.found}),
             **more,
         }
-        atomic_write_text(path, dump_json(json_safe(document)))
+        self._store.add({cell.key: document})
 
-
-def _read(path: Path) -> tuple[Cell, Kept]:
-    """Return what a file holds."""
-    try:
-        document = parse_object(path.read_text(encoding="utf-8"))
-        cell, failed = Cell.of(document["cell"]), document["status"] == "failed"
-        kept = Kept({}, str(document["reason"])) if failed else Kept(document["found"], budget=cell.budget)
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise InputError(f"The cell {str(path)!r} cannot be read ({error}); delete it.") from None
-    if document["key"] != cell.key:
-        raise _misnamed(path)
-    return cell, kept
-
-
-def _misnamed(path: Path) -> InputError:
-    return InputError(f"The file {str(path)!r} does not hold the cell that it is named after; delete it.")
+    def _parsed(self, key: str, document: Mapping[str, Any]) -> tuple[Cell, Kept]:
+        """Return what a cell of the archive says."""
+        try:
+            cell = Cell.of(document["cell"])
+            if document["status"] == "failed":
+                return cell, Kept({}, str(document["reason"]))
+            return cell, Kept(document["found"], budget=cell.budget)
+        except (KeyError, TypeError) as error:
+            raise InputError(
+                f"The cell {key[:12]!r} in {str(self._store.path)!r} is incomplete ({error}); restore or remove the "
+                "file."
+            ) from None

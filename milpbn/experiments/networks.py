@@ -86,11 +86,6 @@ class SettingChoice(Method):
         """Name of the step."""
         return f"{self.score}-choice"
 
-    @property
-    def budget(self) -> float:
-        """Seconds of each trial."""
-        return self.seconds
-
     def run(self, given: MethodInput) -> dict[str, Any]:
         """Try all values."""
         chosen = choose(
@@ -133,11 +128,6 @@ class ExactSearch(Method):
         """The choice of the values."""
         return self.choice
 
-    @property
-    def budget(self) -> float:
-        """Seconds of the search."""
-        return self.seconds
-
     def run(self, given: MethodInput) -> dict[str, Any]:
         """Search, and verify the certificate."""
         train = given.part.train
@@ -166,22 +156,26 @@ class ExactSearch(Method):
             if result.structure is None or not isinstance(result.classifier, Classifier):
                 raise NoIncumbentError(f"No structure was found within {self.seconds:g} s; allow more time.")
             proof = _proof(result, certificate, train)
+        backend = f"{result.backend.name} {result.backend.version}"
         return {
             "figures": _figures(result.classifier, given.part.test),
             "choice": chosen,
-            "search": {
-                "reason": result.reason.value,
-                "limit": None if result.limit is None else result.limit.value,
-                "objective": result.objective,
-                "bound": result.bound,
-                "gap": vars(result.gap),
-                "nodes": result.nodes,
-                "backend": f"{result.backend.name} {result.backend.version}",
-                "seconds": vars(result.seconds),
-                **proof,
-            },
+            "search": described(result) | {"backend": backend} | proof,
             "structure": result.structure.to_mapping(),
         }
+
+
+def described(result: Result) -> dict[str, Any]:
+    """Return what a cell keeps of a search."""
+    return {
+        "reason": result.reason.value,
+        "limit": None if result.limit is None else result.limit.value,
+        "objective": result.objective,
+        "bound": result.bound,
+        "gap": vars(result.gap),
+        "nodes": result.nodes,
+        "seconds": vars(result.seconds),
+    }
 
 
 def _proof(result: Result, certificate: Path | None, train: Dataset) -> dict[str, Any]:

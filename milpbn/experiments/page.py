@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from itertools import groupby
 
-from milpbn.experiments.cells import Store
+from milpbn.experiments.cells import KeptCells
 from milpbn.experiments.published import published
-from milpbn.experiments.runner import Plan, Task, missing, of_data
+from milpbn.experiments.runner import Plan, Task, missing
 from milpbn.experiments.tables import Collected, Entry, collect, gaps, verdicts, wins
 
 #: Names of the methods in the tables.
@@ -27,14 +28,14 @@ TITLES = {
 COUNTED = ("nb", "tan", "mdl", "sm", "sbm", "svm")
 
 
-def page(plan: Plan, store: Store, remarks: str = "") -> str:
+def page(plan: Plan, store: KeptCells, remarks: str = "") -> str:
     """Return the page.
 
     Parameters
     ----------
     plan : Plan
         The run.
-    store : Store
+    store : KeptCells
         Its cells.
     remarks : str
         Markdown that stands between the summary and the tables: explanations of differences.
@@ -58,7 +59,7 @@ INTRODUCTION = """# Tables 1 to 3 of Peharz & Pernkopf (2012)
 
 {source}
 
-This page is written by `benchmarks/p12.py`. The cells are in `cells/`, one JSON file for each method on each
+This page is written by `benchmarks/p12.py`. The cells are in `cells.jsonl.gz`, one line for each method on each
 part of a data set; the published numbers are in `milpbn/experiments/published.json`.
 
 - **Data:** {sets} of the paper's 31 sets, with a test set or 5-fold cross-validation as in the paper. The
@@ -101,7 +102,7 @@ def _introduction(collected: Collected) -> str:
     )
 
 
-def _state(plan: Plan, store: Store) -> str:
+def _state(plan: Plan, store: KeptCells) -> str:
     waiting, failed = missing(plan, store)
     lines = ["## What is there", ""]
     if not waiting and not failed:
@@ -131,7 +132,7 @@ def _state(plan: Plan, store: Store) -> str:
 def _listed(those: Sequence[Task]) -> list[str]:
     """Return a line for every data set: its methods and the numbers of their parts."""
     lines = []
-    for data, found in of_data(those).items():
+    for data, found in groupby(those, key=lambda task: task.data):
         counts = Counter(task.cell.method for task in found)
         lines.append(f"- {data}: {', '.join(f'{method} ({n})' for method, n in counts.items())}")
     return lines

@@ -10,6 +10,7 @@ from milpbn.data.encodings import Encodings
 from milpbn.errors import NoIncumbentError
 from milpbn.experiments.base import Method, MethodInput
 from milpbn.experiments.figures import Figures
+from milpbn.experiments.networks import described
 from milpbn.network.averaged import AveragedClassifier
 from milpbn.problem.scores.spec import PAPER, Score
 from milpbn.solving.options import Options
@@ -50,11 +51,6 @@ class RecommendedMethod(Method):
         return self.title
 
     @property
-    def budget(self) -> float:
-        """Seconds of everything together."""
-        return self.seconds
-
-    @property
     def options(self) -> dict[str, Any]:
         """All settings but the budget.
 
@@ -89,17 +85,7 @@ class RecommendedMethod(Method):
         return {
             "figures": figures.to_dict(),
             "choice": {"max_parents": result.selection.max_parents, **result.selection.options},
-            "search": {
-                "reason": result.reason.value,
-                "limit": None if result.limit is None else result.limit.value,
-                "objective": result.objective,
-                "bound": result.bound,
-                "gap": vars(result.gap),
-                "nodes": result.nodes,
-                "seconds": vars(result.seconds),
-                "certified": True,
-                "verified": None,
-            },
+            "search": described(result) | {"certified": True, "verified": None},
             "parameters": None if result.parameters is None else result.parameters.to_dict(),
             "structure": result.structure.to_mapping(),
             **({} if result.average is None else {"average": result.average.to_dict()}),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import platform
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib.metadata import version
@@ -15,10 +15,10 @@ from typing import Any
 from joblib import Parallel, delayed
 from joblib.externals.loky.process_executor import TerminatedWorkerError
 
-from milpbn.data import Table, read_table
+from milpbn.data import read_table
 from milpbn.errors import MilpbnError, SolverError
 from milpbn.experiments.base import Budgets, Method, MethodInput
-from milpbn.experiments.cells import Cell, Kept, Store
+from milpbn.experiments.cells import Cell, Kept, KeptCells
 from milpbn.experiments.methods import method
 from milpbn.experiments.protocol import Part, nested_parts, part_names, parts, table_hash
 from milpbn.solving.warm_up import compile_all
@@ -90,44 +90,30 @@ class Facts:
     ----------
     sha256 : str
         Hash of the data.
-    rows, features, classes : int
-        Their numbers; rows with missing values may have been dropped.
+    classes : int
+        Their number.
     test_rows : int
         Number of test rows; 0 with cross-validation.
     parts : tuple of str
         Names of the parts.
+    size : int
+        A rough measure of the work: cells of the table times classes.
     """
 
     sha256: str
-    rows: int
-    features: int
     classes: int
     test_rows: int
     parts: tuple[str, ...]
-
-    @classmethod
-    def of(cls, table: Table) -> Facts:
-        """Read them off a table."""
-        classes = table.frame[table.target].nunique()
-        return cls(
-            table_hash(table),
-            table.n_rows,
-            len(table.features),
-            int(classes),
-            len(table.test_indices),
-            tuple(part_names(table)),
-        )
-
-    @property
-    def size(self) -> int:
-        """A rough measure of the work: cells of the table times classes."""
-        return self.rows * self.features * self.classes
+    size: int
 
 
 @lru_cache(maxsize=64)
 def facts(data: str, data_dir: Path | None) -> Facts:
     """Return what is known of a data set."""
-    return Facts.of(read_table(data, data_dir=data_dir))
+    table = read_table(data, data_dir=data_dir)
+    classes = int(table.frame[table.target].nunique())
+    size = table.n_rows * len(table.features) * classes
+    return Facts(table_hash(table), classes, len(table.test_indices), tuple(part_names(table)), size)
 
 
 @lru_cache(maxsize=1)
@@ -144,22 +130,24 @@ def tasks(plan: Plan) -> list[Task]:
     """
     found: dict[str, Task] = {}
     for data in sorted(plan.data, key=lambda name: facts(name, plan.data_dir).size):
-        known = facts(data, plan.data_dir)
-        for part in _parts(data, plan.data_dir, plan.seed, True) if plan.nested else known.parts:
-            if plan.parts and part not in plan.parts:
-                continue
+        for part in names_of_parts(plan, data):
             for name in plan.methods:
-                task = _task(plan, data, known, part, name)
+                task = task_of(plan, data, part, name)
                 found.setdefault(task.cell.key, task)
     return list(found.values())
 
 
+def names_of_parts(plan: Plan, data: str) -> list[str]:
+    """Return the names of the parts of a data set that a plan has."""
+    nested = plan.nested and _parts(data, plan.data_dir, plan.seed, True)
+    return [
+        part for part in nested or facts(data, plan.data_dir).parts if part in plan.parts or not plan.parts
+    ]
+
+
 def task_of(plan: Plan, data: str, part: str, name: str) -> Task:
     """Return the task of a method, by the name that it has in the tables."""
-    return _task(plan, data, facts(data, plan.data_dir), part, name)
-
-
-def _task(plan: Plan, data: str, known: Facts, part: str, name: str) -> Task:
+    known = facts(data, plan.data_dir)
     steps = method(name, plan.budgets, known.classes).steps
     cells = [
         Cell(data, known.sha256, part, step.name, step.options, plan.seed, step.budget) for step in steps
@@ -187,7 +175,7 @@ class Finished:
 
 
 def missing(
-    plan: Plan, store: Store, *, retry_failed: bool = False
+    plan: Plan, store: KeptCells, *, retry_failed: bool = False
 ) -> tuple[list[Task], list[tuple[Task, str]]]:
     """Return the tasks whose cells are still to be computed, and those that failed, with the reason.
 
@@ -195,7 +183,7 @@ def missing(
     ----------
     plan : Plan
         The experiment.
-    store : Store
+    store : KeptCells
         Where cells are kept.
     retry_failed : bool
         Count failed tasks among those that are to be computed.
@@ -214,7 +202,7 @@ def missing(
 
 def run_plan(
     plan: Plan,
-    store: Store,
+    store: KeptCells,
     *,
     n_jobs: int = 1,
     threads: int = 1,
@@ -230,7 +218,7 @@ def run_plan(
     ----------
     plan : Plan
         The experiment.
-    store : Store
+    store : KeptCells
         Where cells are kept.
     n_jobs : int
         Number of processes.
@@ -263,7 +251,9 @@ def run_plan(
         ) from None
 
 
-def _compute(plan: Plan, task: Task, store: Store, threads: int, started: Callable[[Task], None]) -> Finished:
+def _compute(
+    plan: Plan, task: Task, store: KeptCells, threads: int, started: Callable[[Task], None]
+) -> Finished:
     """Compute the cells of a task that are not kept, and keep them."""
     started(task)
     began = time.monotonic()
@@ -307,11 +297,3 @@ def versions() -> dict[str, str]:
 def machine(threads: int) -> str:
     """Return what the times depend on, in a few words."""
     return f"{platform.machine()}, {os.cpu_count()} cores, threads: {threads}"
-
-
-def of_data(tasks: Sequence[Task]) -> dict[str, list[Task]]:
-    """Return tasks by data set, in their order."""
-    found: dict[str, list[Task]] = {}
-    for task in tasks:
-        found.setdefault(task.data, []).append(task)
-    return found

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from milpbn.experiments.cells import Store
+from milpbn.experiments.cells import KeptCells
 from milpbn.experiments.figures import Figures
-from milpbn.experiments.published import Published, published
-from milpbn.experiments.runner import Facts, Plan, facts, task_of
+from milpbn.experiments.published import published
+from milpbn.experiments.runner import Facts, Plan, facts, names_of_parts, task_of
 from milpbn.experiments.statistics import LEVELS, half_width, outperforms
 
 #: Methods with a bound, which Table 1 shows.
@@ -111,13 +111,13 @@ class Collected:
         return self.entries.get((data, method))
 
 
-def collect(plan: Plan, store: Store) -> Collected:
+def collect(plan: Plan, store: KeptCells) -> Collected:
     """Read all cells of a plan; of a search with several budgets the one with the most time (`Entry.budgets`)."""
     entries = {}
     known = {data: facts(data, plan.data_dir) for data in plan.data}
     for data in plan.data:
         for method in plan.methods:
-            cells = [task_of(plan, data, part, method).cell for part in known[data].parts]
+            cells = [task_of(plan, data, part, method).cell for part in names_of_parts(plan, data)]
             kept = [k for cell in cells if (k := store.read(cell, any_budget=True)) and k.failure is None]
             if len(kept) == len(cells):
                 budgets = tuple(k.budget for k in kept if k.budget is not None)
@@ -197,14 +197,12 @@ class Verdict:
 
 def verdicts(collected: Collected, method: str) -> list[Verdict]:
     """Return the accuracies of a method beside the published ones, for the data sets that have both."""
-    return list(_verdicts(collected, method, published()))
-
-
-def _verdicts(collected: Collected, method: str, known: Published) -> Iterator[Verdict]:
-    for data in collected.plan.data:
-        entry, paper = collected.entry(data, method), known.accuracy(data, method)
-        if entry is not None and paper is not None:
-            yield Verdict(data, method, entry.accuracy, paper.lower, paper.percent, paper.upper)
+    return [
+        Verdict(data, method, entry.accuracy, paper.lower, paper.percent, paper.upper)
+        for data in collected.plan.data
+        if (entry := collected.entry(data, method)) is not None
+        and (paper := published().accuracy(data, method)) is not None
+    ]
 
 
 def wins(collected: Collected, row: str, column: str) -> tuple[int, int, int]:

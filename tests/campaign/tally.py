@@ -78,7 +78,7 @@ class Tally:
                 for what, count in total["tried"].items()
                 if count and not failed and what in INDEPENDENT
             }
-            total |= {"command": command, "date": time.strftime("%Y-%m-%d"), "versions": _versions()}
+            total |= {"command": command, "date": time.strftime("%Y-%m-%d"), "versions": versions()}
             file.seek(0)
             file.truncate()
             file.write(json.dumps(total, indent=1, ensure_ascii=False) + "\n")
@@ -95,7 +95,7 @@ def _summed(a: dict[str, Any], b: dict[str, Any]) -> dict[str, Any]:
     return out
 
 
-def _versions() -> dict[str, str]:
+def versions() -> dict[str, str]:
     found = {"python": platform.python_version(), "system": platform.platform()}
     for name in PACKAGES:
         try:

@@ -1,15 +1,15 @@
-"""Keys and files of cells."""
+"""Keys of cells, and what is kept of them."""
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 
 import pytest
 
 from milpbn.errors import InputError
 from milpbn.experiments import cells
-from milpbn.experiments.cells import Cell, Kept, Store
+from milpbn.experiments.cells import Cell, Kept, KeptCells
+from milpbn.trials.store import ARCHIVE, Store
 
 CELL = Cell("iris", "ab" * 32, "fold-1", "sm", {"p": (0.6, 0.9), "deep": {"k": 2}}, 0, 60.0)
 
@@ -33,19 +33,19 @@ def test_every_attribute_is_part_of_the_key(monkeypatch):
 
 
 def test_a_cell_comes_back_as_it_was_written(tmp_path):
-    store = Store(tmp_path / "new" / "folder")
+    store = KeptCells(tmp_path / "new" / "folder")
     assert store.read(CELL) is None
     found = {"x": 0.1 + 0.2, "missing": float("nan"), "list": [1, "a"]}
     store.write(CELL, Kept(found), seconds=1.5)
     assert store.read(CELL) == Kept({"x": 0.1 + 0.2, "missing": None, "list": [1, "a"]})
-    document = json.loads(store.path(CELL).read_text())
+    document = Store(tmp_path / "new" / "folder" / ARCHIVE)[CELL.key]
     assert document["seconds"] == 1.5
     assert document["cell"]["options"]["p"] == [0.6, 0.9]
-    assert [path.name for path in store.path(CELL).parent.iterdir()] == [store.path(CELL).name]
+    assert [path.name for path in (tmp_path / "new" / "folder").iterdir()] == [ARCHIVE]
 
 
 def test_a_failure_keeps_its_reason(tmp_path):
-    store = Store(tmp_path)
+    store = KeptCells(tmp_path)
     store.write(CELL, Kept({}, "The reason."))
     assert store.read(CELL).failure == "The reason."
     store.write(CELL, Kept({"now": 1}))
@@ -56,15 +56,20 @@ def test_a_failure_keeps_its_reason(tmp_path):
     "text", ["", "{", "[]", '{"key": "x", "status": "done"}', '{"status": "done", "found": {}}']
 )
 def test_a_damaged_file_is_refused(tmp_path, text):
-    store = Store(tmp_path)
-    store.write(CELL, Kept({}))
-    store.path(CELL).write_text(text)
-    with pytest.raises(InputError, match="delete it"):
-        store.read(CELL)
+    (tmp_path / ARCHIVE).write_text(text + "\n")
+    with pytest.raises(InputError, match="remove it"):
+        KeptCells(tmp_path).read(CELL)
+
+
+@pytest.mark.parametrize("document", [{}, {"status": "done"}, {"cell": {}, "status": "done", "found": {}}])
+def test_an_incomplete_cell_is_refused(tmp_path, document):
+    Store(tmp_path / ARCHIVE).add({CELL.key: document})
+    with pytest.raises(InputError, match=r"incomplete.*remove the file"):
+        KeptCells(tmp_path).read(CELL)
 
 
 def test_a_proof_stands_for_more_time(tmp_path):
-    store = Store(tmp_path)
+    store = KeptCells(tmp_path)
     proved = Kept({"search": {"reason": "optimal"}})
     store.write(CELL, proved)
     assert store.read(replace(CELL, budget=600.0)) == proved
@@ -76,7 +81,7 @@ def test_a_proof_stands_for_more_time(tmp_path):
 
 
 def test_the_most_time_is_shown_where_asked_for(tmp_path):
-    store = Store(tmp_path)
+    store = KeptCells(tmp_path)
     for budget in (30.0, 60.0, 20.0):
         store.write(replace(CELL, budget=budget), Kept({"search": {"reason": "feasible"}, "b": budget}))
     for asked in (600.0, 20.0, 10.0):
@@ -93,7 +98,7 @@ def test_the_most_time_is_shown_where_asked_for(tmp_path):
 
 
 def test_most_time_for_the_choice_comes_first(tmp_path):
-    store = Store(tmp_path)
+    store = KeptCells(tmp_path)
     both = [
         replace(CELL, options={"choice": {"seconds": s}}, budget=b) for s, b in ((2.5, 600.0), (10.0, 60.0))
     ]
@@ -105,5 +110,5 @@ def test_most_time_for_the_choice_comes_first(tmp_path):
 
 def test_a_folder_that_cannot_be_made_is_an_error(tmp_path):
     (tmp_path / "file").write_text("")
-    with pytest.raises(InputError, match="cannot be made"):
-        Store(tmp_path / "file").write(CELL, Kept({}))
+    with pytest.raises(InputError, match="Cannot write"):
+        KeptCells(tmp_path / "file").write(CELL, Kept({}))

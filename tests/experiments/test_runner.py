@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 
 import pytest
@@ -10,8 +9,9 @@ import pytest
 from milpbn.errors import InputError
 from milpbn.experiments import runner
 from milpbn.experiments.base import Budgets, Method
-from milpbn.experiments.cells import Store
-from milpbn.experiments.runner import Plan, missing, of_data, run_plan, tasks
+from milpbn.experiments.cells import KeptCells
+from milpbn.experiments.runner import Plan, missing, run_plan, tasks
+from milpbn.trials.store import ARCHIVE, Store
 
 BUDGETS = Budgets(selection=5, final=10)
 
@@ -23,7 +23,7 @@ def plan(catalog):
 
 @pytest.fixture
 def store(tmp_path):
-    return Store(tmp_path / "cells")
+    return KeptCells(tmp_path / "cells")
 
 
 def test_tasks_are_all_methods_on_all_parts(plan, catalog):
@@ -32,7 +32,6 @@ def test_tasks_are_all_methods_on_all_parts(plan, catalog):
     # The set with 50 rows and three classes is smaller than that with 100 rows and two.
     assert [task.data for task in found] == ["folded"] * 10 + ["split"] * 2
     assert {(t.part, t.cell.method) for t in found if t.data == "split"} == {("test", "nb"), ("test", "tan")}
-    assert {len(those) for those in of_data(found).values()} == {10, 2}
     only = Plan(data=plan.data, methods=("nb",), parts=("fold-2",), budgets=BUDGETS, data_dir=catalog)
     assert [(t.data, t.part) for t in tasks(only)] == [("folded", "fold-2")]
 
@@ -49,14 +48,14 @@ def test_a_search_has_a_step_before_and_two_classes_share_it(plan, catalog):
     assert task.cell.key != found[0].cell.key
 
 
-def test_nothing_is_computed_twice(plan, store):
+def test_nothing_is_computed_twice(plan, store, tmp_path):
     begun = []
     finished = list(run_plan(plan, store, started=begun.append))
     assert len(finished) == len(begun) == 12
     assert missing(plan, store) == ([], [])
     assert list(run_plan(plan, store, started=begun.append)) == []
     assert len(begun) == 12
-    document = json.loads(store.path(finished[0].task.cell).read_text())
+    document = Store(tmp_path / "cells" / ARCHIVE)[finished[0].task.cell.key]
     assert set(document["versions"]) >= {"milpbn", "python", "numpy", "scikit-learn"}
     assert document["seconds"]["wall"] > 0
     assert document["seconds"]["processor"] > 0
@@ -130,7 +129,7 @@ def test_a_failed_step_stops_the_task(plan, store, catalog, monkeypatch):
 
 def test_two_processes_find_the_same(plan, store, tmp_path):
     few = replace(plan, methods=("nb",), parts=("fold-1", "test"))
-    other = Store(tmp_path / "other")
+    other = KeptCells(tmp_path / "other")
     alone = {done.task.cell.key: done.kept for done in run_plan(few, store)}
     together = {done.task.cell.key: done.kept for done in run_plan(few, other, n_jobs=2)}
     assert together == alone

@@ -7,7 +7,7 @@ import pytest
 
 from milpbn.experiments import tables
 from milpbn.experiments.base import Budgets
-from milpbn.experiments.cells import Kept, Store
+from milpbn.experiments.cells import Kept, KeptCells
 from milpbn.experiments.figures import Figures
 from milpbn.experiments.page import page
 from milpbn.experiments.published import Accuracy, Published
@@ -40,7 +40,7 @@ def store(tmp_path, plan, monkeypatch):
     """Naive Bayes has 9, TAN 8, 9 or 10 of 10 rows of every fold, SM all; only naive Bayes has the test set."""
     monkeypatch.setattr(tables, "published", lambda: PUBLISHED)
     monkeypatch.setattr("milpbn.experiments.page.published", lambda: PUBLISHED)
-    kept = Store(tmp_path / "cells")
+    kept = KeptCells(tmp_path / "cells")
     for i in range(5):
         for name, right in (("nb", 9), ("tan", (8, 9, 9, 9, 10)[i]), ("sm", 10)):
             found = {"figures": figures(right, 10)}

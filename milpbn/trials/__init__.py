@@ -1,0 +1,1 @@
+"""Trials: methods on parts of tables, and the store of what they found."""

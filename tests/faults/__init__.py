@@ -1,0 +1,5 @@
+"""Signals, limits and long loops of searches, by hand from the root of a checkout: ``python -m tests.faults.kill``.
+
+`kill` sends signals at random instants, `limits` measures time limits and interrupts of all verbs, and `load` searches
+for hours. Their results are in results/reliability/. `common` is what they share.
+"""
