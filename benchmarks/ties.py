@@ -28,6 +28,7 @@ from milpbn.problem.scores.spec import P_GRID, Score
 from milpbn.solving.api import maximise
 from milpbn.solving.grid import Grid
 from milpbn.solving.options import Options
+from milpbn.solving.question import Question
 from milpbn.solving.selection import choose
 
 DATA = [
@@ -56,7 +57,7 @@ def by_rule(found: Selection) -> dict[str, Trial]:
 
 def measured(part: Part, name: str, options: Options, trial: Trial) -> dict[str, Any]:
     """Search with the values of a trial on the training rows, and return figures on the others."""
-    result = maximise(part.train, Score(name=name, class_parents=True, **setting(trial)), options)
+    result = maximise(Question(part.train, Score(name=name, class_parents=True, **setting(trial))), options)
     assert isinstance(result.classifier, Classifier)
     found = Figures.of_logs(result.classifier.predict_log_joint(part.test), part.test.y)
     return {

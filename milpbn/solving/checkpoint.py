@@ -11,7 +11,6 @@ import json
 import math
 import os
 import shutil
-import time
 from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any, NamedTuple
@@ -288,9 +287,7 @@ class CheckpointFile:
 
     def update(self) -> None:
         """Write the file, from time to time; raise InputError if that is impossible."""
-        deadline = self._session.deadline
-        ends = deadline is not None and deadline - time.monotonic() < 2 * self._pause.took
-        if ends or not self._pause.over():
+        if self._session.budget.left() < 2 * self._pause.took or not self._pause.over():
             return  # at the end, the one of `finish` comes soon
         with self._pause.after():
             moment = self._moment()
