@@ -29,7 +29,8 @@ from milpbn.problem.constraints import Constraints
 from milpbn.problem.problem import Problem
 from milpbn.problem.scores.spec import Score
 from milpbn.solving.options import Options
-from milpbn.solving.state import Made, Session
+from milpbn.solving.products import Products
+from milpbn.solving.state import Session
 from milpbn.util.archives import Source
 from milpbn.util.atomic import check_writable
 from milpbn.util.checkpoints import (
@@ -358,7 +359,7 @@ class _Moment(NamedTuple):
     trace: list[TracePoint]
     seconds: float
     nodes: int
-    made: Made
+    made: Products
     state: SearchState | None
 
     def arrays(self) -> dict[str, NDArray[Any]]:

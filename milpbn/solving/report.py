@@ -20,9 +20,10 @@ from milpbn.solving.checkpoint import CheckpointFile
 from milpbn.solving.files import Known, RunFiles
 from milpbn.solving.job import Job
 from milpbn.solving.listing import Listing
+from milpbn.solving.products import Products
 from milpbn.solving.progress import Progress, wants_progress
 from milpbn.solving.reductions import of_whole_problem, only_small
-from milpbn.solving.state import Made, Session
+from milpbn.solving.state import Session
 from milpbn.util.compiled import COMPILING
 from milpbn.util.memory import format_bytes, memory_limit
 from milpbn.version import __version__
@@ -121,7 +122,7 @@ class Report:
         bound: float | None,
         rest: float | None,
         arcs: Mapping[str, list[list[str]]] | None,
-        made: Made,
+        made: Products,
         *,
         final: bool,
     ) -> Result:

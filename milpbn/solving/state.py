@@ -6,22 +6,20 @@ import math
 import threading
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
-from milpbn.certificate.format import Proof
 from milpbn.claims.gap import Gap, is_optimal, solver_tolerance, target_gap
 from milpbn.claims.reading import TracePoint
 from milpbn.claims.reasons import BoundSource, Limit, Reason
-from milpbn.engine.root import Root
 from milpbn.engine.tree.saved_search import SearchState
 from milpbn.errors import MilpbnError, SolverError
 from milpbn.network.structure import Structure
 from milpbn.problem.problem import Problem
 from milpbn.problem.unused import without_unused
-from milpbn.solvers.base import Outcome
 from milpbn.solvers.support.audit import TOLERANCE
 from milpbn.solving.checked_scores import CheckedScores
+from milpbn.solving.products import Products
 from milpbn.util.budget import Budget
 from milpbn.util.clock import within
 
@@ -32,42 +30,6 @@ BRIEF_SHARE, BRIEF_SECONDS = 0.1, 20.0
 CONTRADICTION = 1e-7
 #: Scores that differ by no more than this, relative to their size, and by no more than their error, count as equal.
 ROUNDING = 1e-12
-
-
-@dataclass(frozen=True)
-class Made:
-    """What the stages of a run have produced so far.
-
-    Attributes
-    ----------
-    problem : Problem
-        What is maximised; before the full problem is built, the same over small parent sets.
-    reduced : Problem
-        The same problem without the parent sets that reduced-cost fixing has excluded.
-    root : Root or None
-        The root bound, from which the native engine continues.
-    proof : Proof or None
-        The proof of the bound, if a certificate is wanted.
-    search : callable or None
-        Returns the state of the engine's search, from which another run can go on; None while there is none.
-    outcome : Outcome
-        How the engine ended.
-    coefficient_seconds, model_seconds : float
-        Seconds for data and coefficients, and seconds to build the MILP.
-    shared, span : float
-        What a solver's tolerances are relative to (`milpbn.claims.gap.solver_tolerance`).
-    """
-
-    problem: Problem
-    reduced: Problem
-    root: Root | None = None
-    proof: Proof | None = None
-    search: Callable[[], SearchState | None] | None = None
-    outcome: Outcome = Outcome()  # noqa: RUF009  # frozen
-    coefficient_seconds: float = 0.0
-    model_seconds: float = 0.0
-    shared: float = 0.0
-    span: float = 0.0
 
 
 class Session:
@@ -104,7 +66,7 @@ class Session:
         gap_abs: float = 0.0,
         n_best: int = 1,
     ) -> None:
-        self.made = Made(problem, problem)
+        self.made = Products(problem, problem)
         self.structure: Structure | None = None
         self.objective: float | None = None
         #: Largest possible rounding error of the objective (`milpbn.problem.rescore.rescored`).
@@ -327,12 +289,10 @@ class Session:
 
         Raises
         ------
-        SolverError
-            If the work fails with an error that says nothing to users.
+        MilpbnError, MemoryError
+            What the work raised; SolverError in place of an error that says nothing to users.
         KeyboardInterrupt
             After a second Ctrl-C, or if the work has seen a signal.
-        MilpbnError, MemoryError
-            What the work raised.
         """
 
         def guarded() -> None:
