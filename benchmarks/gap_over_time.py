@@ -47,6 +47,7 @@ from milpbn.solving.options import Options
 from milpbn.solving.run import run
 from milpbn.trials.store import ARCHIVE, Store
 from milpbn.util.atomic import atomic_write_text
+from milpbn.util.budget import Budget
 from milpbn.util.memory import available_memory, format_bytes
 
 CHECKPOINTS = (5.0, 15.0, 60.0, 300.0, 3600.0)
@@ -82,7 +83,7 @@ def search(
     started = time.monotonic()
     structure = Structure.from_mapping(data.names, start["structure"])
     options = Options(start=structure, time_limit=limit, **own)
-    result = run(Job(problem, data, options, engine, engine.version(), started))
+    result = run(Job(problem, data, options, engine, engine.version(), Budget(limit, began=started)))
     return {"coefficient_seconds": round(started - begun, 3), **describe(result)}
 
 

@@ -95,6 +95,7 @@ def bound(
     from milpbn.instances import DEFAULT
     from milpbn.problem.scores.registry import score_names
     from milpbn.solving.api import maximise
+    from milpbn.solving.question import Question
 
     if options.certificate is not None and not spec.kind.certified:
         those = ", ".join(score_names(lambda kind: kind.certified))
@@ -104,15 +105,15 @@ def bound(
     _, dataset = read(table, source, started, options.time_limit, leave_one_out=spec.leave_one_out)
     if options.verbose:
         show_notes(dataset)
-    result = maximise(
+    question = Question.of(
         dataset,
         spec,
-        options,
-        constraints=constraints,
+        constraints,
         subset=search.subset,
         screen=search.screen,
-        started=started,
+        random_state=options.random_state,
     )
+    result = maximise(question, options, started=started)
     say(describe(result))
     if spec.is_margin and result.screened is None:
         say(describe_memory(dataset, spec, constraints))

@@ -185,6 +185,7 @@ def solve(
     from milpbn.network import read_structure, save_classifier
     from milpbn.solving.api import maximise
     from milpbn.solving.choices import Choices
+    from milpbn.solving.question import Question
     from milpbn.solving.selection import maximise_selected
     from milpbn.util import interrupts
 
@@ -241,15 +242,15 @@ def solve(
                     started=started,
                 )
             else:
-                result = maximise(
+                question = Question.of(
                     dataset,
                     spec,
-                    options,
-                    constraints=constraints,
+                    constraints,
                     subset=search.subset,
                     screen=search.screen,
-                    started=started,
+                    random_state=options.random_state,
                 )
+                result = maximise(question, options, started=started)
     except (NotSavedError, FailedSearchError) as error:
         failure, result = error, error.result
     with interrupts.saving():
@@ -289,14 +290,13 @@ def read(
     leave_one_out: bool = False,
 ) -> tuple[Table, Dataset]:
     """Return a table and its training rows, within a time limit that counts from `started`."""
-    from milpbn.util.clock import before
+    from milpbn.util.budget import Budget
 
     def work() -> tuple[Table, Dataset]:
         found = table.read(source, leave_one_out=leave_one_out)
         return found, found.dataset("train")
 
-    began = time.monotonic() if started is None else started
-    return before(None if time_limit is None else began + time_limit, work, "the data were read")
+    return Budget(time_limit, began=started).before(work, "the data were read")
 
 
 def show_stages(started: float | None, *, quiet: bool) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import combinations
@@ -131,7 +130,7 @@ def run(
     reduce: bool = False,
 ) -> tuple[Session, Outcome]:
     """Solve with the solver alone: no heuristics, and no bound but the solver's."""
-    session = Session(problem, started=time.monotonic())
+    session = Session(problem)
     settings = Settings(acyclicity=acyclicity, reduce=reduce)
     events = session.events(backend, BoundSource.SOLVER)
     outcome = MilpEngine(find_solver(backend)).run(problem, Start(start), settings, events)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from enum import StrEnum
 
+from milpbn.util.budget import Limit as Limit
+
 
 class Reason(StrEnum):
     """What a result claims of its structure.
@@ -34,36 +36,6 @@ class Reason(StrEnum):
     """The search that writes the file still runs, or was killed. Incumbent and bound hold. Nothing is claimed about the
     end of the search, even if the two numbers would prove an optimum.
     """
-
-
-class Limit(StrEnum):
-    """What stopped a run before its end; only with the reasons in `LIMITED`."""
-
-    TIME = "time"
-    """The time limit, which includes the time for data and coefficients."""
-
-    NODE = "node"
-    """The solver's own limit on nodes or iterations, or the end of the root bound where only that was asked for."""
-
-    MEMORY = "memory"
-    """The memory limit, the machine's memory, or the maximum size of a certificate; the result's detail says which."""
-
-    GAP = "gap"
-    """The gap that was asked for (``--gap-rel``, ``--gap-abs``) is reached, but it does not prove an optimum."""
-
-    USER = "user"
-    """Ctrl-C, SIGTERM, or the caller's function `interrupted`."""
-
-    @property
-    def words(self) -> str:
-        """What happened to the search, as the rest of a sentence that begins with "The search"."""
-        return {
-            Limit.TIME: "came to its time limit",
-            Limit.NODE: "came to its limit on nodes",
-            Limit.MEMORY: "ran out of memory",
-            Limit.GAP: "came to the gap that was asked for",
-            Limit.USER: "was interrupted",
-        }[self]
 
 
 class BoundSource(StrEnum):

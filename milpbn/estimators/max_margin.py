@@ -23,6 +23,7 @@ from milpbn.estimators.settings import choices_of, given_to, options_of, score_o
 from milpbn.network.structure import Structure
 from milpbn.problem.constraints import Constraints
 from milpbn.solving.api import maximise
+from milpbn.solving.question import Question
 from milpbn.solving.selection import maximise_selected
 from milpbn.solving.smallest import smallest_model
 from milpbn.util import interrupts
@@ -357,7 +358,10 @@ interrupted
                 if grid is not None:
                     result = maximise_selected(table, score, own, grid, **narrowed, **common)
                 else:
-                    result = maximise(data, score, options, **narrowed, **common)
+                    asked = Question.of(
+                        data, score, self.constraints, **narrowed, random_state=options.random_state
+                    )
+                    result = maximise(asked, options, started=began)
             except NoIncumbentError:
                 result = None
         if result is not None and result.reason is Reason.INFEASIBLE:

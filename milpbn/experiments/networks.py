@@ -27,6 +27,7 @@ from milpbn.problem.scores.spec import P_GRID, Score
 from milpbn.solving.api import maximise
 from milpbn.solving.grid import MAX_PARENTS_GRID, Grid
 from milpbn.solving.options import Options
+from milpbn.solving.question import Question
 from milpbn.solving.selection import choose
 from milpbn.util.scratch import scratch_folder
 
@@ -150,7 +151,7 @@ class ExactSearch(Method):
                 certificate=certificate,
                 verbose=False,
             )
-            result = maximise(train, score, options)
+            result = maximise(Question(train, score), options)
             if result.limit is Limit.USER:
                 raise KeyboardInterrupt
             if result.structure is None or not isinstance(result.classifier, Classifier):

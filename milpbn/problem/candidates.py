@@ -17,7 +17,7 @@ from milpbn.network.structure import Structure
 from milpbn.problem.class_free import has_larger
 from milpbn.problem.constraints import Rules
 from milpbn.problem.scores.spec import Score
-from milpbn.util.clock import check_deadline
+from milpbn.util.budget import Budget
 from milpbn.util.plurals import counted
 
 ParentSet = tuple[int, ...]
@@ -295,18 +295,19 @@ def build_candidates(names: Sequence[str], score: Score, rules: Rules | None = N
 
 
 def list_candidates(
-    names: Sequence[str], admitted: Sequence[Admitted], deadline: float | None = None
+    names: Sequence[str], admitted: Sequence[Admitted], budget: Budget | None = None
 ) -> Candidates:
     """List the parent sets that rules and options admit.
 
     Raises
     ------
     NoIncumbentError
-        If the deadline, a `time.monotonic` value, has passed.
+        If the budget is used up.
     """
+    budget = budget or Budget()
     c, sets = len(names) - 1, []
     for own in admitted:
-        check_deadline(deadline, "parent sets were listed", "parent sets")
+        budget.check("parent sets were listed", "parent sets")
         sets.append(tuple(own.sets(c, c + 1)))
     return Candidates(tuple(names), tuple(sets))
 

@@ -9,11 +9,11 @@ from milpbn.data.dataset import Dataset
 from milpbn.problem.candidates import Candidates
 from milpbn.problem.counts import n_parameters
 from milpbn.problem.scores.base import ScoreKind
-from milpbn.util.clock import check_deadline
+from milpbn.util.budget import Budget
 
 
 def local_terms(
-    data: Dataset, candidates: Candidates, kind: ScoreKind, deadline: float | None = None
+    data: Dataset, candidates: Candidates, kind: ScoreKind, budget: Budget | None = None
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return the local term of every candidate family, and its size for the error bound (`ScoreKind.family`).
 
@@ -25,8 +25,8 @@ def local_terms(
         Parent sets.
     kind : ScoreKind
         The score with its options.
-    deadline : float, optional
-        `time.monotonic` value after which NoIncumbentError is raised.
+    budget : Budget, optional
+        Its time and memory; without one there is no limit of time.
 
     Returns
     -------
@@ -36,15 +36,15 @@ def local_terms(
     Raises
     ------
     NoIncumbentError
-        When the deadline has passed.
+        If the budget is used up.
     """
+    budget = budget or Budget()
     terms, sizes = np.zeros((2, candidates.n_sets))
     if not kind.has_local_terms:
         return terms, sizes
     for p, (variable, parents) in enumerate(zip(candidates.variable.tolist(), candidates.flat, strict=True)):
         if p % 64 == 0:
-            check_deadline(
-                deadline,
+            budget.check(
                 f"{candidates.n_sets} local scores were computed",
                 f"local scores {p} of {candidates.n_sets}",
             )

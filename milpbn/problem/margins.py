@@ -21,6 +21,7 @@ from milpbn.problem.products import Softening, Tables, coefficients, flat_tables
 from milpbn.problem.scores.base import ScoreKind, Shape
 from milpbn.problem.scores.spec import Score
 from milpbn.problem.tables import FamilyTables, family_tables
+from milpbn.util.budget import Budget
 
 
 @dataclass(frozen=True)
@@ -143,7 +144,7 @@ def margin_rows(
     data: Dataset,
     candidates: Candidates,
     score: Score,
-    deadline: float | None = None,
+    budget: Budget | None = None,
     sample_weights: NDArray[np.float64] | None = None,
 ) -> MarginRows:
     """Build the tables of a margin score.
@@ -156,8 +157,8 @@ def margin_rows(
         Parent sets.
     score : Score
         A margin score.
-    deadline : float, optional
-        `time.monotonic` value after which NoIncumbentError is raised.
+    budget : Budget, optional
+        Its time and memory; without one there is no limit of time.
     sample_weights : float64 array, shape (M,), optional
         Weights of the samples' margins, instead of those of the data; samples of weight 0 get no rows. The parameters
         are estimated from all data.
@@ -172,7 +173,7 @@ def margin_rows(
         score.prior,
         binary=score.kind.binary,
         leave_one_out=score.leave_one_out,
-        deadline=deadline,
+        budget=budget,
     )
     weights = data.weights
     if sample_weights is not None:

@@ -28,7 +28,7 @@ from milpbn.problem.scores.curve import AiccCurve
 from milpbn.problem.scores.spec import Score
 from milpbn.problem.screening import Screened
 from milpbn.problem.subset import Subset
-from milpbn.util.clock import check_deadline
+from milpbn.util.budget import Budget
 from milpbn.util.plurals import counted
 
 #: Largest local term of a parent set in nats; far below the range of float64.
@@ -179,10 +179,10 @@ def linear_terms(
     score: Score,
     candidates: Candidates,
     rules: Rules,
-    deadline: float | None,
+    budget: Budget | None,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return the terms linear in eta and bounds on their rounding errors, two arrays of shape (P,)."""
-    linear, size = local_terms(data, candidates, score.kind, deadline)
+    linear, size = local_terms(data, candidates, score.kind, budget)
     parent, child, index = candidates.arcs
     for (j, i), weight in rules.arc_weights.items():
         here = index[(parent == j) & (child == i)]
@@ -282,7 +282,7 @@ def build_problem(
     *,
     merge: bool = True,
     for_milp: bool = True,
-    deadline: float | None = None,
+    budget: Budget | None = None,
     subset: Subset | None = None,
     sample_weights: NDArray[np.float64] | None = None,
     listed: tuple[Rules, Candidates] | None = None,
@@ -301,8 +301,8 @@ def build_problem(
         Merge identical samples into one with their total weight. This does not change any score.
     for_milp : bool
         Include the tensor of all coefficients and a sparse model in the memory forecast.
-    deadline : float, optional
-        `time.monotonic` value at which to give up.
+    budget : Budget, optional
+        Its time and memory; without one there is no limit of time.
     subset : Subset, optional
         Sum the margins over representative samples instead of all.
     sample_weights : float64 array, shape (M,), optional
@@ -321,8 +321,9 @@ def build_problem(
         a subset is too small or the score is not a sum over samples, or a sample weighs less than the unit of weight
         that a leave-one-out score leaves out.
     NoIncumbentError
-        If the deadline has passed.
+        If the budget is used up.
     """
+    budget = budget or Budget()
     require_states(data)
     require_units(data, score.leave_one_out)
     if merge:
@@ -331,13 +332,13 @@ def build_problem(
         sample_weights = subset.weights(data, score)
     if listed is None:
         rules, admitted = usable_sets(data, score, constraints, for_milp=for_milp)
-        listed = rules, list_candidates(data.names, admitted, deadline)
+        listed = rules, list_candidates(data.names, admitted, budget)
     rules, candidates = listed
-    check_deadline(deadline, f"{candidates.n_sets} parent sets were listed", "parent sets")
-    linear, error = linear_terms(data, score, candidates, rules, deadline)
+    budget.check(f"{candidates.n_sets} parent sets were listed", "parent sets")
+    linear, error = linear_terms(data, score, candidates, rules, budget)
     margins = None
     if score.is_margin:
-        margins = margin_rows(data, candidates, score, deadline, sample_weights)
+        margins = margin_rows(data, candidates, score, budget, sample_weights)
     curve = None
     if score.kind.curve is not None:
         curve = score.kind.curve(parameter_counts(data, candidates), data.total_weight)

@@ -27,7 +27,7 @@ from milpbn.network.prior import Prior
 from milpbn.problem.candidates import Candidates, ParentSet
 from milpbn.problem.counts import cell_limit
 from milpbn.problem.prior_counts import CoefficientPrior
-from milpbn.util.clock import check_deadline
+from milpbn.util.budget import Budget
 
 
 def active_columns(candidates: Candidates) -> NDArray[np.int64]:
@@ -126,7 +126,7 @@ def family_tables(
     *,
     binary: bool,
     leave_one_out: bool = False,
-    deadline: float | None = None,
+    budget: Budget | None = None,
 ) -> FamilyTables:
     """Count the data and build the tables of all families.
 
@@ -146,8 +146,8 @@ def family_tables(
         Build the tables of the binary margin.
     leave_one_out : bool
         Leave one unit of a sample's weight out of its own parameters; no weight is below 1.
-    deadline : float, optional
-        `time.monotonic` value after which NoIncumbentError is raised.
+    budget : Budget, optional
+        Its time and memory; without one there is no limit of time.
 
     Returns
     -------
@@ -156,14 +156,15 @@ def family_tables(
     Raises
     ------
     NoIncumbentError
-        When the deadline has passed.
+        If the budget is used up.
     """
+    budget = budget or Budget()
     c = candidates.n_variables - 1
     columns = active_columns(candidates)
     members: dict[ParentSet, list[int]] = {}
     for k, p in enumerate(columns.tolist()):
         if k % 4096 == 0:
-            check_deadline(deadline, "parent sets were listed", "parent sets")
+            budget.check("parent sets were listed", "parent sets")
         child = int(candidates.variable[p])
         domain = tuple(sorted({child, *candidates.flat[p]} - {c}))
         members.setdefault(domain, []).append(k)
@@ -184,8 +185,7 @@ def family_tables(
     filled = filled_columns = 0
     for number, (domain, inside) in enumerate(members.items()):
         if number % 64 == 0:
-            check_deadline(
-                deadline,
+            budget.check(
                 f"the tables of {len(columns)} parent sets were computed",
                 f"tables {filled_columns} of {len(columns)} parent sets",
             )

@@ -3,48 +3,28 @@
 from __future__ import annotations
 
 import os
-import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import replace
-from functools import partial
 from typing import Any
-
-import numpy as np
-from numpy.typing import NDArray
 
 from milpbn.claims.result import Result
 from milpbn.data import Dataset, Table, read_table
-from milpbn.errors import InputError
 from milpbn.network.cpt import require_states
 from milpbn.network.structure import Structure
-from milpbn.problem.candidates import Admitted, Candidates, list_candidates
-from milpbn.problem.class_free import settled
 from milpbn.problem.constraints import Constraints
-from milpbn.problem.problem import Problem, build_problem, checked_constraints, usable_sets
 from milpbn.problem.scores.spec import Score
-from milpbn.problem.screening import Screen, sets_up_to
-from milpbn.problem.subset import Subset
-from milpbn.problem.unused import forbid_unused, without_forbidden_unused
 from milpbn.solving.checkpoint import SavedSearch, describe, read_saved_search
 from milpbn.solving.engines.registry import checked_engine
-from milpbn.solving.job import Job, LargerProblem
-from milpbn.solving.listing import check_scope
+from milpbn.solving.job import Job
 from milpbn.solving.options import Options
 from milpbn.solving.progress import wants_progress
+from milpbn.solving.question import Question
+from milpbn.solving.reductions import Statement, reduction
 from milpbn.solving.run import run
-from milpbn.solving.screening import restored_problem, small_problem
 from milpbn.util import stages
-from milpbn.util.clock import before
+from milpbn.util.budget import Budget
 from milpbn.util.memory import limited
 from milpbn.util.progress_line import LINE
-
-#: Samples times parent sets up to which the tables of all parent sets are built at once: they take a second or so, and
-#: with a time limit much less. Above, a search over small parent sets comes first.
-SMALL_TABLES, SMALL_TABLES_WITHIN_LIMIT = 30_000_000, 2_000_000
-#: How many times as many parent sets the next of several searches is over, at least.
-GROWTH = 4
-#: Samples for which a table takes as long as a parent set's local term, which takes some hundred microseconds.
-LOCAL_SCORE = 2_000
 
 
 def training_data(source: Any) -> Dataset:
@@ -134,144 +114,40 @@ resume, log, verbose, interrupted, on_change
     True
     """
     options = Options.among(locals())
-    return maximise(
-        data, score, options, constraints=constraints, subset=subset, screen=screen, started=started
+    question = Question.of(
+        data, score, constraints, subset=subset, screen=screen, random_state=options.random_state
     )
+    return maximise(question, options, started=started)
 
 
-def maximise(
-    data: Any,
-    score: Score | str,
-    options: Options,
-    *,
-    constraints: Constraints | None = None,
-    subset: int | None = None,
-    screen: int | None = None,
-    started: float | None = None,
-) -> Result:
-    """Do the same as `solve`, with the options in one object."""
-    began = time.monotonic() if started is None else started
-    spec = Score(name=score) if isinstance(score, str) else score
-    if not isinstance(spec, Score):
-        raise InputError(f"score must be a Score or the name of one, got {score!r}.")
-    chosen, screened = Subset.of(subset, options.random_state), Screen.of(screen, subset)
-    check_scope(options.n_best, subset, screen)
-    engine, version = checked_engine(options, spec)
-    for_milp, deadline = engine.capabilities.milp, options.deadline(began)
-    with limited(options.memory_limit), stages.shown(began, wanted=wants_progress(options.verbose)):
-        dataset = before(deadline, lambda: training_data(data), "the data were read")
+def maximise(question: Question, options: Options, *, started: float | None = None) -> Result:
+    """Do the same as `solve`, with the question in one object and the options in another."""
+    budget = Budget(options.time_limit, began=started)
+    question.require_listable(options.n_best)
+    engine, version = checked_engine(options, question.score)
+    shows = wants_progress(options.verbose)
+    with limited(options.memory_limit), stages.shown(budget.began, wanted=shows):
+        dataset = budget.before(lambda: training_data(question.data), "the data were read")
         require_states(dataset)
-        listed, asked = options.n_best > 1, checked_constraints(constraints)
-        spec = settled(spec, asked, dataset.total_weight, listed=listed)
-        if listed:
-            constraints = forbid_unused(dataset, asked)
-            if options.start is not None and constraints is not None:
-                start = without_forbidden_unused(dataset, constraints, options.start)
-                options = replace(options, start=start)
+        listed = options.n_best > 1
+        stated = Statement.of(
+            dataset, question.score, question.constraints, listed=listed, start=options.start
+        )
         described: dict[str, Any] = {}
         earlier: SavedSearch | None = None
         if options.checkpoint is not None:
-            described = describe(dataset, spec, checked_constraints(constraints), options, subset, screen)
+            described = describe(
+                dataset, stated.score, stated.constraints, options, question.subset, question.screen
+            )
             earlier = read_saved_search(options.checkpoint, options, dataset.names, described)
         if earlier is not None:
             # Without a state of the tree search, the stages before it begin anew from this structure.
-            options = replace(options, start=earlier.structure)
-            if wants_progress(options.verbose):
+            stated = replace(stated, start=earlier.structure)
+            if shows:
                 LINE.keep(earlier.describe())
-        job = partial(
-            Job,
-            dataset=dataset,
-            options=options,
-            engine=engine,
-            version=version,
-            started=began,
-            described=described,
-            earlier=earlier,
-        )
-        samples = before(
-            deadline, lambda: dataset.merged if options.merge else dataset, "identical samples were merged"
-        )
-        if screened is not None:
-            kept = small_problem(
-                dataset,
-                spec,
-                constraints,
-                screened,
-                merge=options.merge,
-                for_milp=for_milp,
-                start=options.start,
-                deadline=deadline,
-            )
-            if kept is not None and earlier is not None and earlier.tree is not None:
-                return run(job(restored_problem(kept[0], kept[1], earlier)))
-            if kept is not None:
-                return run(job(kept[0], screening=kept[1]))
-        # The whole problem is checked before a search over a part of it begins.
-        rules, admitted = usable_sets(samples, spec, constraints, for_milp=for_milp)
-
-        def build(some: Candidates, sample_weights: NDArray[np.float64] | None = None) -> Problem:
-            return build_problem(
-                dataset,
-                spec,
-                constraints,
-                merge=options.merge,
-                for_milp=for_milp,
-                deadline=deadline,
-                subset=chosen if sample_weights is None else None,
-                sample_weights=sample_weights,
-                listed=(rules, some),
-            )
-
-        at_once = SMALL_TABLES if options.time_limit is None else SMALL_TABLES_WITHIN_LIMIT
-        total = sum(own.count(samples.n_features) for own in admitted)
-        n_samples = max(LOCAL_SCORE if spec.kind.has_local_terms else 1, samples.n_samples)
-        goes_on = earlier is not None and earlier.tree is not None
-        sizes: list[int] = []
-        if total * n_samples > at_once and not goes_on:
-            sizes = _small_sizes(admitted, SMALL_TABLES // n_samples)
-        weights = None if earlier is None else earlier.weights_of(samples)
-        if not sizes:
-            return run(job(build(list_candidates(samples.names, admitted, deadline=deadline), weights)))
-
-        def up_to(size: int) -> Candidates:
-            return sets_up_to(samples.names, admitted, [size] * samples.n_variables, options.start)
-
-        build_began, small = time.monotonic(), up_to(sizes[0])
-        problem = build(small, weights)
-        seconds = (time.monotonic() - build_began) / small.n_sets
-
-        def larger(size: int | None) -> LargerProblem:
-            """Return the problem over the sets of at most `size` members; over all for None."""
-            n_sets = total if size is None else _count(admitted, size)
-
-            def make() -> Problem:
-                sets = (
-                    list_candidates(samples.names, admitted, deadline=deadline)
-                    if size is None
-                    else up_to(size)
-                )
-                return build(sets, problem.sample_weights)
-
-            return LargerProblem(make, seconds * n_sets, n_sets)
-
-        return run(job(problem, larger=tuple(map(larger, [*sizes[1:], None]))))
-
-
-def _small_sizes(admitted: Sequence[Admitted], most: int) -> list[int]:
-    """Return the sizes up to which parent sets are searched before all of them, ascending; none if all are small.
-
-    The first is the largest size with at most `most` sets, but at least 1. Each has `GROWTH` times as many sets as the
-    one before, at least, and that share of all sets at most.
-    """
-    largest = max(own.largest_size for own in admitted)
-    counts = {size: _count(admitted, size) for size in range(1, largest + 1)}
-    first = max([size for size in counts if counts[size] <= most], default=1)
-    sizes = [first] if first < largest else []
-    for size in range(first + 1, largest):
-        if counts[size] >= GROWTH * counts[sizes[-1]] and counts[largest] >= GROWTH * counts[size]:
-            sizes.append(size)
-    return sizes
-
-
-def _count(admitted: Sequence[Admitted], size: int) -> int:
-    return sum(own.count(size) for own in admitted)
+        milp = engine.capabilities.milp
+        stated = replace(stated, merge=options.merge, for_milp=milp, budget=budget)
+        budget.before(lambda: stated.samples, "identical samples were merged")
+        problem, steps = reduction(stated, question.scope).apply(stated, earlier)
+        options = replace(options, start=stated.start)
+        return run(Job(problem, dataset, options, engine, version, budget, steps, described, earlier))

@@ -22,6 +22,7 @@ from milpbn.solving.api import maximise
 from milpbn.solving.grid import PARAMETERS, Setting
 from milpbn.solving.options import Options
 from milpbn.solving.progress import wants_progress
+from milpbn.solving.question import Question
 from milpbn.util import interrupts
 from milpbn.util.progress_line import LINE
 
@@ -133,9 +134,10 @@ def averaged(
                 LINE.keep(f"average: network {number} of {len(settings)}: {ranked.setting.describe()}")
             score, data, own = ranked.applied(source, replace(quiet, time_limit=left, start=ranked.incumbent))
             try:
-                found = maximise(
-                    data, score, own, constraints=constraints, subset=subset, screen=screen, started=now
+                question = Question.of(
+                    data, score, constraints, subset=subset, screen=screen, random_state=own.random_state
                 )
+                found = maximise(question, own, started=now)
             except MilpbnError as error:  # the first network is the result, whatever becomes of the others
                 failures.append(str(error).rstrip("."))
             except MemoryError:

@@ -11,7 +11,6 @@ import json
 import math
 import os
 import shutil
-import time
 from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any, NamedTuple
@@ -30,7 +29,8 @@ from milpbn.problem.constraints import Constraints
 from milpbn.problem.problem import Problem
 from milpbn.problem.scores.spec import Score
 from milpbn.solving.options import Options
-from milpbn.solving.state import Made, Session
+from milpbn.solving.products import Products
+from milpbn.solving.state import Session
 from milpbn.util.archives import Source
 from milpbn.util.atomic import check_writable
 from milpbn.util.checkpoints import (
@@ -288,9 +288,7 @@ class CheckpointFile:
 
     def update(self) -> None:
         """Write the file, from time to time; raise InputError if that is impossible."""
-        deadline = self._session.deadline
-        ends = deadline is not None and deadline - time.monotonic() < 2 * self._pause.took
-        if ends or not self._pause.over():
+        if self._session.budget.left() < 2 * self._pause.took or not self._pause.over():
             return  # at the end, the one of `finish` comes soon
         with self._pause.after():
             moment = self._moment()
@@ -361,7 +359,7 @@ class _Moment(NamedTuple):
     trace: list[TracePoint]
     seconds: float
     nodes: int
-    made: Made
+    made: Products
     state: SearchState | None
 
     def arrays(self) -> dict[str, NDArray[Any]]:

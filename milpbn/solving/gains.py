@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from milpbn.claims.result import Result
 from milpbn.data.dataset import Dataset
 from milpbn.errors import NoIncumbentError
 from milpbn.network.structure import Structure
 from milpbn.problem.constraints import Constraints
 from milpbn.problem.rescore import rescore
 from milpbn.problem.scores.spec import Score
-from milpbn.solving.api import solve
+from milpbn.solving.api import maximise
+from milpbn.solving.options import Options
+from milpbn.solving.question import Question
+from milpbn.util.budget import Budget
 
 
 @dataclass(frozen=True)
@@ -91,14 +92,15 @@ def feature_gains(
         left = _without(structure, i)
         found.append((i, left, own - rescore(data, left, score, asked)))
     found.sort(key=lambda item: -item[2])
-    deadline = time.monotonic() + seconds
-    gains = []
+    budget, gains = Budget(seconds), []
+    options = Options(threads=threads, verbose=False, interrupted=interrupted)
     for position, (i, left, gain) in enumerate(found):
-        share = (deadline - time.monotonic()) / (len(found) - position)
+        share = budget.left() / (len(found) - position)
         bounds: tuple[float | None, float | None] = (None, None)
         stopped = interrupted is not None and interrupted()
         if seconds > 0 and share > 0 and not stopped:
-            bounds = _irreplaceable(data, left, i, score, asked, own, share, threads, interrupted, bound)
+            question = Question(data, score, asked)
+            bounds = _irreplaceable(question, replace(options, start=left, time_limit=share), i, own, bound)
         gains.append(FeatureGain(data.names[i], gain, *bounds))
     return tuple(gains)
 
@@ -115,36 +117,19 @@ def _without(structure: Structure, i: int) -> Structure:
 
 
 def _irreplaceable(
-    data: Dataset,
-    start: Structure,
-    i: int,
-    score: Score,
-    constraints: Constraints,
-    own: float,
-    seconds: float,
-    threads: int | None,
-    interrupted: Callable[[], bool] | None,
-    bound: float | None,
+    question: Question, options: Options, i: int, own: float, bound: float | None
 ) -> tuple[float | None, float | None]:
     """Return bounds on the loss of the best structure without arcs of a variable, from a search."""
-    name = data.names[i]
-    arcs = {arc for other in data.names if other != name for arc in ((name, other), (other, name))}
+    names, constraints = question.data.names, question.constraints or Constraints()
+    name = names[i]
+    arcs = {arc for other in names if other != name for arc in ((name, other), (other, name))}
     if arcs & set(constraints.required) or any(
         name in (child, *p) and p for child, p in constraints.fixed.items()
     ):
         return None, None
     asked = replace(constraints, forbidden=tuple(sorted({*constraints.forbidden, *arcs})))
     try:
-        result: Result = solve(
-            data,
-            score,
-            constraints=asked,
-            time_limit=seconds,
-            threads=threads,
-            start=start,
-            verbose=False,
-            interrupted=interrupted,
-        )
+        result = maximise(replace(question, constraints=asked), options)
     except NoIncumbentError:
         return None, None
     if result.objective is None or result.bound is None:

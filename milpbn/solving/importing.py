@@ -24,7 +24,8 @@ from milpbn.problem.problem import Problem, build_problem
 from milpbn.problem.trivial_bound import trivial_bound
 from milpbn.solving.api import training_data
 from milpbn.solving.imported_bound import check_objective, imported_bound, own_bound, refuse_better
-from milpbn.solving.report import fit_classifier, of_whole_problem
+from milpbn.solving.reductions import of_whole_problem
+from milpbn.solving.report import fit_classifier
 from milpbn.util.raw_files import shown_name
 
 

@@ -2,39 +2,17 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any
 
 from milpbn.data import Dataset
 from milpbn.problem.problem import Problem
 from milpbn.solving.checkpoint import SavedSearch
 from milpbn.solving.engines.base import Engine
+from milpbn.solving.enlarging import Enlargement
 from milpbn.solving.options import Options
-from milpbn.solving.screening import Screening
-from milpbn.solving.state import Session
-
-#: Each stage before the engine may take this share of the remaining time, and at most this many seconds.
-BRIEF_SHARE, BRIEF_SECONDS = 0.1, 20.0
-
-
-class LargerProblem(NamedTuple):
-    """The problem over more parent sets, not built yet.
-
-    Attributes
-    ----------
-    make : callable
-        Builds the problem.
-    seconds : float
-        Seconds that this is expected to take.
-    n_sets : int
-        Number of its parent sets.
-    """
-
-    make: Callable[[], Problem]
-    seconds: float
-    n_sets: int
+from milpbn.util.budget import Budget
 
 
 @dataclass(frozen=True)
@@ -44,7 +22,7 @@ class Job:
     Attributes
     ----------
     problem : Problem
-        What to maximise, with its coefficients; or, if there are `larger` problems, the same over small parent sets.
+        What to maximise, with its coefficients; or, if there are `steps`, the same over fewer parent sets.
     dataset : Dataset
         The training data of the problem, for the classifier's parameters.
     options : Options
@@ -53,15 +31,10 @@ class Job:
         The engine that searches.
     version : str
         Return value of `Engine.version`.
-    started : float
-        `time.monotonic` value from which the time limit counts.
-    larger : tuple of LargerProblem
-        The same over larger and larger parent sets, where the tables of all take long; the last one is the problem to
-        maximise. A local search over the smaller ones comes first, so that there is a good structure even if the time
-        limit comes soon. If it comes before the last one is built, the bound is `loose_bound`, which needs no
-        coefficients.
-    screening : Screening or None
-        How to choose the parent sets of the problem, if `problem` is over the small ones of a screening only.
+    budget : Budget
+        Time and memory of the whole run.
+    steps : tuple of Enlargement
+        Make the problem to maximise from the one over fewer parent sets.
     described : mapping
         What a search must have in common with this one to go on from its checkpoint; empty without a checkpoint.
     earlier : SavedSearch or None
@@ -73,23 +46,18 @@ class Job:
     options: Options
     engine: Engine
     version: str
-    started: float
-    larger: tuple[LargerProblem, ...] = ()
-    screening: Screening | None = None
+    budget: Budget
+    steps: tuple[Enlargement, ...] = ()
     described: Mapping[str, Any] = field(default_factory=dict)
     earlier: SavedSearch | None = None
 
-    def brief(self, session: Session, most: float = BRIEF_SECONDS) -> Callable[[], bool]:
-        """Return a function that tells a stage to stop after a share of the remaining time, or `most` seconds.
+    @property
+    def continues_root(self) -> bool:
+        """Whether the engine branches from the root bound."""
+        return self.engine.capabilities.continues_root
 
-        Without a time limit, and with an engine that continues from the root, it tells a stage to stop only when the
-        run stops. Stages then end by themselves, and the run is deterministic.
-        """
-        deadline = session.deadline
-        if deadline is None and self.engine.capabilities.continues_root and not self.options.root_only:
-            return session.stopping
-        now = time.monotonic()
-        end = now + most
-        if deadline is not None:
-            end = min(end, now + BRIEF_SHARE * max(0.0, deadline - now))
-        return lambda: session.stopping() or time.monotonic() > end
+    def search_budget(self) -> Budget:
+        """Return the budget of the search: a part of the run's, which leaves time for the parameters."""
+        end = self.options.search_deadline(self.budget.began)
+        seconds = None if end is None else end - self.budget.began
+        return Budget(seconds, began=self.budget.began, cancelled=self.options.interrupted, whole=self.budget)

@@ -7,7 +7,6 @@ import numpy as np
 from milpbn.claims.alternatives import Alternative, Alternatives, Group
 from milpbn.claims.gap import is_optimal
 from milpbn.data import Dataset
-from milpbn.errors import InputError
 from milpbn.network.equivalence import markov_equivalent, posteriors_of, same_posteriors
 from milpbn.network.structure import Structure
 from milpbn.solving.state import Session
@@ -39,12 +38,12 @@ class Listing:
 
     def keep_time(self) -> None:
         """Have the search stop early enough for scoring and comparing the list within the time limit."""
-        session = self._session
-        if session.deadline is not None:
+        session, budget = self._session, self._session.budget
+        if budget.deadline is not None:
             root = session.made.root
             listed = self._asked if root is None else root.pool.known
-            most = MOST_RESERVED * (session.deadline - session.started)
-            session.reserve = min(most, SCORINGS * session.scoring_seconds * listed)
+            most = MOST_RESERVED * (budget.deadline - session.started)
+            budget.reserve = min(most, SCORINGS * session.scores.mean_seconds * listed)
 
     def rest(self) -> float:
         """Return the bound on all structures outside the list that the tree has proved so far."""
@@ -124,19 +123,3 @@ class Listing:
         if structure not in self._scores:
             self._scores[structure] = self._session.scored(structure, "the list of the best")
         return self._scores[structure]
-
-
-def check_scope(asked: int, subset: object, screened: object) -> None:
-    """Refuse a list of the K best structures where a part of the problem is searched only.
-
-    Raises
-    ------
-    InputError
-        In a sentence that names both options.
-    """
-    for option, part in (("--subset (subset)", subset), ("--screen (screen)", screened)):
-        if asked > 1 and part is not None:
-            raise InputError(
-                f"The {asked} best structures are those of the whole problem, and {option} searches a part of it; "
-                "leave out one of the two."
-            )

@@ -17,7 +17,7 @@ from milpbn.claims.local_result import LocalResult
 from milpbn.claims.reasons import BoundSource, Limit, Reason
 from milpbn.claims.result import NotSavedError
 from milpbn.data.dataset import Dataset, Variable
-from milpbn.errors import InputError, MilpbnError, NoIncumbentError, SolverError
+from milpbn.errors import InputError, MilpbnError, NoIncumbentError
 from milpbn.milp.files.jkl_file import LocalScores, read_jkl, write_jkl
 from milpbn.network.structure import Structure
 from milpbn.problem.constraints import Constraints, Rules
@@ -33,8 +33,8 @@ from milpbn.solving.files import RunFiles
 from milpbn.solving.options import Options
 from milpbn.solving.progress import Progress, show_gap, show_number, structure_lines, wants_progress
 from milpbn.solving.state import Session
-from milpbn.solving.watched import run_watched
 from milpbn.util import interrupts, stages
+from milpbn.util.budget import Budget
 
 
 def export_local_scores(
@@ -180,11 +180,9 @@ class _Search:
         self._problem = LocalProblem.of(local)
         self._session = Session(
             self._problem,
-            started=began,
-            deadline=options.deadline(began),
+            Budget(options.time_limit, began=began, cancelled=options.interrupted),
             gap_rel=options.gap_rel,
             gap_abs=options.gap_abs,
-            interrupted=options.interrupted,
         )
         self._progress = Progress() if wants_progress(options.verbose) else None
         self._files = RunFiles(options)
@@ -203,25 +201,22 @@ class _Search:
         first = start if start is not None else empty if problem.obeys(empty) else None
         if first is not None:
             events.offer(first)
-        settings = self._options.settings(session.deadline)
+        settings = self._options.settings(session.budget.deadline)
 
         def search() -> None:
             session.make(outcome=self._engine.run(problem, Start(first), settings, events))
 
         try:
             with interrupts.deferred():
-                error = run_watched(search, session, self._update, name="milpbn-local-scores", ends=False)
+                session.watch(search, self._update, self._version, name="milpbn-local-scores", daemon=True)
         except KeyboardInterrupt:
             session.stop(Limit.USER)
-            error = None
-        finally:
-            session.end()
-        if isinstance(error, MemoryError):
+        except MemoryError:
             session.make(outcome=Outcome(limit="memory", detail="out of memory"))
-        elif isinstance(error, MilpbnError):
+        except MilpbnError as error:
             session.fail(error)
-        elif error is not None:
-            session.fail(SolverError(f"{self._version} failed: {error}"))
+        finally:
+            session.budget.close()  # a thread that nobody waits for may still run
         result = self._result(final=True)
         failures = self._files.finish(session.snapshot()[3], result, None)
         if session.error is not None:
@@ -249,7 +244,7 @@ class _Search:
         session, candidates = self._session, self._local.candidates
         structure, objective, bound, trace = session.snapshot()
         reason, limit = session.how_ended(objective, bound) if final else (Reason.RUNNING, None)
-        detail = session.made.outcome.detail if final and session.stopped is None else ""
+        detail = session.made.outcome.detail if final and session.budget.stopped is None else ""
         return LocalResult(
             name=self._name,
             sha256=self._local.sha256,

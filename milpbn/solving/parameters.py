@@ -55,7 +55,7 @@ def with_parameters(job: Job, result: Result, *, interrupted: bool) -> Result:
             method,
             objection=objection_to_arcs(result.score, result.constraints),
             random_state=job.options.random_state,
-            deadline=job.options.deadline(job.started),
+            deadline=job.budget.deadline,
             report=stages.tell,
             interrupted=lambda: interrupts.requested() or asked(),
         )

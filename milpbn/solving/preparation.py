@@ -1,26 +1,20 @@
-"""The stages before the engine: a search over small parent sets, first structures, local search, and the root bound.
+"""The stages before the engine: steps to all parent sets, first structures, local search, and the root bound.
 
 Each stage is a small function of the job and the session, and asks the session whether to stop.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
-from milpbn.claims.reasons import BoundSource, Limit
+from milpbn.claims.reasons import BoundSource
 from milpbn.engine.root import Root, root_bound
 from milpbn.engine.saved_root import restore_root
-from milpbn.errors import NoIncumbentError
-from milpbn.heuristics.local_search import search
 from milpbn.heuristics.starts import plain_starts
 from milpbn.heuristics.tuning import TUNING as CLIMBS
-from milpbn.network.cpt import require_match
-from milpbn.network.structure import Structure
 from milpbn.problem.first_bound import first_bound
 from milpbn.problem.trivial_bound import loose_bound, trivial_bound
 from milpbn.solving.checkpoint import SavedSearch, require_incumbent
-from milpbn.solving.job import BRIEF_SECONDS, Job
-from milpbn.solving.screening import Screening, screen
+from milpbn.solving.climbing import climb, offer
+from milpbn.solving.job import Job
 from milpbn.solving.state import Session
 from milpbn.solving.warm_up import Kernels
 from milpbn.util import stages
@@ -29,8 +23,6 @@ from milpbn.util.saved_arrays import SavedArrays, UnfitError
 
 #: Seconds for the trivial bound; it rarely needs more.
 TRIVIAL_SECONDS = 0.5
-#: Time for local search over the small parent sets, as a share of the expected time to build the full problem.
-SMALL_SETS_SHARE = 0.2
 
 
 def prepare(job: Job, session: Session, kernels: Kernels) -> None:
@@ -41,29 +33,26 @@ def prepare(job: Job, session: Session, kernels: Kernels) -> None:
     if job.earlier is not None:
         _begin_with(session, job.earlier)
     session.bound(_loose_bound(session), BoundSource.CERTIFIED)
-    if not _search_small_sets(job, session):
-        return
-    if job.screening is not None and not _screen(job, session, kernels, job.screening):
-        session.stop(
-            Limit.TIME
-        )  # whatever the reason was: an engine must not search over the small sets only
-        return
-    starts = _offer(session, plain_starts(session.problem, job.options.start))
-    if session.stopping():
+    for step in job.steps:
+        if not step.enlarge(session, kernels, job.options):
+            return
+    starts = offer(session, plain_starts(session.problem, job.options.start))
+    if session.budget.stop():
         return
     stages.enter("kernels")
     # A better bound comes soon where no kernels are missing; and this one is in no certificate.
     if kernels.missing and job.options.root_bound and job.options.certificate is None:
         _bound_first(session)
-    if not kernels.ready("search") or session.stopping():
+    if not kernels.ready("search") or session.budget.stop():
         return
     stages.enter("trivial bound")
-    session.bound(trivial_bound(session.problem, job.brief(session, TRIVIAL_SECONDS)), BoundSource.CERTIFIED)
+    session.bound(trivial_bound(session.problem, session.brief(TRIVIAL_SECONDS).over), BoundSource.CERTIFIED)
     if session.structure is not None:  # the best first: the time may suffice for one climb only
         starts = [session.structure, *(s for s in starts if s != session.structure)]
     # An engine that continues from the root perturbs structures by itself.
-    _climb(job, session, starts, 0 if job.engine.capabilities.continues_root else CLIMBS.restarts)
-    if job.options.root_bound and kernels.ready("root") and not session.stopping():
+    restarts = 0 if job.continues_root else CLIMBS.restarts
+    climb(session, starts, job.options.random_state, restarts=restarts)
+    if job.options.root_bound and kernels.ready("root") and not session.budget.stop():
         _bound_root(job, session)
 
 
@@ -107,79 +96,18 @@ def _bound_first(session: Session) -> None:
     """Bound the problem without kernels, which are compiled meanwhile."""
     problem, structure = session.problem, session.structure
     if structure is not None and problem.margins is not None and problem.score.kind.sums_samples:
-        session.bound(first_bound(problem, structure, session.stopping), BoundSource.CERTIFIED)
-
-
-def _search_small_sets(job: Job, session: Session) -> bool:
-    """Search over small parent sets, then build the problem over larger ones; return whether the time sufficed."""
-    for larger in job.larger:
-        problem, start = session.problem, job.options.start
-        if start is not None:
-            require_match(problem.data, start)
-            start = problem.adopted(start)
-            start = start if problem.obeys(start) else None
-        starts = _offer(session, plain_starts(problem, start))
-        _climb(job, session, starts, 0, SMALL_SETS_SHARE * larger.seconds)
-        if session.stopping():
-            return False
-        try:
-            made = larger.make()
-        except NoIncumbentError:
-            session.stop(Limit.TIME)
-            return False
-        session.make(problem=made, reduced=made, coefficient_seconds=session.elapsed())
-    return True
-
-
-def _screen(job: Job, session: Session, kernels: Kernels, screening: Screening) -> bool:
-    """Search over the small parent sets, then screen the others; return whether the time sufficed for both."""
-    starts = _offer(session, plain_starts(session.problem, job.options.start))
-    stages.enter("kernels")
-    if session.stopping() or not kernels.ready("search"):
-        return False
-    _climb(job, session, starts, 0)
-    if session.stopping():
-        return False
-    bounded = kernels.ready("root")
-    return screen(session, screening, bounded=bounded, threads=job.options.n_threads)
-
-
-def _offer(session: Session, starts: Iterable[Structure]) -> list[Structure]:
-    """Offer each structure to the session as soon as it is found, and return them all."""
-    stages.enter("first structures")
-    offered = []
-    for structure in starts:
-        session.offer(structure, "start")
-        offered.append(structure)
-        if session.stopping():
-            break
-    return offered
-
-
-def _climb(
-    job: Job, session: Session, starts: list[Structure], restarts: int, most: float = BRIEF_SECONDS
-) -> None:
-    """Run local search for at most `most` seconds, and offer what it finds."""
-    stages.enter("local search")
-    search(
-        session.problem,
-        starts,
-        random_state=job.options.random_state,
-        restarts=restarts,
-        stopping=job.brief(session, most),
-        found=session.events("local search").offer,
-    )
+        session.bound(first_bound(problem, structure, session.budget.over), BoundSource.CERTIFIED)
 
 
 def _bound_root(job: Job, session: Session) -> None:
     """Take root steps until they gain little; stop earlier before an engine that does not continue from the root."""
     stages.enter("root bound")
     options, before = job.options, session.objective
-    stopping = None if job.engine.capabilities.continues_root else job.brief(session)
+    budget = None if job.continues_root else session.brief()
     reduced, root = root_bound(
         session.problem,
         session.structure,
-        session.events("frank-wolfe", stopping=stopping),
+        session.events("frank-wolfe", budget=budget),
         reduce=options.reduce,
         threads=options.n_threads,
         proof=session.made.proof,
@@ -187,4 +115,4 @@ def _bound_root(job: Job, session: Session) -> None:
     )
     session.make(reduced=reduced, root=root)
     if session.structure is not None and session.objective != before:
-        _climb(job, session, [session.structure], 0)
+        climb(session, [session.structure], options.random_state)

@@ -9,25 +9,23 @@ from dataclasses import replace
 import numpy as np
 
 from milpbn.certificate.format import kept_arrays
-from milpbn.claims.about import COMPILED, ONLY_SMALL
-from milpbn.claims.parts import ProvedArcs, ScreenedClaim, SubsetClaim
+from milpbn.claims.about import COMPILED
+from milpbn.claims.parts import ProvedArcs
 from milpbn.claims.reasons import Limit, Reason
 from milpbn.claims.result import BackendInfo, DataSummary, Gap, Result, Seconds
 from milpbn.data import Dataset
 from milpbn.data.dataset import dropped_notes, notes_of_results
 from milpbn.network.classifier import DESCRIBED, Classifier
-from milpbn.problem.forecast import SCREENED
-from milpbn.problem.problem import Problem
-from milpbn.problem.rescore import rescore
 from milpbn.solving.checkpoint import CheckpointFile
 from milpbn.solving.files import Known, RunFiles
 from milpbn.solving.job import Job
 from milpbn.solving.listing import Listing
+from milpbn.solving.products import Products
 from milpbn.solving.progress import Progress, wants_progress
-from milpbn.solving.state import Made, Session
+from milpbn.solving.reductions import of_whole_problem, only_small
+from milpbn.solving.state import Session
 from milpbn.util.compiled import COMPILING
 from milpbn.util.memory import format_bytes, memory_limit
-from milpbn.util.plurals import counted
 from milpbn.version import __version__
 
 #: Share of a run's seconds from which the result says that compilation used up the time limit.
@@ -124,7 +122,7 @@ class Report:
         bound: float | None,
         rest: float | None,
         arcs: Mapping[str, list[list[str]]] | None,
-        made: Made,
+        made: Products,
         *,
         final: bool,
     ) -> Result:
@@ -165,7 +163,7 @@ class Report:
             request=job.dataset.request,
             notes=(
                 *notes_of_results(job.dataset.notes),
-                *_only_small(job, made, limit),
+                *only_small(job.steps, made.problem, limit),
                 *_compiling(limit, session.started, total),
             ),
         )
@@ -176,59 +174,9 @@ class Report:
         """Return the text of the error, the memory limit, or the solver's own status if it ended by itself."""
         if self._session.error is not None:
             return str(self._session.error)
-        if self._session.stopped is Limit.MEMORY:
+        if self._session.budget.stopped is Limit.MEMORY:
             return f"the memory limit of {format_bytes(memory_limit() or 0)} is nearly reached"
-        return self._session.made.outcome.detail if self._session.stopped is None else ""
-
-
-def of_whole_problem(problem: Problem, result: Result) -> Result:
-    """Return a result that claims nothing about all data and all parent sets that holds for some of them only.
-
-    Numbers over a subset of the samples move to `Result.subset`, a bound over the kept parent sets to
-    `Result.screened`. Without either the result is returned unchanged.
-    """
-    if problem.screened is not None:
-        return _of_all_sets(problem, result)
-    counted = problem.subset_weights
-    if counted is None:
-        return result
-    subset = SubsetClaim(
-        samples=int(np.count_nonzero(counted)),
-        objective=result.objective,
-        bound=result.bound,
-        optimal=result.optimal,
-    )
-    objective = None
-    if result.structure is not None:
-        objective = rescore(problem.data, result.structure, problem.score, problem.rules)
-    reason = Reason.FEASIBLE if result.optimal else result.reason
-    return replace(result, reason=reason, objective=objective, bound=None, proved=None, subset=subset)
-
-
-def _of_all_sets(problem: Problem, result: Result) -> Result:
-    """Return a result whose bound and proof of optimality are over the kept parent sets."""
-    candidates, screened = problem.candidates, problem.screened
-    assert screened is not None
-    claim = ScreenedClaim(
-        **vars(screened),
-        kept={name: len(sets) for name, sets in zip(candidates.names, candidates.sets, strict=True)},
-        objective=result.objective,
-        bound=result.bound,
-        optimal=result.optimal,
-    )
-    reason = Reason.FEASIBLE if result.optimal else result.reason
-    return replace(result, reason=reason, bound=None, proved=None, screened=claim)
-
-
-def _only_small(job: Job, made: Made, limit: Limit | None) -> list[str]:
-    """Return the note on a limit that came before the full problem was built, if one did."""
-    if not job.larger or made.problem.candidates.n_sets == job.larger[-1].n_sets or limit is None:
-        return []
-    size = counted(max(map(len, made.problem.candidates.flat)), "parent")
-    return [
-        f"{ONLY_SMALL} {size} were searched when the limit came, of {job.larger[-1].n_sets} candidate parent sets; "
-        f"allow more time, reduce --max-parents, or keep the best sets of every variable with --screen {SCREENED}."
-    ]
+        return self._session.made.outcome.detail if self._session.budget.stopped is None else ""
 
 
 def _compiling(limit: Limit | None, started: float, total: float) -> list[str]:

@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager, closing, nullcontext
 from milpbn.certificate.format import Proof
 from milpbn.claims.reasons import BoundSource, Limit
 from milpbn.claims.result import FailedSearchError, NotSavedError, Result
-from milpbn.errors import MilpbnError, SolverError
+from milpbn.errors import SolverError
 from milpbn.solvers.base import Outcome
 from milpbn.solving.engines.base import Engine, Start
 from milpbn.solving.engines.registry import without_root
@@ -19,7 +19,6 @@ from milpbn.solving.preparation import prepare
 from milpbn.solving.report import Report
 from milpbn.solving.state import Session
 from milpbn.solving.warm_up import Kernels
-from milpbn.solving.watched import run_watched
 from milpbn.util import interrupts
 from milpbn.util.checkpoints import incomplete
 from milpbn.util.saved_arrays import UnfitError
@@ -45,14 +44,14 @@ def run(job: Job) -> Result:
     earlier = job.earlier
     session = Session(
         job.problem,
-        started=job.started - (0.0 if earlier is None else earlier.seconds),
-        deadline=options.search_deadline(job.started),
+        job.search_budget(),
+        earlier_seconds=0.0 if earlier is None else earlier.seconds,
+        timed=options.time_limit is not None or not job.continues_root or options.root_only,
         gap_rel=options.gap_rel,
         gap_abs=options.gap_abs,
-        interrupted=options.interrupted,
         n_best=options.n_best,
     )
-    session.make(coefficient_seconds=time.monotonic() - job.started)
+    session.make(coefficient_seconds=time.monotonic() - job.budget.began)
     if options.certificate is not None:
         session.make(proof=Proof())
     if earlier is not None:
@@ -68,11 +67,11 @@ def run(job: Job) -> Result:
     try:
         try:
             # Kernels of the native engine and NumPy's own threads would compete for the cores.
-            blas = 1 if job.engine.capabilities.continues_root else options.n_threads
+            blas = 1 if job.continues_root else options.n_threads
             with library_threads(blas), threads_used(options.n_threads), interrupts.deferred():
-                bounds = options.root_bound or job.screening is not None
-                branches = job.engine.capabilities.continues_root and not options.root_only
-                with closing(Kernels(job.problem, bounds, branches, session.stopping)) as kernels:
+                bounds = options.root_bound or any(step.bounds for step in job.steps)
+                branches = job.continues_root and not options.root_only
+                with closing(Kernels(job.problem, bounds, branches, session.budget.over)) as kernels:
                     _run_stages(job, session, kernels, report)
         except KeyboardInterrupt:
             session.stop(Limit.USER)
@@ -83,9 +82,9 @@ def run(job: Job) -> Result:
         with _saving(session):
             known = report.known(final=True)
     finally:
-        session.end()  # a thread that nobody waits for may still run
+        session.budget.close()  # a thread that nobody waits for may still run
     if session.error is None:
-        result = with_parameters(job, known[0], interrupted=session.stopped is Limit.USER)
+        result = with_parameters(job, known[0], interrupted=session.budget.stopped is Limit.USER)
         known = result, known[1]
     with _saving(session):
         failures = report.finish(known)
@@ -100,28 +99,27 @@ def run(job: Job) -> Result:
 
 def _saving(session: Session) -> AbstractContextManager[None]:
     """Defer signals while files are written. If a signal has ended the search, the next one is not deferred."""
-    return nullcontext() if session.stopped is Limit.USER else interrupts.saving()
+    return nullcontext() if session.budget.stopped is Limit.USER else interrupts.saving()
 
 
 def _run_stages(job: Job, session: Session, kernels: Kernels, report: Report) -> None:
     """Prepare, then search, each in a thread; a thread that does not stop in time is not waited for."""
     update = report.update
-    _in_thread(lambda: prepare(job, session, kernels), job, session, update, ends=True)
+    _in_thread(lambda: prepare(job, session, kernels), job, session, update, daemon=False)
     # A search that goes on has a root; its engine notices by itself that it has ended before.
     goes_on = job.earlier is not None and job.earlier.tree is not None and session.made.root is not None
-    if session.made.outcome is OUT_OF_MEMORY or (session.stopping() and not goes_on):
+    if session.made.outcome is OUT_OF_MEMORY or (session.budget.stop() and not goes_on):
         return
     if job.options.root_only:
         session.make(outcome=Outcome(limit="node"))
         return
     engine = without_root(job.engine) if session.made.root is None else job.engine
-    ends = engine.capabilities.continues_root
 
     def search() -> None:
         if kernels.ready("branching"):
             _search(job, session, engine)
 
-    _in_thread(search, job, session, update, ends=ends)
+    _in_thread(search, job, session, update, daemon=not engine.capabilities.continues_root)
     if report.checkpoint is not None:
         # Before the last fixing, which a run without a stop would not do here.
         report.checkpoint.capture()
@@ -136,7 +134,7 @@ def _search(job: Job, session: Session, engine: Engine) -> None:
     structure = session.structure if options.warm_start else options.start
     if structure is not None:
         structure = made.problem.adopted(structure)
-    settings = options.settings(session.deadline)
+    settings = options.settings(session.budget.deadline)
     bound_source = BoundSource.CERTIFIED if engine.capabilities.certificate else BoundSource.SOLVER
     events = session.events(engine.source, bound_source)
     earlier = job.earlier
@@ -157,17 +155,14 @@ def _search(job: Job, session: Session, engine: Engine) -> None:
 
 
 def _in_thread(
-    work: Callable[[], None], job: Job, session: Session, update: Callable[[], None], *, ends: bool
+    work: Callable[[], None], job: Job, session: Session, update: Callable[[], None], *, daemon: bool
 ) -> None:
-    """Run a function in a thread (see `run_watched`); what it raises becomes the outcome, a stop or an error."""
-    error = run_watched(work, session, update, name=f"milpbn-{job.engine.name}", ends=ends)
-    if isinstance(error, MemoryError):
+    """Run a function in a thread (see `Session.watch`); what it raises becomes the outcome, a stop or an error."""
+    try:
+        session.watch(work, update, job.version, name=f"milpbn-{job.engine.name}", daemon=daemon)
+    except MemoryError:
         session.make(outcome=OUT_OF_MEMORY)
-    elif isinstance(error, KeyboardInterrupt):
+    except KeyboardInterrupt:
         session.stop(Limit.USER)
-    elif isinstance(error, MilpbnError):
-        raise error
-    elif error is not None:
-        raise SolverError(f"{job.version} failed: {error}") from error
     else:
         update()

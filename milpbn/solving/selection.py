@@ -26,6 +26,7 @@ from milpbn.solving.engines.registry import checked_engine
 from milpbn.solving.grid import MAX_PARENTS_GRID, MISSING, PARAMETERS, Grid
 from milpbn.solving.interim import Interim
 from milpbn.solving.options import Options
+from milpbn.solving.question import Question
 from milpbn.solving.splits import splits_of
 from milpbn.solving.trials import Trials
 
@@ -329,9 +330,10 @@ def maximise_selected(
         passed, began, own = now - began, now, replace(own, time_limit=share)
     failures: list[str] = []
     try:
-        result = maximise(
-            rows, final, own, constraints=constraints, subset=subset, screen=screen, started=began
+        question = Question.of(
+            rows, final, constraints, subset=subset, screen=screen, random_state=own.random_state
         )
+        result = maximise(question, own, started=began)
     except NotSavedError as error:
         failures, result = [str(error)], error.result
     result = later(result, passed)

@@ -26,6 +26,7 @@ from milpbn.problem.scores.spec import Score
 from milpbn.solving.api import maximise, training_data
 from milpbn.solving.engines.registry import checked_engine
 from milpbn.solving.options import Options
+from milpbn.solving.question import Question
 from milpbn.solving.warm_up import compile_all
 from milpbn.util import interrupts, workers
 from milpbn.util.atomic import check_writable, save_or_warn
@@ -72,7 +73,7 @@ class Searches:
         began = time.monotonic()
         data = self.dataset if number == 0 else bootstrap(self.dataset, self.seed, number)
         try:
-            result = maximise(data, self.score, self.options, constraints=self.constraints)
+            result = maximise(Question(data, self.score, self.constraints), self.options)
         except MilpbnError as error:
             if number == 0:
                 raise

@@ -6,66 +6,30 @@ import math
 import threading
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
-from milpbn.certificate.format import Proof
 from milpbn.claims.gap import Gap, is_optimal, solver_tolerance, target_gap
 from milpbn.claims.reading import TracePoint
 from milpbn.claims.reasons import BoundSource, Limit, Reason
-from milpbn.engine.root import Root
 from milpbn.engine.tree.saved_search import SearchState
 from milpbn.errors import MilpbnError, SolverError
 from milpbn.network.structure import Structure
 from milpbn.problem.problem import Problem
 from milpbn.problem.unused import without_unused
-from milpbn.solvers.base import Outcome
 from milpbn.solvers.support.audit import TOLERANCE
-from milpbn.util import interrupts, memory
+from milpbn.solving.checked_scores import CheckedScores
+from milpbn.solving.products import Products
+from milpbn.util.budget import Budget
+from milpbn.util.clock import within
 
-#: Relative difference between a structure's score by the coefficients and its score from the data that is an error.
-MISMATCH = 1e-7
+#: Each stage before the engine may take this share of the remaining time, and at most this many seconds.
+BRIEF_SHARE, BRIEF_SECONDS = 0.1, 20.0
 #: Nats by which a structure's score may exceed a certified bound, besides the rounding errors of scores. A larger
 #: excess proves the bound wrong.
 CONTRADICTION = 1e-7
 #: Scores that differ by no more than this, relative to their size, and by no more than their error, count as equal.
 ROUNDING = 1e-12
-
-
-@dataclass(frozen=True)
-class Made:
-    """What the stages of a run have produced so far.
-
-    Attributes
-    ----------
-    problem : Problem
-        What is maximised; before the full problem is built, the same over small parent sets.
-    reduced : Problem
-        The same problem without the parent sets that reduced-cost fixing has excluded.
-    root : Root or None
-        The root bound, from which the native engine continues.
-    proof : Proof or None
-        The proof of the bound, if a certificate is wanted.
-    search : callable or None
-        Returns the state of the engine's search, from which another run can go on; None while there is none.
-    outcome : Outcome
-        How the engine ended.
-    coefficient_seconds, model_seconds : float
-        Seconds for data and coefficients, and seconds to build the MILP.
-    shared, span : float
-        What a solver's tolerances are relative to (`milpbn.claims.gap.solver_tolerance`).
-    """
-
-    problem: Problem
-    reduced: Problem
-    root: Root | None = None
-    proof: Proof | None = None
-    search: Callable[[], SearchState | None] | None = None
-    outcome: Outcome = Outcome()  # noqa: RUF009  # frozen
-    coefficient_seconds: float = 0.0
-    model_seconds: float = 0.0
-    shared: float = 0.0
-    span: float = 0.0
 
 
 class Session:
@@ -79,14 +43,14 @@ class Session:
     ----------
     problem : Problem
         What is maximised.
-    started : float
-        `time.monotonic` value that counts as second 0.
-    deadline : float or None
-        `time.monotonic` value from which `stopping` returns True.
+    budget : Budget, optional
+        The time and memory of the search, and who may stop it; by default without a limit.
+    earlier_seconds : float
+        Seconds of an earlier run from which this one goes on. They count in `elapsed`.
+    timed : bool
+        Whether stages before the engine end by the clock. If not, they end by themselves, and the run is deterministic.
     gap_rel, gap_abs : float
         Stop when the gap is at most this, relative to the bound or in nats.
-    interrupted : callable, optional
-        Returns True when the caller wants the search to stop.
     n_best : int
         How many of the best structures are wanted. With more than one, the gap is that of the last of them.
     """
@@ -94,15 +58,15 @@ class Session:
     def __init__(
         self,
         problem: Problem,
+        budget: Budget | None = None,
         *,
-        started: float,
-        deadline: float | None = None,
+        earlier_seconds: float = 0.0,
+        timed: bool = True,
         gap_rel: float = 0.0,
         gap_abs: float = 0.0,
-        interrupted: Callable[[], bool] | None = None,
         n_best: int = 1,
     ) -> None:
-        self.made = Made(problem, problem)
+        self.made = Products(problem, problem)
         self.structure: Structure | None = None
         self.objective: float | None = None
         #: Largest possible rounding error of the objective (`milpbn.problem.rescore.rescored`).
@@ -113,18 +77,14 @@ class Session:
         self.node_count: int | None = None
         self.source = ""
         self.error: MilpbnError | None = None
-        #: Why the run was told to stop; None before that.
-        self.stopped: Limit | None = None
-        self._ended = False
-        self.started = started
-        self.deadline = deadline
-        #: Seconds before the deadline at which the search stops, for the list of the K best.
-        self.reserve = 0.0
-        #: How many structures were scored from the data, and seconds that it took.
-        self._scored, self._scoring = 0, 0.0
+        self.budget = budget or Budget()
+        self.budget.reached = self.closed
+        #: `time.monotonic` value that counts as second 0.
+        self.started = self.budget.began - earlier_seconds
+        self._timed = timed
+        self.scores = CheckedScores()
         self._gap_rel = gap_rel
         self._gap_abs = gap_abs
-        self._interrupted = interrupted or (lambda: False)
         self._n_best = n_best
         self._lock = threading.RLock()
         #: Set at every change; the main thread waits for it to show progress.
@@ -144,7 +104,7 @@ class Session:
         self,
         source: str,
         bound_source: BoundSource = BoundSource.CERTIFIED,
-        stopping: Callable[[], bool] | None = None,
+        budget: Budget | None = None,
     ) -> SessionEvents:
         """Return the `Events` of a stage or an engine, which report to this session.
 
@@ -154,19 +114,14 @@ class Session:
             Name of the stage or engine, for the progress lines.
         bound_source : BoundSource
             The source of its bounds.
-        stopping : callable, optional
-            Whether the stage has to stop; by default whether the run has to stop.
+        budget : Budget, optional
+            The budget of the stage; by default that of the run.
         """
-        return SessionEvents(self, source, bound_source, stopping or self.stopping)
+        return SessionEvents(self, source, bound_source, budget or self.budget)
 
-    def time_left(self) -> float:
-        """Return the seconds until the deadline; inf without one."""
-        return math.inf if self.deadline is None else self.deadline - time.monotonic()
-
-    @property
-    def scoring_seconds(self) -> float:
-        """Mean time of scoring a structure from the data, in seconds."""
-        return self._scoring / max(1, self._scored)
+    def brief(self, most: float = BRIEF_SECONDS) -> Budget:
+        """Return the budget of a stage before the engine: a share of the time left, and at most `most` seconds."""
+        return self.budget.share(BRIEF_SHARE, most) if self._timed else self.budget
 
     def elapsed(self) -> float:
         """Return the seconds since the start."""
@@ -195,11 +150,11 @@ class Session:
         """
         if self._n_best == 1:  # otherwise arcs that change nothing are forbidden, unless they were asked for
             structure = without_unused(self.problem, structure)
-        value = self._model_value(structure, source)
+        value = self.scores.by_coefficients(self.problem, structure, source)
         with self._lock:
             if self.structure is not None and self.objective is not None and value <= self.objective:
                 return self.structure
-        objective, error = self._data_value(structure, value, source)
+        objective, error = self.scores.from_data(self.problem, structure, value, source)
         with self._lock:
             # Equivalent structures differ by rounding only; replacing one could lift a bound that is already proved.
             best, known = self.objective, self.structure
@@ -261,33 +216,8 @@ class Session:
         SolverError
             As for `offer`.
         """
-        return self._data_value(structure, self._model_value(structure, source), source)
-
-    def _model_value(self, structure: Structure, source: str) -> float:
-        """Return the score of a structure by the coefficients; raise SolverError if it breaks a constraint."""
-        problem = self.problem
-        objection = problem.objection(structure)
-        choice = problem.choice(structure)
-        if objection is None and (choice is None or not problem.obeys(structure)):
-            objection = "it is outside the candidate parent sets"
-        if objection is not None or choice is None:
-            raise SolverError(
-                f"A structure from {source} breaks the constraints: {objection}. Please report this."
-            )
-        return problem.value(problem.indicator(choice))
-
-    def _data_value(self, structure: Structure, value: float, source: str) -> tuple[float, float]:
-        """Return the score of a structure from the data with its error; raise SolverError if it is not `value`."""
-        problem = self.problem
-        began = time.monotonic()
-        objective, error = problem.rescored(structure)
-        self._scored, self._scoring = self._scored + 1, self._scoring + time.monotonic() - began
-        if abs(objective - value) > MISMATCH * max(1.0, abs(value)) + problem.score_error + error:
-            raise SolverError(
-                f"A structure from {source} scores {objective!r} from the data and {value!r} in the model; "
-                "please report this."
-            )
-        return objective, error
+        value = self.scores.by_coefficients(self.problem, structure, source)
+        return self.scores.from_data(self.problem, structure, value, source)
 
     def bound(self, value: float, source: BoundSource = BoundSource.SOLVER) -> None:
         """Record an upper bound on the score of every structure."""
@@ -331,28 +261,61 @@ class Session:
     def fail(self, error: MilpbnError) -> None:
         """Record an error, which ends the run; the first one counts."""
         self.error = self.error or error
+        self.budget.close()
         self.changed.set()
 
-    def stop(self, reason: Limit) -> None:
-        """Tell the run to stop; the first reason counts."""
-        self.stopped = self.stopped or reason
+    def stop(self, limit: Limit) -> None:
+        """Tell the run to stop; the first limit counts."""
+        self.budget.end(limit)
         self.changed.set()
 
-    def end(self) -> None:
-        """End the run for threads that nobody waits for any more: `stopping` returns True from now on."""
-        self._ended = True
+    def watch(
+        self, work: Callable[[], None], tick: Callable[[], None], version: str, *, name: str, daemon: bool
+    ) -> None:
+        """Run work in a thread, and do not wait long for it once the run has to stop (`milpbn.util.clock.within`).
 
-    def stopping(self) -> bool:
-        """Whether to stop now: by a signal, a limit, a small enough gap, an error, or the end of the run."""
-        if self.stopped is None and (interrupts.requested() or self._interrupted()):
+        Ctrl-C stops the run; a second Ctrl-C ends the waiting at once.
+
+        Parameters
+        ----------
+        work : callable
+            The work.
+        tick : callable
+            Called a few times per second, and whenever something changed.
+        version : str
+            What works there, for the error message.
+        name, daemon
+            As for `within`.
+
+        Raises
+        ------
+        MilpbnError, MemoryError
+            What the work raised; SolverError in place of an error that says nothing to users.
+        KeyboardInterrupt
+            After a second Ctrl-C, or if the work has seen a signal.
+        """
+
+        def guarded() -> None:
+            try:
+                work()
+            except (MilpbnError, MemoryError):
+                raise
+            except Exception as error:
+                raise SolverError(f"{version} failed: {error}") from error
+            finally:
+                self.changed.set()
+
+        def wait() -> None:
+            self.changed.wait(0.2)
+            self.changed.clear()
+            tick()
+
+        def first() -> bool:
+            before = self.budget.stopped
             self.stop(Limit.USER)
-        if self.stopped is None and self.time_left() <= self.reserve:
-            self.stop(Limit.TIME)
-        if self.stopped is None and memory.exceeded():
-            self.stop(Limit.MEMORY)
-        if self.stopped is None and self.closed():
-            self.stop(Limit.GAP)
-        return self._ended or self.stopped is not None or self.error is not None
+            return before is not Limit.USER
+
+        within(guarded, self.budget.over, name=name, tick=wait, interrupt=first, daemon=daemon)
 
     def closed(self) -> bool:
         """Whether the gap is as small as the user asked for, or proves an optimum, or the list of the K best."""
@@ -380,10 +343,11 @@ class Session:
         outcome = self.made.outcome
         limit = None if outcome.limit is None else Limit(outcome.limit)
         if limit is Limit.USER:
-            # An interrupt by the user is in `stopped`; so the deadline stopped the solver.
+            # An interrupt by the user is in the budget; so the deadline stopped the solver.
             limit = Limit.TIME
-        if self.stopped not in (None, Limit.GAP):
-            limit = self.stopped
+        stopped = self.budget.stopped
+        if stopped not in (None, Limit.GAP):
+            limit = stopped
         if self.error is not None:
             return Reason.ERROR, None
         if objective is None:
@@ -395,7 +359,7 @@ class Session:
         ):
             return Reason.OPTIMAL, None
         asked = self._gap_abs > 0 or self._gap_rel > 0
-        return Reason.FEASIBLE, Limit.GAP if self.stopped is Limit.GAP and asked else limit
+        return Reason.FEASIBLE, Limit.GAP if stopped is Limit.GAP and asked else limit
 
     def _record(self) -> None:
         self.trace.append((self.elapsed(), self.objective, self.best_bound))
@@ -410,11 +374,9 @@ class Session:
 class SessionEvents:
     """The `Events` of one stage or engine: its reports go to the session under its name."""
 
-    def __init__(
-        self, session: Session, source: str, bound_source: BoundSource, stopping: Callable[[], bool]
-    ) -> None:
+    def __init__(self, session: Session, source: str, bound_source: BoundSource, budget: Budget) -> None:
         self._session, self._source, self._bound_source = session, source, bound_source
-        self.stopping = stopping
+        self.stopping = budget.over
 
     def offer(self, structure: Structure) -> Structure:
         """Make a structure the incumbent if it is better; return the incumbent."""

@@ -19,21 +19,23 @@ from milpbn.network.parameters.method import ParameterMethod
 from milpbn.network.parameters.path import fitted_path
 from milpbn.network.structure import Structure
 from milpbn.problem.constraints import Constraints
-from milpbn.problem.problem import Problem, build_problem, usable_sets
+from milpbn.problem.problem import Problem, build_problem, checked_constraints, usable_sets
 from milpbn.problem.scores.spec import Score
 from milpbn.problem.screening import Screen
 from milpbn.solving.averaging import Ranked
 from milpbn.solving.engines.base import Engine
+from milpbn.solving.enlarging import Enlargement
 from milpbn.solving.grid import Grid, Setting
 from milpbn.solving.job import Job
 from milpbn.solving.options import Options
 from milpbn.solving.parameters import objection_to_arcs
 from milpbn.solving.progress import wants_progress
+from milpbn.solving.reductions import BestParentSets, Reduced, Statement
 from milpbn.solving.run import run
-from milpbn.solving.screening import Screening, small_problem
 from milpbn.solving.splits import datasets_of
 from milpbn.solving.tally import Tally
 from milpbn.util import interrupts
+from milpbn.util.budget import Budget
 from milpbn.util.clock import SELECTION_SHARE
 from milpbn.util.progress_line import LINE
 
@@ -191,10 +193,10 @@ class Trials:
 
     def _try(self, group: Sequence[int], train: Dataset, held_out: Dataset) -> None:
         """Try settings that differ in p only, and share coefficients; each starts from the structure before."""
-        problem, screening = self._problem(group[0], train)
+        problem, steps = self._problem(group[0], train)
         start: Structure | None = None
         for k in group:
-            result = self._search(k, problem, screening, train, start)
+            result = self._search(k, problem, steps, train, start)
             starved = start is not None and result.limit is Limit.TIME and result.structure == start
             start = result.structure
             tally = self.tallies.setdefault(k, Tally())
@@ -206,34 +208,30 @@ class Trials:
                 raise KeyboardInterrupt
             self._after_trial()
 
-    def _problem(self, k: int, train: Dataset) -> tuple[Problem, Screening | None]:
+    def _problem(self, k: int, train: Dataset) -> Reduced:
         """Return the problem of a setting on training rows; that over the small parent sets if some are screened."""
         # The first trial may take all the time: without a trial there is nothing to choose from.
         deadline = self._end if self.tallies else self._options.deadline(self._began)
         score, merge = self._settings[k].score, self._options.merge
         for_milp = self._engines[k][0].capabilities.milp
+        now = time.monotonic()
+        budget = Budget(None if deadline is None else deadline - now, began=now)
         if self._screen is not None:
-            small = small_problem(
-                train,
-                score,
-                self._constraints,
-                self._screen,
-                merge=merge,
-                for_milp=for_milp,
-                deadline=deadline,
+            stated = Statement(
+                train, score, checked_constraints(self._constraints), merge, for_milp, budget=budget
             )
-            if small is not None:
-                return small
-        problem = build_problem(
-            train, score, self._constraints, merge=merge, for_milp=for_milp, deadline=deadline
+            best = BestParentSets(self._screen)
+            if best.accepts(stated):
+                return best.apply(stated)
+        return Reduced(
+            build_problem(train, score, self._constraints, merge=merge, for_milp=for_milp, budget=budget)
         )
-        return problem, None
 
     def _search(
         self,
         k: int,
         problem: Problem,
-        screening: Screening | None,
+        steps: Sequence[Enlargement],
         train: Dataset,
         start: Structure | None,
     ) -> Result:
@@ -246,7 +244,7 @@ class Trials:
         self._waiting -= 1
         self._trial_end = now + seconds
         p = self._settings[k].p
-        if screening is not None and start is not None and problem.choice(problem.adopted(start)) is None:
+        if steps and start is not None and problem.choice(problem.adopted(start)) is None:
             start = None  # parent sets of the trial before are kept only if they are small
         # A trial writes no file and shows no progress. Its classifier has generative parameters; others are compared
         # after its search.
@@ -266,9 +264,9 @@ class Trials:
             on_change=None,
         )
         own = problem if p is None else problem.with_p(p)
-        if screening is not None:
-            screening = screening._replace(deadline=options.deadline(now))
-        job = Job(own, train, options, *self._engines[k], now, screening=screening)
+        budget = Budget(options.time_limit, began=now)
+        steps = tuple(step.within(budget) for step in steps)
+        job = Job(own, train, options, *self._engines[k], budget, steps)
         with interrupts.deferred():
             result = run(job)
             # A signal that comes after the search, while its classifier is made, is forgotten at the end of the block.

@@ -1,4 +1,4 @@
-"""Limits and interrupts for work before the first incumbent, and pauses between saves."""
+"""Work in a thread that may have to be left alone, pauses between saves, and shares of a time limit."""
 
 from __future__ import annotations
 
@@ -8,11 +8,10 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TypeVar
 
-from milpbn.errors import NoIncumbentError
-from milpbn.util import interrupts, memory, stages
-
 #: Seconds that work may take to stop after it is asked to; later it is no longer waited for.
 GRACE = 0.7
+#: Seconds between two looks at work in a thread.
+POLL = 0.05
 #: Share of the time limit for choosing options by validation; the rest is for the work with the chosen options.
 SELECTION_SHARE = 0.5
 #: Share of the time limit for parameters of the found structure that are fitted after the search.
@@ -84,57 +83,41 @@ class Pause:
             self._seconds = max(min(2 * self._seconds, self._longest), PAUSES * self.took)
 
 
-def check_deadline(deadline: float | None, doing: str, stage: str = "") -> None:
-    """Raise an exception if a limit is reached or a signal has arrived, and enter a stage of progress.
-
-    Parameters
-    ----------
-    deadline : float or None
-        `time.monotonic` value at which to give up; None without a limit.
-    doing : str
-        The current work, for the error message: "the tables of 40 parent sets were computed".
-    stage : str
-        The current work in a few words, for lines of progress; see `milpbn.util.stages`.
-
-    Raises
-    ------
-    NoIncumbentError
-        If the deadline has passed, or the memory limit is nearly reached.
-    KeyboardInterrupt
-        If a signal was noted (`milpbn.util.interrupts`).
-    """
-    if stage:
-        stages.enter(stage)
-    if interrupts.requested():
-        raise KeyboardInterrupt
-    if deadline is not None and time.monotonic() >= deadline:
-        raise NoIncumbentError(
-            f"The time limit ended while {doing}, before any structure was scored; allow more time (a first run "
-            "compiles for up to a minute), or reduce --max-parents."
-        )
-    if memory.exceeded():
-        raise _out_of_memory(doing)
-
-
-def _out_of_memory(doing: str) -> NoIncumbentError:
-    return NoIncumbentError(
-        f"The memory limit was nearly reached while {doing}, before any structure was scored; raise it, reduce "
-        "--max-parents, or take fewer features or rows."
-    )
-
-
-def within(work: Callable[[], T], stopping: Callable[[], bool], *, name: str) -> T | None:
+def within(
+    work: Callable[[], T],
+    stopping: Callable[[], bool],
+    *,
+    name: str,
+    tick: Callable[[], None] = lambda: None,
+    interrupt: Callable[[], bool] = lambda: False,
+    daemon: bool = False,
+) -> T | None:
     """Run work in a thread and return its result, or None if it is still running `GRACE` seconds after it should stop.
+
+    A thread that has not ended by then keeps running, and nobody waits for it.
 
     Parameters
     ----------
     work : callable
-        The work. The process waits for its thread before it ends, because kernels may be compiling in it, and the
-        interpreter must not end meanwhile.
+        The work.
     stopping : callable
         Returns whether the work should stop; the work calls it, too.
     name : str
         Name of the thread.
+    tick : callable
+        Called about every `POLL` seconds until the work has ended, or sooner if it waits for less.
+    interrupt : callable
+        Called on Ctrl-C in this thread; returns whether to wait for the end of the work all the same.
+    daemon : bool
+        Whether the process may end before the thread. It must not where kernels may be compiling in it: the interpreter
+        would crash.
+
+    Raises
+    ------
+    KeyboardInterrupt
+        After an `interrupt` that returned False.
+    Exception
+        What the work raised.
     """
     answers: list[T] = []
     failures: list[BaseException] = []
@@ -145,11 +128,16 @@ def within(work: Callable[[], T], stopping: Callable[[], bool], *, name: str) ->
         except BaseException as error:  # raised again in the calling thread
             failures.append(error)
 
-    thread = threading.Thread(target=guarded, name=name)
+    thread = threading.Thread(target=guarded, name=name, daemon=daemon)
     thread.start()
     stopped_at = None
     while thread.is_alive():
-        thread.join(0.05)
+        try:
+            tick()
+            thread.join(POLL)
+        except KeyboardInterrupt:
+            if not interrupt():
+                raise
         if stopped_at is None and stopping():
             stopped_at = time.monotonic()
         if stopped_at is not None and time.monotonic() - stopped_at > GRACE:
@@ -157,35 +145,3 @@ def within(work: Callable[[], T], stopping: Callable[[], bool], *, name: str) ->
     if failures:
         raise failures[0]
     return answers[0] if answers else None
-
-
-def before(deadline: float | None, work: Callable[[], T], doing: str) -> T:
-    """Return the result of work that does not check the deadline itself, such as reading a file.
-
-    Parameters
-    ----------
-    deadline : float or None
-        `time.monotonic` value at which to give up. Without a limit of time or memory the work runs in the calling
-        thread.
-    work : callable
-        The work.
-    doing : str
-        The current work, as for `check_deadline`.
-
-    Raises
-    ------
-    NoIncumbentError
-        If the work has not ended `GRACE` seconds after the deadline, or after the memory limit is nearly reached.
-    """
-    if deadline is None and memory.memory_limit() is None:
-        return work()
-
-    def stopping() -> bool:
-        return (deadline is not None and time.monotonic() >= deadline) or memory.exceeded()
-
-    done: list[T] = []
-    within(lambda: done.append(work()), stopping, name="milpbn-work")
-    if not done:
-        check_deadline(deadline, doing)
-        raise _out_of_memory(doing)  # by now, some of it may be free again
-    return done[0]

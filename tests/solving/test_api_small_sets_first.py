@@ -12,25 +12,25 @@ from milpbn.errors import NoIncumbentError
 from milpbn.problem.candidates import admitted_sets
 from milpbn.problem.constraints import Rules
 from milpbn.problem.rescore import rescore
-from milpbn.solving import api
+from milpbn.solving import reductions
 from milpbn.solving.progress import closing_block
 
 
 @pytest.fixture
 def tiny_steps(monkeypatch: pytest.MonkeyPatch) -> None:
     """Searches over the sets of one member, then of two, and so on, on tiny problems."""
-    monkeypatch.setattr(api, "SMALL_TABLES", 0)
-    monkeypatch.setattr(api, "SMALL_TABLES_WITHIN_LIMIT", 0)
-    monkeypatch.setattr(api, "GROWTH", 1)
+    monkeypatch.setattr(reductions, "SMALL_TABLES", 0)
+    monkeypatch.setattr(reductions, "SMALL_TABLES_WITHIN_LIMIT", 0)
+    monkeypatch.setattr(reductions, "GROWTH", 1)
 
 
 def test_sizes_grow_until_all_sets_are_left() -> None:
     admitted = admitted_sets(180, Score(max_parents=3), Rules())
-    assert api._small_sizes(admitted, 10_000) == [1, 2]
-    assert api._small_sizes(admitted, 100_000) == [2]
-    assert api._small_sizes(admitted, 10**8) == []
-    assert api._small_sizes(admitted_sets(5, Score(max_parents=2), Rules()), 1) == [1]
-    assert api._small_sizes(admitted_sets(5, Score(max_parents=1), Rules()), 1) == []
+    assert reductions.small_sizes(admitted, 10_000) == [1, 2]
+    assert reductions.small_sizes(admitted, 100_000) == [2]
+    assert reductions.small_sizes(admitted, 10**8) == []
+    assert reductions.small_sizes(admitted_sets(5, Score(max_parents=2), Rules()), 1) == [1]
+    assert reductions.small_sizes(admitted_sets(5, Score(max_parents=1), Rules()), 1) == []
 
 
 @pytest.mark.parametrize(
@@ -65,7 +65,7 @@ def test_a_limit_before_all_sets_are_listed_keeps_a_structure_and_says_so(
     def too_slow(*arguments: object, **options: object) -> None:
         raise NoIncumbentError("The time limit ended.")
 
-    monkeypatch.setattr(api, "list_candidates", too_slow)
+    monkeypatch.setattr(reductions, "list_candidates", too_slow)
     result = milpbn.solve(data, score, time_limit=60.0)
     assert (result.reason, result.limit) == ("feasible", Limit.TIME)
     assert result.structure is not None

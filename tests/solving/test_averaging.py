@@ -177,7 +177,7 @@ def test_the_networks_share_the_time_that_is_left(monkeypatch):
     settings, result = first_of(data)
     asked, now = [], [100.0]
 
-    def record(source, score, options, **named):
+    def record(question, options, **named):
         asked.append((options.time_limit, named["started"], options.output, options.start))
         now[0] += 4.0
         return result

@@ -11,6 +11,7 @@ from running import random_data
 import milpbn
 from milpbn.network.structure import Structure
 from milpbn.problem.constraints import Constraints
+from milpbn.solving.api import maximise
 from milpbn.solving.gains import feature_gains
 
 PARENTS = ((3,), (0, 3), (0, 3), ())
@@ -61,10 +62,10 @@ def test_a_bound_on_all_structures_holds_without_a_feature_too(data, monkeypatch
     best = milpbn.solve(data, score, threads=1, verbose=False)
 
     def stopped_early(*args, **options):
-        found = milpbn.solve(*args, **options)
+        found = maximise(*args, **options)
         return replace(found, bound=found.bound + 100.0)
 
-    monkeypatch.setattr("milpbn.solving.gains.solve", stopped_early)
+    monkeypatch.setattr("milpbn.solving.gains.maximise", stopped_early)
     for bound in (None, best.bound):
         found = feature_gains(data, structure, score, seconds=60, threads=1, bound=bound)
         loosest = own - best.bound - 1e-9

@@ -107,14 +107,8 @@ def test_the_search_leaves_time_for_parameters() -> None:
 
 
 def test_no_time_left_keeps_the_generative_parameters(data, plain, monkeypatch) -> None:
-    monkeypatch.setattr(Options, "deadline", lambda self, started: started)
-    monkeypatch.setattr("milpbn.solving.api.before", lambda deadline, work, doing: work())
-    monkeypatch.setattr(
-        "milpbn.solving.api.build_problem", without_deadline(milpbn.solving.api.build_problem)
-    )
-    monkeypatch.setattr(
-        "milpbn.solving.api.list_candidates", without_deadline(milpbn.solving.api.list_candidates)
-    )
+    fit = module.refit_classifier
+    monkeypatch.setattr(module, "refit_classifier", lambda *a, **k: fit(*a, **{**k, "deadline": 0.0}))
     result = milpbn.solve(data, parameters="hybrid", **QUICK)
     assert result.optimal
     assert not result.parameters.fitted
@@ -122,10 +116,6 @@ def test_no_time_left_keeps_the_generative_parameters(data, plain, monkeypatch) 
         "The time limit ended before the parameters were fitted; the generative parameters are kept."
     )
     assert np.array_equal(result.classifier.predict_log_joint(data), plain.classifier.predict_log_joint(data))
-
-
-def without_deadline(function):
-    return lambda *arguments, **options: function(*arguments, **{**options, "deadline": None})
 
 
 def test_an_interrupt_of_the_search_keeps_the_generative_parameters(data) -> None:

@@ -29,10 +29,11 @@ from milpbn.problem.rescore import rescore
 from milpbn.problem.scores.registry import SCORES
 from milpbn.problem.scores.spec import Score
 from milpbn.problem.trivial_bound import loose_bound, trivial_bound
-from milpbn.solving import api as solving
-from milpbn.solving import progress, trials
+from milpbn.solving import api, progress, trials
+from milpbn.solving import reductions as solving
 from milpbn.solving.selection import select
 from milpbn.util import clock, stages
+from milpbn.util.budget import Budget
 from milpbn.util.progress_line import ProgressLine
 
 QUICK = {"threads": 1, "verbose": False}
@@ -193,14 +194,14 @@ def test_work_that_ignores_the_stop_is_not_waited_for(deaf: threading.Event) -> 
 def test_reading_without_end_stops_at_the_limit(
     deaf: threading.Event, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(solving, "read_table", lambda source: deaf.wait())
+    monkeypatch.setattr(api, "read_table", lambda source: deaf.wait())
     with pytest.raises(NoIncumbentError, match="read"):
         milpbn.solve("corral", time_limit=1e-6, **QUICK)
 
 
 def test_what_work_returns_or_raises_comes_back() -> None:
-    assert clock.before(None, lambda: 8, "it was counted") == 8
-    assert clock.before(1e18, lambda: 9, "it was counted") == 9
+    assert Budget().before(lambda: 8, "it was counted") == 8
+    assert Budget(1e18).before(lambda: 9, "it was counted") == 9
     assert clock.within(lambda: 7, lambda: False, name="seven") == 7
 
     def refuse() -> int:

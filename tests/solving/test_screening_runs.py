@@ -18,7 +18,7 @@ from milpbn.data.dataset import Dataset, Variable
 from milpbn.errors import InputError, NoIncumbentError
 from milpbn.problem.candidates import build_candidates, count_candidates
 from milpbn.problem.constraints import Constraints
-from milpbn.solving import screening
+from milpbn.solving import enlarging
 
 K = 6
 SCORES = [
@@ -35,14 +35,14 @@ SCORES = [
 def kept(monkeypatch):
     """The candidates of the problems over kept parent sets that were built."""
     built = []
-    make = screening._kept_problem
+    make = enlarging.BestSets.built
 
     def recorded(*arguments):
         problem = make(*arguments)
         built.append(problem.candidates)
         return problem
 
-    monkeypatch.setattr(screening, "_kept_problem", recorded)
+    monkeypatch.setattr(enlarging.BestSets, "built", recorded)
     return built
 
 
@@ -155,13 +155,13 @@ def test_short_limits(limit, tmp_path):
 
 def test_an_interrupt_while_screening_keeps_the_incumbent(monkeypatch):
     ranking, asked = threading.Event(), []
-    best_sets = screening.best_sets
+    best_sets = enlarging.best_sets
 
     def interrupted_here(*arguments):
         ranking.set()
         return best_sets(*arguments)
 
-    monkeypatch.setattr(screening, "best_sets", interrupted_here)
+    monkeypatch.setattr(enlarging, "best_sets", interrupted_here)
 
     def interrupted():
         asked.append(None)
@@ -183,7 +183,7 @@ def test_no_engine_searches_over_the_small_sets_only(monkeypatch, backend):
     def too_late(*arguments):
         raise NoIncumbentError("The time limit ended.")
 
-    monkeypatch.setattr(screening, "_kept_problem", too_late)
+    monkeypatch.setattr(enlarging.BestSets, "built", too_late)
     data, score = random_data(11, n_features=4, n_samples=60), Score(p=0.9, max_parents=3)
     result = solve(data, score, screen=K, backend=backend, threads=1, verbose=False)
     assert (result.reason, result.limit, result.screened) == ("feasible", "time", None)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 from dataclasses import replace
 from itertools import pairwise
 
@@ -19,6 +18,7 @@ from milpbn.problem.problem import build_problem
 from milpbn.problem.rescore import rescore
 from milpbn.problem.scores.spec import Score
 from milpbn.solving.state import Session
+from milpbn.util.budget import Budget, Limit
 
 
 @pytest.fixture
@@ -28,7 +28,7 @@ def problem():
 
 @pytest.fixture
 def session(problem) -> Session:
-    return Session(problem, started=time.monotonic())
+    return Session(problem)
 
 
 def structures(problem, n: int) -> list[Structure]:
@@ -88,7 +88,7 @@ def test_the_source_of_the_bound_is_that_of_the_smallest_bound(session: Session)
 def test_a_score_that_the_data_do_not_confirm_is_an_error(problem) -> None:
     tables = problem.margins.tables
     margins = replace(problem.margins, tables=replace(tables, values=tables.values * 1.001))
-    wrong = Session(replace(problem, margins=margins), started=time.monotonic())
+    wrong = Session(replace(problem, margins=margins))
     with pytest.raises(SolverError, match=r"from the data and .* in the model"):
         wrong.offer(structures(problem, 1)[0], "a solver")
     assert wrong.structure is None
@@ -98,22 +98,20 @@ def test_a_score_that_the_data_do_not_confirm_is_an_error(problem) -> None:
 def test_a_structure_against_the_constraints_is_an_error() -> None:
     data = random_data(102)
     for constraints in (Constraints(forbidden=(("C", "X1"),)), Constraints(max_children={"C": 2})):
-        session = Session(build_problem(data, Score(), constraints), started=time.monotonic())
+        session = Session(build_problem(data, Score(), constraints))
         with pytest.raises(SolverError, match="breaks the constraints"):
             session.offer(Structure.naive_bayes(data.names), "a solver")
 
 
 def test_limits_and_interrupts_stop_the_search(problem) -> None:
-    started = time.monotonic()
-    session = Session(problem, started=started)
-    assert not session.stopping()
-    late = Session(problem, started=started, deadline=started - 1)
-    assert late.stopping()
-    assert late.stopped == "time"
-    late.stop("user")
-    assert late.stopped == "time"
-    session.stop("user")
-    assert session.stopping()
+    session = Session(problem)
+    assert session.budget.stop() is None
+    late = Session(problem, Budget(-1.0))
+    assert late.budget.stop() == "time"
+    late.stop(Limit.USER)
+    assert late.budget.stopped == "time"
+    session.stop(Limit.USER)
+    assert session.budget.stop() == "user"
 
 
 @pytest.mark.parametrize(
@@ -128,13 +126,13 @@ def test_limits_and_interrupts_stop_the_search(problem) -> None:
     ],
 )
 def test_a_reached_gap_ends_the_run(problem, options: dict, excess: float, closed: bool) -> None:
-    session = Session(problem, started=time.monotonic(), **options)
+    session = Session(problem, **options)
     best = optimum(problem.data, problem.score)
     session.offer(Structure(problem.candidates.names, best.structures[0]), "a")
     assert not session.closed()
     session.bound(session.objective + excess)
-    assert session.closed() == session.stopping() == closed
-    assert session.stopped == ("gap" if closed else None)
+    assert session.closed() == closed
+    assert session.budget.stop() == session.budget.stopped == ("gap" if closed else None)
 
 
 def test_nodes_only_grow(session: Session) -> None:
@@ -144,7 +142,7 @@ def test_nodes_only_grow(session: Session) -> None:
 
 
 def test_reports_from_many_threads_stay_consistent(problem) -> None:
-    session = Session(problem, started=time.monotonic())
+    session = Session(problem)
     some = structures(problem, 40)
     order = np.random.default_rng(1).permutation(40)
 
@@ -173,13 +171,13 @@ def test_real_scores_match_the_coefficients_to_many_digits() -> None:
     data = random_data(104, n_samples=30, weights=True)
     problem = build_problem(data, Score(name="sbm", p=0.999, penalty="bic", hybrid=0.3))
     for structure in structures(problem, 60):
-        assert Session(problem, started=0.0).offer(structure, "a")
+        assert Session(problem).offer(structure, "a")
 
 
 @pytest.mark.parametrize("source", ["solver", "certified"])
 @pytest.mark.parametrize("first", ["bound", "structure"])
 def test_a_bound_that_a_structure_disproves_is_an_error(problem, source: str, first: str) -> None:
-    session = Session(problem, started=time.monotonic())
+    session = Session(problem)
     (structure,) = structures(problem, 1)
     wrong = rescore(problem.data, structure, problem.score) - 0.1
     if first == "bound":
@@ -191,4 +189,4 @@ def test_a_bound_that_a_structure_disproves_is_an_error(problem, source: str, fi
     assert session.best_bound is None
     assert session.structure == structure
     assert not session.closed()
-    assert session.stopping()
+    assert session.budget.over()

@@ -10,7 +10,7 @@ import pytest
 
 from milpbn.errors import InputError, NoIncumbentError
 from milpbn.util import memory
-from milpbn.util.clock import before, check_deadline
+from milpbn.util.budget import Budget
 
 GIB = 2**30
 
@@ -66,8 +66,8 @@ def test_work_before_any_structure_ends_with_a_sentence(used: list[int]) -> None
     used[0] = 3 * GIB
     with memory.limited(2 * GIB):
         with pytest.raises(NoIncumbentError, match="memory limit was nearly reached while tables were made"):
-            check_deadline(None, "tables were made")
-        assert before(None, lambda: 7, "the data were read") == 7  # it had ended already
+            Budget().check("tables were made")
+        assert Budget().before(lambda: 7, "the data were read") == 7  # it had ended already
 
 
 def test_work_that_is_not_waited_for_ends_with_a_sentence_even_if_memory_is_free_again(
@@ -78,7 +78,7 @@ def test_work_that_is_not_waited_for_ends_with_a_sentence_even_if_memory_is_free
     monkeypatch.setattr(memory, "exceeded", lambda: next(answers, False))
     ended = threading.Event()
     with memory.limited(2 * GIB), pytest.raises(NoIncumbentError, match="memory limit was nearly reached"):
-        before(None, ended.wait, "the data were read")
+        Budget().before(ended.wait, "the data were read")
     ended.set()
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -21,6 +20,7 @@ from milpbn.problem.rescore import rescore
 from milpbn.problem.scores.base import Shape
 from milpbn.problem.scores.registry import ALIASES, find_score, generative_scores
 from milpbn.problem.scores.spec import Score
+from milpbn.util.budget import Budget
 from milpbn.util.clock import SELECTION_SHARE
 
 
@@ -119,11 +119,11 @@ def problem_of(data: Dataset, score: Score, control: Control) -> Problem:
     InputError
         If there are too many candidate sets for the machine's memory.
     """
-    deadline = None if control.time_limit is None else time.monotonic() + control.time_limit
+    budget = Budget(control.time_limit)
     control.report(
         f"scoring the parent sets of {data.n_variables} variables, max_parents {score.max_parents}"
     )
-    problem = build_problem(data, score, for_milp=False, deadline=deadline)
+    problem = build_problem(data, score, for_milp=False, budget=budget)
     control.report(f"{problem.candidates.n_sets} parent sets are scored")
     return problem
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 import numpy as np
 import oracle
 import pytest
@@ -26,7 +24,7 @@ def problem() -> Problem:
 
 
 def listening(problem: Problem, acyclicity: str = "order") -> tuple[Session, Points]:
-    session = Session(problem, started=time.monotonic())
+    session = Session(problem)
     return session, Points(formulate(problem, acyclicity), session.events("a solver"))
 
 

@@ -1,0 +1,229 @@
+"""Steps from a problem over few parent sets to one over more of them, each made from a search over the few."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from milpbn.engine.root import Root
+from milpbn.errors import InputError, NoIncumbentError
+from milpbn.heuristics.starts import plain_starts
+from milpbn.network.cpt import require_match
+from milpbn.problem.candidates import Admitted, Candidates
+from milpbn.problem.problem import Problem, build_problem, require_usable
+from milpbn.problem.ranking import Ranking, best_sets, criterion
+from milpbn.problem.screening import Screened
+from milpbn.solving.climbing import climb, offer
+from milpbn.solving.options import Options
+from milpbn.solving.state import Session, SessionEvents
+from milpbn.solving.warm_up import Kernels
+from milpbn.util import stages
+from milpbn.util.budget import Budget, Limit
+
+#: Shares of the remaining time at which the bound over the small sets ends, and at which the ranking ends.
+BOUND_SHARE, RANKING_SHARE = 0.15, 0.35
+#: Time for local search over the small parent sets, as a share of the expected time to build the larger problem.
+SMALL_SETS_SHARE = 0.2
+
+
+class Enlargement(ABC):
+    """The next problem of a run, over more parent sets than the present one.
+
+    Attributes
+    ----------
+    bounds : bool
+        Whether the search over the present parent sets needs the kernels of the root bound.
+    """
+
+    bounds: ClassVar[bool] = False
+
+    @abstractmethod
+    def enlarge(self, session: Session, kernels: Kernels, options: Options) -> bool:
+        """Search over the present parent sets, then give the session the next problem.
+
+        Returns
+        -------
+        bool
+            Whether the time sufficed. If not, the run has to stop.
+        """
+
+    def within(self, budget: Budget) -> Enlargement:
+        """Return the same step with another budget for building the problem."""
+        return self
+
+    @staticmethod
+    def follow(session: Session, make: Callable[[], Problem]) -> bool:
+        """Build the next problem, and give it to the session; return whether the time sufficed."""
+        try:
+            made = make()
+        except NoIncumbentError:
+            session.stop(Limit.TIME)
+            return False
+        session.make(problem=made, reduced=made, coefficient_seconds=session.elapsed())
+        return True
+
+
+@dataclass(frozen=True)
+class LargerSets(Enlargement):
+    """The same problem over larger parent sets, where the tables of all take long.
+
+    A local search comes first, so that there is a good structure even if the time limit comes soon.
+
+    Attributes
+    ----------
+    make : callable
+        Builds the problem.
+    seconds : float
+        Seconds that this is expected to take.
+    n_sets : int
+        Number of its parent sets.
+    """
+
+    make: Callable[[], Problem]
+    seconds: float
+    n_sets: int
+
+    def enlarge(self, session: Session, kernels: Kernels, options: Options) -> bool:
+        """Run local search over the present parent sets, which needs no compiled kernels, then build the problem."""
+        problem, start = session.problem, options.start
+        if start is not None:
+            require_match(problem.data, start)
+            start = problem.adopted(start)
+            start = start if problem.obeys(start) else None
+        starts = offer(session, plain_starts(problem, start))
+        climb(session, starts, options.random_state, most=SMALL_SETS_SHARE * self.seconds)
+        return not session.budget.stop() and self.follow(session, self.make)
+
+
+@dataclass(frozen=True)
+class BestSets(Enlargement):
+    """The problem over the best parent sets of every variable; the present one is over the small ones.
+
+    A time limit ends the ranking early; what is ranked by then is kept.
+
+    Attributes
+    ----------
+    k : int
+        Number of parent sets to keep per variable.
+    admitted : tuple of Admitted, length V
+        What rules and options admit.
+    for_milp : bool
+        Whether the problem is for a MILP solver, as in `build_problem`.
+    budget : Budget
+        The budget for building the problem.
+    """
+
+    k: int
+    admitted: tuple[Admitted, ...]
+    for_milp: bool
+    budget: Budget
+
+    bounds: ClassVar[bool] = True
+
+    def enlarge(self, session: Session, kernels: Kernels, options: Options) -> bool:
+        """Search and bound over the small sets, rank the others there, and build the problem over the best."""
+        done = self._enlarge(session, kernels, options)
+        if not done:
+            session.stop(
+                Limit.TIME
+            )  # whatever the reason was: an engine must not search over the small sets only
+        return done
+
+    def _enlarge(self, session: Session, kernels: Kernels, options: Options) -> bool:
+        budget = session.budget
+        starts = offer(session, plain_starts(session.problem, options.start))
+        stages.enter("kernels")
+        if budget.stop() or not kernels.ready("search"):
+            return False
+        climb(session, starts, options.random_state)
+        if budget.stop():
+            return False
+        bounded = kernels.ready("root")
+        bounding, ranking = budget.share(BOUND_SHARE), budget.share(RANKING_SHARE)
+        problem = session.problem
+        eta, temperature = _point(problem, session, bounding, bounded, options.n_threads)
+        if budget.stop():
+            return False
+        ranked = Ranking(problem, eta, temperature)
+        candidates, count = best_sets(ranked, self.admitted, self.k, ranking.over)
+        return not budget.stop() and self.follow(session, lambda: self.built(problem, candidates, count))
+
+    def within(self, budget: Budget) -> BestSets:
+        """Return the same step with another budget."""
+        return replace(self, budget=budget)
+
+    def built(self, problem: Problem, candidates: Candidates, ranked: int) -> Problem:
+        """Return the problem over kept parent sets.
+
+        Parameters
+        ----------
+        problem : Problem
+            The one over the small sets.
+        candidates : Candidates
+            The kept sets.
+        ranked : int
+            Number of parent sets that were ranked.
+
+        Raises
+        ------
+        InputError
+            If their tables are too large.
+        NoIncumbentError
+            If the budget is used up.
+        """
+        try:
+            require_usable(problem.data, problem.score, candidates, problem.rules, for_milp=self.for_milp)
+        except InputError as error:
+            raise InputError(
+                f"{str(error).rstrip('.')}, or keep fewer parent sets with --screen (screen)."
+            ) from None
+        made = build_problem(
+            problem.data,
+            problem.score,
+            problem.constraints,
+            merge=False,
+            for_milp=self.for_milp,
+            budget=self.budget,
+            listed=(problem.rules, candidates),
+        )
+        total = sum(own.count(problem.data.n_features) for own in self.admitted)
+        if candidates.n_sets == total:
+            return made
+        return replace(made, screened=Screened(self.k, criterion(problem), total, ranked))
+
+
+def _point(
+    problem: Problem, session: Session, budget: Budget, bounded: bool, threads: int
+) -> tuple[NDArray[np.float64], float | None]:
+    """Return the point at which parent sets are ranked, and its temperature (None for the default).
+
+    It is the point of the best bound over the small sets where such a bound is computed (`bounded`: its kernels are
+    ready), else the incumbent.
+    """
+    structure = session.structure
+    choice = None if structure is None else problem.choice(structure)
+    if structure is None or choice is None:  # under AICc, no small structure may have a score
+        return np.zeros(problem.candidates.n_sets), None
+    eta = problem.indicator(choice)
+    if not bounded or problem.margins is None or problem.margins.smallest:
+        return eta, None
+    stages.enter("bound over small parent sets")
+    root = Root(problem, structure, threads=threads)
+    root.run(structure, _SmallEvents(session, "screening", session.bound_source, budget), reduce=False)
+    if root.weights is None:
+        return eta, None
+    eta = np.zeros_like(eta)
+    eta[root.weights.parent_sets] = root.weights.eta
+    return eta, root.weights.temperature
+
+
+class _SmallEvents(SessionEvents):
+    """The events of the bound over the small parent sets, which does not hold for all structures."""
+
+    def bound(self, value: float) -> None:
+        """Leave the bound out of the run: it does not hold for all structures."""

@@ -1,0 +1,83 @@
+"""The question of a run: which score is maximised over which structures, on which data."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from milpbn.errors import InputError
+from milpbn.problem.constraints import Constraints
+from milpbn.problem.scores.spec import Score
+from milpbn.problem.screening import Screen
+from milpbn.problem.subset import Subset
+
+
+@dataclass(frozen=True)
+class Question:
+    """What is asked. It is made once; everything that searches for the answer takes it.
+
+    Attributes
+    ----------
+    data : Dataset, Table, or anything `read_table` reads
+        Training data; if a table has a split, its training rows are used.
+    score : Score
+        What to maximise.
+    constraints : Constraints or None
+        What the structure has to obey.
+    scope : Subset, Screen or None
+        The part of the problem that is searched; None for the whole.
+    """
+
+    data: Any
+    score: Score
+    constraints: Constraints | None = None
+    scope: Subset | Screen | None = None
+
+    @classmethod
+    def of(
+        cls,
+        data: Any,
+        score: Score | str,
+        constraints: Constraints | None = None,
+        *,
+        subset: int | None = None,
+        screen: int | None = None,
+        random_state: int = 0,
+    ) -> Question:
+        """Return the question in the short spelling of `milpbn.solve`, with the seed of the subset.
+
+        Raises
+        ------
+        InputError
+            If the score is none, a number is impossible, or both a subset and a screening are asked for.
+        """
+        spec = Score(name=score) if isinstance(score, str) else score
+        if not isinstance(spec, Score):
+            raise InputError(f"score must be a Score or the name of one, got {score!r}.")
+        chosen, screened = Subset.of(subset, random_state), Screen.of(screen, subset)
+        return cls(data, spec, constraints, chosen or screened)
+
+    @property
+    def subset(self) -> int | None:
+        """Number of representative samples; None without a subset."""
+        return self.scope.samples if isinstance(self.scope, Subset) else None
+
+    @property
+    def screen(self) -> int | None:
+        """Number of parent sets to keep per variable; None without a screening."""
+        return self.scope.k if isinstance(self.scope, Screen) else None
+
+    def require_listable(self, n_best: int) -> None:
+        """Refuse a list of the K best structures where only a part of the problem is searched.
+
+        Raises
+        ------
+        InputError
+            In a sentence that names both options.
+        """
+        if n_best > 1 and self.scope is not None:
+            option = "--subset (subset)" if self.subset is not None else "--screen (screen)"
+            raise InputError(
+                f"The {n_best} best structures are those of the whole problem, and {option} searches a part of it; "
+                "leave out one of the two."
+            )

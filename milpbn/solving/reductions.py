@@ -1,0 +1,335 @@
+"""Smaller problems that are searched in place of the one that is asked, and what their results claim of it.
+
+`Reduction.apply` makes the problem and the steps that enlarge it; `invert` turns its result back. Some reductions lose
+nothing, and need no way back: identical samples are merged (`Dataset.merged`), class-free parent sets are left out
+(`milpbn.problem.class_free`), parent sets are fixed to 0 (`milpbn.engine.reduction`).
+"""
+
+from __future__ import annotations
+
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from milpbn.claims.about import ONLY_SMALL
+from milpbn.claims.parts import ScreenedClaim, SubsetClaim
+from milpbn.claims.reasons import Reason
+from milpbn.claims.result import Result
+from milpbn.data import Dataset
+from milpbn.network.structure import Structure
+from milpbn.problem.candidates import Admitted, Candidates, list_candidates
+from milpbn.problem.class_free import settled
+from milpbn.problem.conflicts import resolve
+from milpbn.problem.constraints import Constraints, Rules
+from milpbn.problem.forecast import SCREENED, require_kept_room
+from milpbn.problem.problem import Problem, build_problem, checked_constraints, require_usable
+from milpbn.problem.rescore import rescore
+from milpbn.problem.scores.spec import Score
+from milpbn.problem.screening import Screen, sets_up_to, small_sets
+from milpbn.problem.subset import Subset
+from milpbn.problem.unused import forbid_unused, without_forbidden_unused
+from milpbn.solving.checkpoint import SavedSearch
+from milpbn.solving.enlarging import BestSets, Enlargement, LargerSets
+from milpbn.util.budget import Budget, Limit
+from milpbn.util.checkpoints import incomplete
+from milpbn.util.plurals import counted
+
+#: Samples times parent sets up to which the tables of all parent sets are built at once: they take a second or so, and
+#: with a time limit much less. Above, a search over small parent sets comes first.
+SMALL_TABLES, SMALL_TABLES_WITHIN_LIMIT = 30_000_000, 2_000_000
+#: How many times as many parent sets the next of several searches is over, at least.
+GROWTH = 4
+#: Samples for which a table takes as long as a parent set's local term, which takes some hundred microseconds.
+LOCAL_SCORE = 2_000
+
+
+@dataclass(frozen=True)
+class Statement:
+    """The problem that is asked, before its parent sets are listed and its coefficients computed.
+
+    Attributes
+    ----------
+    dataset : Dataset
+        Training rows.
+    score : Score
+        What to maximise.
+    constraints : Constraints
+        What the structure has to obey.
+    merge : bool
+        Merge identical samples.
+    for_milp : bool
+        Whether the problem is for a MILP solver, as in `build_problem`.
+    start : Structure or None
+        The user's start.
+    budget : Budget
+        The budget for building problems.
+    """
+
+    dataset: Dataset
+    score: Score
+    constraints: Constraints
+    merge: bool = True
+    for_milp: bool = False
+    start: Structure | None = None
+    budget: Budget = field(default_factory=Budget)
+
+    @classmethod
+    def of(
+        cls,
+        dataset: Dataset,
+        score: Score,
+        constraints: Constraints | None,
+        *,
+        listed: bool,
+        start: Structure | None,
+    ) -> Statement:
+        """Return the problem with all structures that the question is about.
+
+        If the K best are `listed`, these are all class-free sets, and no arcs of features with one state.
+        """
+        asked = checked_constraints(constraints)
+        score = settled(score, asked, dataset.total_weight, listed=listed)
+        if listed:
+            asked = forbid_unused(dataset, asked) or asked
+            start = None if start is None else without_forbidden_unused(dataset, asked, start)
+        return cls(dataset, score, asked, start=start)
+
+    @property
+    def samples(self) -> Dataset:
+        """The rows that the coefficients are built from, identical ones merged unless that was switched off."""
+        return self.dataset.merged if self.merge else self.dataset
+
+    @cached_property
+    def resolved(self) -> tuple[Rules, list[Admitted]]:
+        """The rules, and the parent sets that these and the options admit."""
+        return resolve(self.constraints, self.samples.names, self.score)
+
+    def up_to(self, size: int) -> Candidates:
+        """Return the parent sets of at most so many members, and those of the start."""
+        names = self.samples.names
+        return sets_up_to(names, self.resolved[1], [size] * len(names), self.start)
+
+    def everything(self) -> Candidates:
+        """Return all admitted parent sets."""
+        return list_candidates(self.samples.names, self.resolved[1], self.budget)
+
+    def build(self, candidates: Candidates, weights: NDArray[np.float64] | None = None) -> Problem:
+        """Return the problem over these parent sets, with these weights of the samples' margins."""
+        return build_problem(
+            self.dataset,
+            self.score,
+            self.constraints,
+            merge=self.merge,
+            for_milp=self.for_milp,
+            budget=self.budget,
+            sample_weights=weights,
+            listed=(self.resolved[0], candidates),
+        )
+
+
+class Reduced(NamedTuple):
+    """A problem to begin with, and the steps that enlarge it to the one that the result is about."""
+
+    problem: Problem
+    steps: tuple[Enlargement, ...] = ()
+
+
+class Reduction(ABC):
+    """A way to search a smaller problem in place of the one that is asked."""
+
+    @abstractmethod
+    def apply(self, stated: Statement, earlier: SavedSearch | None = None) -> Reduced:
+        """Return the smaller problem.
+
+        Parameters
+        ----------
+        stated : Statement
+            The problem that is asked.
+        earlier : SavedSearch, optional
+            The run that goes on.
+
+        Raises
+        ------
+        InputError
+            If no problem can be built, or the checkpoint has a part that does not belong to this one.
+        NoIncumbentError
+            If the budget is used up.
+        """
+
+    @staticmethod
+    def invert(problem: Problem, result: Result) -> Result:
+        """Return the result of the smaller problem as one of the problem that is asked."""
+        return result
+
+
+class SmallSetsFirst(Reduction):
+    """All parent sets in the end. Where their tables take long, smaller ones come first.
+
+    If the time limit comes before the last problem is built, the bound is `loose_bound`, which needs no coefficients.
+    """
+
+    def weights(self, samples: Dataset, score: Score) -> NDArray[np.float64] | None:
+        """Return the weights of the samples' margins if they are not those of the data."""
+        return None
+
+    def apply(self, stated: Statement, earlier: SavedSearch | None = None) -> Reduced:
+        """Return the problem over all parent sets, or over the small ones with steps to larger ones."""
+        samples, (rules, admitted) = stated.samples, stated.resolved
+        # The whole problem is checked before a search over a part of it begins.
+        require_usable(samples, stated.score, admitted, rules, for_milp=stated.for_milp)
+        weights = None if earlier is None else earlier.weights_of(samples)
+        if weights is None:
+            weights = self.weights(samples, stated.score)
+        at_once = SMALL_TABLES if stated.budget.deadline is None else SMALL_TABLES_WITHIN_LIMIT
+        total = sum(own.count(samples.n_features) for own in admitted)
+        n_samples = max(LOCAL_SCORE if stated.score.kind.has_local_terms else 1, samples.n_samples)
+        goes_on = earlier is not None and earlier.tree is not None
+        sizes: list[int] = []
+        if total * n_samples > at_once and not goes_on:
+            sizes = small_sizes(admitted, SMALL_TABLES // n_samples)
+        if not sizes:
+            return Reduced(stated.build(stated.everything(), weights))
+        began, small = time.monotonic(), stated.up_to(sizes[0])
+        problem = stated.build(small, weights)
+        seconds = (time.monotonic() - began) / small.n_sets
+
+        def larger(size: int | None) -> LargerSets:
+            """Return the step to the sets of at most `size` members; to all for None."""
+            n_sets = total if size is None else _count(admitted, size)
+
+            def make() -> Problem:
+                return stated.build(stated.everything() if size is None else stated.up_to(size), weights)
+
+            return LargerSets(make, seconds * n_sets, n_sets)
+
+        return Reduced(problem, tuple(map(larger, [*sizes[1:], None])))
+
+
+class SubsetOfSamples(SmallSetsFirst):
+    """The margins are summed over representative samples only; score and bound are those of this sum."""
+
+    def __init__(self, subset: Subset) -> None:
+        self._subset = subset
+
+    def weights(self, samples: Dataset, score: Score) -> NDArray[np.float64] | None:
+        """Return the weights of the representative samples; see `Subset.weights`."""
+        return self._subset.weights(samples, score)
+
+    @staticmethod
+    def invert(problem: Problem, result: Result) -> Result:
+        """Move the numbers over the subset to `Result.subset`; score the structure on all samples."""
+        weights = problem.subset_weights
+        assert weights is not None
+        subset = SubsetClaim(
+            samples=int(np.count_nonzero(weights)),
+            objective=result.objective,
+            bound=result.bound,
+            optimal=result.optimal,
+        )
+        objective = None
+        if result.structure is not None:
+            objective = rescore(problem.data, result.structure, problem.score, problem.rules)
+        return replace(_unproved(result), objective=objective, subset=subset)
+
+
+class BestParentSets(Reduction):
+    """The k best parent sets of every variable only; the bound holds for structures of these."""
+
+    def __init__(self, screen: Screen) -> None:
+        self._k = screen.k
+
+    def accepts(self, stated: Statement) -> bool:
+        """Return whether some variable has more than k parent sets; otherwise nothing is left out."""
+        return max(own.count(stated.samples.n_features) for own in stated.resolved[1]) > self._k
+
+    def apply(self, stated: Statement, earlier: SavedSearch | None = None) -> Reduced:
+        """Return the problem over the small sets with the step to the best ones, or that over the sets of a run."""
+        data, (rules, admitted), k = stated.samples, stated.resolved, self._k
+        small = small_sets(data.names, admitted, k, stated.start)
+        counts = [own.count(data.n_features) for own in admitted]
+        kept = [max(len(sets), min(k, n)) for sets, n in zip(small.sets, counts, strict=True)]
+        require_kept_room(data, stated.score, sum(kept), for_milp=stated.for_milp)
+        require_usable(data, stated.score, small, rules, for_milp=stated.for_milp)
+        problem = stated.build(small)
+        step = BestSets(k, tuple(admitted), stated.for_milp, stated.budget)
+        if earlier is None or earlier.tree is None:
+            return Reduced(problem, (step,))
+        candidates = earlier.candidates
+        if candidates is None:
+            raise incomplete(earlier.path)
+        c = candidates.n_variables - 1
+        pairs = zip(admitted, candidates.sets, strict=True)
+        if not all(own.contains(parents, c) for own, sets in pairs for parents in sets):
+            raise incomplete(earlier.path)
+        return Reduced(step.built(problem, candidates, earlier.ranked))
+
+    @staticmethod
+    def invert(problem: Problem, result: Result) -> Result:
+        """Move bound and proof to `Result.screened`; the score is that of the structure among all."""
+        candidates = problem.candidates
+        claim = ScreenedClaim(
+            **vars(problem.screened),
+            kept={name: len(sets) for name, sets in zip(candidates.names, candidates.sets, strict=True)},
+            objective=result.objective,
+            bound=result.bound,
+            optimal=result.optimal,
+        )
+        return replace(_unproved(result), screened=claim)
+
+
+def reduction(stated: Statement, scope: Subset | Screen | None) -> Reduction:
+    """Return how the scope of a question is searched."""
+    if isinstance(scope, Screen) and (best := BestParentSets(scope)).accepts(stated):
+        return best
+    return SubsetOfSamples(scope) if isinstance(scope, Subset) else SmallSetsFirst()
+
+
+def of_whole_problem(problem: Problem, result: Result) -> Result:
+    """Return a result that claims nothing about all data and all parent sets that holds for some of them only."""
+    if problem.screened is not None:
+        return BestParentSets.invert(problem, result)
+    return result if problem.subset_weights is None else SubsetOfSamples.invert(problem, result)
+
+
+def only_small(steps: Sequence[Enlargement], problem: Problem, limit: Limit | None) -> list[str]:
+    """Return the note on a limit that came before the problem over all parent sets was built, if one did."""
+    last = steps[-1] if steps else None
+    if not isinstance(last, LargerSets) or problem.candidates.n_sets == last.n_sets or limit is None:
+        return []
+    size = counted(max(map(len, problem.candidates.flat)), "parent")
+    return [
+        f"{ONLY_SMALL} {size} were searched when the limit came, of {last.n_sets} candidate parent sets; "
+        f"allow more time, reduce --max-parents, or keep the best sets of every variable with --screen {SCREENED}."
+    ]
+
+
+def small_sizes(admitted: Sequence[Admitted], most: int) -> list[int]:
+    """Return the sizes up to which parent sets are searched before all of them, ascending; none if all are small.
+
+    The first is the largest size with at most `most` sets, but at least 1. Each has `GROWTH` times as many sets as the
+    one before, at least, and that share of all sets at most.
+    """
+    largest = max(own.largest_size for own in admitted)
+    counts = {size: _count(admitted, size) for size in range(1, largest + 1)}
+    first = max([size for size in counts if counts[size] <= most], default=1)
+    sizes = [first] if first < largest else []
+    for size in range(first + 1, largest):
+        if counts[size] >= GROWTH * counts[sizes[-1]] and counts[largest] >= GROWTH * counts[size]:
+            sizes.append(size)
+    return sizes
+
+
+def _count(admitted: Sequence[Admitted], size: int) -> int:
+    return sum(own.count(size) for own in admitted)
+
+
+def _unproved(result: Result) -> Result:
+    """Return a result without what it proves of all structures."""
+    reason = Reason.FEASIBLE if result.optimal else result.reason
+    return replace(result, reason=reason, bound=None, proved=None)

@@ -1,0 +1,195 @@
+"""What a run may use: time and memory, until somebody asks it to stop. A part of a run has a part of its budget."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from enum import StrEnum
+from typing import TypeVar
+
+from milpbn.errors import NoIncumbentError
+from milpbn.util import interrupts, memory, stages
+from milpbn.util.clock import within
+
+T = TypeVar("T")
+
+
+class Limit(StrEnum):
+    """What stopped a run before its end; only with the reasons in `LIMITED`."""
+
+    TIME = "time"
+    """The time limit, which includes the time for data and coefficients."""
+
+    NODE = "node"
+    """The solver's own limit on nodes or iterations, or the end of the root bound where only that was asked for."""
+
+    MEMORY = "memory"
+    """The memory limit, the machine's memory, or the maximum size of a certificate; the result's detail says which."""
+
+    GAP = "gap"
+    """The gap that was asked for (``--gap-rel``, ``--gap-abs``) is reached, but it does not prove an optimum."""
+
+    USER = "user"
+    """Ctrl-C, SIGTERM, or the caller's function `interrupted`."""
+
+    @property
+    def words(self) -> str:
+        """What happened to the search, as the rest of a sentence that begins with "The search"."""
+        return {
+            Limit.TIME: "came to its time limit",
+            Limit.NODE: "came to its limit on nodes",
+            Limit.MEMORY: "ran out of memory",
+            Limit.GAP: "came to the gap that was asked for",
+            Limit.USER: "was interrupted",
+        }[self]
+
+
+class Budget:
+    """The time and memory of a run or of a part of it. Any thread may call any method.
+
+    Memory has one limit in a process (`milpbn.util.memory.limited`), and so have signals (`milpbn.util.interrupts`).
+
+    Parameters
+    ----------
+    seconds : float, optional
+        Seconds that may pass since it began.
+    began : float, optional
+        `time.monotonic` value at which it began; by default now.
+    cancelled : callable, optional
+        Returns whether the caller wants the work to end.
+    whole : Budget, optional
+        The budget of which this one is a part. When that is used up, so is this one.
+
+    Attributes
+    ----------
+    began : float
+        `time.monotonic` value at which it began.
+    deadline : float or None
+        `time.monotonic` value at which the time is over; None without a limit.
+    reserve : float
+        Seconds before the deadline at which `stop` says that the time is over, for what comes after.
+    stopped : Limit or None
+        What ended it; None before that.
+    reached : callable
+        Returns whether the work has reached its aim, which ends it, too.
+    """
+
+    def __init__(
+        self,
+        seconds: float | None = None,
+        *,
+        began: float | None = None,
+        cancelled: Callable[[], bool] | None = None,
+        whole: Budget | None = None,
+    ) -> None:
+        self.began = time.monotonic() if began is None else began
+        ends = [] if seconds is None else [self.began + seconds]
+        if whole is not None and whole.deadline is not None:
+            ends.append(whole.deadline)
+        self.deadline: float | None = min(ends, default=None)
+        self.reserve = 0.0
+        self.stopped: Limit | None = None
+        self.reached: Callable[[], bool] = lambda: False
+        self._cancelled = cancelled or (lambda: False)
+        self._whole, self._closed = whole, False
+
+    def left(self) -> float:
+        """Return the seconds until the deadline; inf without one."""
+        return math.inf if self.deadline is None else self.deadline - time.monotonic()
+
+    def at_most(self, seconds: float) -> Budget:
+        """Return the budget of a part that begins now and may take so many seconds."""
+        return Budget(seconds, whole=self)
+
+    def share(self, part: float, most: float = math.inf) -> Budget:
+        """Return the budget of a part that may take this share of the time left, and at most `most` seconds."""
+        seconds = min(part * max(0.0, self.left()), most)
+        return self if seconds == math.inf else self.at_most(seconds)
+
+    def end(self, limit: Limit) -> None:
+        """End it; the first limit counts."""
+        self.stopped = self.stopped or limit
+
+    def close(self) -> None:
+        """Stop all work that still asks, because nobody waits for it any more; `stopped` stays what it is."""
+        self._closed = True
+
+    def stop(self) -> Limit | None:
+        """Return what tells the work to stop now; None if it may go on."""
+        if self.stopped is None:
+            self.stopped = self._found()
+        return self.stopped or (Limit.USER if self._closed else None)
+
+    def over(self) -> bool:
+        """Return whether to stop now, for work that need not know why."""
+        return self.stop() is not None
+
+    def _found(self) -> Limit | None:
+        if interrupts.requested() or self._cancelled():
+            return Limit.USER
+        if self.left() <= self.reserve:
+            return Limit.TIME
+        if memory.exceeded():
+            return Limit.MEMORY
+        if self.reached():
+            return Limit.GAP
+        return None if self._whole is None else self._whole.stop()
+
+    def check(self, doing: str, stage: str = "") -> None:
+        """Raise an exception if work before the first structure has to stop, and enter a stage of progress.
+
+        Parameters
+        ----------
+        doing : str
+            The current work, for the error message: "the tables of 40 parent sets were computed".
+        stage : str
+            The current work in a few words, for lines of progress; see `milpbn.util.stages`.
+
+        Raises
+        ------
+        NoIncumbentError
+            If the time is over, or the memory limit is nearly reached.
+        KeyboardInterrupt
+            If a signal was noted (`milpbn.util.interrupts`).
+        """
+        if stage:
+            stages.enter(stage)
+        limit = self.stop()
+        if limit is Limit.USER:
+            raise KeyboardInterrupt
+        if limit is Limit.TIME:
+            raise NoIncumbentError(
+                f"The time limit ended while {doing}, before any structure was scored; allow more time (a first run "
+                "compiles for up to a minute), or reduce --max-parents."
+            )
+        if limit is Limit.MEMORY:
+            raise NoIncumbentError(
+                f"The memory limit was nearly reached while {doing}, before any structure was scored; raise it, reduce "
+                "--max-parents, or take fewer features or rows."
+            )
+
+    def before(self, work: Callable[[], T], doing: str) -> T:
+        """Return the result of work that does not ask whether to stop, such as reading a file.
+
+        Without a limit of time or memory the work runs in the calling thread.
+
+        Parameters
+        ----------
+        work : callable
+            The work.
+        doing : str
+            The current work, as for `check`.
+
+        Raises
+        ------
+        NoIncumbentError, KeyboardInterrupt
+            As for `check`, if the work has not ended `GRACE` seconds after the budget.
+        """
+        if self.deadline is None and memory.memory_limit() is None:
+            return work()
+        done: list[T] = []
+        within(lambda: done.append(work()), self.over, name="milpbn-work")
+        if not done:
+            self.check(doing)
+        return done[0]
