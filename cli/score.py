@@ -40,8 +40,7 @@ def score(
       milpbn solve table.csv --output result.json
       milpbn score mine.txt table.csv --bound result.json
     """
-    if score.chooses:
-        raise InputError("A structure is scored for one gamma and one max_parents; cv is for milpbn solve.")
+    score.refuse_choices("A structure is scored for")
 
     from milpbn.claims.result import Result
     from milpbn.learners.appraisal import suboptimality
