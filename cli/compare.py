@@ -149,30 +149,19 @@ def compare(data: str, table: TableOptions, score: ScoreOptions, run: dict[str, 
         )
     exact_scores(names, score.given)
     _check_files(data, {"--output": run["output"], "--checkpoint": run["checkpoint"]}, options)
-    limits = Options(
-        time_limit=run["time_limit"],
-        threads=run["threads"],
-        random_state=run["random_state"],
-        parameters=run["parameters"] or "ml",
-    )
+    limits = Options(**{name: run[name] for name in ("time_limit", "threads", "random_state", "parameters")})
     show_stages(None, quiet=run["quiet"])
     source = table.read(data, leave_one_out=bool(score.given.get("leave_one_out")))
-    how: dict[str, Any] = {
-        "score": score.given,
-        "options": options,
-        "control": Control(
-            random_state=limits.random_state,
-            time_limit=limits.time_limit,
-            n_jobs=limits.n_threads,
-            report=telling(None, quiet=run["quiet"]),
-            interrupted=interrupts.requested,
-            parameters=run["parameters"],
-        ),
-        "against": run["against"],
-        "output": run["output"],
-        "checkpoint": run["checkpoint"],
-        "resume": bool(run["resume"]),
-    }
+    control = Control(
+        random_state=limits.random_state,
+        time_limit=limits.time_limit,
+        n_jobs=limits.n_threads,
+        report=telling(None, quiet=run["quiet"]),
+        interrupted=interrupts.requested,
+        parameters=run["parameters"],
+    )
+    how: dict[str, Any] = {name: run[name] for name in ("against", "output", "checkpoint")}
+    how |= {"score": score.given, "options": options, "control": control, "resume": bool(run["resume"])}
     if run["folds"] is None:
         train, test = training_and_test_rows(source, run["test_share"], run["random_state"])
         if not run["quiet"]:

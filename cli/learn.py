@@ -14,7 +14,7 @@ from milpbn.cli.learners import files_of, learner_options
 from milpbn.cli.memory_option import memory_limit
 from milpbn.cli.outputs import check_outputs
 from milpbn.cli.report import say
-from milpbn.cli.search_options import QUIET, of_search
+from milpbn.cli.search_options import CLASSIFIER, QUIET, of_search
 from milpbn.cli.sections import option, option_group, verb
 from milpbn.cli.table_options import TableOptions, table_options
 from milpbn.cli.types import DATA, FILE
@@ -58,11 +58,7 @@ run_options = option_group(
         metavar="RESULT",
         help="A result.json of the same data, to state the gap to its bound.",
     ),
-    option(
-        "--classifier",
-        type=FILE,
-        help="The classifier as JSON, for predict, evaluate, query, explain and others.",
-    ),
+    CLASSIFIER,
     option(
         "--output",
         type=FILE,

@@ -107,12 +107,9 @@ def _encoded(
     network: AnyClassifier, data: str, table: TableOptions, split: bool
 ) -> tuple[Dataset, Dataset | None]:
     """Return the training rows, and the test rows if there are any, as codes of the states of a classifier's file."""
-    from milpbn.cli.evaluate import read_rows
+    from milpbn.cli.evaluate import RowOptions, read_rows
 
-    weights, folder = table.settings.get("weights"), table.settings.get("data_dir")
     if not split:
-        return read_rows(network, data, "all", weights, folder, table.form)[0], None
-    train, test = (
-        read_rows(network, data, rows, weights, folder, table.form)[0] for rows in ("train", "test")
-    )
+        return read_rows(network, data, RowOptions.of(table, "all"))[0], None
+    train, test = (read_rows(network, data, RowOptions.of(table, rows))[0] for rows in ("train", "test"))
     return train, test

@@ -259,7 +259,7 @@ def _comparison(path: str) -> Scene:
 def _of_classifier(
     kind: str, file: str, data: str | None, table: TableOptions, variable: str | None, row: int | None
 ) -> Scene:
-    from milpbn.cli.evaluate import read_rows
+    from milpbn.cli.evaluate import RowOptions, read_rows
     from milpbn.network import load_any_classifier
     from milpbn.plotting import draw_importances, draw_margins, draw_prediction, draw_table
 
@@ -274,11 +274,8 @@ def _of_classifier(
             )
         return draw_table(tables[variable], found.target)
     assert data is not None
-    settings = table.settings
     split = "all" if table.rows == "all" else None
-    samples, _ = read_rows(
-        classifier, data, split, settings.get("weights"), settings.get("data_dir"), table.form
-    )
+    samples, _ = read_rows(classifier, data, RowOptions.of(table, split))
     if row is not None:
         import numpy as np
 

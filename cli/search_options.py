@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from milpbn.cli.declared import options_of
 from milpbn.cli.sections import Addable, given, once, option, option_group
-from milpbn.cli.types import COUNT, SETTING
+from milpbn.cli.types import COUNT, FILE, SETTING
 from milpbn.solving.declared import DeclaredOptions
 
 if TYPE_CHECKING:
@@ -57,6 +57,11 @@ SCREEN = option(
 )
 #: Shared by the verbs that return classifiers.
 (PARAMETERS,) = of_search("parameters")
+CLASSIFIER = option(
+    "--classifier",
+    type=FILE,
+    help="The classifier as JSON, for predict, evaluate, query, explain and others.",
+)
 #: Shared by the verbs that print notes and progress.
 QUIET = option("-q", "--quiet", is_flag=True, help="No notes and no progress on stderr.")
 

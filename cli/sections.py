@@ -39,9 +39,6 @@ class SectionedCommand(click.Command):
                 formatter.write_dl(records)
 
 
-#: Names of two options that several verbs have: the usual name of solvers, then that of scikit-learn.
-SEED, THREADS = ("--seed", "--random-state"), ("--threads", "--n-jobs")
-
 #: Decorates a verb.
 verb = functools.partial(click.command, cls=SectionedCommand)
 

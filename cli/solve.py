@@ -15,10 +15,10 @@ from milpbn.cli.memory_option import memory_limit
 from milpbn.cli.outputs import check_outputs, dropped_when_refused
 from milpbn.cli.report import exit_code, no_structure, say
 from milpbn.cli.score_options import ScoreOptions, score_options
-from milpbn.cli.search_options import PARAMETERS, QUIET, SearchOptions, of_search, search_options
+from milpbn.cli.search_options import CLASSIFIER, PARAMETERS, QUIET, SearchOptions, of_search, search_options
 from milpbn.cli.sections import given, option, option_group, typed, verb
 from milpbn.cli.table_options import TableOptions, table_options
-from milpbn.cli.types import COUNT, DATA, FILE, word
+from milpbn.cli.types import COUNT, DATA, word
 from milpbn.errors import InputError, MilpbnError
 from milpbn.util.progress_line import LINE
 
@@ -68,11 +68,7 @@ file_options = option_group(
     "Output",
     "files",
     *of_search("output"),
-    option(
-        "--classifier",
-        type=FILE,
-        help="The classifier as JSON, for predict, evaluate, query, explain and others.",
-    ),
+    CLASSIFIER,
     *of_search("certificate", "checkpoint", "resume", "trace", "log"),
     QUIET,
     option("-v", "--verbose", is_flag=True, help="Also show the variables with their states."),
@@ -89,9 +85,7 @@ file_options = option_group(
 @select_options
 @parameter_options
 @file_options
-@click.pass_obj
 def solve(
-    started: float | None,
     data: str | None,
     table: TableOptions,
     score: ScoreOptions,
@@ -116,6 +110,7 @@ def solve(
 
     Ctrl-C stops the search and keeps the best structure so far; with --checkpoint, the same command goes on.
     """
+    started: float | None = click.get_current_context().obj
     quiet, verbose, classifier = (files.pop(name) for name in ("quiet", "verbose", "classifier"))
     outputs = {f"--{name}": path for name, path in files.items() if name != "resume"}
     check_outputs({**outputs, "--classifier": classifier}, [data, search.start], streams=["--trace", "--log"])
@@ -123,11 +118,10 @@ def solve(
 
     from milpbn.claims.result import FailedSearchError, NotSavedError
     from milpbn.instances import DEFAULT
-    from milpbn.network import read_structure, save_classifier
+    from milpbn.network import read_structure
     from milpbn.solving.api import maximise
     from milpbn.solving.choices import Choices
     from milpbn.solving.selection import maximise_selected
-    from milpbn.util import interrupts
 
     choices = Choices(score.choose_p, score.choose_max_parents, **selected)
     options = replace(search.options, **given(**files), verbose=not quiet, parameters=parameters)
@@ -157,32 +151,25 @@ def solve(
         )
     if search.start is not None:
         options = replace(options, start=read_structure(search.start, dataset.names))
+    common: dict[str, Any] = {"constraints": constraints, "started": started}
+    common |= {"subset": search.subset, "screen": search.screen}
     failure: MilpbnError | None = None
     try:
         with dropped_when_refused(files["trace"], files["log"]):
             if grid is not None:
-                result = maximise_selected(
-                    source,
-                    spec,
-                    options,
-                    grid,
-                    constraints,
-                    subset=search.subset,
-                    screen=search.screen,
-                    started=started,
-                )
+                result = maximise_selected(source, spec, options, grid, **common)
             else:
-                result = maximise(
-                    dataset,
-                    spec,
-                    options,
-                    constraints=constraints,
-                    subset=search.subset,
-                    screen=search.screen,
-                    started=started,
-                )
+                result = maximise(dataset, spec, options, **common)
     except (NotSavedError, FailedSearchError) as error:
         failure, result = error, error.result
+    return _finish(result, classifier, failure)
+
+
+def _finish(result: Result, classifier: str | None, failure: MilpbnError | None) -> int:
+    """Save the classifier, print the closing block, and return the exit code, or raise what has failed before."""
+    from milpbn.network import save_classifier
+    from milpbn.util import interrupts
+
     with interrupts.saving():
         if classifier is not None and result.classifier is not None:
             try:

@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 
 from milpbn.cli.app import app
+from milpbn.cli.table_options import TEXT
+from milpbn.data.text_format import NAMES as FORM
 from milpbn.errors import InputError
 from milpbn.problem.scores.options import DeclaredScore
 from milpbn.problem.scores.registry import SCORES, find_score
@@ -67,6 +69,10 @@ def test_the_command_line_has_what_is_declared(kind: type) -> None:
         assert spelling(item).split("/")[0] == parameter.opts[0]
         if item.name != "name":
             assert parameter.help == item.metadata["help"]
+
+
+def test_the_command_line_has_all_options_of_text_files() -> None:
+    assert TEXT == FORM
 
 
 def test_the_estimator_has_the_declared_defaults_and_types() -> None:
