@@ -85,7 +85,7 @@ def bound(
         raise InputError(f"A certificate comes with the scores {those}, not with {spec.name}.")
     show_stages(started, quiet=not options.verbose)
     source = data or f"instance:{DEFAULT}"
-    _, dataset = read(table, source, started, options.time_limit, leave_one_out=spec.leave_one_out)
+    _, dataset = read(table, source, started, options.time_limit, in_units=spec.needs_units)
     if options.verbose:
         show_notes(dataset)
     result = maximise(

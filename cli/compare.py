@@ -151,7 +151,7 @@ def compare(data: str, table: TableOptions, score: ScoreOptions, run: dict[str, 
     _check_files(data, {"--output": run["output"], "--checkpoint": run["checkpoint"]}, options)
     limits = Options(**{name: run[name] for name in ("time_limit", "threads", "random_state", "parameters")})
     show_stages(None, quiet=run["quiet"])
-    source = table.read(data, leave_one_out=bool(score.given.get("leave_one_out")))
+    source = table.read(data, in_units=bool(score.given.get("leave_one_out")))
     control = Control(
         random_state=limits.random_state,
         time_limit=limits.time_limit,

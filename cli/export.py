@@ -123,7 +123,7 @@ def export(
 
     source = data or f"instance:{DEFAULT}"
     show_stages(None, quiet=model.quiet)
-    dataset = table.read(source, leave_one_out=checked_score.leave_one_out).dataset("train")
+    dataset = table.read(source, in_units=checked_score.needs_units).dataset("train")
     if not model.quiet:
         show_notes(dataset)
     if model.output.lower().endswith(".jkl"):

@@ -166,8 +166,8 @@ def _learn(
     result = None if run.bound is None else Result.load(run.bound)
     require_used(learner(**options), options)  # refuses options without effect before the table is read
     show_stages(started, quiet=run.quiet)
-    leaves_out = result is not None and result.score.leave_one_out
-    source, train = read(table, data, started, run.time_limit, leave_one_out=leaves_out)
+    in_units = result is not None and result.score.needs_units
+    source, train = read(table, data, started, run.time_limit, in_units=in_units)
     test = source.encode(train.variables, "test") if source.test_indices.size else None
     if result is not None:
         check_bound(train, result, repr(run.bound))

@@ -152,12 +152,7 @@ def _losses(result: Any, data: str, table: TableOptions) -> Mapping[tuple[int, i
     from milpbn.solving.arc_losses import arc_losses
     from milpbn.util import stages
 
-    dataset = table.read(data, leave_one_out=result.score.leave_one_out).dataset("train")
-    if dataset.sha256 != result.data.sha256:
-        raise InputError(
-            f"The result is of other data ({result.data.name!r}) than {data!r}; give the data and the options of the "
-            "table of that run."
-        )
+    _, dataset = table.read_of(result, data)
     with stages.shown():
         return arc_losses(dataset, result.structure, result.score)
 

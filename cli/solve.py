@@ -142,7 +142,7 @@ def solve(
         data or f"instance:{DEFAULT}",
         started,
         limit,
-        leave_one_out=spec.leave_one_out if grid is None else grid.always_leaves_one_out(spec),
+        in_units=spec.needs_units if grid is None else grid.always_leaves_one_out(spec),
     )
     if not quiet:
         show_notes(
@@ -204,13 +204,13 @@ def read(
     started: float | None,
     time_limit: float | None,
     *,
-    leave_one_out: bool = False,
+    in_units: bool = False,
 ) -> tuple[Table, Dataset]:
     """Return a table and its training rows, within a time limit that counts from `started`."""
     from milpbn.util.clock import before
 
     def work() -> tuple[Table, Dataset]:
-        found = table.read(source, leave_one_out=leave_one_out)
+        found = table.read(source, in_units=in_units)
         return found, found.dataset("train")
 
     began = time.monotonic() if started is None else started

@@ -81,7 +81,7 @@ def stability(
 
     show_stages(None, quiet=quiet)
     spec = score.score()
-    dataset = table.read(data, leave_one_out=spec.leave_one_out).dataset("train")
+    dataset = table.read(data, in_units=spec.needs_units).dataset("train")
     if not quiet:
         show_notes(dataset)
     found = bootstrapped(

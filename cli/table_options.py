@@ -10,9 +10,11 @@ import click
 
 from milpbn.cli.sections import given, option, option_group
 from milpbn.cli.types import CLASS_WEIGHTS, FOLDER, MISSING_VALUES, NAME, NAMES, word
+from milpbn.errors import InputError
 
 if TYPE_CHECKING:
-    from milpbn.data import Table
+    from milpbn.claims.result import Result
+    from milpbn.data import Dataset, Table
     from milpbn.data.request import DataRequest
 
 
@@ -23,22 +25,33 @@ class TableOptions:
     rows: str = "train"
     settings: Mapping[str, Any] = field(default_factory=dict)
 
-    def read(self, source: str, *, leave_one_out: bool = False) -> Table:
+    def read(self, source: str, *, in_units: bool = False) -> Table:
         """Return the table; its split is dropped where ``rows`` is ``all``.
 
-        For leave-one-out scores, weights below 1 are made larger (`milpbn.data.table.Table.in_units`).
+        With `in_units`, weights below 1 are made larger (`milpbn.data.table.Table.in_units`).
         """
         from dataclasses import replace
 
         from milpbn.data import read_table
 
         table = read_table(source, **self.settings)
-        if leave_one_out:
+        if in_units:
             table = table.in_units()
         if self.rows != "all":
             return table
         request = None if table.request is None else replace(table.request, rows="all")
         return replace(table, train_rows=None, request=request)
+
+    def read_of(self, result: Result, source: str) -> tuple[Table, Dataset]:
+        """Return the table and the training rows of a result, or refuse other data."""
+        table = self.read(source, in_units=result.score.needs_units)
+        dataset = table.dataset("train")
+        if dataset.sha256 != result.data.sha256:
+            raise InputError(
+                f"The result is of other data ({result.data.name!r}) than {source!r}; give the data and the options of "
+                "the table of that run."
+            )
+        return table, dataset
 
     @property
     def form(self) -> dict[str, Any]:

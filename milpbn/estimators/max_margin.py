@@ -242,7 +242,7 @@ interrupted
         score, choices = score_of(self), choices_of(self)
         options = options_of(self, task.hook(self._attributes))
         grid, own = choices.applied(score, options, given_to(self)) if choices else (None, options)
-        if score.leave_one_out or (grid is not None and True in grid.others.get("leave-one-out", ())):
+        if score.needs_units or (grid is not None and True in grid.others.get("leave-one-out", ())):
             table = table.in_units()
         data = table.dataset("train")
         common: dict[str, Any] = {"constraints": self.constraints, "started": began}

@@ -200,6 +200,11 @@ class Score(DeclaredScore):
         """The prior of the parameters."""
         return Prior(self.smoothing, self.smoothing_towards)
 
+    @property
+    def needs_units(self) -> bool:
+        """Whether a sample needs a weight of at least 1, because one unit of it is left out."""
+        return self.leave_one_out
+
     @cached_property
     def kind(self) -> ScoreKind:
         """The score's class, which has its facts and formulas, with the options of this score."""
