@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
+from dataclasses import replace
 from typing import Any
 
 from milpbn.estimators.learnt import LearntClassifier
@@ -81,6 +81,7 @@ class DifferentiableTANClassifier(LearntClassifier):
     True
     """
 
+    _kind = DifferentiableTan
     structure: str = "subset"
     k: int = 8
     loss: str = "hyb"
@@ -126,6 +127,4 @@ class DifferentiableTANClassifier(LearntClassifier):
         return self
 
     def _learner(self) -> Learner:
-        own = self.get_params()
-        options = {field.name: own[field.name] for field in fields(DifferentiableTan) if field.name in own}
-        return DifferentiableTan(lambda_=self.margin_weight, **options)
+        return replace(super()._learner(), lambda_=self.margin_weight)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from milpbn.estimators.learnt import WeightedClassifier
 from milpbn.estimators.parameters import estimator
-from milpbn.learners.base import Learner
 from milpbn.learners.generative.naive_bayes import NaiveBayes
 
 
@@ -44,10 +43,8 @@ class NaiveBayesClassifier(WeightedClassifier):
     array([0, 0])
     """
 
+    _kind = NaiveBayes
     smoothing: float = 1.0
     smoothing_towards: str = "uniform"
     parameters: str | None = None
     time_limit: float | None = None
-
-    def _learner(self) -> Learner:
-        return NaiveBayes(smoothing=self.smoothing, smoothing_towards=self.smoothing_towards)

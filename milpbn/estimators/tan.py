@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from milpbn.estimators.learnt import WeightedClassifier
 from milpbn.estimators.parameters import estimator
-from milpbn.learners.base import Learner
 from milpbn.learners.generative.tan import Tan
 
 
@@ -55,6 +54,7 @@ class TANClassifier(WeightedClassifier):
     array([0, 0])
     """
 
+    _kind = Tan
     penalty: str = "none"
     root: str | None = None
     holdout: float = 0.2
@@ -63,12 +63,3 @@ class TANClassifier(WeightedClassifier):
     parameters: str | None = None
     time_limit: float | None = None
     n_jobs: int | None = None
-
-    def _learner(self) -> Learner:
-        return Tan(
-            smoothing=self.smoothing,
-            smoothing_towards=self.smoothing_towards,
-            penalty=self.penalty,
-            root=self.root,
-            holdout=self.holdout,
-        )

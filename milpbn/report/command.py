@@ -81,8 +81,7 @@ def _score_words(score: Score) -> list[str]:
         if item.name in ("name", "p") or value == getattr(plain, item.name):  # p is written as gamma
             continue
         if isinstance(value, bool):
-            yes, _, no = spelling(item).partition("/")
-            words.append(yes if value else no)
+            words.append(spelling(item) if value else f"--no-{spelling(item)[2:]}")
         else:
             words += [spelling(item), f"{value!r}" if isinstance(value, float) else str(value)]
     return words

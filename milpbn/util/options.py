@@ -51,8 +51,8 @@ def option(default: Any, help: str, **extra: Any) -> Any:  # click's word for it
         ``range``
             A `Range`. Values that are text are not checked.
         ``spelling``
-            Names on the command line, if not the name with dashes; a name that begins with ``--no-`` is a flag that
-            sets the option to False.
+            Names on the command line, if not the name with dashes. ``--yes/--no`` is a pair of flags, and a name that
+            begins with ``--no-`` a flag that sets the option to False.
         ``selectable``
             False if a grid of a selection cannot name the option.
         ``validation``
@@ -83,9 +83,12 @@ def types_of(kind: Any, name: str) -> list[Any]:
 
 
 def spelling(item: Field[Any]) -> str:
-    """Return an option as it is written on the command line; a name that is a Python keyword ends with ``_``."""
+    """Return an option as it is written on the command line; of a pair of flags, the one that means True.
+
+    A field whose name would be a Python keyword ends with ``_``.
+    """
     names: Sequence[str] = item.metadata.get("spelling") or ("--" + item.name.rstrip("_").replace("_", "-"),)
-    return names[0]
+    return names[0].partition("/")[0]
 
 
 def listed(names: Iterable[str], word: str) -> str:

@@ -18,7 +18,7 @@ from milpbn.problem.scores.registry import SCORES, find_score
 from milpbn.problem.scores.spec import Score
 from milpbn.sklearn import MaxMarginBNClassifier
 from milpbn.solving.declared import DeclaredOptions
-from milpbn.solving.grid import NAMES
+from milpbn.solving.grid import NAMES, Grid
 from milpbn.solving.options import Options
 from milpbn.util.options import Range, check_choice, declared, listed, option, spelling, types_of
 
@@ -66,7 +66,7 @@ def test_the_command_line_has_what_is_declared(kind: type) -> None:
     known = {parameter.name: parameter for parameter in app.commands["solve"].params}
     for item in declared(kind):
         parameter = known[item.name]
-        assert spelling(item).split("/")[0] == parameter.opts[0]
+        assert spelling(item) == parameter.opts[0]
         if item.name != "name":
             assert parameter.help == item.metadata["help"]
 
@@ -87,8 +87,19 @@ def test_the_estimator_has_the_declared_defaults_and_types() -> None:
 
 
 def test_grids_name_what_can_be_selected() -> None:
-    selectable = {item.name for item in declared(DeclaredScore)} - {"gamma", "equivalent_sample_size"}
-    assert set(NAMES.values()) == selectable
+    names = "score p max-parents smoothing smoothing-towards class-parents parent-sets penalty hybrid leave-one-out"
+    assert list(NAMES) == names.split()
+    left = {item.name for item in declared(DeclaredScore)} - {*NAMES.values()}
+    assert left == {"gamma", "equivalent_sample_size"}
+    (help_of_select,) = (p.help for p in app.commands["solve"].params if p.name == "grid")
+    for key in NAMES:
+        assert key in help_of_select
+    grid = Grid.parse(
+        "class-parents=no,yes penalty=bic,2 smoothing-towards=class parent-sets=all max-parents=3"
+    )
+    assert grid.others["class-parents"] == (False, True)
+    assert grid.others["penalty"] == ("bic", 2.0)
+    assert tuple(grid.max_parents) == (3,)
 
 
 def test_the_table_of_the_guide_has_the_options_that_scores_take() -> None:
