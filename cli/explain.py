@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Asked:
+class ExplainOptions:
     """What is explained, beside the classifier."""
 
     rows: tuple[int, ...]
@@ -80,7 +80,7 @@ asked_options = option_group(
         default=0.0,
         help="With --result: search this long for the best structures without each feature.",
     ),
-)(Asked)
+)(ExplainOptions)
 
 
 @verb(short_help="Explain a classifier, or its predictions.")
@@ -96,7 +96,7 @@ asked_options = option_group(
 def explain(
     classifier: str,
     data: str | None,
-    asked: Asked,
+    asked: ExplainOptions,
     chosen: RowOptions,
     shown: int,
     output: str | None,
@@ -177,7 +177,7 @@ def _row_notes(samples: Dataset, rows: tuple[int, ...]) -> Iterator[str]:
 
 
 def _predictions(
-    classifier: AnyClassifier, samples: Dataset, asked: Asked, shown: int
+    classifier: AnyClassifier, samples: Dataset, asked: ExplainOptions, shown: int
 ) -> tuple[list[str], dict[str, Any]]:
     """Return the explanations of some rows as texts, and as JSON values."""
     from dataclasses import replace

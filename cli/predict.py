@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class Written:
+class PredictOptions:
     """What is written for every row, and where."""
 
     output: str | None
@@ -46,7 +46,7 @@ written_options = option_group(
         multiple=True,
         help="Columns of DATA to write before the predictions; by default the identifiers that training left out.",
     ),
-)(Written)
+)(PredictOptions)
 
 
 @verb(short_help="Predict the classes of samples.")
@@ -60,7 +60,7 @@ written_options = option_group(
 def predict(
     classifier: str,
     data: str,
-    written: Written,
+    written: PredictOptions,
     ignore_unseen: bool,
     data_dir: str | None,
     form: dict[str, Any],
