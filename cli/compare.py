@@ -92,7 +92,7 @@ def run_options(**values: Any) -> dict[str, Any]:
         )
     if values["test_share"] is not None and values["folds"] is not None:
         raise click.UsageError("--folds tests on every row in turn; leave out --test-share.")
-    return values
+    return {**values, "repeats": 1 if values["repeats"] is None else values["repeats"]}
 
 
 @verb(short_help="Run several learners side by side, on one split or over folds.")
@@ -170,7 +170,7 @@ def compare(data: str, table: TableOptions, score: ScoreOptions, run: dict[str, 
     else:
         if not run["quiet"]:
             show_notes(source)
-        found = compare_over_folds(source, run["folds"], run["repeats"] or 1, names, **how)
+        found = compare_over_folds(source, run["folds"], run["repeats"], names, **how)
     LINE.end()
     with interrupts.saving():
         say(str(found))
