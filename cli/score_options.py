@@ -45,9 +45,10 @@ class ScoreOptions:
         name={"type": word("name", *SCORES, *ALIASES), "help": f"{list_names()}; default sm."},
     ),
 )
-def score_options(p: float | str | None, max_parents: int | str | None, **others: Any) -> ScoreOptions:
+def score_options(**values: Any) -> ScoreOptions:
     """Gather the options of the score."""
-    if p == "cv" and others["gamma"] is not None:
+    chosen = {name for name in ("p", "max_parents") if values[name] == "cv"}
+    if "p" in chosen and values["gamma"] is not None:
         raise InputError("--p cv chooses gamma itself; leave out --p or --gamma.")
-    chosen = {key: value for key, value in (("p", p), ("max_parents", max_parents)) if value != "cv"}
-    return ScoreOptions(given(**others, **chosen), p == "cv", max_parents == "cv")
+    known = given(**values | dict.fromkeys(chosen))
+    return ScoreOptions(known, "p" in chosen, "max_parents" in chosen)

@@ -116,7 +116,8 @@ def option_group(
             decorated: Verb = with_group
             for add in reversed(options):
                 decorated = add(section)(decorated)
-            keys = [added.name for added in getattr(decorated, "__click_params__", ())[before:]]
+            added = getattr(decorated, "__click_params__", [])[before:]
+            keys = [parameter.name for parameter in reversed(added)]  # click has the last one first
             return decorated
 
         return decorate

@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 
 from milpbn.cli.app import app
+from milpbn.cli.score_options import ScoreOptions, score_options
+from milpbn.cli.sections import verb
 from milpbn.cli.table_options import TEXT
 from milpbn.data.text_format import NAMES as FORM
 from milpbn.errors import InputError
@@ -69,6 +71,16 @@ def test_the_command_line_has_what_is_declared(kind: type) -> None:
         assert spelling(item) == parameter.opts[0]
         if item.name != "name":
             assert parameter.help == item.metadata["help"]
+
+
+def test_groups_have_their_values_in_the_order_of_the_declaration() -> None:
+    kept: list[ScoreOptions] = []
+    show = verb()(score_options(lambda score: kept.append(score)))
+    show.main(
+        ["--hybrid", "1", "--max-parents", "cv", "--smoothing", "2", "--p", "0.9"], standalone_mode=False
+    )
+    assert kept == [ScoreOptions({"p": 0.9, "smoothing": 2.0, "hybrid": 1.0}, choose_max_parents=True)]
+    assert list(kept[0].given) == ["p", "smoothing", "hybrid"]
 
 
 def test_the_command_line_has_all_options_of_text_files() -> None:
