@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 from milpbn.estimators.learnt import LearntClassifier
 from milpbn.estimators.parameters import estimator
@@ -127,4 +127,5 @@ class DifferentiableTANClassifier(LearntClassifier):
         return self
 
     def _learner(self) -> Learner:
-        return replace(super()._learner(), lambda_=self.margin_weight)
+        learner: Any = super()._learner()
+        return cast(Learner, replace(learner, lambda_=self.margin_weight))

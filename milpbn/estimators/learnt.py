@@ -19,12 +19,13 @@ class LearntClassifier(BaseBNClassifier):
     Parameters of the estimator with the name of an option of the learner are passed on.
     """
 
-    _kind: ClassVar[type[Learner]]
+    _kind: ClassVar[Any]  # a subclass of `Learner`, which is a dataclass
 
     def _learner(self) -> Learner:
         """Return the learner with its options."""
-        own = self.get_params()
-        return self._kind(**{item.name: own[item.name] for item in fields(self._kind) if item.name in own})
+        own, kind = self.get_params(), self._kind
+        learner: Learner = kind(**{item.name: own[item.name] for item in fields(kind) if item.name in own})
+        return learner
 
     def _learn(self, table: Table) -> None:
         """Fit the learner to the rows of a table, and set the fitted attributes."""
