@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -10,10 +10,10 @@ from milpbn.cli.constraint_options import constraint_options
 from milpbn.cli.memory_option import memory_limit
 from milpbn.cli.outputs import check_outputs
 from milpbn.cli.score_options import ScoreOptions, score_options
-from milpbn.cli.search_options import SCREEN, SUBSET, SearchOptions
-from milpbn.cli.sections import SEED, THREADS, given, option, option_group, verb
+from milpbn.cli.search_options import QUIET, SCREEN, SUBSET, SearchOptions, gather, of_search
+from milpbn.cli.sections import option_group, verb
 from milpbn.cli.table_options import TableOptions, table_options
-from milpbn.cli.types import COUNT, DATA, FILE, NUMBER
+from milpbn.cli.types import DATA
 from milpbn.errors import InputError
 
 if TYPE_CHECKING:
@@ -23,40 +23,25 @@ if TYPE_CHECKING:
     from milpbn.problem.scores.spec import Score
 
 
-@option_group(
+def gather_bound(quiet: bool, **values: Any) -> SearchOptions:
+    """Gather the options of the bound."""
+    return gather(**values, verbose=not quiet, root_only=True)
+
+
+bound_options = option_group(
     "Search",
     "search",
-    option("--time-limit", type=NUMBER, metavar="SECONDS", help="For everything, reading included."),
-    option(*THREADS, "threads", type=COUNT, help="Number of threads; by default all cores."),
-    option(*SEED, "random_state", type=COUNT, help="Random seed; default 0."),
+    *of_search("time_limit", "threads", "random_state"),
     SUBSET,
     SCREEN,
-    option("--output", type=FILE, help="The result as JSON (result.json)."),
-    option("--certificate", type=FILE, help="The proof of the bound, for milpbn verify."),
-    option("-q", "--quiet", is_flag=True, help="No notes and no progress on stderr."),
-)
-def bound_options(
-    time_limit: float | None,
-    threads: int | None,
-    random_state: int | None,
-    subset: int | None,
-    screen: int | None,
-    output: str | None,
-    certificate: str | None,
-    quiet: bool,
-) -> SearchOptions:
-    """Gather the options of the bound."""
-    from milpbn.problem.screening import Screen
-    from milpbn.problem.subset import Subset
-    from milpbn.solving.options import Options
-
-    Subset.of(subset)  # refuses an impossible size before the table is read
-    Screen.of(screen, subset)
-    known = given({"time_limit": time_limit, "threads": threads, "random_state": random_state})
-    options = Options(
-        **known, output=output, certificate=certificate, verbose=not quiet, backend="auto", root_only=True
-    )
-    return SearchOptions(options, None, subset, screen)
+    *of_search(
+        "output",
+        "certificate",
+        output={"help": "The result as JSON (result.json)."},
+        certificate={"help": "The proof of the bound, for milpbn verify."},
+    ),
+    QUIET,
+)(gather_bound)
 
 
 @verb(short_help="Bound the score of every structure, within seconds.")
@@ -86,8 +71,7 @@ def bound(
     """
     options = search.options
     check_outputs({"--output": options.output, "--certificate": options.certificate}, [data])
-    if score.chooses:
-        raise InputError("A bound is for one gamma and one max_parents; cv is for milpbn solve.")
+    score.refuse_choices("A bound is for")
     spec = score.score()
 
     from milpbn.cli.report import exit_code, say
@@ -102,7 +86,7 @@ def bound(
         raise InputError(f"A certificate comes with the scores {those}, not with {spec.name}.")
     show_stages(started, quiet=not options.verbose)
     source = data or f"instance:{DEFAULT}"
-    _, dataset = read(table, source, started, options.time_limit, leave_one_out=spec.leave_one_out)
+    _, dataset = read(table, source, started, options.time_limit, in_units=spec.needs_units)
     if options.verbose:
         show_notes(dataset)
     question = Question.of(

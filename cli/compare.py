@@ -12,8 +12,9 @@ from milpbn.cli.learners import files_of, read_options
 from milpbn.cli.memory_option import memory_limit
 from milpbn.cli.outputs import check_outputs
 from milpbn.cli.report import say
-from milpbn.cli.score_options import PARAMETERS, ScoreOptions, score_options
-from milpbn.cli.sections import SEED, THREADS, option, option_group, verb
+from milpbn.cli.score_options import ScoreOptions, score_options
+from milpbn.cli.search_options import QUIET, of_search
+from milpbn.cli.sections import option, option_group, verb
 from milpbn.cli.table_options import TableOptions, table_options
 from milpbn.cli.types import COUNT, DATA, FILE, NUMBER, TEXT, Parsed, parse_names
 from milpbn.errors import InputError, NoIncumbentError
@@ -65,10 +66,14 @@ _CONTESTANTS = Parsed("a,b,...", parse_names, completion.listed(",", _contestant
         type=NUMBER,
         help="Share of the rows to test on, where the data have no split of their own; default 0.3; 0 for no test.",
     ),
-    option("--time-limit", type=NUMBER, metavar="SECONDS", help="For every learner; default 60."),
-    PARAMETERS,
-    option(*SEED, "seed", type=COUNT, default=0, show_default=True, help="Random seed."),
-    option(*THREADS, "threads", type=COUNT, help="Number of threads; by default all cores."),
+    *of_search(
+        "time_limit",
+        "parameters",
+        "random_state",
+        "threads",
+        time_limit={"help": "For every learner; default 60.", "default": 60.0},
+        random_state={"help": "Random seed.", "default": 0, "show_default": True},
+    ),
     option("--output", type=FILE, help="The figures as JSON, kept up to date."),
     option(
         "--checkpoint",
@@ -76,50 +81,18 @@ _CONTESTANTS = Parsed("a,b,...", parse_names, completion.listed(",", _contestant
         help="The figures of every learner that has finished. If it exists, the comparison goes on from it; an exact "
         "search goes on where it was.",
     ),
-    option("--resume", is_flag=True, help="Go on from --checkpoint; refuse to begin anew if there is none."),
-    option("-q", "--quiet", is_flag=True, help="No notes and no progress on stderr."),
+    *of_search("resume"),
+    QUIET,
 )
-def run_options(
-    learners: tuple[str, ...] | None,
-    also: tuple[str, ...] | None,
-    against: str | None,
-    folds: int | None,
-    repeats: int | None,
-    settings: tuple[str, ...],
-    test_share: float | None,
-    time_limit: float | None,
-    parameters: str | None,
-    seed: int,
-    threads: int | None,
-    output: str | None,
-    checkpoint: str | None,
-    resume: bool,
-    quiet: bool,
-) -> dict[str, Any]:
+def run_options(**values: Any) -> dict[str, Any]:
     """Gather the options of the run."""
-    if repeats is not None and folds is None:
+    if values["repeats"] is not None and values["folds"] is None:
         raise click.UsageError(
             "--repeats is the number of cross-validations; add --folds, for example --folds 5."
         )
-    if test_share is not None and folds is not None:
+    if values["test_share"] is not None and values["folds"] is not None:
         raise click.UsageError("--folds tests on every row in turn; leave out --test-share.")
-    return {
-        "against": against,
-        "folds": folds,
-        "repeats": 1 if repeats is None else repeats,
-        "learners": learners,
-        "also": also or (),
-        "settings": settings,
-        "test_share": test_share,
-        "time_limit": 60.0 if time_limit is None else time_limit,
-        "parameters": parameters,
-        "seed": seed,
-        "threads": threads,
-        "output": output,
-        "checkpoint": checkpoint,
-        "resume": resume,
-        "quiet": quiet,
-    }
+    return {**values, "repeats": 1 if values["repeats"] is None else values["repeats"]}
 
 
 @verb(short_help="Run several learners side by side, on one split or over folds.")
@@ -150,8 +123,7 @@ def compare(data: str, table: TableOptions, score: ScoreOptions, run: dict[str, 
 
     Ctrl-C ends the comparison and shows the figures so far; with --checkpoint, the same command goes on.
     """
-    if score.chooses:
-        raise InputError("Learners are compared for one gamma and one max_parents; cv is for milpbn solve.")
+    score.refuse_choices("Learners are compared for")
     if "name" in score.given:
         raise InputError("Leave --score out; --learners names the scores that are solved exactly.")
     from milpbn.cli.solve import show_notes, show_stages, telling
@@ -166,7 +138,7 @@ def compare(data: str, table: TableOptions, score: ScoreOptions, run: dict[str, 
     from milpbn.util.atomic import atomic_write_text
     from milpbn.util.jsonable import dump_json
 
-    names = tuple(dict.fromkeys((*(run["learners"] or DEFAULT), *run["also"])))
+    names = tuple(dict.fromkeys((*(run["learners"] or DEFAULT), *(run["also"] or ()))))
     options = _settings(run["settings"])
     check_names(names, options)
     check_against(names, run["against"])
@@ -177,32 +149,21 @@ def compare(data: str, table: TableOptions, score: ScoreOptions, run: dict[str, 
         )
     exact_scores(names, score.given)
     _check_files(data, {"--output": run["output"], "--checkpoint": run["checkpoint"]}, options)
-    limits = Options(
-        time_limit=run["time_limit"],
-        threads=run["threads"],
-        random_state=run["seed"],
-        parameters=run["parameters"] or "ml",
-    )
+    limits = Options(**{name: run[name] for name in ("time_limit", "threads", "random_state", "parameters")})
     show_stages(None, quiet=run["quiet"])
-    source = table.read(data, leave_one_out=bool(score.given.get("leave_one_out")))
-    how: dict[str, Any] = {
-        "score": score.given,
-        "options": options,
-        "control": Control(
-            random_state=limits.random_state,
-            time_limit=limits.time_limit,
-            n_jobs=limits.n_threads,
-            report=telling(None, quiet=run["quiet"]),
-            interrupted=interrupts.requested,
-            parameters=run["parameters"],
-        ),
-        "against": run["against"],
-        "output": run["output"],
-        "checkpoint": run["checkpoint"],
-        "resume": run["resume"],
-    }
+    source = table.read(data, in_units=bool(score.given.get("leave_one_out")))
+    control = Control(
+        random_state=limits.random_state,
+        time_limit=limits.time_limit,
+        n_jobs=limits.n_threads,
+        report=telling(None, quiet=run["quiet"]),
+        interrupted=interrupts.requested,
+        parameters=run["parameters"],
+    )
+    how: dict[str, Any] = {name: run[name] for name in ("against", "output", "checkpoint")}
+    how |= {"score": score.given, "options": options, "control": control, "resume": bool(run["resume"])}
     if run["folds"] is None:
-        train, test = training_and_test_rows(source, run["test_share"], run["seed"])
+        train, test = training_and_test_rows(source, run["test_share"], run["random_state"])
         if not run["quiet"]:
             show_notes(train)
         found = compare_learners(train, test, names, **how)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import json
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -12,7 +13,7 @@ import click
 from milpbn.cli.outputs import check_outputs
 from milpbn.cli.report import say
 from milpbn.cli.sections import Verb, verb
-from milpbn.cli.table_options import text_options
+from milpbn.cli.table_options import TableOptions, text_options
 from milpbn.cli.types import DATA, FILE, FOLDER, NAME
 from milpbn.errors import InputError
 
@@ -23,7 +24,12 @@ if TYPE_CHECKING:
     from milpbn.network.formats.classifier_files import AnyClassifier
     from milpbn.network.parameters.record import ParameterFit
 
-
+SPLIT = click.option(
+    "--split",
+    type=click.Choice(["all", "train", "test"]),
+    help="Rows of the catalog's split; by default the test rows, or all rows where there is no split.",
+)
+WEIGHTS = click.option("--weights", type=NAME, help="Column of sample weights.")
 IGNORE_UNSEEN = click.option(
     "--ignore-unseen",
     is_flag=True,
@@ -31,27 +37,54 @@ IGNORE_UNSEEN = click.option(
 )
 
 
+DATA_DIR = click.option(
+    "--data-dir", type=FOLDER, help="Folder of the catalog; by default the variable MILPBN_DATA."
+)
+
+
+@dataclass(frozen=True)
+class RowOptions:
+    """Which rows of the data count, with which weights, and how to read them.
+
+    Attributes
+    ----------
+    split : str or None
+        ``all``, ``train`` or ``test``; None for the usual ones of a verb.
+    weights : str or None
+        Column of sample weights.
+    data_dir : str or None
+        Folder of the catalog.
+    form : mapping from str
+        Options of text files, as keyword arguments of `milpbn.read_table`.
+    ignore_unseen : bool
+        Allow columns without any value of the training data.
+    """
+
+    split: str | None = None
+    weights: str | None = None
+    data_dir: str | None = None
+    form: Mapping[str, Any] = field(default_factory=dict)
+    ignore_unseen: bool = False
+
+    @classmethod
+    def of(cls, table: TableOptions, split: str | None) -> RowOptions:
+        """Return the options of a table, for the rows of one split."""
+        settings = table.settings
+        return cls(split, settings.get("weights"), settings.get("data_dir"), table.form)
+
+
 def row_options(command: Verb) -> Verb:
-    """Add the options of `read_rows` to a verb: which rows of the data count, with which weights, and text files."""
-    command = text_options(command)
-    for add in reversed(
-        (
-            click.option(
-                "--split",
-                type=click.Choice(["all", "train", "test"]),
-                help="Rows of the catalog's split; by default the test rows, or all rows where there is no split.",
-            ),
-            click.option("--weights", type=NAME, help="Column of sample weights."),
-            IGNORE_UNSEEN,
-            click.option(
-                "--data-dir",
-                type=FOLDER,
-                help="Folder of the catalog; by default the variable MILPBN_DATA.",
-            ),
-        )
-    ):
-        command = add(command)
-    return command
+    """Add the options of `read_rows` to a verb, as its argument ``chosen``."""
+
+    @functools.wraps(command)
+    def with_rows(*args: Any, **values: Any) -> Any:
+        own = {item.name: values.pop(item.name) for item in fields(RowOptions)}
+        return command(*args, chosen=RowOptions(**own), **values)
+
+    decorated: Verb = text_options(with_rows)
+    for add in (DATA_DIR, IGNORE_UNSEEN, WEIGHTS, SPLIT):
+        decorated = add(decorated)
+    return decorated
 
 
 @verb(short_help="Measure a classifier's accuracy.")
@@ -64,11 +97,7 @@ def row_options(command: Verb) -> Verb:
 def evaluate(
     classifier: str,
     data: str,
-    split: str | None,
-    weights: str | None,
-    ignore_unseen: bool,
-    data_dir: str | None,
-    form: dict[str, Any],
+    chosen: RowOptions,
     as_json: bool,
     output: str | None,
     quiet: bool,
@@ -99,7 +128,7 @@ def evaluate(
     from milpbn.util.jsonable import dump_json
 
     loaded = load_any_classifier(classifier)
-    samples, rows = read_rows(loaded, data, split, weights, data_dir, form, ignore_unseen=ignore_unseen)
+    samples, rows = read_rows(loaded, data, chosen)
     if not quiet:
         for note in samples.notes:
             say(note, err=True)
@@ -117,34 +146,29 @@ def evaluate(
 
 
 def read_rows(
-    classifier: AnyClassifier,
-    data: str,
-    split: str | None,
-    weights: str | None,
-    data_dir: str | None,
-    form: Mapping[str, Any],
-    default: str = "test",
-    ignore_unseen: bool = False,
+    classifier: AnyClassifier, data: str, chosen: RowOptions, default: str = "test"
 ) -> tuple[Dataset, str]:
     """Return the chosen rows, encoded, and their name: ``all``, ``train`` or ``test``.
 
-    The form has options of text files, as keyword arguments of `milpbn.read_table`. Without a choice of rows they are
-    the `default` ones where the data have a split, and all elsewhere.
+    Without a choice of rows they are the `default` ones where the data have a split, and all elsewhere.
     """
     from milpbn.data import read_encodings
 
-    loaded = load_table(classifier, data, data_dir, form)
+    loaded = load_table(classifier, data, chosen.data_dir, chosen.form)
     train_rows = None if loaded.entry is None else loaded.entry.train_rows
-    if train_rows is None and split in ("train", "test"):
+    if train_rows is None and chosen.split in ("train", "test"):
         raise InputError(
-            f"The data {data!r} have no split into training and test rows; leave out --split {split}."
+            f"The data {data!r} have no split into training and test rows; leave out --split {chosen.split}."
         )
-    rows = split or ("all" if train_rows is None else default)
+    rows = chosen.split or ("all" if train_rows is None else default)
     frame = {"all": loaded.frame, "train": loaded.frame[:train_rows], "test": loaded.frame[train_rows:]}[rows]
-    chosen = replace(loaded, frame=frame)
-    return read_encodings(
-        chosen, classifier.variable_sets, weights=weights, ignore_unseen=ignore_unseen
-    ), rows
+    samples = read_encodings(
+        replace(loaded, frame=frame),
+        classifier.variable_sets,
+        weights=chosen.weights,
+        ignore_unseen=chosen.ignore_unseen,
+    )
+    return samples, rows
 
 
 def load_table(classifier: AnyClassifier, data: str, data_dir: str | None, form: Mapping[str, Any]) -> Loaded:

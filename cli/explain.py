@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from milpbn.cli.evaluate import read_rows, row_options
+from milpbn.cli.evaluate import RowOptions, read_rows, row_options
 from milpbn.cli.outputs import check_outputs
 from milpbn.cli.report import say
-from milpbn.cli.sections import verb
+from milpbn.cli.sections import option, option_group, verb
 from milpbn.cli.types import CLASS, COUNT, DATA, FILE, NUMBER
 from milpbn.errors import InputError
 
@@ -21,30 +22,71 @@ if TYPE_CHECKING:
     from milpbn.solving.explaining import StructureExplanation
 
 
+@dataclass(frozen=True)
+class ExplainOptions:
+    """What is explained, beside the classifier."""
+
+    rows: tuple[int, ...]
+    label: str | None
+    against: str | None
+    gamma: float | None
+    result: str | None
+    seconds: float
+
+    def check(self, data: str | None, chosen: RowOptions) -> None:
+        """Refuse options that contradict one another, or lack data."""
+        about: dict[str, Any] = {"--row": self.rows or None, "--result": self.result, "--gamma": self.gamma}
+        about |= {
+            "--split": chosen.split,
+            "--weights": chosen.weights,
+            "--ignore-unseen": chosen.ignore_unseen or None,
+            **{f"--{name.replace('_', '-')}": value for name, value in chosen.form.items()},
+        }
+        given = [name for name, value in about.items() if value is not None]
+        if data is None and given:
+            raise InputError(f"{given[0]} is about rows of data; add DATA behind the classifier.")
+        if self.rows and chosen.weights is not None:
+            raise InputError(
+                "--weights changes no explanation of a single prediction; leave it out, or --row."
+            )
+        if self.rows and (self.result is not None or self.gamma is not None):
+            raise InputError("--row explains single predictions; leave out --result and --gamma, or --row.")
+        if not self.rows and (self.label is not None or self.against is not None):
+            raise InputError("--label and --against are for the prediction of a row; add --row K.")
+        if self.seconds and self.result is None:
+            raise InputError("--seconds is for the searches of --result; add --result RESULT.")
+
+
+asked_options = option_group(
+    "Options",
+    "asked",
+    option(
+        "--row", "rows", type=COUNT, multiple=True, help="Explain the prediction of this row, counted from 1."
+    ),
+    option("--label", type=CLASS, help="Class to explain; by default the most probable one."),
+    option("--against", type=CLASS, help="Class to compare with; by default the second most probable one."),
+    option(
+        "--gamma", type=NUMBER, help="List the rows with a smaller log-margin; by default the classifier's."
+    ),
+    option(
+        "--result",
+        type=FILE,
+        metavar="RESULT",
+        help="Also explain the structure of this result.json of DATA.",
+    ),
+    option(
+        "--seconds",
+        type=NUMBER,
+        default=0.0,
+        help="With --result: search this long for the best structures without each feature.",
+    ),
+)(ExplainOptions)
+
+
 @verb(short_help="Explain a classifier, or its predictions.")
 @click.argument("classifier", type=FILE)
 @click.argument("data", type=DATA, required=False)
-@click.option(
-    "--row", "rows", type=COUNT, multiple=True, help="Explain the prediction of this row, counted from 1."
-)
-@click.option("--label", type=CLASS, help="Class to explain; by default the most probable one.")
-@click.option("--against", type=CLASS, help="Class to compare with; by default the second most probable one.")
-@click.option(
-    "--gamma", type=NUMBER, help="List the rows with a smaller log-margin; by default the classifier's."
-)
-@click.option(
-    "--result",
-    "result_file",
-    type=FILE,
-    metavar="RESULT",
-    help="Also explain the structure of this result.json of DATA.",
-)
-@click.option(
-    "--seconds",
-    type=NUMBER,
-    default=0.0,
-    help="With --result: search this long for the best structures without each feature.",
-)
+@asked_options
 @row_options
 @click.option(
     "--shown", type=COUNT, default=20, show_default=True, help="Most lines of each part of the text."
@@ -54,17 +96,8 @@ if TYPE_CHECKING:
 def explain(
     classifier: str,
     data: str | None,
-    rows: tuple[int, ...],
-    label: str | None,
-    against: str | None,
-    gamma: float | None,
-    result_file: str | None,
-    seconds: float,
-    split: str | None,
-    weights: str | None,
-    ignore_unseen: bool,
-    data_dir: str | None,
-    form: dict[str, Any],
+    asked: ExplainOptions,
+    chosen: RowOptions,
     shown: int,
     output: str | None,
     quiet: bool,
@@ -82,27 +115,10 @@ def explain(
       milpbn explain classifier.json test.csv --row 3
       milpbn explain classifier.json train.csv --result result.json --seconds 10
     """
-    asked: dict[str, Any] = {"--row": rows or None, "--result": result_file, "--gamma": gamma}
-    asked |= {
-        "--split": split,
-        "--weights": weights,
-        "--ignore-unseen": ignore_unseen or None,
-        **{f"--{name.replace('_', '-')}": form[name] for name in form},
-    }
-    given = [name for name, value in asked.items() if value is not None]
-    if data is None and given:
-        raise InputError(f"{given[0]} is about rows of data; add DATA behind the classifier.")
-    if rows and weights is not None:
-        raise InputError("--weights changes no explanation of a single prediction; leave it out, or --row.")
-    if rows and (result_file is not None or gamma is not None):
-        raise InputError("--row explains single predictions; leave out --result and --gamma, or --row.")
-    if not rows and (label is not None or against is not None):
-        raise InputError("--label and --against are for the prediction of a row; add --row K.")
-    if seconds and result_file is None:
-        raise InputError("--seconds is for the searches of --result; add --result RESULT.")
+    asked.check(data, chosen)
     if shown < 1:
         raise InputError(f"--shown must be at least 1, got {shown}.")
-    check_outputs({"--output": output}, [classifier, data, result_file])
+    check_outputs({"--output": output}, [classifier, data, asked.result])
 
     from milpbn.network import load_any_classifier
     from milpbn.util.atomic import atomic_write_text
@@ -112,22 +128,22 @@ def explain(
     samples = None
     if data is not None:
         # A result is of training rows.
-        default = "test" if result_file is None else "train"
-        samples, _ = read_rows(loaded, data, split, weights, data_dir, form, default, ignore_unseen)
-        _check_rows(samples, rows)
+        default = "test" if asked.result is None else "train"
+        samples, _ = read_rows(loaded, data, chosen, default)
+        _check_rows(samples, asked.rows)
         if not quiet:
-            for note in _row_notes(samples, rows) if rows else samples.notes:
+            for note in _row_notes(samples, asked.rows) if asked.rows else samples.notes:
                 say(note, err=True)
     document: dict[str, Any]
-    if rows:
+    if asked.rows:
         assert samples is not None
-        texts, document = _predictions(loaded, samples, rows, label, against, shown)
+        texts, document = _predictions(loaded, samples, asked, shown)
     else:
-        found = loaded.explain_global(samples, gamma=gamma)
+        found = loaded.explain_global(samples, gamma=asked.gamma)
         texts, document = [found.to_text(shown)], {"classifier": found.to_dict()}
-    if result_file is not None:
+    if asked.result is not None:
         assert samples is not None
-        structure = _structure(result_file, samples, seconds)
+        structure = _structure(asked.result, samples, asked.seconds)
         texts.append(structure.to_text(shown))
         document["structure"] = structure.to_dict()
     say("\n".join(texts))
@@ -161,12 +177,7 @@ def _row_notes(samples: Dataset, rows: tuple[int, ...]) -> Iterator[str]:
 
 
 def _predictions(
-    classifier: AnyClassifier,
-    samples: Dataset,
-    rows: tuple[int, ...],
-    label: str | None,
-    against: str | None,
-    shown: int,
+    classifier: AnyClassifier, samples: Dataset, asked: ExplainOptions, shown: int
 ) -> tuple[list[str], dict[str, Any]]:
     """Return the explanations of some rows as texts, and as JSON values."""
     from dataclasses import replace
@@ -174,10 +185,10 @@ def _predictions(
     import numpy as np
 
     explained: Sequence[LocalExplanation | SeveralLocalExplanations] = classifier.explain_local(
-        samples.take(np.array(rows) - 1), label=label, against=against
+        samples.take(np.array(asked.rows) - 1), label=asked.label, against=asked.against
     )
-    found = [replace(one, sample=row - 1) for one, row in zip(explained, rows, strict=True)]
-    values = [{"row": row, **one.to_dict()} for one, row in zip(found, rows, strict=True)]
+    found = [replace(one, sample=row - 1) for one, row in zip(explained, asked.rows, strict=True)]
+    values = [{"row": row, **one.to_dict()} for one, row in zip(found, asked.rows, strict=True)]
     return [one.to_text(shown) for one in found], {"predictions": values}
 
 

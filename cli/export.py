@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -11,10 +11,10 @@ from milpbn.cli.constraint_options import constraint_options
 from milpbn.cli.memory_option import memory_limit
 from milpbn.cli.outputs import check_outputs
 from milpbn.cli.score_options import ScoreOptions, score_options
-from milpbn.cli.search_options import SUBSET
-from milpbn.cli.sections import SEED, THREADS, option, option_group, verb
+from milpbn.cli.search_options import SUBSET, of_search
+from milpbn.cli.sections import option, option_group, verb
 from milpbn.cli.table_options import TableOptions, table_options
-from milpbn.cli.types import COUNT, DATA, FILE, NUMBER, word
+from milpbn.cli.types import DATA, FILE, word
 from milpbn.errors import InputError
 from milpbn.milp.files.scripts import PACKAGES
 
@@ -49,22 +49,20 @@ class ModelOptions:
         type=FILE,
         help="Model: .lp or .mps, also with .gz; local scores: .jkl.",
     ),
-    option("--start", type=FILE, help="Structure to start from: arc list, result or classifier file."),
-    option("--no-merge", is_flag=True, help="Do not merge identical samples."),
+    *of_search("start", "merge"),
     option(
         "--reduced",
         is_flag=True,
         help="Leave out parent sets that are proved to be in no structure better than the start.",
     ),
     SUBSET,
-    option("--time-limit", type=NUMBER, metavar="SECONDS", help="Written into the command lines."),
-    option(*THREADS, "threads", type=COUNT, help="Written into the command lines."),
-    option(
-        *SEED,
+    *of_search(
+        "time_limit",
+        "threads",
         "random_state",
-        type=COUNT,
-        default=0,
-        help="Seed of the subset, and of the search for the start.",
+        time_limit={"help": "Written into the command lines."},
+        threads={"help": "Written into the command lines."},
+        random_state={"help": "Seed of the subset, and of the search for the start.", "default": 0},
     ),
     option(
         "--script",
@@ -75,27 +73,15 @@ class ModelOptions:
     ),
     option("-q", "--quiet", is_flag=True, help="No notes on stderr."),
 )
-def model_options(
-    output: str,
-    start: str | None,
-    no_merge: bool,
-    reduced: bool,
-    subset: int | None,
-    time_limit: float | None,
-    threads: int | None,
-    random_state: int,
-    scripts: tuple[str, ...],
-    quiet: bool,
-) -> ModelOptions:
-    """Gather the options of the model."""
+def model_options(merge: bool | None, **values: Any) -> ModelOptions:
+    """Gather the options of the model, and refuse impossible numbers before the table is read."""
     from milpbn.problem.subset import Subset
     from milpbn.solving.options import Options
 
-    Subset.of(subset)  # this line and the next refuse impossible numbers before the table is read
-    Options(time_limit=time_limit, threads=threads, random_state=random_state)
-    return ModelOptions(
-        output, start, not no_merge, reduced, subset, time_limit, threads, random_state, quiet, scripts
-    )
+    model = ModelOptions(**values, merge=merge is not False)
+    Subset.of(model.subset)
+    Options(time_limit=model.time_limit, threads=model.threads, random_state=model.random_state)
+    return model
 
 
 @verb(short_help="Write the model for another solver.")
@@ -124,8 +110,7 @@ def export(
       scip ...                       (as printed)
       milpbn import model.scip.sol --classifier classifier.json
     """
-    if score.chooses:
-        raise InputError("A model holds one gamma and one max_parents; cv is for milpbn solve.")
+    score.refuse_choices("A model holds")
     check_outputs({"--output": model.output}, [data, model.start])
     checked_score = score.score()
 
@@ -138,7 +123,7 @@ def export(
 
     source = data or f"instance:{DEFAULT}"
     show_stages(None, quiet=model.quiet)
-    dataset = table.read(source, leave_one_out=checked_score.leave_one_out).dataset("train")
+    dataset = table.read(source, in_units=checked_score.needs_units).dataset("train")
     if not model.quiet:
         show_notes(dataset)
     if model.output.lower().endswith(".jkl"):

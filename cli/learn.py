@@ -14,10 +14,10 @@ from milpbn.cli.learners import files_of, learner_options
 from milpbn.cli.memory_option import memory_limit
 from milpbn.cli.outputs import check_outputs
 from milpbn.cli.report import say
-from milpbn.cli.score_options import PARAMETERS
-from milpbn.cli.sections import SEED, THREADS, option, option_group, verb
+from milpbn.cli.search_options import CLASSIFIER, QUIET, of_search
+from milpbn.cli.sections import option, option_group, verb
 from milpbn.cli.table_options import TableOptions, table_options
-from milpbn.cli.types import COUNT, DATA, FILE, NUMBER
+from milpbn.cli.types import DATA, FILE
 from milpbn.errors import InputError
 from milpbn.learners.registry import LEARNERS, get_learner
 from milpbn.util.progress_line import LINE
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 class RunOptions:
     """How to run a learner, and where to write what it learns."""
 
-    seed: int
+    random_state: int
     time_limit: float | None
     threads: int | None
     parameters: str | None
@@ -42,43 +42,30 @@ class RunOptions:
     quiet: bool
 
 
-@option_group(
+run_options = option_group(
     "Run",
     "run",
-    option(*SEED, "seed", type=COUNT, default=0, show_default=True, help="Random seed."),
-    option("--time-limit", type=NUMBER, metavar="SECONDS", help="For everything, reading included."),
-    option(*THREADS, "threads", type=COUNT, help="Number of threads; by default all cores."),
-    PARAMETERS,
+    *of_search(
+        "random_state",
+        "time_limit",
+        "threads",
+        "parameters",
+        random_state={"help": "Random seed.", "default": 0, "show_default": True},
+    ),
     option(
         "--bound",
         type=FILE,
         metavar="RESULT",
         help="A result.json of the same data, to state the gap to its bound.",
     ),
-    option(
-        "--classifier",
-        type=FILE,
-        help="The classifier as JSON, for predict, evaluate, query, explain and others.",
-    ),
+    CLASSIFIER,
     option(
         "--output",
         type=FILE,
         help="Structure and figures as JSON, for milpbn solve --start and milpbn score.",
     ),
-    option("-q", "--quiet", is_flag=True, help="No notes and no progress on stderr."),
-)
-def run_options(
-    seed: int,
-    time_limit: float | None,
-    threads: int | None,
-    parameters: str | None,
-    bound: str | None,
-    classifier: str | None,
-    output: str | None,
-    quiet: bool,
-) -> RunOptions:
-    """Gather the options of the run."""
-    return RunOptions(seed, time_limit, threads, parameters, bound, classifier, output, quiet)
+    QUIET,
+)(RunOptions)
 
 
 class LearnGroup(click.Group):
@@ -173,14 +160,14 @@ def _learn(
     limits = Options(
         time_limit=run.time_limit,
         threads=run.threads,
-        random_state=run.seed,
+        random_state=run.random_state,
         parameters="ml" if run.parameters is None else run.parameters,
     )
     result = None if run.bound is None else Result.load(run.bound)
     require_used(learner(**options), options)  # refuses options without effect before the table is read
     show_stages(started, quiet=run.quiet)
-    leaves_out = result is not None and result.score.leave_one_out
-    source, train = read(table, data, started, run.time_limit, leave_one_out=leaves_out)
+    in_units = result is not None and result.score.needs_units
+    source, train = read(table, data, started, run.time_limit, in_units=in_units)
     test = source.encode(train.variables, "test") if source.test_indices.size else None
     if result is not None:
         check_bound(train, result, repr(run.bound))

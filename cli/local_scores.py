@@ -22,7 +22,7 @@ ALLOWED = {
     "threads",
     "random_state",
     "start",
-    "solver_option",
+    "solver_options",
     "output",
     "trace",
     "log",

@@ -13,7 +13,6 @@ from milpbn.cli.types import DATA, FILE
 from milpbn.errors import InputError
 
 if TYPE_CHECKING:
-    from milpbn.claims.result import Result
     from milpbn.data.dataset import Dataset
     from milpbn.network.formats.classifier_files import AnyClassifier
 
@@ -55,7 +54,8 @@ def page(result: str, data: str | None, classifier: str | None, output: str, tab
     train = test = losses = None
     if data is not None:
         with stages.shown():
-            train, test = _rows(loaded, data, table)
+            read, train = table.read_of(loaded, data)
+            test = None if not read.test_indices.size else read.encode(train.variables, "test")
             if loaded.structure is not None:
                 losses = arc_losses(train, loaded.structure, loaded.score)
                 score = loaded.score
@@ -85,34 +85,13 @@ def page(result: str, data: str | None, classifier: str | None, output: str, tab
     click.echo(f"report     {output}")
 
 
-def _rows(result: Result, data: str, table: TableOptions) -> tuple[Dataset, Dataset | None]:
-    """Return the training rows, and the test rows if there are any.
-
-    Raises
-    ------
-    InputError
-        If the training rows are not those of the result.
-    """
-    read = table.read(data, leave_one_out=result.score.leave_one_out)
-    train = read.dataset("train")
-    if train.sha256 != result.data.sha256:
-        raise InputError(
-            f"The result is of other data ({result.data.name!r}) than {data!r}; give the data and the options of the "
-            "table of that run."
-        )
-    return train, None if not read.test_indices.size else read.encode(train.variables, "test")
-
-
 def _encoded(
     network: AnyClassifier, data: str, table: TableOptions, split: bool
 ) -> tuple[Dataset, Dataset | None]:
     """Return the training rows, and the test rows if there are any, as codes of the states of a classifier's file."""
-    from milpbn.cli.evaluate import read_rows
+    from milpbn.cli.evaluate import RowOptions, read_rows
 
-    weights, folder = table.settings.get("weights"), table.settings.get("data_dir")
     if not split:
-        return read_rows(network, data, "all", weights, folder, table.form)[0], None
-    train, test = (
-        read_rows(network, data, rows, weights, folder, table.form)[0] for rows in ("train", "test")
-    )
+        return read_rows(network, data, RowOptions.of(table, "all"))[0], None
+    train, test = (read_rows(network, data, RowOptions.of(table, rows))[0] for rows in ("train", "test"))
     return train, test

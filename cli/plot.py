@@ -152,12 +152,7 @@ def _losses(result: Any, data: str, table: TableOptions) -> Mapping[tuple[int, i
     from milpbn.solving.arc_losses import arc_losses
     from milpbn.util import stages
 
-    dataset = table.read(data, leave_one_out=result.score.leave_one_out).dataset("train")
-    if dataset.sha256 != result.data.sha256:
-        raise InputError(
-            f"The result is of other data ({result.data.name!r}) than {data!r}; give the data and the options of the "
-            "table of that run."
-        )
+    _, dataset = table.read_of(result, data)
     with stages.shown():
         return arc_losses(dataset, result.structure, result.score)
 
@@ -259,7 +254,7 @@ def _comparison(path: str) -> Scene:
 def _of_classifier(
     kind: str, file: str, data: str | None, table: TableOptions, variable: str | None, row: int | None
 ) -> Scene:
-    from milpbn.cli.evaluate import read_rows
+    from milpbn.cli.evaluate import RowOptions, read_rows
     from milpbn.network import load_any_classifier
     from milpbn.plotting import draw_importances, draw_margins, draw_prediction, draw_table
 
@@ -274,11 +269,8 @@ def _of_classifier(
             )
         return draw_table(tables[variable], found.target)
     assert data is not None
-    settings = table.settings
     split = "all" if table.rows == "all" else None
-    samples, _ = read_rows(
-        classifier, data, split, settings.get("weights"), settings.get("data_dir"), table.form
-    )
+    samples, _ = read_rows(classifier, data, RowOptions.of(table, split))
     if row is not None:
         import numpy as np
 

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import json
-from typing import Any
 
 import click
 
-from milpbn.cli.evaluate import read_rows, row_options
+from milpbn.cli.evaluate import RowOptions, read_rows, row_options
 from milpbn.cli.outputs import check_outputs
 from milpbn.cli.report import say
 from milpbn.cli.sections import verb
@@ -33,11 +32,7 @@ def precision(
     data: str,
     integer_bits: int | None,
     bits: int,
-    split: str | None,
-    weights: str | None,
-    ignore_unseen: bool,
-    data_dir: str | None,
-    form: dict[str, Any],
+    chosen: RowOptions,
     picture: str | None,
     as_json: bool,
 ) -> None:
@@ -63,7 +58,7 @@ def precision(
     if picture is not None:
         check_picture(picture)
     loaded = load_classifier(classifier)
-    samples, rows = read_rows(loaded, data, split, weights, data_dir, form, ignore_unseen=ignore_unseen)
+    samples, rows = read_rows(loaded, data, chosen)
     for note in samples.notes:
         say(note, err=True)
     whole = np.flatnonzero((samples.X != MISSING).all(axis=1))

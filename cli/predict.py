@@ -5,16 +5,17 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from milpbn.cli.evaluate import IGNORE_UNSEEN, load_table
+from milpbn.cli.evaluate import DATA_DIR, IGNORE_UNSEEN, load_table
 from milpbn.cli.outputs import check_outputs
 from milpbn.cli.report import say
-from milpbn.cli.sections import verb
+from milpbn.cli.sections import option, option_group, verb
 from milpbn.cli.table_options import text_options
-from milpbn.cli.types import DATA, FILE, FOLDER, NAMES
+from milpbn.cli.types import DATA, FILE, NAMES
 from milpbn.errors import InputError
 
 if TYPE_CHECKING:
@@ -23,29 +24,43 @@ if TYPE_CHECKING:
     from milpbn.network.formats.classifier_files import AnyClassifier
 
 
+@dataclass(frozen=True)
+class PredictOptions:
+    """What is written for every row, and where."""
+
+    output: str | None
+    proba: bool
+    joint: bool
+    keep: tuple[tuple[str, ...], ...]
+
+
+written_options = option_group(
+    "Options",
+    "written",
+    option("--output", type=FILE, help="CSV file; by default the table goes to stdout."),
+    option("--proba", is_flag=True, help="Add P(class | sample) of every class."),
+    option("--joint", is_flag=True, help="Add log P(class, sample) of every class, in nats."),
+    option(
+        "--keep",
+        type=NAMES,
+        multiple=True,
+        help="Columns of DATA to write before the predictions; by default the identifiers that training left out.",
+    ),
+)(PredictOptions)
+
+
 @verb(short_help="Predict the classes of samples.")
 @click.argument("classifier", type=FILE)
 @click.argument("data", type=DATA)
-@click.option("--output", type=FILE, help="CSV file; by default the table goes to stdout.")
-@click.option("--proba", is_flag=True, help="Add P(class | sample) of every class.")
-@click.option("--joint", is_flag=True, help="Add log P(class, sample) of every class, in nats.")
-@click.option(
-    "--keep",
-    type=NAMES,
-    multiple=True,
-    help="Columns of DATA to write before the predictions; by default the identifiers that training left out.",
-)
+@written_options
 @IGNORE_UNSEEN
-@click.option("--data-dir", type=FOLDER, help="Folder of the catalog; by default the variable MILPBN_DATA.")
+@DATA_DIR
 @text_options
 @click.option("-q", "--quiet", is_flag=True, help="No notes on stderr.")
 def predict(
     classifier: str,
     data: str,
-    output: str | None,
-    proba: bool,
-    joint: bool,
-    keep: tuple[tuple[str, ...], ...],
+    written: PredictOptions,
     ignore_unseen: bool,
     data_dir: str | None,
     form: dict[str, Any],
@@ -64,30 +79,32 @@ def predict(
       milpbn predict classifier.json new.csv --proba --output predicted.csv
       milpbn predict classifier.json new.csv --keep customer,date
     """
-    check_outputs({"--output": output}, [classifier, data])
+    check_outputs({"--output": written.output}, [classifier, data])
 
     from milpbn.data import read_encodings
     from milpbn.network import AveragedClassifier, load_any_classifier
     from milpbn.util.atomic import atomic_write_text
 
     loaded = load_any_classifier(classifier)
-    if joint and isinstance(loaded, AveragedClassifier):
+    if written.joint and isinstance(loaded, AveragedClassifier):
         raise InputError(
             f"The classifier {classifier!r} is an average of several networks, which has no joint probabilities; leave "
             "out --joint, or use --proba."
         )
     table = load_table(loaded, data, data_dir, form)
-    kept = _kept_columns(loaded, table, [name for names in keep for name in names])
+    kept = _kept_columns(loaded, table, [name for names in written.keep for name in names])
     samples = read_encodings(table, loaded.variable_sets, ignore_unseen=ignore_unseen)
     if not quiet:
         for note in samples.notes:
             say(note, err=True)
     text = io.StringIO(newline="")
-    csv.writer(text, lineterminator="\n").writerows(_rows(loaded, samples, kept, proba, joint))
-    if output is None:
+    csv.writer(text, lineterminator="\n").writerows(
+        _rows(loaded, samples, kept, written.proba, written.joint)
+    )
+    if written.output is None:
         click.echo(text.getvalue(), nl=False, color=True)  # color=True keeps escape sequences inside labels
     else:
-        atomic_write_text(output, text.getvalue())
+        atomic_write_text(written.output, text.getvalue())
 
 
 def _kept_columns(classifier: AnyClassifier, table: Loaded, asked: Sequence[str]) -> dict[str, list[str]]:

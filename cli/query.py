@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from milpbn.cli.outputs import check_outputs
-from milpbn.cli.sections import SEED, once, verb
+from milpbn.cli.sections import once, verb
 from milpbn.cli.types import COUNT, EVIDENCE, FILE, NAMES
 from milpbn.errors import InputError
 
@@ -43,7 +43,9 @@ RETRAINED = (
 )
 @click.option("--mpe", is_flag=True, help="The most probable states of all variables together, instead.")
 @click.option("--sample", type=COUNT, metavar="N", help="Draw N rows of all variables, as CSV, instead.")
-@click.option(*SEED, "seed", type=COUNT, help="Seed of --sample; by default other rows each time.")
+@click.option(
+    "--seed", "--random-state", "seed", type=COUNT, help="Seed of --sample; by default other rows each time."
+)
 @click.option("--output", type=FILE, help="File for the answer; by default stdout.")
 @click.option("--json", "as_json", is_flag=True, help="Print the answer as one JSON object.")
 def query(

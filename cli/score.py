@@ -40,8 +40,7 @@ def score(
       milpbn solve table.csv --output result.json
       milpbn score mine.txt table.csv --bound result.json
     """
-    if score.chooses:
-        raise InputError("A structure is scored for one gamma and one max_parents; cv is for milpbn solve.")
+    score.refuse_choices("A structure is scored for")
 
     from milpbn.claims.result import Result
     from milpbn.learners.appraisal import suboptimality
@@ -51,7 +50,7 @@ def score(
 
     result = None if bound_file is None else Result.load(bound_file)
     spec = score.score() if result is None else _same_score(result, score, str(bound_file))
-    dataset = table.read(data, leave_one_out=spec.leave_one_out).dataset("train")
+    dataset = table.read(data, in_units=spec.needs_units).dataset("train")
     own = read_structure(structure, dataset.names)
     found = None if result is None else suboptimality(dataset, own, result, repr(bound_file))
     say("\n".join([f"data   {dataset.name}: {dataset.n_samples} samples", *dropped_lines(dataset.notes, 7)]))

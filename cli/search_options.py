@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from milpbn.cli.sections import SEED, THREADS, given, once, option, option_group
-from milpbn.cli.types import COUNT, FILE, NUMBER, SETTING, word
+from milpbn.cli.declared import options_of
+from milpbn.cli.sections import Addable, given, once, option, option_group
+from milpbn.cli.types import COUNT, FILE, SETTING
+from milpbn.solving.declared import DeclaredOptions
 
 if TYPE_CHECKING:
     from milpbn.solving.options import Options
@@ -34,8 +37,10 @@ class SearchOptions:
     screen: int | None
 
 
-#: The shell completes the backends with names of their own, without importing them.
-BACKEND = word("name", "auto", "native", "highs", "cbc", "cpsat", "scip")
+def of_search(*names: str, **changed: Any) -> list[Addable]:
+    """Return options that `DeclaredOptions` declares; settings that differ from the declaration by name."""
+    return options_of(DeclaredOptions, names, **changed)
+
 
 #: Shared by all verbs that can maximise over a subset of the samples.
 SUBSET = option(
@@ -43,8 +48,6 @@ SUBSET = option(
     type=COUNT,
     help="Search over this many weighted, representative samples; the bound then holds for their score only.",
 )
-
-
 #: Shared by all verbs that can search over screened parent sets.
 SCREEN = option(
     "--screen",
@@ -52,101 +55,43 @@ SCREEN = option(
     metavar="K",
     help="Search over the K most promising candidate parent sets per variable; the bound then holds for these only.",
 )
-
-
-@option_group(
-    "Search",
-    "search",
-    option(
-        "--backend",
-        type=BACKEND,
-        help="native, highs, cbc, cpsat, scip, pulp:NAME, or auto (the default): native for the scores it can bound, "
-        "highs for all others.",
-    ),
-    option(
-        "--acyclicity",
-        type=word("order|cluster", "order", "cluster"),
-        help="How MILP solvers exclude cycles: order rows (the default), or cluster rows as cutting planes.",
-    ),
-    option("--time-limit", type=NUMBER, metavar="SECONDS", help="For everything, reading included."),
-    option(
-        "--gap-rel",
-        "--gap",
-        "gap_rel",
-        type=NUMBER,
-        help="Stop at this gap relative to the bound.",
-    ),
-    option("--gap-abs", type=NUMBER, metavar="NATS", help="Stop at this absolute gap."),
-    option(*THREADS, "threads", type=COUNT, help="Number of threads; by default all cores."),
-    option(*SEED, "random_state", type=COUNT, help="Random seed; default 0."),
-    option("--start", type=FILE, help="Structure to start from: arc list, result or classifier file."),
-    option(
-        "--no-warm-start",
-        is_flag=True,
-        help="Do not start the MILP solver from the heuristics' best structure.",
-    ),
-    option("--no-root-bound", is_flag=True, help="Do not compute a root bound before the MILP solver runs."),
-    option(
-        "--no-reduce",
-        is_flag=True,
-        help="Give the MILP solver all parent sets, also those that the root bound excludes.",
-    ),
-    option("--no-merge", is_flag=True, help="Do not merge identical samples."),
-    option(
-        "--n-best",
-        type=COUNT,
-        metavar="K",
-        help="Find the K best structures, and bound the score of all others; for example --n-best 10.",
-    ),
-    SUBSET,
-    SCREEN,
-    option(
-        "--solver-option", type=SETTING, multiple=True, help="One of the solver's own parameters; repeatable."
-    ),
+#: Shared by the verbs that return classifiers.
+(PARAMETERS,) = of_search("parameters")
+CLASSIFIER = option(
+    "--classifier",
+    type=FILE,
+    help="The classifier as JSON, for predict, evaluate, query, explain and others.",
 )
-def search_options(
-    backend: str | None,
-    acyclicity: str | None,
-    time_limit: float | None,
-    gap_rel: float | None,
-    gap_abs: float | None,
-    threads: int | None,
-    random_state: int | None,
-    start: str | None,
-    no_warm_start: bool,
-    no_root_bound: bool,
-    no_reduce: bool,
-    no_merge: bool,
-    n_best: int | None,
-    subset: int | None,
-    screen: int | None,
-    solver_option: tuple[tuple[str, str], ...],
+#: Shared by the verbs that print notes and progress.
+QUIET = option("-q", "--quiet", is_flag=True, help="No notes and no progress on stderr.")
+
+
+def gather(
+    solver_options: Sequence[tuple[str, str]] = (),
+    start: str | None = None,
+    subset: int | None = None,
+    screen: int | None = None,
+    **options: Any,
 ) -> SearchOptions:
-    """Gather the options of the search."""
+    """Gather the options of the search, and refuse impossible numbers before the table is read."""
     from milpbn.problem.screening import Screen
     from milpbn.problem.subset import Subset
     from milpbn.solving.options import Options
 
-    Subset.of(subset)  # refuses an impossible size before the table is read
+    Subset.of(subset)
     Screen.of(screen, subset)
-    known = given(
-        {
-            "backend": backend,
-            "acyclicity": acyclicity,
-            "time_limit": time_limit,
-            "gap_rel": gap_rel,
-            "gap_abs": gap_abs,
-            "threads": threads,
-            "random_state": random_state,
-            "n_best": n_best,
-        }
-    )
-    options = Options(
-        **known,
-        warm_start=not no_warm_start,
-        root_bound=not no_root_bound,
-        reduce=not no_reduce,
-        merge=not no_merge,
-        solver_options=once("--solver-option", {}, solver_option),
-    )
-    return SearchOptions(options, start, subset, screen)
+    own = once("--solver-option", {}, solver_options)
+    return SearchOptions(Options(**given(**options), solver_options=own), start, subset, screen)
+
+
+search_options = option_group(
+    "Search",
+    "search",
+    *of_search(
+        "backend", "acyclicity", "time_limit", "gap_rel", "gap_abs", "threads", "random_state", "start"
+    ),
+    *of_search("warm_start", "root_bound", "reduce", "merge", "n_best"),
+    SUBSET,
+    SCREEN,
+    *of_search("solver_options", solver_options={"type": SETTING, "multiple": True, "default": ()}),
+)(gather)

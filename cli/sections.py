@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import inspect
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
@@ -13,6 +12,8 @@ from click.core import ParameterSource
 from milpbn.errors import InputError
 
 Verb = Callable[..., Any]
+#: An option that still lacks its section of the help; see `option`.
+Addable = Callable[[str], Callable[[Verb], Verb]]
 
 
 class SectionedOption(click.Option):
@@ -38,19 +39,16 @@ class SectionedCommand(click.Command):
                 formatter.write_dl(records)
 
 
-#: Names of two options that several verbs have: the usual name of solvers, then that of scikit-learn.
-SEED, THREADS = ("--seed", "--random-state"), ("--threads", "--n-jobs")
-
 #: Decorates a verb.
 verb = functools.partial(click.command, cls=SectionedCommand)
 
 
-def option(*names: str, **settings: Any) -> Callable[[str], Callable[[Verb], Verb]]:
+def option(*names: str, **settings: Any) -> Addable:
     """Return a function from a section of the help to the decorator that adds the option to it."""
     return lambda section: click.option(*names, cls=SectionedOption, section=section, **settings)
 
 
-def given(values: Mapping[str, Any]) -> dict[str, Any]:
+def given(**values: Any) -> dict[str, Any]:
     """Return the options that were given: all that are not None."""
     return {key: value for key, value in values.items() if value is not None}
 
@@ -93,34 +91,35 @@ def once(name: str, base: Mapping[Any, Any], given: Iterable[tuple[Any, Any]]) -
 
 
 def option_group(
-    section: str, argument: str, *options: Callable[[str], Callable[[Verb], Verb]]
+    section: str, argument: str, *options: Addable
 ) -> Callable[[Callable[..., Any]], Callable[[Verb], Verb]]:
-    """Turn a function of option values into a decorator for verbs.
+    """Turn a function of option values, or a dataclass, into a decorator for verbs.
 
     Parameters
     ----------
     section : str
         Heading in the help.
     argument : str
-        Name of the verb's argument that receives the decorated function's return value.
+        Name of the verb's argument that receives the function's return value.
     *options
-        Return values of `option`; their names are the parameters of the decorated function.
+        Return values of `option`; the function gets their values by name.
     """
 
     def make(build: Callable[..., Any]) -> Callable[[Verb], Verb]:
-        keys = list(inspect.signature(build).parameters)
-
         def decorate(command: Verb) -> Verb:
             @functools.wraps(command)
             def with_group(*args: Any, **values: Any) -> Any:
                 group = {key: values.pop(key) for key in keys}
                 return command(*args, **{argument: build(**group)}, **values)
 
+            before = len(getattr(command, "__click_params__", ()))
             decorated: Verb = with_group
             for add in reversed(options):
                 decorated = add(section)(decorated)
+            added = getattr(decorated, "__click_params__", [])[before:]
+            keys = [parameter.name for parameter in reversed(added)]  # click has the last one first
             return decorated
 
-        return functools.wraps(build)(decorate)
+        return decorate
 
     return make

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -14,11 +14,11 @@ from milpbn.cli.local_scores import is_local_scores, solve_scores
 from milpbn.cli.memory_option import memory_limit
 from milpbn.cli.outputs import check_outputs, dropped_when_refused
 from milpbn.cli.report import exit_code, no_structure, say
-from milpbn.cli.score_options import PARAMETERS, ScoreOptions, score_options
-from milpbn.cli.search_options import SearchOptions, search_options
-from milpbn.cli.sections import option, option_group, typed, verb
+from milpbn.cli.score_options import ScoreOptions, score_options
+from milpbn.cli.search_options import CLASSIFIER, PARAMETERS, QUIET, SearchOptions, of_search, search_options
+from milpbn.cli.sections import given, option, option_group, typed, verb
 from milpbn.cli.table_options import TableOptions, table_options
-from milpbn.cli.types import COUNT, DATA, FILE, word
+from milpbn.cli.types import COUNT, DATA, word
 from milpbn.errors import InputError, MilpbnError
 from milpbn.util.progress_line import LINE
 
@@ -28,22 +28,7 @@ if TYPE_CHECKING:
     from milpbn.problem.constraints import Constraints
 
 
-@dataclass(frozen=True)
-class Files:
-    """Where the result is written, and how much is printed meanwhile."""
-
-    output: str | None
-    classifier: str | None
-    certificate: str | None
-    checkpoint: str | None
-    resume: bool
-    trace: str | None
-    log: str | None
-    quiet: bool
-    verbose: bool
-
-
-@option_group(
+select_options = option_group(
     "Selection",
     "selected",
     option(
@@ -77,59 +62,17 @@ class Files:
         "certificate are those of the best. The classifier file holds all: predict, evaluate, query, explain, info and "
         "convert (to .sql, .onnx, .json) use all, plot and report show the first, precision and --start refuse it.",
     ),
-)
-def select_options(
-    recipe: str | None, grid: str | None, by: str | None, average: int | None
-) -> Mapping[str, Any]:
-    """Gather the options of the selection, attributes of `milpbn.solving.choices.Choices`."""
-    return {"recipe": recipe, "grid": grid, "by": by, "average": average}
-
-
-@option_group("Parameters", "parameters", PARAMETERS)
-def parameter_options(parameters: str | None) -> str | None:
-    """Return the parameters of the classifier, None if none are given."""
-    return parameters
-
-
-@option_group(
+)(dict)
+parameter_options = option_group("Parameters", "parameters", PARAMETERS)(lambda parameters: parameters)
+file_options = option_group(
     "Output",
     "files",
-    option(
-        "--output",
-        type=FILE,
-        help="The result as JSON (result.json), kept up to date while the search runs.",
-    ),
-    option(
-        "--classifier",
-        type=FILE,
-        help="The classifier as JSON, for predict, evaluate, query, explain and others.",
-    ),
-    option("--certificate", type=FILE, help="The proof of the bound, for milpbn verify (native backend)."),
-    option(
-        "--checkpoint",
-        type=FILE,
-        help="The state of the search, kept up to date (native backend). If FILE exists, the search "
-        "goes on from it, also with another time limit or number of threads; so the same command begins and goes on.",
-    ),
-    option("--resume", is_flag=True, help="Go on from --checkpoint; refuse to begin anew if there is none."),
-    option("--trace", type=FILE, help="Incumbent and bound at every change, as JSON lines."),
-    option("--log", type=FILE, help="The MILP solver's own log."),
-    option("-q", "--quiet", is_flag=True, help="No notes and no progress on stderr."),
+    *of_search("output"),
+    CLASSIFIER,
+    *of_search("certificate", "checkpoint", "resume", "trace", "log"),
+    QUIET,
     option("-v", "--verbose", is_flag=True, help="Also show the variables with their states."),
-)
-def file_options(
-    output: str | None,
-    classifier: str | None,
-    certificate: str | None,
-    checkpoint: str | None,
-    resume: bool,
-    trace: str | None,
-    log: str | None,
-    quiet: bool,
-    verbose: bool,
-) -> Files:
-    """Gather the options of the output."""
-    return Files(output, classifier, certificate, checkpoint, resume, trace, log, quiet, verbose)
+)(dict)
 
 
 @verb(short_help="Find the best structure, and bound the score of every structure.")
@@ -142,9 +85,7 @@ def file_options(
 @select_options
 @parameter_options
 @file_options
-@click.pass_obj
 def solve(
-    started: float | None,
     data: str | None,
     table: TableOptions,
     score: ScoreOptions,
@@ -152,7 +93,7 @@ def solve(
     search: SearchOptions,
     selected: Mapping[str, Any],
     parameters: str | None,
-    files: Files,
+    files: dict[str, Any],
 ) -> int:
     """Find the structure with the best score, and bound the score of every structure.
 
@@ -169,94 +110,71 @@ def solve(
 
     Ctrl-C stops the search and keeps the best structure so far; with --checkpoint, the same command goes on.
     """
-    outputs = {
-        "--output": files.output,
-        "--classifier": files.classifier,
-        "--certificate": files.certificate,
-        "--checkpoint": files.checkpoint,
-        "--trace": files.trace,
-        "--log": files.log,
-    }
-    check_outputs(outputs, [data, search.start], streams=["--trace", "--log"])
+    started: float | None = click.get_current_context().obj
+    quiet, verbose, classifier = (files.pop(name) for name in ("quiet", "verbose", "classifier"))
+    outputs = {f"--{name}": path for name, path in files.items() if name != "resume"}
+    check_outputs({**outputs, "--classifier": classifier}, [data, search.start], streams=["--trace", "--log"])
     spec = score.score()
 
     from milpbn.claims.result import FailedSearchError, NotSavedError
     from milpbn.instances import DEFAULT
-    from milpbn.network import read_structure, save_classifier
+    from milpbn.network import read_structure
     from milpbn.solving.api import maximise
     from milpbn.solving.choices import Choices
     from milpbn.solving.question import Question
     from milpbn.solving.selection import maximise_selected
-    from milpbn.util import interrupts
 
     choices = Choices(score.choose_p, score.choose_max_parents, **selected)
-    options = replace(
-        search.options,
-        output=files.output,
-        certificate=files.certificate,
-        checkpoint=files.checkpoint,
-        resume=files.resume,
-        trace=files.trace,
-        log=files.log,
-        verbose=not files.quiet,
-        parameters=parameters,
-    )
-    show_stages(started, quiet=files.quiet)
+    options = replace(search.options, **given(**files), verbose=not quiet, parameters=parameters)
+    show_stages(started, quiet=quiet)
     undecided = "missing" not in typed() and choices.of_missing
     if undecided:
         # Rows with missing values are kept, so that validation can choose whether they are dropped.
         table = replace(table, settings={**table.settings, "missing": "state"})
     if data is not None and is_local_scores(data):
-        with dropped_when_refused(files.trace, files.log):
+        with dropped_when_refused(files["trace"], files["log"]):
             return solve_scores(data, options, search.start, started)
     limit, grid = options.time_limit, None
     if choices:
-        given = {*score.given, *({"discretise", "missing"} & {*typed()})}
-        grid, options = choices.applied(spec, options, given)
+        single = {*score.given, *({"discretise", "missing"} & {*typed()})}
+        grid, options = choices.applied(spec, options, single)
     source, dataset = read(
         table,
         data or f"instance:{DEFAULT}",
         started,
         limit,
-        leave_one_out=spec.leave_one_out if grid is None else grid.always_leaves_one_out(spec),
+        in_units=spec.needs_units if grid is None else grid.always_leaves_one_out(spec),
     )
-    if not files.quiet:
+    if not quiet:
         show_notes(
             _undecided(source, dataset) if undecided else dataset,
-            variables=dataset.variables if files.verbose else (),
+            variables=dataset.variables if verbose else (),
         )
     if search.start is not None:
         options = replace(options, start=read_structure(search.start, dataset.names))
+    scope = {"subset": search.subset, "screen": search.screen}
     failure: MilpbnError | None = None
     try:
-        with dropped_when_refused(files.trace, files.log):
+        with dropped_when_refused(files["trace"], files["log"]):
             if grid is not None:
-                result = maximise_selected(
-                    source,
-                    spec,
-                    options,
-                    grid,
-                    constraints,
-                    subset=search.subset,
-                    screen=search.screen,
-                    started=started,
-                )
+                result = maximise_selected(source, spec, options, grid, constraints, **scope, started=started)
             else:
-                question = Question.of(
-                    dataset,
-                    spec,
-                    constraints,
-                    subset=search.subset,
-                    screen=search.screen,
-                    random_state=options.random_state,
-                )
+                question = Question.of(dataset, spec, constraints, **scope, random_state=options.random_state)
                 result = maximise(question, options, started=started)
     except (NotSavedError, FailedSearchError) as error:
         failure, result = error, error.result
+    return _finish(result, classifier, failure)
+
+
+def _finish(result: Result, classifier: str | None, failure: MilpbnError | None) -> int:
+    """Save the classifier, print the closing block, and return the exit code, or raise what has failed before."""
+    from milpbn.network import save_classifier
+    from milpbn.util import interrupts
+
     with interrupts.saving():
-        if files.classifier is not None and result.classifier is not None:
+        if classifier is not None and result.classifier is not None:
             try:
-                save_classifier(result.classifier, files.classifier)
+                save_classifier(result.classifier, classifier)
             except InputError as error:
                 failure = failure or error
         code = show_result(result)
@@ -287,13 +205,13 @@ def read(
     started: float | None,
     time_limit: float | None,
     *,
-    leave_one_out: bool = False,
+    in_units: bool = False,
 ) -> tuple[Table, Dataset]:
     """Return a table and its training rows, within a time limit that counts from `started`."""
     from milpbn.util.budget import Budget
 
     def work() -> tuple[Table, Dataset]:
-        found = table.read(source, leave_one_out=leave_one_out)
+        found = table.read(source, in_units=in_units)
         return found, found.dataset("train")
 
     return Budget(time_limit, began=started).before(work, "the data were read")

@@ -11,18 +11,17 @@ from milpbn.cli.memory_option import memory_limit
 from milpbn.cli.outputs import check_outputs
 from milpbn.cli.report import say
 from milpbn.cli.score_options import ScoreOptions, score_options
-from milpbn.cli.search_options import BACKEND
-from milpbn.cli.sections import SEED, given, option, option_group, verb
+from milpbn.cli.search_options import QUIET, of_search
+from milpbn.cli.sections import given, option, option_group, verb
 from milpbn.cli.table_options import TableOptions, table_options
 from milpbn.cli.types import COUNT, DATA, FILE, NUMBER
-from milpbn.errors import InputError
 from milpbn.util.progress_line import LINE
 
 if TYPE_CHECKING:
     from milpbn.problem.constraints import Constraints
 
 
-@option_group(
+bootstrap_options = option_group(
     "Bootstrap",
     "bootstrap",
     option("--samples", type=COUNT, help="Number of bootstrap samples; default 100."),
@@ -33,37 +32,20 @@ if TYPE_CHECKING:
         help="For the search on each sample; default 10.",
     ),
     option("--n-jobs", type=COUNT, help="Number of processes, each with one thread; by default all cores."),
-    option(*SEED, "random_state", type=COUNT, help="Seed of the samples; default 0."),
-    option("--backend", type=BACKEND, help="As for milpbn solve."),
+    *of_search(
+        "random_state",
+        "backend",
+        random_state={"help": "Seed of the samples; default 0."},
+        backend={"help": "As for milpbn solve."},
+    ),
     option(
         "--output",
         type=FILE,
         help="Runs and counts as JSON, kept up to date. If the file has runs with the same data and options, they are "
         "kept, and only missing samples are searched.",
     ),
-    option("-q", "--quiet", is_flag=True, help="No notes and no progress on stderr."),
-)
-def bootstrap_options(
-    samples: int | None,
-    time_limit_each: float | None,
-    n_jobs: int | None,
-    random_state: int | None,
-    backend: str | None,
-    output: str | None,
-    quiet: bool,
-) -> dict[str, object]:
-    """Gather the options of the bootstrap, those that were given, and `quiet`."""
-    return given(
-        {
-            "samples": samples,
-            "time_limit_each": time_limit_each,
-            "n_jobs": n_jobs,
-            "random_state": random_state,
-            "backend": backend,
-            "output": output,
-            "quiet": quiet,
-        }
-    )
+    QUIET,
+)(given)
 
 
 @verb(short_help="Count how often each arc is in the optimum of a bootstrap sample.")
@@ -90,10 +72,7 @@ def stability(
     Example:
       milpbn stability table.csv --target class --p 0.9 --samples 100 --n-jobs 2 --time-limit-each 10
     """
-    if score.chooses:
-        raise InputError(
-            "The samples are searched for one gamma and one max_parents; cv is for milpbn solve."
-        )
+    score.refuse_choices("The samples are searched for")
     quiet = bool(bootstrap.pop("quiet"))
     check_outputs({"--output": bootstrap.get("output")}, [data])  # type: ignore[dict-item]
     from milpbn.cli.solve import show_notes, show_stages, telling
@@ -102,7 +81,7 @@ def stability(
 
     show_stages(None, quiet=quiet)
     spec = score.score()
-    dataset = table.read(data, leave_one_out=spec.leave_one_out).dataset("train")
+    dataset = table.read(data, in_units=spec.needs_units).dataset("train")
     if not quiet:
         show_notes(dataset)
     found = bootstrapped(

@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from milpbn.cli.sections import option, option_group
+from milpbn.cli.sections import given, option, option_group
 from milpbn.cli.types import CLASS_WEIGHTS, FOLDER, MISSING_VALUES, NAME, NAMES, word
+from milpbn.errors import InputError
 
 if TYPE_CHECKING:
-    from milpbn.data import Table
+    from milpbn.claims.result import Result
+    from milpbn.data import Dataset, Table
     from milpbn.data.request import DataRequest
 
 
@@ -23,29 +25,38 @@ class TableOptions:
     rows: str = "train"
     settings: Mapping[str, Any] = field(default_factory=dict)
 
-    def read(self, source: str, *, leave_one_out: bool = False) -> Table:
+    def read(self, source: str, *, in_units: bool = False) -> Table:
         """Return the table; its split is dropped where ``rows`` is ``all``.
 
-        For leave-one-out scores, weights below 1 are made larger (`milpbn.data.table.Table.in_units`).
+        With `in_units`, weights below 1 are made larger (`milpbn.data.table.Table.in_units`).
         """
         from dataclasses import replace
 
         from milpbn.data import read_table
 
         table = read_table(source, **self.settings)
-        if leave_one_out:
+        if in_units:
             table = table.in_units()
         if self.rows != "all":
             return table
         request = None if table.request is None else replace(table.request, rows="all")
         return replace(table, train_rows=None, request=request)
 
+    def read_of(self, result: Result, source: str) -> tuple[Table, Dataset]:
+        """Return the table and the training rows of a result, or refuse other data."""
+        table = self.read(source, in_units=result.score.needs_units)
+        dataset = table.dataset("train")
+        if dataset.sha256 != result.data.sha256:
+            raise InputError(
+                f"The result is of other data ({result.data.name!r}) than {source!r}; give the data and the options of "
+                "the table of that run."
+            )
+        return table, dataset
+
     @property
     def form(self) -> dict[str, Any]:
         """The options of text files."""
-        from milpbn.data.text_format import NAMES
-
-        return {key: value for key, value in self.settings.items() if key in NAMES}
+        return {key: value for key, value in self.settings.items() if key in TEXT}
 
     def request(self, source: str) -> DataRequest:
         """Return source and options as a record, for the sidecar of an exported model."""
@@ -54,6 +65,8 @@ class TableOptions:
         return DataRequest(source, self.rows, self.settings)
 
 
+#: Names of the options of text files.
+TEXT = ("separator", "decimal", "thousands", "encoding", "na_values", "header")
 #: Options of every verb that reads a table: how a text file is written.
 TEXT_OPTIONS = (
     option(
@@ -90,21 +103,12 @@ TEXT_OPTIONS = (
 )
 
 
-def text_settings(
-    separator: str | None,
-    decimal: str | None,
-    thousands: str | None,
-    encoding: str | None,
-    na_values: tuple[tuple[tuple[str, str], ...], ...],
-    header: bool | None,
-) -> dict[str, Any]:
+def text_settings(**values: Any) -> dict[str, Any]:
     """Gather the options of text files; those that were not given are left out."""
     missing: dict[str, list[str]] = {}
-    for column, value in (pair for pairs in na_values for pair in pairs):
+    for column, value in (pair for pairs in values["na_values"] for pair in pairs):
         missing.setdefault(column, []).append(value)
-    settings: dict[str, Any] = {"separator": separator, "decimal": decimal, "thousands": thousands}
-    settings |= {"encoding": encoding, "na_values": missing or None, "header": header}
-    return {key: value for key, value in settings.items() if value is not None}
+    return given(**values | {"na_values": missing or None})
 
 
 #: Adds the argument ``form`` to verbs that read a table for prediction.
@@ -161,41 +165,13 @@ text_options = option_group("Text files", "form", *TEXT_OPTIONS)(text_settings)
     ),
     *TEXT_OPTIONS,
 )
-def table_options(
-    target: str | None,
-    drop: tuple[tuple[str, ...], ...],
-    features: tuple[tuple[str, ...], ...],
-    continuous: tuple[tuple[str, ...], ...],
-    discretise: str,
-    nominal: tuple[tuple[str, ...], ...],
-    missing: str | None,
-    weights: str | None,
-    class_weights: dict[str, float] | str | None,
-    data_dir: str | None,
-    states: str,
-    split: str,
-    separator: str | None,
-    decimal: str | None,
-    thousands: str | None,
-    encoding: str | None,
-    na_values: tuple[tuple[tuple[str, str], ...], ...],
-    header: bool | None,
-) -> TableOptions:
+def table_options(split: str, **values: Any) -> TableOptions:
     """Gather the options of the table; options at their defaults are left out."""
-    settings = {
-        "target": target,
-        "drop": [name for names in drop for name in names],
-        "features": [name for names in features for name in names],
-        "continuous": [name for names in continuous for name in names],
-        "discretise": None if discretise == "mdl" else discretise,
-        "nominal": [name for names in nominal for name in names],
-        "missing": missing,
-        "weights": weights,
-        "class_weights": class_weights,
-        "data_dir": data_dir,
-        "states": None if states == "seen" else states,
-    }
+    form = text_settings(**{name: values.pop(name) for name in TEXT})
+    for name, default in (("discretise", "mdl"), ("states", "seen")):
+        if values[name] == default:
+            values[name] = None
+    for key in ("drop", "features", "continuous", "nominal"):
+        values[key] = [name for names in values[key] for name in names]
     # An empty name, for instance from an unset shell variable, is passed on so that it is refused.
-    kept = {key: value for key, value in settings.items() if value or value == ""}
-    form = text_settings(separator, decimal, thousands, encoding, na_values, header)
-    return TableOptions(split, kept | form)
+    return TableOptions(split, {key: value for key, value in values.items() if value or value == ""} | form)

@@ -226,6 +226,8 @@ def word(name: str, *known: str) -> Parsed[str]:
     return Parsed(name, str, completion.words(*known))
 
 
+#: The shell completes the backends with names of their own, without importing them.
+BACKEND = word("name", "auto", "native", "highs", "cbc", "cpsat", "scip")
 NUMBER = Parsed("number", parse_number)
 COUNT = Parsed("integer", parse_count)
 NUMBER_OR_CV = Parsed("number|cv", _or_cv(parse_number), completion.words("cv"))

@@ -82,7 +82,7 @@ def verify(result: str, data: str, certificate: str | None, exact: bool, table: 
         values = Result.read(result)
         read = Result.from_dict(values, f"The result {result!r}")
     claim = read_claim(load_proof(result)[0] if values is None else values, "The certificate")
-    dataset = table.read(data, leave_one_out=claim.score.leave_one_out).dataset("train")
+    dataset = table.read(data, in_units=claim.score.needs_units).dataset("train")
     say(describe(check(values, certificate or result, dataset), read))
     for line in dropped_lines(dataset.notes):
         say(line)

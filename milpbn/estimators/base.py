@@ -33,6 +33,7 @@ from milpbn.estimators.inputs import (
     weights_of_classes,
     weights_of_rows,
 )
+from milpbn.estimators.parameters import DataParameters
 from milpbn.network.averaged import AveragedClassifier
 from milpbn.network.classifier import Classifier, JointPredictor
 from milpbn.network.inference.queries import Queries
@@ -55,8 +56,8 @@ def _has_joint(estimator: Any) -> bool:
     return hasattr(getattr(estimator, "classifier_", Classifier), "predict_log_joint")
 
 
-class BaseBNClassifier(ExplainedEstimator, ClassifierMixin, BaseEstimator):
-    """Base of the classifiers. A subclass has the parameters that `_table` reads, and a `fit`.
+class BaseBNClassifier(DataParameters, ExplainedEstimator, ClassifierMixin, BaseEstimator):
+    """Base of the classifiers. A subclass is an `estimator` with a `fit`.
 
     Notes
     -----
@@ -121,8 +122,8 @@ class BaseBNClassifier(ExplainedEstimator, ClassifierMixin, BaseEstimator):
             features=[name.strip() for name in features],
             continuous=[name.strip() for name in continuous],
             nominal=[*(name.strip() for name in nominal), target],
-            missing="state" if self.missing == SELECT else self.missing,
-            states=self.states,
+            missing="state" if self.missing == SELECT else self.missing,  # type: ignore[arg-type]
+            states=self.states,  # type: ignore[arg-type]
             discretise=self.discretise,
         )
         kept = np.asarray(table.frame.index)

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import fields
-from typing import Any
+from dataclasses import replace
+from typing import Any, cast
 
-from milpbn.estimators.inputs import Columns
 from milpbn.estimators.learnt import LearntClassifier
+from milpbn.estimators.parameters import estimator
 from milpbn.learners.base import Learner
 from milpbn.learners.differentiable.learner import DifferentiableTan
 
 
+@estimator
 class DifferentiableTANClassifier(LearntClassifier):
     """TAN structure and parameters learnt together by gradient descent (Roth & Pernkopf 2020).
 
@@ -58,25 +58,7 @@ class DifferentiableTANClassifier(LearntClassifier):
         Fit other parameters to the structure afterwards: ``ml``, ``cll``, ``hybrid`` or ``temperature``.
     time_limit : float or None, default=None
         Seconds, after which the training stops with what it has.
-    drop, features : collection of str or int, default=None
-        Columns of X to leave out, and the only columns to use, by name or by position. By default all columns are
-        features, except those of a data frame that look like identifiers, dates or free text.
-    continuous, nominal : collection of str or int, default=None
-        Features declared as continuous and as nominal, by name or by position. Of the others, floats are continuous,
-        text, booleans and categoricals are nominal, and integers are nominal if they have at most 10 different values.
-    missing : {"drop", "state", "error"}, default="drop"
-        What to do with missing values in training: drop the rows that have any (with a `milpbn.DataWarning`, and their
-        number in ``n_dropped_``), give those of a feature a state of their own, or refuse them. Unless it is "error",
-        predictions take missing values, too: they have that state, or else are marginalised.
-    states : {"seen", "declared"}, default="seen"
-        Whether the states of a pandas categorical are the values of the training rows, or all of its categories.
-    absent_columns : {"error", "marginalise"}, default="error"
-        What to do at prediction if a data frame lacks features: refuse it as scikit-learn does, or sum over their
-        states, with a `milpbn.DataWarning`. Columns that training left out may always be absent.
-    discretise : str, default="mdl"
-        How continuous features are cut into intervals: ``mdl``, ``quantile:K``, ``uniform:K`` or ``kmeans:K``.
-    class_weight : dict, "balanced" or None, default=None
-        Factors on the sample weights by class label.
+    {data}
     random_state : int, RandomState or None, default=0
         Seed.
     n_jobs : int or None, default=None
@@ -84,19 +66,9 @@ class DifferentiableTANClassifier(LearntClassifier):
 
     Attributes
     ----------
-    classes_ : array, shape (C,)
-        Class labels, sorted, of the type of y.
+    {fitted}
     classifier_ : Classifier or PseudoClassifier
         The model; `milpbn.network.save_classifier` writes it.
-    structure_ : dict of str to list of str or None
-        Parents of every variable, the class included. Columns of arrays are called ``x0``, ``x1``, ..., and the class
-        has the name of y, or is called ``class``.
-    n_dropped_ : int
-        Number of training rows that were dropped because values are missing.
-    n_features_in_ : int
-        Number of features.
-    feature_names_in_ : array of str, shape (N,)
-        Names of the features, if X has column names that are all text.
     details_ : dict
         What the learner says about its run.
 
@@ -109,70 +81,27 @@ class DifferentiableTANClassifier(LearntClassifier):
     True
     """
 
-    def __init__(
-        self,
-        *,
-        structure: str = "subset",
-        k: int = 8,
-        loss: str = "hyb",
-        margin_weight: float = 30.0,
-        gamma: float = 3.0,
-        eta: float = 10.0,
-        epochs: int = 500,
-        batch_size: int = 100,
-        learning_rate: float = 3e-2,
-        structure_rate: float = 1e-3,
-        init: str = "uniform",
-        smoothing: float = 1.0,
-        dtype: str = "float32",
-        validation: float = 0.0,
-        averaged_runs: int = 1,
-        ordering: int = 0,
-        selection: int = 0,
-        parameters: str | None = None,
-        time_limit: float | None = None,
-        drop: Columns = None,
-        features: Columns = None,
-        continuous: Columns = None,
-        nominal: Columns = None,
-        missing: str = "drop",
-        states: str = "seen",
-        absent_columns: str = "error",
-        discretise: str = "mdl",
-        class_weight: Mapping[Any, float] | str | None = None,
-        random_state: Any = 0,
-        n_jobs: int | None = None,
-    ) -> None:
-        self.structure = structure
-        self.k = k
-        self.loss = loss
-        self.margin_weight = margin_weight
-        self.gamma = gamma
-        self.eta = eta
-        self.epochs = epochs
-        self.batch_size = batch_size
-        self.learning_rate = learning_rate
-        self.structure_rate = structure_rate
-        self.init = init
-        self.smoothing = smoothing
-        self.dtype = dtype
-        self.validation = validation
-        self.averaged_runs = averaged_runs
-        self.ordering = ordering
-        self.selection = selection
-        self.parameters = parameters
-        self.time_limit = time_limit
-        self.drop = drop
-        self.features = features
-        self.continuous = continuous
-        self.nominal = nominal
-        self.missing = missing
-        self.states = states
-        self.absent_columns = absent_columns
-        self.discretise = discretise
-        self.class_weight = class_weight
-        self.random_state = random_state
-        self.n_jobs = n_jobs
+    _kind = DifferentiableTan
+    structure: str = "subset"
+    k: int = 8
+    loss: str = "hyb"
+    margin_weight: float = 30.0
+    gamma: float = 3.0
+    eta: float = 10.0
+    epochs: int = 500
+    batch_size: int = 100
+    learning_rate: float = 3e-2
+    structure_rate: float = 1e-3
+    init: str = "uniform"
+    smoothing: float = 1.0
+    dtype: str = "float32"
+    validation: float = 0.0
+    averaged_runs: int = 1
+    ordering: int = 0
+    selection: int = 0
+    parameters: str | None = None
+    time_limit: float | None = None
+    n_jobs: int | None = None
 
     def fit(self, X: Any, y: Any) -> DifferentiableTANClassifier:
         """Learn from training data.
@@ -198,6 +127,5 @@ class DifferentiableTANClassifier(LearntClassifier):
         return self
 
     def _learner(self) -> Learner:
-        own = self.get_params()
-        options = {field.name: own[field.name] for field in fields(DifferentiableTan) if field.name in own}
-        return DifferentiableTan(lambda_=self.margin_weight, **options)
+        learner: Any = super()._learner()
+        return cast(Learner, replace(learner, lambda_=self.margin_weight))

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
-from typing import Any, Self
+from dataclasses import fields
+from typing import Any, ClassVar, Self
 
 from milpbn.data import Table
 from milpbn.estimators.base import BaseBNClassifier
@@ -14,11 +14,18 @@ from milpbn.util import interrupts
 
 
 class LearntClassifier(BaseBNClassifier):
-    """A classifier whose structure and parameters a learner finds; a subclass names the learner with its options."""
+    """A classifier whose structure and parameters a learner finds; a subclass names the learner.
 
-    @abstractmethod
+    Parameters of the estimator with the name of an option of the learner are passed on.
+    """
+
+    _kind: ClassVar[Any]  # a subclass of `Learner`, which is a dataclass
+
     def _learner(self) -> Learner:
         """Return the learner with its options."""
+        own, kind = self.get_params(), self._kind
+        learner: Learner = kind(**{item.name: own[item.name] for item in fields(kind) if item.name in own})
+        return learner
 
     def _learn(self, table: Table) -> None:
         """Fit the learner to the rows of a table, and set the fitted attributes."""

@@ -18,7 +18,7 @@ from milpbn.data.dataset import dropped_notes
 from milpbn.errors import DataWarning, InputError, MilpbnWarning, NoIncumbentError, warn
 from milpbn.estimators.base import BaseBNClassifier
 from milpbn.estimators.callbacks import CallbackSupportMixin, FitTask, with_callbacks
-from milpbn.estimators.inputs import Columns
+from milpbn.estimators.parameters import estimator
 from milpbn.estimators.settings import choices_of, given_to, options_of, score_of
 from milpbn.network.structure import Structure
 from milpbn.problem.constraints import Constraints
@@ -29,6 +29,7 @@ from milpbn.solving.smallest import smallest_model
 from milpbn.util import interrupts
 
 
+@estimator
 class MaxMarginBNClassifier(CallbackSupportMixin, BaseBNClassifier):
     """Bayesian network classifier whose structure is proved to maximise a score, or is known to be within a gap of it.
 
@@ -58,28 +59,15 @@ class MaxMarginBNClassifier(CallbackSupportMixin, BaseBNClassifier):
     p : float, "cv" or None, default=None
         The margin that is enough, as a probability: a sample whose class is more probable, against the strongest other
         one, adds no more to the score. None is 0.99 without `gamma`; "cv" chooses from eight values by validation.
-    gamma : float or None, default=None
-        The same in nats, log(p / (1 - p)); give one of the two.
     max_parents : int or "cv", default=2
         The most parents of a variable, the class included; "cv" chooses 1 or 2 by validation.
-    class_parents : bool, default=True
-        Whether the class may have parents.
-    smoothing : float, default=1.0
-        Laplace constant of the parameters.
-    smoothing_towards : {"uniform", "marginal", "class"}, default="uniform"
-        What the parameters are shrunk towards; see `milpbn.Score`.
     parent_sets : {"auto", "paper", "all"}, default="auto"
         Candidate parent sets of the features; see `milpbn.Score`. Where it leaves out sets that a better structure may
         have, ``bound_`` and ``gap_`` are about the structures that ``result_.among`` names.
-    equivalent_sample_size : float, default=1.0
-        Of ``bdeu``.
-    penalty : float, "bic" or "aic", default=0.0
-        Nats per free parameter, subtracted from a discriminative score.
-    hybrid : float, default=0.0
-        Factor of the log-likelihood that is added to a discriminative score.
     leave_one_out : bool, default=False
         Score each sample with parameters that are estimated without it. If a weight is below 1, all weights are
         multiplied by one factor, so that the smallest is 1.
+    {score}
     parameters : str or None, default=None
         How the structure found gets its parameters: ``ml``, ``cll``, ``hybrid`` or ``temperature``. None leaves the
         choice to a recipe, and means ``ml`` without one.
@@ -111,26 +99,12 @@ class MaxMarginBNClassifier(CallbackSupportMixin, BaseBNClassifier):
     root_bound, root_only, reduce, merge, solver_options, output, trace, certificate, checkpoint, resume, log, \
 interrupted
         How to search, and what to write; see `milpbn.solving.options.Options`.
-    drop, features : collection of str or int, default=None
-        Columns of X to leave out, and the only columns to use, by name or by position. By default all columns are
-        features, except those of a data frame that look like identifiers, dates or free text.
-    continuous, nominal : collection of str or int, default=None
-        Features declared as continuous and as nominal, by name or by position. Of the others, floats are continuous,
-        text, booleans and categoricals are nominal, and integers are nominal if they have at most 10 different values.
+    {data}
     missing : {"drop", "state", "error", "select"}, default="drop"
         What to do with missing values in training: drop the rows that have any (with a `milpbn.DataWarning`, and their
         number in ``n_dropped_``), give those of a feature a state of their own, refuse them, or let the recipe or
         `select` choose between the first two. Predictions take them, too, except with "error", and marginalise them
         unless they have a state.
-    states : {"seen", "declared"}, default="seen"
-        Whether the states of a pandas categorical are the values of the training rows, or all of its categories.
-    absent_columns : {"error", "marginalise"}, default="error"
-        What to do at prediction if a data frame lacks features: refuse it as scikit-learn does, or sum over their
-        states, with a `milpbn.DataWarning`. Columns that training left out may always be absent.
-    discretise : str, default="mdl"
-        How continuous features are cut into intervals: ``mdl``, ``quantile:K``, ``uniform:K`` or ``kmeans:K``.
-    class_weight : dict, "balanced" or None, default=None
-        Factors on the sample weights by class label.
     random_state : int, RandomState or None, default=0
         Seed. With an int, one thread and no time limit, a fit can be repeated exactly.
     n_jobs : int or None, default=None
@@ -140,11 +114,7 @@ interrupted
 
     Attributes
     ----------
-    classes_ : array, shape (C,)
-        Class labels, sorted, of the type of y.
-    structure_ : dict of str to list of str
-        Parents of every variable, the class included. Columns of arrays are called ``x0``, ``x1``, ..., and the class
-        has the name of y, or is called ``class``.
+    {fitted}
     objective_ : float
         The score of the structure, in nats, under the generative parameters of the score.
     bound_ : float
@@ -162,12 +132,6 @@ interrupted
         Everything that is known about the run; ``result_.save("result.json")`` writes it.
     classifier_ : Classifier or AveragedClassifier
         The model; `milpbn.network.save_classifier` writes it.
-    n_dropped_ : int
-        Number of training rows that were dropped because values are missing.
-    n_features_in_ : int
-        Number of features.
-    feature_names_in_ : array of str, shape (N,)
-        Names of the features, if X has column names that are all text.
 
     Examples
     --------
@@ -179,116 +143,49 @@ interrupted
     (True, 'optimal')
     """
 
-    def __init__(
-        self,
-        *,
-        objective: str = "sm",
-        recipe: str | None = None,
-        select: str | None = None,
-        select_by: str | None = None,
-        average: int = 1,
-        p: float | str | None = None,
-        gamma: float | None = None,
-        max_parents: int | str = 2,
-        class_parents: bool = True,
-        smoothing: float = 1.0,
-        smoothing_towards: str = "uniform",
-        parent_sets: str = "auto",
-        equivalent_sample_size: float = 1.0,
-        penalty: float | str = 0.0,
-        hybrid: float = 0.0,
-        leave_one_out: bool = False,
-        parameters: str | None = None,
-        constraints: Constraints | None = None,
-        subset: int | None = None,
-        screen: int | None = None,
-        time_limit: float | None = None,
-        memory_limit: int | None = None,
-        gap_rel: float = 0.0,
-        gap_abs: float = 0.0,
-        backend: str = "auto",
-        acyclicity: str = "order",
-        start: Structure | None = None,
-        heuristic_start: bool = True,
-        root_bound: bool = True,
-        root_only: bool = False,
-        reduce: bool = True,
-        merge: bool = True,
-        n_best: int = 1,
-        solver_options: Mapping[str, str] | None = None,
-        output: str | os.PathLike[str] | None = None,
-        trace: str | os.PathLike[str] | None = None,
-        certificate: str | os.PathLike[str] | None = None,
-        checkpoint: str | os.PathLike[str] | None = None,
-        resume: bool = False,
-        log: str | os.PathLike[str] | None = None,
-        interrupted: Callable[[], bool] | None = None,
-        drop: Columns = None,
-        features: Columns = None,
-        continuous: Columns = None,
-        nominal: Columns = None,
-        missing: str = "drop",
-        states: str = "seen",
-        absent_columns: str = "error",
-        discretise: str = "mdl",
-        class_weight: Mapping[Any, float] | str | None = None,
-        random_state: Any = 0,
-        n_jobs: int | None = None,
-        verbose: bool = False,
-    ) -> None:
-        self.objective = objective
-        self.recipe = recipe
-        self.select = select
-        self.select_by = select_by
-        self.average = average
-        self.p = p
-        self.gamma = gamma
-        self.max_parents = max_parents
-        self.class_parents = class_parents
-        self.smoothing = smoothing
-        self.smoothing_towards = smoothing_towards
-        self.parent_sets = parent_sets
-        self.equivalent_sample_size = equivalent_sample_size
-        self.penalty = penalty
-        self.hybrid = hybrid
-        self.leave_one_out = leave_one_out
-        self.parameters = parameters
-        self.constraints = constraints
-        self.subset = subset
-        self.screen = screen
-        self.time_limit = time_limit
-        self.memory_limit = memory_limit
-        self.gap_rel = gap_rel
-        self.gap_abs = gap_abs
-        self.backend = backend
-        self.acyclicity = acyclicity
-        self.start = start
-        self.heuristic_start = heuristic_start
-        self.root_bound = root_bound
-        self.root_only = root_only
-        self.reduce = reduce
-        self.merge = merge
-        self.n_best = n_best
-        self.solver_options = solver_options
-        self.output = output
-        self.trace = trace
-        self.certificate = certificate
-        self.checkpoint = checkpoint
-        self.resume = resume
-        self.log = log
-        self.interrupted = interrupted
-        self.drop = drop
-        self.features = features
-        self.continuous = continuous
-        self.nominal = nominal
-        self.missing = missing
-        self.states = states
-        self.absent_columns = absent_columns
-        self.discretise = discretise
-        self.class_weight = class_weight
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.verbose = verbose
+    objective: str = "sm"
+    recipe: str | None = None
+    select: str | None = None
+    select_by: str | None = None
+    average: int = 1
+    p: float | str | None = None
+    gamma: float | None = None
+    max_parents: int | str = 2
+    class_parents: bool = True
+    smoothing: float = 1.0
+    smoothing_towards: str = "uniform"
+    parent_sets: str = "auto"
+    equivalent_sample_size: float = 1.0
+    penalty: float | str = 0.0
+    hybrid: float = 0.0
+    leave_one_out: bool = False
+    parameters: str | None = None
+    constraints: Constraints | None = None
+    subset: int | None = None
+    screen: int | None = None
+    time_limit: float | None = None
+    memory_limit: int | None = None
+    gap_rel: float = 0.0
+    gap_abs: float = 0.0
+    backend: str = "auto"
+    acyclicity: str = "order"
+    start: Structure | None = None
+    heuristic_start: bool = True
+    root_bound: bool = True
+    root_only: bool = False
+    reduce: bool = True
+    merge: bool = True
+    n_best: int = 1
+    solver_options: Mapping[str, str] | None = None
+    output: str | os.PathLike[str] | None = None
+    trace: str | os.PathLike[str] | None = None
+    certificate: str | os.PathLike[str] | None = None
+    checkpoint: str | os.PathLike[str] | None = None
+    resume: bool = False
+    log: str | os.PathLike[str] | None = None
+    interrupted: Callable[[], bool] | None = None
+    n_jobs: int | None = None
+    verbose: bool = False
 
     @with_callbacks
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> MaxMarginBNClassifier:
@@ -346,7 +243,7 @@ interrupted
         score, choices = score_of(self), choices_of(self)
         options = options_of(self, task.hook(self._attributes))
         grid, own = choices.applied(score, options, given_to(self)) if choices else (None, options)
-        if score.leave_one_out or (grid is not None and True in grid.others.get("leave-one-out", ())):
+        if score.needs_units or (grid is not None and True in grid.others.get("leave-one-out", ())):
             table = table.in_units()
         data = table.dataset("train")
         common: dict[str, Any] = {"constraints": self.constraints, "started": began}

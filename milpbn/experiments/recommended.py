@@ -12,7 +12,8 @@ from milpbn.experiments.base import Method, MethodInput
 from milpbn.experiments.figures import Figures
 from milpbn.experiments.networks import described
 from milpbn.network.averaged import AveragedClassifier
-from milpbn.problem.scores.spec import PAPER, Score
+from milpbn.problem.scores.options import PAPER
+from milpbn.problem.scores.spec import Score
 from milpbn.solving.options import Options
 from milpbn.solving.recipes import Recipe
 from milpbn.solving.selection import maximise_selected

@@ -17,6 +17,7 @@ from milpbn.network.parameters.method import ParameterMethod
 from milpbn.network.structure import Structure
 from milpbn.util import memory, stages
 from milpbn.util.clock import within
+from milpbn.util.options import option
 from milpbn.util.validation import convert_fields
 
 
@@ -212,17 +213,5 @@ def require_used(learner: Learner, given: Iterable[str]) -> None:
             )
 
 
-def setting(default: Any, help: str, **extra: Any) -> Any:  # click's word for it
-    """Return a dataclass field that the command line turns into an option.
-
-    Parameters
-    ----------
-    default : object
-        Default value. The type of the option is the type of this value, or the first type of the field's annotation.
-    help : str
-        Help text.
-    **extra
-        Further properties for the command line: ``choices``, a sequence of words; ``file``, "input" or "output" if the
-        value is the path of a file that is read or written; ``takes``, "variable" or "backend" if the value names one.
-    """
-    return field(default=default, metadata={"help": help, **extra})
+#: Declares an option of a learner; the type of the option is that of the field's annotation.
+setting = option

@@ -18,7 +18,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from milpbn.problem.constraints import Constraints, Rules
-from milpbn.problem.scores.spec import ALL, AUTO, PAPER, Score
+from milpbn.problem.scores.options import ALL, AUTO, PAPER
+from milpbn.problem.scores.spec import Score
 
 
 def alike(score: Score, rules: Rules | Constraints) -> bool:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterable, Mapping
-from dataclasses import fields
 from typing import Any
 
 from milpbn.claims.reasons import BoundSource
@@ -15,18 +14,8 @@ from milpbn.network.parameters.method import ParameterMethod
 from milpbn.problem.constraints import Constraints
 from milpbn.problem.scores.spec import Score
 from milpbn.solving.engines.registry import automatic, engine_names
+from milpbn.util.options import declared, spelling
 
-#: The options of the command line for the fields of a score; numbers and words follow the option.
-_SCORE = {
-    "gamma": "--gamma",
-    "max_parents": "--max-parents",
-    "smoothing": "--smoothing",
-    "smoothing_towards": "--smoothing-towards",
-    "parent_sets": "--parent-sets",
-    "equivalent_sample_size": "--ess",
-    "penalty": "--penalty",
-    "hybrid": "--hybrid",
-}
 #: The option of the command line for every constraint.
 _CONSTRAINTS = {
     "required": "--require",
@@ -87,13 +76,15 @@ def _table_words(request: DataRequest) -> list[str]:
 def _score_words(score: Score) -> list[str]:
     """Return the score's name, and those of its options that are not the default."""
     plain, words = Score(name=score.name), ["--score", score.name]
-    for item in fields(score):
+    for item in declared(score):
         value = getattr(score, item.name)
-        if item.name in _SCORE and value is not None and value != getattr(plain, item.name):
-            words += [_SCORE[item.name], f"{value!r}" if isinstance(value, float) else str(value)]
-    if score.class_parents != plain.class_parents:
-        words.append("--class-parents" if score.class_parents else "--no-class-parents")
-    return [*words, *(["--leave-one-out"] if score.leave_one_out else [])]
+        if item.name in ("name", "p") or value == getattr(plain, item.name):  # p is written as gamma
+            continue
+        if isinstance(value, bool):
+            words.append(spelling(item) if value else f"--no-{spelling(item)[2:]}")
+        else:
+            words += [spelling(item), f"{value!r}" if isinstance(value, float) else str(value)]
+    return words
 
 
 def _constraint_words(constraints: Constraints) -> list[str]:

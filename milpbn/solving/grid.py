@@ -13,8 +13,10 @@ from milpbn.errors import InputError
 from milpbn.network.parameters.method import ParameterMethod
 from milpbn.network.prior import check_towards
 from milpbn.problem.candidates import count_candidates
+from milpbn.problem.scores.options import ALL, PAPER
 from milpbn.problem.scores.registry import find_score, score_names
-from milpbn.problem.scores.spec import ALL, P_GRID, PAPER, Score
+from milpbn.problem.scores.spec import P_GRID, Score
+from milpbn.util.options import declared, spelling, types_of
 from milpbn.util.validation import whole_number
 
 #: Peharz and Pernkopf (2012) choose the number of parents from these.
@@ -24,19 +26,10 @@ MAX_PARENTS_GRID = (1, 2)
 CRITERIA = ("accuracy", "log-loss")
 #: The grid of ``--select default``.
 DEFAULT_GRID = "score=sm,cll p=.6,.8,.9,.95,.99 max-parents=1,2 leave-one-out=no,yes"
-#: Options of a score that a grid may name, by the names of the command line.
-NAMES = {
-    "score": "name",
-    "p": "p",
-    "max-parents": "max_parents",
-    "leave-one-out": "leave_one_out",
-    "smoothing": "smoothing",
-    "smoothing-towards": "smoothing_towards",
-    "penalty": "penalty",
-    "hybrid": "hybrid",
-    "class-parents": "class_parents",
-    "parent-sets": "parent_sets",
-}
+#: The options of a score that a grid may name, by the names of the command line.
+OPTIONS = {spelling(item)[2:]: item for item in declared(Score) if item.metadata.get("selectable", True)}
+#: Their names in Python.
+NAMES = {key: item.name for key, item in OPTIONS.items()}
 DISCRETISE, PARAMETERS, MISSING = "discretise", "parameters", "missing"
 #: What a grid may compare for missing values in training: drop their rows, or give them a state.
 MISSING_VALUES = ("drop", "state")
@@ -45,11 +38,9 @@ SELECTABLE = (*NAMES, DISCRETISE, MISSING, PARAMETERS)
 _FLAGS = {"yes": True, "no": False}
 #: Options that only some scores have, by the name under which those declare them.
 _OWN = {
-    "p": "gamma",
-    "penalty": "penalty",
-    "hybrid": "hybrid",
-    "leave-one-out": "leave_one_out",
-    "smoothing-towards": "smoothing_towards",
+    key: item.metadata.get("belongs_to", item.name)
+    for key, item in OPTIONS.items()
+    if "refused" in item.metadata
 }
 
 
@@ -278,27 +269,23 @@ def _value(key: str, text: str) -> Any:
                 f"The grid has {key}={text}; the selection tries all values of {method.name}: give the name."
             )
         return method.name
-    if key == "smoothing-towards":
-        check_towards(text)
+    if key == MISSING:
+        if text not in MISSING_VALUES:
+            raise InputError(f"The grid has {key}={text!r}; {key} is {' or '.join(MISSING_VALUES)}.")
         return text
     if key == "parent-sets":
         if text not in (PAPER, ALL):
             raise InputError(f"The grid has {key}={text!r}; {key} is {PAPER} or {ALL}.")
         return text
-    if key == MISSING:
-        if text not in MISSING_VALUES:
-            raise InputError(f"The grid has {key}={text!r}; {key} is {' or '.join(MISSING_VALUES)}.")
+    if key == "smoothing-towards":
+        check_towards(text)
+    types = types_of(Score, NAMES[key])
+    if str in types and (types == [str] or text in OPTIONS[key].metadata["completes"]):
         return text
     try:
-        if key == "max-parents":
-            return int(text)
-        if key in ("leave-one-out", "class-parents"):
-            return _FLAGS[text]
-        if key == "score" or (key == "penalty" and text in ("bic", "aic")):
-            return text
-        return float(text)
+        return _FLAGS[text] if bool in types else int(text) if int in types else float(text)
     except (KeyError, ValueError):
-        kind = "yes or no" if key in ("leave-one-out", "class-parents") else "a number"
+        kind = "yes or no" if bool in types else "a number"
         raise InputError(f"The grid has {key}={text!r}; {key} is {kind}.") from None
 
 

@@ -159,7 +159,7 @@ def _exported_data(sidecar: Sidecar, data: Any) -> Dataset:
         if request is None:
             raise InputError("The model was exported from data in memory; give the same data to the import.")
         table = read_table(request.source, **request.options)
-        dataset = (table.in_units() if sidecar.score.leave_one_out else table).dataset(request.rows)
+        dataset = (table.in_units() if sidecar.score.needs_units else table).dataset(request.rows)
     else:
         dataset = training_data(data)
     if dataset.sha256 != sidecar.data.get("sha256"):

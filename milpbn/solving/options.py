@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +13,7 @@ from milpbn.milp.formulation import ACYCLICITY
 from milpbn.network.parameters.method import ParameterMethod
 from milpbn.network.structure import Structure
 from milpbn.solvers.base import Settings
+from milpbn.solving.declared import DeclaredOptions
 from milpbn.util.clock import PARAMETERS_SHARE
 from milpbn.util.threads import all_cores
 from milpbn.util.validation import convert_fields
@@ -23,7 +23,7 @@ MOST_STRUCTURES = 1000
 
 
 @dataclass(frozen=True, kw_only=True)
-class Options:
+class Options(DeclaredOptions):
     """How to search. No option changes which structure is best; what does belongs to the problem.
 
     Attributes
@@ -88,29 +88,7 @@ class Options:
         call. The trials of a selection do not call it.
     """
 
-    backend: str = "auto"
-    acyclicity: str = "order"
-    time_limit: float | None = None
-    memory_limit: int | None = None
-    gap_rel: float = 0.0
-    gap_abs: float = 0.0
-    threads: int | None = None
-    random_state: int = 0
     start: Structure | None = None
-    warm_start: bool = True
-    root_bound: bool = True
-    root_only: bool = False
-    reduce: bool = True
-    merge: bool = True
-    n_best: int = 1
-    solver_options: Mapping[str, str] = field(default_factory=dict)
-    parameters: str | None = None
-    output: str | os.PathLike[str] | None = None
-    trace: str | os.PathLike[str] | None = None
-    certificate: str | os.PathLike[str] | None = None
-    checkpoint: str | os.PathLike[str] | None = None
-    resume: bool = False
-    log: str | os.PathLike[str] | None = None
     verbose: bool | None = None
     interrupted: Callable[[], bool] | None = None
     on_change: Callable[[Result], bool | None] | None = None

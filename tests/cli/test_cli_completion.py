@@ -16,7 +16,7 @@ import pytest
 
 from milpbn import instances
 from milpbn.cli.app import app
-from milpbn.cli.search_options import BACKEND
+from milpbn.cli.types import BACKEND
 from milpbn.learners.registry import LEARNERS, get_learner
 from milpbn.network.parameters.method import METHODS
 from milpbn.network.prior import TOWARDS

@@ -20,11 +20,12 @@ from cli_common import QUICK, run, toy_rows, write_csv
 import milpbn
 from milpbn.cli.app import app
 from milpbn.cli.learn import LearnGroup
-from milpbn.cli.learners import learner_options, option_name
+from milpbn.cli.learners import learner_options
 from milpbn.data import Dataset
 from milpbn.learners.base import Control, Learned, Learner, setting
 from milpbn.learners.registry import LEARNERS, get_learner
 from milpbn.network import load_classifier, read_structure
+from milpbn.util.options import spelling
 
 
 def test_help_lists_every_learner() -> None:
@@ -47,7 +48,7 @@ def test_every_learner_has_a_command_with_its_options(name: str) -> None:
     names = [p.name for p in parameters]
     assert len(names) == len(set(names))
     for field in fields(get_learner(name)):
-        assert option_name(field.name) in flags
+        assert spelling(field) in flags
 
 
 def test_an_unknown_learner_is_a_sentence() -> None:

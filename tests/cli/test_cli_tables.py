@@ -129,6 +129,7 @@ def test_compare_over_folds(ward: Path, tmp_path: Path) -> None:
     assert [len(row["parts"]) for row in figures["rows"]] == [4, 4, 4]
     for options, sentence in (
         (["--repeats", "2"], "add --folds"),
+        (["--folds", "2", "--repeats", "0"], "repetitions must be at least 1"),
         (["--folds", "2", "--test-share", "0.3"], "leave out --test-share"),
         (["--folds", "1"], "number of folds must lie between 2"),
         (["--against", "sm"], "'sm', which is not compared"),

@@ -8,15 +8,14 @@ names.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, fields
 from enum import Enum
-from typing import Any, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from milpbn.data.dataset import Dataset
-from milpbn.errors import InputError
 from milpbn.problem.scores.curve import AiccCurve
 
 
@@ -30,29 +29,6 @@ class Shape(Enum):
     #: Smooth: a MILP approximates it from above by tangent rows that are added in rounds. A margin score of this shape
     #: is the soft minimum of the margins at temperature 1, which is the log-posterior of the true class.
     CONCAVE = "concave"
-
-
-class Range(NamedTuple):
-    """The range of an option's values, and the error message, a format string of `low`, `high` and `value`."""
-
-    low: float
-    high: float
-    words: str
-
-    def check(self, value: float) -> None:
-        """Refuse a value outside the range, or NaN.
-
-        Raises
-        ------
-        InputError
-            With the message of the range.
-        """
-        if not self.low <= value <= self.high:
-            raise InputError(self.words.format(low=self.low, high=self.high, value=value))
-
-    def option(self, **default: Any) -> Any:
-        """Return a dataclass field with this range and perhaps a ``default``; string values are not checked."""
-        return field(metadata={"range": self}, **default)
 
 
 class LocalValue(NamedTuple):
@@ -107,12 +83,6 @@ class ScoreKind:
     certified: ClassVar[bool] = False
     curve: ClassVar[type[AiccCurve] | None] = None
     lighter: ClassVar[str] = ""
-
-    def __post_init__(self) -> None:
-        for item in fields(self):
-            value = getattr(self, item.name)
-            if "range" in item.metadata and not isinstance(value, str):
-                item.metadata["range"].check(value)
 
     @classmethod
     def takes(cls, option: str) -> bool:

@@ -12,14 +12,11 @@ from scipy.special import gammaln
 from milpbn.data.dataset import Dataset
 from milpbn.data.sums import sums_of_others
 from milpbn.problem.counts import family_counts
-from milpbn.problem.scores.base import Range, ScoreKind, Shape
+from milpbn.problem.scores.base import ScoreKind, Shape
 
 #: From this argument on, differences of logarithms of the gamma function are taken by Stirling's series, which has an
 #: error of less than 1e-20 there.
 LARGE = 100.0
-EQUIVALENT_SAMPLE_SIZE = Range(
-    1e-12, 1e12, "The equivalent sample size must be a positive number from {low:g} to {high:g}, got {value}."
-)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,7 +31,7 @@ class Bdeu(ScoreKind):
 
     name = "bdeu"
     shape = Shape.LINEAR
-    equivalent_sample_size: float = EQUIVALENT_SAMPLE_SIZE.option(default=1.0)
+    equivalent_sample_size: float = 1.0
 
     def family(self, data: Dataset, child: int, parents: tuple[int, ...]) -> tuple[float, float]:
         """Return `bdeu` and `bdeu_size` of a family; see `ScoreKind.family`."""

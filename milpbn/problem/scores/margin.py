@@ -9,11 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from milpbn.network.prior import UNIFORM, Prior
-from milpbn.problem.scores.base import Range, Shape
+from milpbn.problem.scores.base import Shape
 from milpbn.problem.scores.likelihood import LeaveOneOutTerms
-
-PENALTY = Range(0.0, 1e12, "penalty must be a number of at least 0 and at most {high:g}, got {value}.")
-HYBRID = Range(0.0, 1e12, "hybrid must be a number of at least 0 and at most {high:g}, got {value}.")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,8 +31,8 @@ class MarginScore(LeaveOneOutTerms):
     is_margin = True
     sums_samples = True
     smoothing_towards: str = UNIFORM
-    penalty: float | str = PENALTY.option(default=0.0)
-    hybrid: float = HYBRID.option(default=0.0)
+    penalty: float | str = 0.0
+    hybrid: float = 0.0
 
     @property
     def prior(self) -> Prior:

@@ -7,15 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from milpbn.problem.scores.base import Range
 from milpbn.problem.scores.margin import MarginScore
-
-#: In nats. Log-margins of float64 probabilities stay far below the upper end, and their errors exceed the lower end.
-GAMMA = Range(
-    1e-9,
-    1e6,
-    "gamma must be a positive number of at least {low:g} and at most {high:g} nats, got {value}.",
-)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,7 +23,7 @@ class SoftMargin(MarginScore):
     name = "sm"
     certified = True
     lighter = "sbm"
-    gamma: float = GAMMA.option()
+    gamma: float
 
     @property
     def cap(self) -> float:

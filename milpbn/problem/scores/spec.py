@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any
 
 from milpbn.errors import InputError
 from milpbn.network.prior import UNIFORM, Prior, check_towards
-from milpbn.problem.scores.base import Range, ScoreKind
-from milpbn.problem.scores.registry import ALIASES, find_score, margin_scores, score_names
+from milpbn.problem.scores.base import ScoreKind
+from milpbn.problem.scores.options import PAPER, DeclaredScore
+from milpbn.problem.scores.registry import ALIASES, find_score, score_names
+from milpbn.util.options import check_choice, declared, listed
 from milpbn.util.validation import convert_fields
 
 #: The values of p from which Peharz & Pernkopf (2012, P12) choose; gamma = log(p / (1 - p)).
@@ -20,11 +22,6 @@ P_GRID = (0.501, 0.6, 0.7, 0.8, 0.9, 0.95, 0.99, 0.999)
 _NAMED_PENALTIES = {"bic": "log(M)/2", "aic": "1"}
 #: The default of p.
 DEFAULT_P = 0.99
-#: What `Score.parent_sets` can be.
-AUTO, PAPER, ALL = PARENT_SETS = ("auto", "paper", "all")
-#: The ranges of the options and of the weights (`milpbn.data.weights`) keep rounding errors bounded
-#: (`milpbn.problem.rounding`).
-SMOOTHING = Range(1e-12, 1e12, "smoothing must be a positive number from {low:g} to {high:g}, got {value}.")
 
 
 def gamma_from_p(p: float) -> float:
@@ -43,8 +40,8 @@ def gamma_from_p(p: float) -> float:
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class Score:
-    """A score and its options.
+class Score(DeclaredScore):
+    """A score and its options, which `DeclaredScore` declares.
 
     The name may be given by position: ``Score("cll", max_parents=3)``.
 
@@ -94,38 +91,27 @@ class Score:
         If an option is out of range or does not belong to the score.
     """
 
-    name: str = field(default="sm", kw_only=False)
-    gamma: float | None = None
-    p: float | None = field(default=None, compare=False)
-    max_parents: int = 2
-    class_parents: bool = True
-    smoothing: float = 1.0
-    smoothing_towards: str = UNIFORM
-    parent_sets: str = AUTO
-    equivalent_sample_size: float = 1.0
-    penalty: float | str = 0.0
-    hybrid: float = 0.0
-    leave_one_out: bool = False
-
     def __post_init__(self) -> None:
         convert_fields(self)
         object.__setattr__(self, "name", ALIASES.get(self.name, self.name))
         kind = find_score(self.name)
         if kind.takes("gamma"):
             self._settle_gamma()
-        if self.max_parents < 1:
-            raise InputError(
-                f"max_parents counts all parents and must be at least 1, got {self.max_parents}."
-            )
-        SMOOTHING.check(self.smoothing)
-        check_towards(self.smoothing_towards)
-        if self.parent_sets not in PARENT_SETS:
-            raise InputError(f"parent_sets must be 'auto', 'paper' or 'all', got {self.parent_sets!r}.")
         object.__setattr__(self, "penalty", _parse_penalty(self.penalty))
-        self._refuse_options_of_others(kind)
-        if self.leave_one_out:
-            self._check_leave_one_out(kind)
-        _ = self.kind  # checks its options
+        check_towards(self.smoothing_towards)
+        for item in declared(self):
+            value, known = getattr(self, item.name), item.metadata
+            if "choices" in known:
+                check_choice(item.name, value, known["choices"])
+            if "refused" in known and value != item.default:
+                self._refuse_of_others(kind, item.name, known["refused"], known.get("belongs_to", item.name))
+            if "range" in known and value is not None and not isinstance(value, str):
+                known["range"].check(value)
+        if self.leave_one_out and isinstance(self.penalty, str):
+            raise InputError(
+                f"The penalty {self.penalty} makes up for parameters that are fitted to the samples that they score, "
+                "as leave_one_out does; give the penalty in nats, or leave out one of the two."
+            )
 
     def _settle_gamma(self) -> None:
         """Compute gamma from p, or from the default of p, unless gamma was given."""
@@ -137,41 +123,12 @@ class Score:
             # Both may be given if they agree, because `dataclasses.replace` passes both on.
             raise InputError("gamma and p say the same thing; give one of them.")
 
-    def _refuse_options_of_others(self, kind: type[ScoreKind]) -> None:
-        """Refuse an option that was given and belongs to other scores only."""
-        if (self.gamma, self.p) != (None, None) and not kind.takes("gamma"):
-            those = " and ".join(score_names(lambda other: other.takes("gamma")))
-            raise InputError(f"gamma and p belong to the scores {those}, not to {self.name}; leave them out.")
-        option = "equivalent_sample_size"
-        if self.equivalent_sample_size != 1.0 and not kind.takes(option):
-            those = " and ".join(score_names(lambda other: other.takes(option)))
-            raise InputError(
-                f"The equivalent sample size belongs to the score {those}, not to {self.name}; leave it out."
-            )
-        for option in ("penalty", "hybrid"):
-            if getattr(self, option) and not kind.takes(option):
-                raise InputError(
-                    f"{option} goes with the margin scores {', '.join(margin_scores())}, not with {self.name}."
-                )
-        if self.smoothing_towards != UNIFORM and not kind.takes("smoothing_towards"):
-            raise InputError(
-                f"smoothing_towards goes with the margin scores {', '.join(margin_scores())}, not with {self.name}; "
-                "leave it out."
-            )
-
-    def _check_leave_one_out(self, kind: type[ScoreKind]) -> None:
-        """Refuse leave-one-out with a score or a penalty that makes up for counting every sample for itself."""
-        if not kind.takes("leave_one_out"):
-            those = ", ".join(score_names(lambda other: other.takes("leave_one_out")))
-            raise InputError(
-                f"leave_one_out goes with the scores {those}, not with {self.name}, whose penalty or prior already "
-                "makes up for parameters that are fitted to the samples that they score."
-            )
-        if isinstance(self.penalty, str):
-            raise InputError(
-                f"The penalty {self.penalty} makes up for parameters that are fitted to the samples that they score, "
-                "as leave_one_out does; give the penalty in nats, or leave out one of the two."
-            )
+    def _refuse_of_others(self, kind: type[ScoreKind], option: str, message: str, own: str) -> None:
+        """Refuse an option that was given and belongs to other scores only: those that take the option `own`."""
+        if not kind.takes(own):
+            those = score_names(lambda other: other.takes(own))
+            shown = listed(those, "and") if len(those) == 2 else ", ".join(those)
+            raise InputError(message.format(option=option, scores=shown, score=self.name))
 
     def __repr__(self) -> str:
         """Show the name and the options that differ from their defaults; p if it was given, else gamma."""
@@ -224,16 +181,15 @@ class Score:
             parts.append(f"gamma = {self.gamma:.6g}")
         if self.leave_one_out:
             parts.append("leave-one-out")
-        defaults = {item.name: item.default for item in fields(self)}
         towards = "" if self.smoothing_towards == UNIFORM else f" towards {self.smoothing_towards}"
-        if towards or self.smoothing != defaults["smoothing"]:
+        if towards or self.smoothing != Score.smoothing:
             parts.append(f"smoothing {self.smoothing:.6g}{towards}")
-        if self.equivalent_sample_size != defaults["equivalent_sample_size"]:
+        if self.equivalent_sample_size != Score.equivalent_sample_size:
             parts.append(f"equivalent sample size {self.equivalent_sample_size:.6g}")
         parts.append(f"max_parents = {self.max_parents}")
         if not self.class_parents:
             parts.append("no class parents")
-        if self.parent_sets != defaults["parent_sets"]:
+        if self.parent_sets != Score.parent_sets:
             parts.append(f"parent sets: {self.parent_sets}")
         if discretisation:
             parts.append(f"cuts by {discretisation}")
@@ -243,6 +199,11 @@ class Score:
     def prior(self) -> Prior:
         """The prior of the parameters."""
         return Prior(self.smoothing, self.smoothing_towards)
+
+    @property
+    def needs_units(self) -> bool:
+        """Whether a sample needs a weight of at least 1, because one unit of it is left out."""
+        return self.leave_one_out
 
     @cached_property
     def kind(self) -> ScoreKind:
@@ -262,19 +223,7 @@ class Score:
 
     def to_dict(self) -> dict[str, Any]:
         """Return all options as JSON-safe values; p is written as gamma."""
-        return {
-            "name": self.name,
-            "gamma": self.gamma,
-            "max_parents": self.max_parents,
-            "smoothing": self.smoothing,
-            "smoothing_towards": self.smoothing_towards,
-            "class_parents": self.class_parents,
-            "parent_sets": self.parent_sets,
-            "equivalent_sample_size": self.equivalent_sample_size,
-            "penalty": self.penalty,
-            "hybrid": self.hybrid,
-            "leave_one_out": self.leave_one_out,
-        }
+        return {item.name: getattr(self, item.name) for item in fields(self) if item.name != "p"}
 
 
 def _parse_penalty(penalty: float | str) -> float | str:

@@ -1,0 +1,98 @@
+"""What the parameters of all classifiers are, declared once: how X and y are read, and what a fit sets."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from textwrap import fill, indent
+from typing import Any, TypeVar, dataclass_transform
+
+from milpbn.estimators.inputs import Columns
+from milpbn.problem.scores.options import DeclaredScore
+from milpbn.util.options import declared
+
+T = TypeVar("T", bound=type)
+
+#: Entries of a docstring in the place of ``{data}``: the parameters of `DataParameters`.
+DATA = """\
+drop, features : collection of str or int, default=None
+    Columns of X to leave out, and the only columns to use, by name or by position. By default all columns are
+    features, except those of a data frame that look like identifiers, dates or free text.
+continuous, nominal : collection of str or int, default=None
+    Features declared as continuous and as nominal, by name or by position. Of the others, floats are continuous,
+    text, booleans and categoricals are nominal, and integers are nominal if they have at most 10 different values.
+missing : {"drop", "state", "error"}, default="drop"
+    What to do with missing values in training: drop the rows that have any (with a `milpbn.DataWarning`, and their
+    number in ``n_dropped_``), give those of a feature a state of their own, or refuse them. Unless it is "error",
+    predictions take missing values, too: they have that state, or else are marginalised.
+states : {"seen", "declared"}, default="seen"
+    Whether the states of a pandas categorical are the values of the training rows, or all of its categories.
+absent_columns : {"error", "marginalise"}, default="error"
+    What to do at prediction if a data frame lacks features: refuse it as scikit-learn does, or sum over their
+    states, with a `milpbn.DataWarning`. Columns that training left out may always be absent.
+discretise : str, default="mdl"
+    How continuous features are cut into intervals: ``mdl``, ``quantile:K``, ``uniform:K`` or ``kmeans:K``.
+class_weight : dict, "balanced" or None, default=None
+    Factors on the sample weights by class label.
+"""
+#: Entries in the place of ``{fitted}``: attributes that all fits set.
+FITTED = """\
+classes_ : array, shape (C,)
+    Class labels, sorted, of the type of y.
+structure_ : dict of str to list of str or None
+    Parents of every variable, the class included. Columns of arrays are called ``x0``, ``x1``, ..., and the class
+    has the name of y, or is called ``class``. None if the model is not an acyclic network.
+n_dropped_ : int
+    Number of training rows that were dropped because values are missing.
+n_features_in_ : int
+    Number of features.
+feature_names_in_ : array of str, shape (N,)
+    Names of the features, if X has column names that are all text.
+"""
+
+
+def _of_score() -> str:
+    """Return entries of a docstring for the options of a score, from their declaration."""
+    entries = []
+    for item in declared(DeclaredScore)[1:]:
+        words = item.metadata.get("choices") or item.metadata.get("completes", ())
+        listed = ", ".join(f'"{word}"' for word in words)
+        kind = str(item.type).replace("str", f"{{{listed}}}") if words else item.type
+        default = f'"{item.default}"' if isinstance(item.default, str) else item.default
+        text = re.sub(r"--([a-z-]+)", lambda found: f"`{found[1].replace('-', '_')}`", item.metadata["help"])
+        entries.append(f"{item.name} : {kind}, default={default}\n{indent(fill(text, 108), '    ')}\n")
+    return "".join(entries)
+
+
+@dataclass_transform(kw_only_default=True, eq_default=False)
+def estimator(kind: T) -> T:
+    """Turn the annotated names of a class, and of its bases, into parameters of an estimator, by keyword only.
+
+    In the docstring, ``{data}``, ``{fitted}`` and ``{score}`` stand for the entries of `DATA`, of `FITTED` and of the
+    options of a score, without those that the docstring has itself.
+    """
+    made: Any = dataclass(kw_only=True, eq=False, repr=False)(kind)
+    text = made.__doc__ or ""
+    for place, entries in (("{data}", DATA), ("{fitted}", FITTED), ("{score}", _of_score())):
+        shared = re.split(r"^(?=\S)", entries, flags=re.MULTILINE)[1:]
+        own = [entry for entry in shared if f"\n    {entry.partition(' :')[0]} :" not in text]
+        text = text.replace(f"    {place}\n", indent("".join(own), "    "))
+    made.__doc__ = text
+    return made
+
+
+@estimator
+class DataParameters:
+    """The parameters that say how X and y are read."""
+
+    drop: Columns = None
+    features: Columns = None
+    continuous: Columns = None
+    nominal: Columns = None
+    missing: str = "drop"
+    states: str = "seen"
+    absent_columns: str = "error"
+    discretise: str = "mdl"
+    class_weight: Mapping[Any, float] | str | None = None
+    random_state: Any = 0

@@ -1,0 +1,92 @@
+"""The options of a search that the command line has, declared once.
+
+This module imports nothing that takes time, since the help of the command line reads it.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from milpbn.util.options import option
+
+
+@dataclass(frozen=True, kw_only=True)
+class DeclaredOptions:
+    """How to search, and which files to write; `milpbn.solving.options.Options` describes each option."""
+
+    backend: str = option(
+        "auto",
+        "native, highs, cbc, cpsat, scip, pulp:NAME, or auto (the default): native for the scores it can bound, "
+        "highs for all others.",
+        takes="backend",
+    )
+    acyclicity: str = option(
+        "order",
+        "How MILP solvers exclude cycles: order rows (the default), or cluster rows as cutting planes.",
+        completes=("order", "cluster"),
+        metavar="order|cluster",
+    )
+    time_limit: float | None = option(None, "For everything, reading included.", metavar="SECONDS")
+    memory_limit: int | None = None
+    gap_rel: float = option(0.0, "Stop at this gap relative to the bound.", spelling=("--gap-rel", "--gap"))
+    gap_abs: float = option(0.0, "Stop at this absolute gap.", metavar="NATS")
+    threads: int | None = option(
+        None, "Number of threads; by default all cores.", spelling=("--threads", "--n-jobs")
+    )
+    random_state: int = option(0, "Random seed; default 0.", spelling=("--seed", "--random-state"))
+    start: object = option(
+        None, "Structure to start from: arc list, result or classifier file.", file="input"
+    )
+    warm_start: bool = option(
+        True,
+        "Do not start the MILP solver from the heuristics' best structure.",
+        spelling=("--no-warm-start",),
+    )
+    root_bound: bool = option(
+        True,
+        "Do not compute a root bound before the MILP solver runs.",
+        spelling=("--no-root-bound",),
+    )
+    root_only: bool = False
+    reduce: bool = option(
+        True,
+        "Give the MILP solver all parent sets, also those that the root bound excludes.",
+        spelling=("--no-reduce",),
+    )
+    merge: bool = option(True, "Do not merge identical samples.", spelling=("--no-merge",))
+    n_best: int = option(
+        1,
+        "Find the K best structures, and bound the score of all others; for example --n-best 10.",
+        metavar="K",
+    )
+    solver_options: Mapping[str, str] = option(
+        dict, "One of the solver's own parameters; repeatable.", spelling=("--solver-option",)
+    )
+    parameters: str | None = option(
+        None,
+        "How the classifier's parameters are fitted after the search: relative frequencies (ml, the default), maximum "
+        "conditional likelihood (cll), the same but shrunk towards ml (hybrid), or the log-joint of ml times a factor "
+        "(temperature). Folds choose their values unless these are given: cll:10, hybrid:0.5:10, temperature:0.7. "
+        "Score and bound are always those under ml.",
+        completes=("ml", "cll", "hybrid", "temperature"),
+        metavar="ml|cll|hybrid|temperature",
+    )
+    output: str | os.PathLike[str] | None = option(
+        None, "The result as JSON (result.json), kept up to date while the search runs.", file="output"
+    )
+    trace: str | os.PathLike[str] | None = option(
+        None, "Incumbent and bound at every change, as JSON lines.", file="output"
+    )
+    certificate: str | os.PathLike[str] | None = option(
+        None, "The proof of the bound, for milpbn verify (native backend).", file="output"
+    )
+    checkpoint: str | os.PathLike[str] | None = option(
+        None,
+        "The state of the search, kept up to date (native backend). If FILE exists, the search goes on from it, also "
+        "with another time limit or number of threads; so the same command begins and goes on.",
+        file="output",
+    )
+    resume: bool = option(False, "Go on from --checkpoint; refuse to begin anew if there is none.")
+    log: str | os.PathLike[str] | None = option(None, "The MILP solver's own log.", file="output")
