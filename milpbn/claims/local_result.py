@@ -11,13 +11,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from milpbn.claims.about import BackendInfo, read_backend
+from milpbn.claims.about import BackendInfo
 from milpbn.claims.gap import Gap, former_tolerance, is_optimal
 from milpbn.claims.reading import TracePoint, read_status, read_trace
 from milpbn.claims.reasons import WITH_STRUCTURE, BoundSource, Limit, Reason
 from milpbn.errors import InputError
 from milpbn.network.structure import Structure
 from milpbn.util.atomic import atomic_write_text
+from milpbn.util.declared import read_as
 from milpbn.util.jsonable import Fields, dump_json
 from milpbn.version import __version__
 
@@ -160,7 +161,7 @@ class LocalResult:
             objective=objective,
             bound=bound,
             tolerance=None if f.missing("tolerance") else f.number("tolerance", 0.0),
-            backend=read_backend(f.fields("backend")),
+            backend=read_as(BackendInfo, f.fields("backend")),
             seconds=f.fields("seconds").number("total", 0.0),
             trace=read_trace(f),
             seed=f.whole("seed"),

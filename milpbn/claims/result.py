@@ -6,13 +6,12 @@ import json
 import math
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, field, fields
+from typing import Any
 
 from milpbn.claims.about import BackendInfo as BackendInfo
 from milpbn.claims.about import DataSummary as DataSummary
 from milpbn.claims.about import Seconds as Seconds
-from milpbn.claims.about import read_backend, read_data
 from milpbn.claims.alternatives import Alternatives
 from milpbn.claims.average import Average
 from milpbn.claims.card import result_card
@@ -22,13 +21,11 @@ from milpbn.claims.gap import former_tolerance
 from milpbn.claims.gap import is_optimal as is_optimal
 from milpbn.claims.parts import ProvedArcs, ScreenedClaim, Searched, SubsetClaim, read_pair
 from milpbn.claims.reading import (
-    BOUND_SOURCES,
     TracePoint,
     check_among,
     read_alternatives,
     read_constraints,
     read_score,
-    read_seconds,
     read_status,
     read_structure,
     read_trace,
@@ -38,6 +35,7 @@ from milpbn.claims.selection import Selection
 from milpbn.data.request import DataRequest
 from milpbn.errors import InputError, MilpbnError, SolverError
 from milpbn.network.averaged import AveragedClassifier
+from milpbn.network.classifier import Classifier
 from milpbn.network.formats.classifier_files import load_any_classifier
 from milpbn.network.parameters.record import ParameterFit
 from milpbn.network.structure import Structure
@@ -45,11 +43,9 @@ from milpbn.problem.class_free import among
 from milpbn.problem.constraints import Constraints
 from milpbn.problem.scores.spec import Score
 from milpbn.util.atomic import atomic_write_text
+from milpbn.util.declared import NotNegative, read_as
 from milpbn.util.jsonable import Fields, parse_object, read_text, shorten
 from milpbn.version import __version__
-
-if TYPE_CHECKING:
-    from milpbn.network.classifier import Classifier
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -127,7 +123,7 @@ class Result:
     structure: Structure | None = None
     objective: float | None = None
     bound: float | None = None
-    tolerance: float | None = None
+    tolerance: NotNegative | None = None
     bound_source: BoundSource = BoundSource.SOLVER
     backend: BackendInfo
     seconds: Seconds = field(default_factory=Seconds)
@@ -301,38 +297,26 @@ class Result:
         f = Fields(values, where)
         if "version" in f:
             f.text("version")
-        status = read_status(f)
         objective, bound = read_pair(f)
         structure = read_structure(f, where)
-        result = cls(
-            data=read_data(f.fields("data")),
+        request = None if f.missing("request") else f.get("request")
+        result = read_as(
+            cls,
+            f,
+            *f,
+            **vars(read_status(f)),
             score=read_score(f, where),
             constraints=read_constraints(f, where),
-            reason=status.reason,
-            limit=status.limit,
-            detail=status.detail,
             structure=structure,
             objective=objective,
             bound=bound,
-            tolerance=None if f.missing("tolerance") else f.number("tolerance", 0.0),
-            bound_source=BoundSource(f.text("bound_source", BOUND_SOURCES)),
-            backend=read_backend(f.fields("backend")),
-            seconds=read_seconds(f.fields("seconds")),
+            bound_source=BoundSource(f.text("bound_source", tuple(BoundSource))),
+            seconds=read_as(Seconds, f.fields("seconds")),
             trace=read_trace(f),
             seed=f.whole("seed"),
-            run="" if f.missing("run") else f.text("run"),
-            nodes=None if f.missing("nodes") else f.whole("nodes"),
-            proved=None if f.missing("proved") else ProvedArcs.read(f.fields("proved")),
-            subset=None if f.missing("subset") else SubsetClaim.read(f.fields("subset")),
-            screened=None if f.missing("screened") else ScreenedClaim.read(f.fields("screened")),
             alternatives=read_alternatives(f, structure, where),
-            selection=None if f.missing("selection") else Selection.read(f.fields("selection")),
-            parameters=None if f.missing("parameters") else ParameterFit.read(f.fields("parameters")),
-            average=None if f.missing("average") else Average.read(f.fields("average")),
-            request=None
-            if f.missing("request")
-            else DataRequest.from_dict(f.get("request"), f"{where}, request"),
-            notes=() if f.missing("notes") else tuple(f.texts("notes")),
+            request=None if request is None else DataRequest.from_dict(request, f"{where}, request"),
+            classifier=None,
         )
         check_among(f, result.among)
         check_claims(f, result)
@@ -406,6 +390,14 @@ class Result:
             ratio = Gap.between(z, b).relative_to_bound
             last_t, last_gap = t, 1.0 if ratio is None else min(1.0, ratio)
         return total + last_gap * max(0.0, end - last_t)
+
+
+#: All keys of ``result.json``: the attributes, but for those that are together under ``status``, and what follows from
+#: them.
+KEYS = (
+    *(a.name for a in fields(Result) if a.name not in ("reason", "limit", "detail", "classifier")),
+    *("version", "among", "status", "gap", "class"),
+)
 
 
 def _where(path: str | os.PathLike[str]) -> str:

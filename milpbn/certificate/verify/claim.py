@@ -11,9 +11,8 @@ from numpy.typing import NDArray
 
 from milpbn.certificate.format import NOT_IN_HEADER
 from milpbn.claims.parts import ProvedArcs, ScreenedClaim
-from milpbn.claims.reading import KEYS, SECONDS
 from milpbn.claims.reasons import Limit, Reason
-from milpbn.claims.result import DataSummary, Result
+from milpbn.claims.result import KEYS, DataSummary, Result, Seconds
 from milpbn.data.dataset import Dataset
 from milpbn.data.sums import exact_sums
 from milpbn.errors import InputError
@@ -86,7 +85,7 @@ def read_claim(values: object, what: str) -> Claim:
         contents.pop("among")
     version = f.text("milpbn" if is_header else "version")
     if is_header:
-        contents |= {"seconds": dict.fromkeys(SECONDS, 0.0), "trace": []}
+        contents |= {"seconds": vars(Seconds()), "trace": []}
     result = Result.from_dict(contents, what)
     searched = result.searched
     if result.structure is None or searched.objective is None:
