@@ -6,7 +6,7 @@ import json
 import math
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from typing import Any
 
 from milpbn.claims.about import BackendInfo as BackendInfo
@@ -17,7 +17,7 @@ from milpbn.claims.average import Average
 from milpbn.claims.card import result_card
 from milpbn.claims.consistency import check_claims
 from milpbn.claims.gap import Gap as Gap
-from milpbn.claims.gap import former_tolerance
+from milpbn.claims.gap import former_tolerance, integral_of
 from milpbn.claims.gap import is_optimal as is_optimal
 from milpbn.claims.parts import ProvedArcs, ScreenedClaim, Searched, SubsetClaim, read_pair
 from milpbn.claims.reading import (
@@ -46,6 +46,9 @@ from milpbn.util.atomic import atomic_write_text
 from milpbn.util.declared import NotNegative, read_as
 from milpbn.util.jsonable import Fields, parse_object, read_text, shorten
 from milpbn.version import __version__
+
+#: The attributes of a result that are claims, or None, in the order of the file.
+CLAIMS = ("proved", "subset", "screened", "alternatives", "selection", "parameters", "average", "request")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -244,33 +247,13 @@ class Result:
             "seed": self.seed,
             "run": self.run,
             "nodes": self.nodes,
-            "proved": None if self.proved is None else self.proved.to_dict(),
-            "subset": None if self.subset is None else self.subset.to_dict(),
-            "screened": None if self.screened is None else self.screened.to_dict(),
-            "alternatives": None if self.alternatives is None else self.alternatives.to_dict(),
-            "selection": None if self.selection is None else self.selection.to_dict(),
-            "parameters": None if self.parameters is None else self.parameters.to_dict(),
-            "average": None if self.average is None else self.average.to_dict(),
-            "request": None if self.request is None else self.request.to_dict(),
+            **{key: None if (claim := getattr(self, key)) is None else claim.to_dict() for key in CLAIMS},
             "notes": list(self.notes),
         }
 
     def _repr_html_(self) -> str:
         """Return what a notebook shows: the numbers and the network."""
-        limit = "" if self.limit is None else f" (limit: {self.limit})"
-        over = "representative samples" if self.subset is not None else ""
-        return result_card(
-            self.data,
-            self.described_score,
-            f"{self.reason}{limit}{self.among_clause}",
-            self.objective,
-            self.searched,
-            "the kept parent sets" if self.screened is not None else over,
-            self.structure,
-            None if self.proved is None else self.proved.inside,
-            self.seconds.total,
-            None if self.average is None else "; ".join(self.average.describe()),
-        )
+        return result_card(self)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write ``result.json`` atomically.
@@ -382,22 +365,7 @@ class Result:
         not count, nor that of the other networks of an average, since the search was over.
         """
         end = self.seconds.total - self.seconds.parameters - self.seconds.average
-        if not self.trace or end <= 0:
-            return None
-        total, last_t, last_gap = 0.0, 0.0, 1.0
-        for t, z, b in self.trace:
-            total += last_gap * (t - last_t)
-            ratio = Gap.between(z, b).relative_to_bound
-            last_t, last_gap = t, 1.0 if ratio is None else min(1.0, ratio)
-        return total + last_gap * max(0.0, end - last_t)
-
-
-#: All keys of ``result.json``: the attributes, but for those that are together under ``status``, and what follows from
-#: them.
-KEYS = (
-    *(a.name for a in fields(Result) if a.name not in ("reason", "limit", "detail", "classifier")),
-    *("version", "among", "status", "gap", "class"),
-)
+        return integral_of(self.trace, end) if self.trace and end > 0 else None
 
 
 def _where(path: str | os.PathLike[str]) -> str:

@@ -13,8 +13,8 @@ import pytest
 from cli_common import run, toy_rows, write_csv
 
 from milpbn.certificate.format import load_proof, save_certificate
+from milpbn.certificate.verify.claim import KEYS
 from milpbn.claims.reasons import Reason
-from milpbn.claims.result import KEYS
 
 #: Runs whose results are changed: their options beside p.
 RUNS = {

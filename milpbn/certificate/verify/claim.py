@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import fields
 from enum import StrEnum
 from typing import Any, NamedTuple
 
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 from milpbn.certificate.format import NOT_IN_HEADER
 from milpbn.claims.parts import ProvedArcs, ScreenedClaim
 from milpbn.claims.reasons import Limit, Reason
-from milpbn.claims.result import KEYS, DataSummary, Result, Seconds
+from milpbn.claims.result import DataSummary, Result, Seconds
 from milpbn.data.dataset import Dataset
 from milpbn.data.sums import exact_sums
 from milpbn.errors import InputError
@@ -28,6 +29,12 @@ from milpbn.problem.rounding import EPS
 from milpbn.problem.scores.spec import Score
 from milpbn.util.jsonable import Fields, shorten
 
+#: All keys of ``result.json``: the attributes, but for those that are together under ``status``, and what follows from
+#: them.
+KEYS = (
+    *(a.name for a in fields(Result) if a.name not in ("reason", "limit", "detail", "classifier")),
+    *("version", "among", "status", "gap", "class"),
+)
 #: Scores that have certificates.
 SCORES = ("sm", "sbm", "cll")
 
