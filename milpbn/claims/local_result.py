@@ -140,7 +140,6 @@ class LocalResult:
         f = Fields(values, where)
         f.text("format", (FORMAT,))
         data, status = f.fields("data"), read_status(f)
-        objective, bound = f.number("objective", optional=True), f.number("bound", optional=True)
         structure = None
         if not f.missing("structure"):
             given = f.fields("structure")
@@ -149,24 +148,21 @@ class LocalResult:
                 structure = Structure.from_mapping(tuple(parents), parents)
             except InputError as error:
                 raise InputError(f"{where}: {error}") from None
-        found = cls(
+        found = read_as(
+            cls,
+            f,
+            *f,
+            **vars(status),
             name=data.text("name"),
             sha256=data.text("sha256"),
             variables=data.whole("variables", 1),
             parent_sets=data.whole("parent_sets", 1),
-            reason=status.reason,
-            limit=status.limit,
-            detail=status.detail,
             structure=structure,
-            objective=objective,
-            bound=bound,
             tolerance=None if f.missing("tolerance") else f.number("tolerance", 0.0),
-            backend=read_as(BackendInfo, f.fields("backend")),
             seconds=f.fields("seconds").number("total", 0.0),
             trace=read_trace(f),
-            seed=f.whole("seed"),
-            nodes=f.whole("nodes", optional=True),
         )
+        objective, bound = found.objective, found.bound
         if (structure is None) != (objective is None) or (
             found.reason in WITH_STRUCTURE and structure is None
         ):

@@ -17,6 +17,7 @@ from milpbn.network.structure import Structure
 from milpbn.problem.constraints import Constraints
 from milpbn.problem.scores.spec import Score
 from milpbn.util.atomic import atomic_write_text
+from milpbn.util.declared import NotNegative, read_as
 from milpbn.util.jsonable import Fields, parse_object, read_text, shorten
 
 FORMAT = "milpbn-model"
@@ -92,7 +93,7 @@ class Sidecar:
     merge: bool
     sign: float
     constant: float
-    span: float = math.inf
+    span: NotNegative = math.inf
     subset: Mapping[int, float] | None = None
     root_bound: float | None = None
 
@@ -202,21 +203,17 @@ class Sidecar:
         data = f.fields("data")
         data.text("name")
         data.text("sha256")
-        return cls(
-            model=model,
-            fingerprint=f.text("fingerprint"),
+        return read_as(
+            cls,
+            f,
+            *f,
             names=names,
             columns=columns,
             score=read_score(f, "It"),
             constraints=read_constraints(f, "It"),
             data={key: data.get(key) for key in data},
             request=None if f.missing("request") else f.get("request"),
-            merge=f.flag("merge"),
-            sign=f.number("sign"),
-            constant=f.number("constant"),
-            span=math.inf if f.missing("span") else f.number("span", 0.0),
             subset=subset,
-            root_bound=None if f.missing("root_bound") else f.number("root_bound"),
         )
 
 
