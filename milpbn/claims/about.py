@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 from milpbn.data.dataset import Dataset
 from milpbn.data.left_out import WHYS
@@ -45,6 +45,8 @@ class DataSummary:
     left_out: Mapping[str, Annotated[str, OneOf(WHYS)]] = field(default_factory=dict, compare=False)
     total_weight: NotNegative | None = field(default=None, compare=False)
     discretisation: str | None = field(default=None, compare=False)
+    #: Attributes that files of earlier versions lack.
+    LATER: ClassVar = ("left_out", "total_weight", "discretisation")
 
     @classmethod
     def of(cls, data: Dataset) -> DataSummary:
@@ -84,3 +86,5 @@ class Seconds:
     solve: NotNegative = 0.0
     parameters: NotNegative = 0.0
     average: NotNegative = 0.0
+    #: Attributes that files of earlier versions lack.
+    LATER: ClassVar = ("parameters", "average")

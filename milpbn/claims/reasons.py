@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import ClassVar
 
 
 class Reason(StrEnum):
@@ -91,3 +92,5 @@ class Status:
     reason: Reason
     limit: Limit | None
     detail: str = ""
+    #: Attributes that files of earlier versions lack.
+    LATER: ClassVar = ("detail",)

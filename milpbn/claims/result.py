@@ -7,7 +7,7 @@ import math
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 from milpbn.claims.about import BackendInfo as BackendInfo
 from milpbn.claims.about import DataSummary as DataSummary
@@ -147,6 +147,8 @@ class Result:
     classifier: Classifier | AveragedClassifier | None = field(
         default_factory=lambda: None, repr=False, compare=False
     )
+    #: Attributes that files of earlier versions lack.
+    LATER: ClassVar = ("tolerance", "run", "nodes", "notes", *CLAIMS)
 
     def __repr__(self) -> str:
         gap = self.gap.absolute
@@ -280,6 +282,7 @@ class Result:
         f = Fields(values, where)
         if "version" in f:
             f.text("version")
+        status = read_status(f)
         objective, bound = read_pair(f)
         structure = read_structure(f, where)
         request = None if f.missing("request") else f.get("request")
@@ -287,7 +290,7 @@ class Result:
             cls,
             f,
             *f,
-            **vars(read_status(f)),
+            **vars(status),
             score=read_score(f, where),
             constraints=read_constraints(f, where),
             structure=structure,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 from milpbn.claims.parts import SAME_NUMBER
 from milpbn.network.structure import Structure
@@ -48,13 +48,15 @@ class Trial:
     p: float | None
     max_parents: Count
     accuracy: Share
-    proved: int
+    proved: Splits
     splits: Count
     log_loss: NotNegative | None = None
     starved: Splits = 0
     options: Mapping[str, Any] = field(default_factory=dict)
     unweighted: Share | None = None
     arcless: Splits = 0
+    #: Attributes that files of earlier versions lack.
+    LATER: ClassVar = ("log_loss", "starved", "options", "unweighted", "arcless")
 
     def value(self, by: str) -> float:
         """Return what is compared, the smaller the better: minus the accuracy, or the log-loss."""
@@ -106,6 +108,8 @@ class Selection:
     by: Annotated[str, OneOf(("accuracy", "log-loss"))] = "accuracy"
     options: Mapping[str, Any] = field(default_factory=dict)
     timed_out: bool = False
+    #: Attributes that files of earlier versions lack.
+    LATER: ClassVar = ("by", "options", "timed_out")
 
     def to_dict(self) -> dict[str, Any]:
         """Return JSON-safe values."""

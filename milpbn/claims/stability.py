@@ -76,7 +76,7 @@ class SampleRun:
             if names is not None and set(structure) != set(names):
                 raise f.contradiction("its structure has other variables than the data")
             Structure.from_mapping(tuple(structure), structure)  # refuses cycles and unknown parents
-        return read_as(cls, f, "structure", structure=structure)
+        return read_as(cls, f, *f, structure=structure)
 
 
 @dataclass(frozen=True, kw_only=True)

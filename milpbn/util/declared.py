@@ -7,7 +7,7 @@ this declaration, and every refusal is a sentence of `milpbn.util.jsonable.Field
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import MISSING, dataclass, fields
+from dataclasses import dataclass, fields
 from enum import StrEnum
 from types import NoneType, UnionType
 from typing import Annotated, Any, TypeVar, Union, get_args, get_origin, get_type_hints
@@ -26,7 +26,7 @@ class Within:
     low : float
         The least number.
     high : float, str or None
-        The largest number, or the attribute before it whose value is the largest; None for no limit.
+        The largest number, or the attribute whose value is the largest; None for no limit.
     """
 
     low: float
@@ -48,7 +48,8 @@ NotNegative = Annotated[float, Within(0.0)]
 def read_as(kind: type[T], f: Fields, *beside: str, **known: Any) -> T:
     """Return a dataclass of which a JSON object holds the attributes.
 
-    An attribute with a default may be missing in the object, or null: files of earlier versions lack it.
+    The attributes that the dataclass names in its class attribute ``LATER`` may be missing in the object, or null, and
+    have their defaults then: files of earlier versions lack them.
 
     Parameters
     ----------
@@ -73,13 +74,13 @@ def read_as(kind: type[T], f: Fields, *beside: str, **known: Any) -> T:
     f.known({*(a.name for a in declared), *beside})
     found = dict(known)
     for a in declared:
-        if (a.default is MISSING and a.default_factory is MISSING) or not f.missing(a.name):
-            found[a.name] = _value(f, a.name, hints[a.name], found)
+        if a.name not in getattr(kind, "LATER", ()) or not f.missing(a.name):
+            found[a.name] = _value(f, a.name, hints[a.name], f)
     return kind(**found)
 
 
-def _value(f: Fields, key: str, hint: Any, found: Mapping[str, Any]) -> Any:
-    """Return the value of a key as a type; `found` has the attributes before it."""
+def _value(f: Fields, key: str, hint: Any, of: Fields) -> Any:
+    """Return the value of a key as a type; `of` is the object that has the attribute."""
     marks: tuple[Any, ...] = ()
     options = get_args(hint) if get_origin(hint) in (Union, UnionType) else (hint,)
     if NoneType in options and f.get(key) is None:
@@ -89,7 +90,7 @@ def _value(f: Fields, key: str, hint: Any, found: Mapping[str, Any]) -> Any:
         hint, *marks = get_args(hint)  # type: ignore[assignment]
     low = next((mark.low for mark in marks if isinstance(mark, Within)), None)
     high = next((mark.high for mark in marks if isinstance(mark, Within)), None)
-    high = found[high] if isinstance(high, str) else high
+    high = of.whole(high) if isinstance(high, str) else high
     if hint is Any:
         hint = next((kind for kind in (bool, str) if isinstance(f.get(key), kind)), float)
     if hint is bool:
@@ -104,10 +105,10 @@ def _value(f: Fields, key: str, hint: Any, found: Mapping[str, Any]) -> Any:
         return f.text(key, next((mark.choices for mark in marks if isinstance(mark, OneOf)), None))
     if get_origin(hint) is Mapping:
         own = f.fields(key)
-        return {name: _value(own, name, get_args(hint)[1], found) for name in own}
+        return {name: _value(own, name, get_args(hint)[1], of) for name in own}
     if get_origin(hint) is tuple:
-        of = get_args(hint)[0]
-        return tuple(f.texts(key)) if of is str else tuple(_object(of, one) for one in f.objects(key))
+        kind = get_args(hint)[0]
+        return tuple(f.texts(key)) if kind is str else tuple(_object(kind, one) for one in f.objects(key))
     if issubclass(hint, StrEnum):
         return hint(f.text(key, tuple(hint)))
     return _object(hint, f.fields(key))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 import pytest
 
@@ -35,9 +35,10 @@ class Whole:
     parts: tuple[Part, ...] = ()
     names: tuple[str, ...] = ()
     other: Mapping[str, Any] = field(default_factory=dict)
+    LATER: ClassVar = ("word", "sizes", "parts", "names")
 
 
-LEAST = {"total": 3, "few": 3, "kind": "two", "part": {"size": None}}
+LEAST = {"total": 3, "few": 3, "kind": "two", "part": {"size": None}, "other": {}}
 
 
 def test_attributes_are_read_as_they_are_declared() -> None:
@@ -66,6 +67,7 @@ def test_attributes_are_read_as_they_are_declared() -> None:
         ({"sizes": {"x": 9}}, "from 1 to 3 as 'sizes.x'"),
         ({"parts": [{"size": "s"}]}, r"as 'parts\[0\].size', but has 's'"),
         ({"more": 1}, "It has the unknown key 'more'"),
+        ({"other": None}, "It needs an object as 'other', but has None"),
     ],
 )
 def test_other_values_are_refused(change: dict[str, Any], sentence: str) -> None:

@@ -9,7 +9,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from milpbn.claims.reading import read_constraints, read_score
 from milpbn.errors import InputError
@@ -96,6 +96,8 @@ class Sidecar:
     span: NotNegative = math.inf
     subset: Mapping[int, float] | None = None
     root_bound: float | None = None
+    #: Attributes that files of earlier versions lack.
+    LATER: ClassVar = ("span", "root_bound")
 
     def structure(self, values: Mapping[str, float], where: str) -> Structure:
         """Return the structure of column values.
