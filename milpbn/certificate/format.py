@@ -17,13 +17,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from milpbn.certificate.records import CLUSTER, Decision, DualWeights, Inequalities
+from milpbn.certificate.records import Decision, DualWeights, Inequalities
 from milpbn.claims.result import Result
 from milpbn.errors import InputError
 from milpbn.problem.candidates import Candidates
 from milpbn.util.archives import read_sealed, write_sealed
 from milpbn.util.jsonable import parse_object
-from milpbn.util.saved_arrays import SavedArrays, UnfitError
+from milpbn.util.saved_arrays import SavedArrays
 
 #: Version of the file format. Since version 5 the header holds all that the result says about the run.
 VERSION = 5
@@ -134,7 +134,7 @@ class Proof:
             If the arrays do not fit together.
         """
         proof = cls(rows=restored_rows(saved))
-        nodes = saved.array("deletion_node", np.int32, None)
+        nodes = saved.array("deletion_node", np.int32, None).tolist()
         fixed = saved.pieces("deletion_size", "deleted", np.int32)
         leaves = saved.array("leaf_node", np.int32, None)
         entries = saved.pieces("weights_size", "entries", np.int32)
@@ -144,7 +144,7 @@ class Proof:
         temperature = saved.array("temperature", np.float64, None).tolist()
         points = zip(entries, eta, temperature, rows, multipliers, strict=True)
         weights = (DualWeights(*point) for point in points)
-        for node, parent_sets in zip(nodes.tolist(), fixed, strict=True):
+        for node, parent_sets in zip(nodes, fixed, strict=True):
             proof.fix(node, next(weights), parent_sets)
         for node, own in zip(leaves.tolist(), weights, strict=True):
             proof.leaf(node, own)
@@ -193,7 +193,7 @@ def restored_rows(saved: SavedArrays) -> Inequalities:
         If the arrays do not fit together.
     """
     members = saved.array("row_members", np.bool_, None, None)
-    return Inequalities(members, saved.array("row_limit", np.int64, len(members), least=CLUSTER))
+    return Inequalities(members, saved.array("row_limit", np.int64, len(members)))
 
 
 def kept_arrays(candidates: Candidates) -> dict[str, NDArray[Any]]:
@@ -211,15 +211,13 @@ def kept_arrays(candidates: Candidates) -> dict[str, NDArray[Any]]:
 
 
 def kept_candidates(saved: SavedArrays, names: tuple[str, ...]) -> Candidates:
-    """Return the parent sets of which `kept_arrays` returned the arrays; raise UnfitError if they are no such sets."""
-    variable = saved.array("kept_variable", np.int32, None, least=0, below=len(names))
-    sizes = saved.array("kept_size", np.int32, len(variable), least=0, below=len(names))
-    members = saved.array("kept_member", np.int32, int(sizes.sum()), least=0, below=len(names)).tolist()
+    """Return the parent sets of which `kept_arrays` returned the arrays; raise UnfitError if there are none."""
+    variable = saved.array("kept_variable", np.int32, None)
+    sizes = saved.array("kept_size", np.int32, len(variable))
+    members = saved.array("kept_member", np.int32, int(sizes.sum())).tolist()
     sets: list[list[tuple[int, ...]]] = [[] for _ in names]
     for i, n, end in zip(variable.tolist(), sizes.tolist(), np.cumsum(sizes).tolist(), strict=True):
         sets[i].append(tuple(members[end - n : end]))
-    if not all(sets) or (np.diff(variable) < 0).any() or any(len(set(own)) < len(own) for own in sets):
-        raise UnfitError("the kept parent sets are not those of the variables")
     return Candidates(names, tuple(map(tuple, sets)))
 
 

@@ -1,17 +1,15 @@
-"""Facts about a run: its data, its backend, and where its time went.
-
-The functions that read them raise `InputError` if a value is missing or impossible.
-"""
+"""Facts about a run: its data, its backend, and where its time went."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
+from typing import Annotated, ClassVar
 
 from milpbn.data.dataset import Dataset
 from milpbn.data.left_out import WHYS
-from milpbn.util.jsonable import Fields
+from milpbn.util.declared import Count, NotNegative, OneOf, Within
 
 #: How the notes begin that say what a limit came before: compilation used it up, or only small sets were searched.
 COMPILED, ONLY_SMALL = "Compiling kernels", "Only parent sets of at most"
@@ -40,13 +38,15 @@ class DataSummary:
 
     name: str
     sha256: str
-    samples: int
-    unique_samples: int
-    features: int
-    classes: int
-    left_out: Mapping[str, str] = field(default_factory=dict, compare=False)
-    total_weight: float | None = field(default=None, compare=False)
+    samples: Count
+    unique_samples: Annotated[int, Within(1, "samples")]
+    features: Count
+    classes: Count
+    left_out: Mapping[str, Annotated[str, OneOf(WHYS)]] = field(default_factory=dict, compare=False)
+    total_weight: NotNegative | None = field(default=None, compare=False)
     discretisation: str | None = field(default=None, compare=False)
+    #: Attributes that files of earlier versions lack.
+    LATER: ClassVar = ("left_out", "total_weight", "discretisation")
 
     @classmethod
     def of(cls, data: Dataset) -> DataSummary:
@@ -70,7 +70,7 @@ class BackendInfo:
 
     name: str
     version: str
-    threads: int | None
+    threads: Count | None
 
 
 @dataclass(frozen=True)
@@ -80,37 +80,11 @@ class Seconds:
     The last are those for the other networks of an average.
     """
 
-    total: float = 0.0
-    coefficients: float = 0.0
-    model: float = 0.0
-    solve: float = 0.0
-    parameters: float = 0.0
-    average: float = 0.0
-
-
-def read_data(f: Fields) -> DataSummary:
-    """Read a summary that was written as a dictionary of its attributes."""
-    f.known([a.name for a in fields(DataSummary)])
-    samples = f.whole("samples", 1)
-    return DataSummary(
-        f.text("name"),
-        f.text("sha256"),
-        samples,
-        f.whole("unique_samples", 1, samples),
-        f.whole("features", 1),
-        f.whole("classes", 1),
-        {} if f.missing("left_out") else read_left_out(f.fields("left_out")),
-        None if f.missing("total_weight") else f.number("total_weight", 0.0),
-        None if f.missing("discretisation") else f.text("discretisation"),
-    )
-
-
-def read_left_out(f: Fields) -> dict[str, str]:
-    """Read the columns that are no features, each with the reason."""
-    return {name: f.text(name, WHYS) for name in f}
-
-
-def read_backend(f: Fields) -> BackendInfo:
-    """Read a backend that was written as a dictionary of its attributes."""
-    f.known([a.name for a in fields(BackendInfo)])
-    return BackendInfo(f.text("name"), f.text("version"), f.whole("threads", 1, optional=True))
+    total: NotNegative = 0.0
+    coefficients: NotNegative = 0.0
+    model: NotNegative = 0.0
+    solve: NotNegative = 0.0
+    parameters: NotNegative = 0.0
+    average: NotNegative = 0.0
+    #: Attributes that files of earlier versions lack.
+    LATER: ClassVar = ("parameters", "average")

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
+from typing import Annotated, Any
 
 from milpbn.network.structure import Structure
+from milpbn.util.declared import Within, read_as
 from milpbn.util.jsonable import Fields
 
 #: Numbers of structures in the list, from 1.
@@ -46,7 +47,7 @@ class Alternatives:
         Groups of Markov equivalent structures: they differ by smoothing only.
     """
 
-    asked: int
+    asked: Annotated[int, Within(2)]
     structures: tuple[Alternative, ...]
     bound: float | None
     exhausted: bool
@@ -90,31 +91,13 @@ class Alternatives:
         InputError
             If a value is missing or impossible, or two of them contradict each other.
         """
-        f.known(
-            (
-                "asked",
-                "structures",
-                "bound",
-                "exhausted",
-                "optimal",
-                "same_posteriors",
-                "markov_equivalent",
-            )
-        )
         scores = [one.number("objective") for one in f.objects("structures")]
         listed = tuple(
             Alternative(structure=structure, objective=score)
             for structure, score in zip(structures, scores, strict=True)
         )
-        claim = cls(
-            asked=f.whole("asked", 2),
-            structures=listed,
-            bound=f.number("bound", optional=True),
-            exhausted=f.flag("exhausted"),
-            optimal=f.flag("optimal"),
-            same_posteriors=_read_groups(f, "same_posteriors", len(listed)),
-            markov_equivalent=_read_groups(f, "markov_equivalent", len(listed)),
-        )
+        groups = {key: _read_groups(f, key, len(listed)) for key in ("same_posteriors", "markov_equivalent")}
+        claim = read_as(cls, f, "structures", *groups, structures=listed, **groups)
         claim._check(f)
         return claim
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
+from milpbn.util.declared import Count, Within, read_as
 from milpbn.util.jsonable import Fields
 
 
@@ -26,8 +27,8 @@ class Average:
         Why there are fewer than were asked for, as a clause; empty if there are not.
     """
 
-    asked: int
-    networks: int
+    asked: Count
+    networks: Annotated[int, Within(1, "asked")]
     interrupted: bool = False
     note: str = ""
 
@@ -48,14 +49,8 @@ class Average:
     @classmethod
     def read(cls, f: Fields) -> Average:
         """Read what `to_dict` returned."""
-        f.known(("asked", "networks", "interrupted", "note"))
-        asked = f.whole("asked", 1)
-        read = cls(
-            asked=asked,
-            networks=f.whole("networks", 1, asked),
-            interrupted=f.flag("interrupted"),
-            note=f.text("note"),
-        )
-        if (read.networks < asked) != bool(read.note) or (read.interrupted and read.networks == asked):
+        read = read_as(cls, f)
+        missing = read.networks < read.asked
+        if missing != bool(read.note) or (read.interrupted and not missing):
             raise f.contradiction("it says why networks are missing although none is, or the reverse")
         return read

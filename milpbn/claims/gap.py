@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 #: A structure is proved optimal when b - z is at most this many nats, or what a proof can reach (`tolerance_of`).
@@ -88,3 +89,16 @@ class Gap:
             return absolute / abs(denominator) if abs(denominator) > 1e-9 else None
 
         return cls(absolute, ratio(bound), ratio(objective))
+
+
+def integral_of(trace: Iterable[tuple[float, float | None, float | None]], end: float) -> float:
+    """Return the integral of min(1, gap relative to the bound) from 0 to `end`, of (seconds, incumbent, bound).
+
+    Where there is no incumbent or no bound, the gap counts as 1.
+    """
+    total, last_t, last_gap = 0.0, 0.0, 1.0
+    for t, z, b in trace:
+        total += last_gap * (t - last_t)
+        ratio = Gap.between(z, b).relative_to_bound
+        last_t, last_gap = t, 1.0 if ratio is None else min(1.0, ratio)
+    return total + last_gap * max(0.0, end - last_t)

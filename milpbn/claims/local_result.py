@@ -11,13 +11,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from milpbn.claims.about import BackendInfo, read_backend
+from milpbn.claims.about import BackendInfo
 from milpbn.claims.gap import Gap, former_tolerance, is_optimal
 from milpbn.claims.reading import TracePoint, read_status, read_trace
 from milpbn.claims.reasons import WITH_STRUCTURE, BoundSource, Limit, Reason
 from milpbn.errors import InputError
 from milpbn.network.structure import Structure
 from milpbn.util.atomic import atomic_write_text
+from milpbn.util.declared import read_as
 from milpbn.util.jsonable import Fields, dump_json
 from milpbn.version import __version__
 
@@ -139,7 +140,6 @@ class LocalResult:
         f = Fields(values, where)
         f.text("format", (FORMAT,))
         data, status = f.fields("data"), read_status(f)
-        objective, bound = f.number("objective", optional=True), f.number("bound", optional=True)
         structure = None
         if not f.missing("structure"):
             given = f.fields("structure")
@@ -148,24 +148,21 @@ class LocalResult:
                 structure = Structure.from_mapping(tuple(parents), parents)
             except InputError as error:
                 raise InputError(f"{where}: {error}") from None
-        found = cls(
+        found = read_as(
+            cls,
+            f,
+            *f,
+            **vars(status),
             name=data.text("name"),
             sha256=data.text("sha256"),
             variables=data.whole("variables", 1),
             parent_sets=data.whole("parent_sets", 1),
-            reason=status.reason,
-            limit=status.limit,
-            detail=status.detail,
             structure=structure,
-            objective=objective,
-            bound=bound,
             tolerance=None if f.missing("tolerance") else f.number("tolerance", 0.0),
-            backend=read_backend(f.fields("backend")),
             seconds=f.fields("seconds").number("total", 0.0),
             trace=read_trace(f),
-            seed=f.whole("seed"),
-            nodes=f.whole("nodes", optional=True),
         )
+        objective, bound = found.objective, found.bound
         if (structure is None) != (objective is None) or (
             found.reason in WITH_STRUCTURE and structure is None
         ):

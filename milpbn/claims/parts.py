@@ -11,9 +11,10 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 from milpbn.claims.gap import Gap
+from milpbn.util.declared import Count, Within, read_as
 from milpbn.util.jsonable import Fields
 
 GAPS = ("absolute", "relative_to_bound", "relative_to_incumbent")
@@ -60,7 +61,7 @@ class SubsetClaim(Searched):
         Number of representative samples: the distinct rows with a weight above 0.
     """
 
-    samples: int
+    samples: Count
 
     def to_dict(self) -> dict[str, Any]:
         """Return JSON-safe values."""
@@ -75,9 +76,8 @@ class SubsetClaim(Searched):
     @classmethod
     def read(cls, f: Fields) -> SubsetClaim:
         """Read what `to_dict` returned."""
-        f.known(("samples", "objective", "bound", "gap", "optimal"))
         objective, bound = read_pair(f)
-        return cls(samples=f.whole("samples", 1), objective=objective, bound=bound, optimal=f.flag("optimal"))
+        return read_as(cls, f, "objective", "bound", "gap", objective=objective, bound=bound)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -98,11 +98,11 @@ class ScreenedClaim(Searched):
         Number of kept parent sets of every variable.
     """
 
-    k: int
+    k: Count
     criterion: str
-    total: int
-    ranked: int
-    kept: Mapping[str, int]
+    total: Count
+    ranked: Annotated[int, Within(0, "total")]
+    kept: Mapping[str, Annotated[int, Within(1, "total")]]
 
     @property
     def n_kept(self) -> int:
@@ -137,23 +137,11 @@ class ScreenedClaim(Searched):
         InputError
             If no parent set was left out, which would be a claim about all of them.
         """
-        f.known(("k", "criterion", "total", "ranked", "kept", "objective", "bound", "gap", "optimal"))
         objective, bound = read_pair(f)
-        total = f.whole("total", 1)
-        kept = f.fields("kept")
-        claim = cls(
-            k=f.whole("k", 1),
-            criterion=f.text("criterion"),
-            total=total,
-            ranked=f.whole("ranked", 0, total),
-            kept={name: kept.whole(name, 1, total) for name in kept},
-            objective=objective,
-            bound=bound,
-            optimal=f.flag("optimal"),
-        )
-        if claim.n_kept >= total:
+        claim = read_as(cls, f, "objective", "bound", "gap", objective=objective, bound=bound)
+        if claim.n_kept >= claim.total:
             raise f.contradiction(
-                f"it keeps {claim.n_kept} of {total} parent sets, so that none was left out"
+                f"it keeps {claim.n_kept} of {claim.total} parent sets, so that none was left out"
             )
         return claim
 

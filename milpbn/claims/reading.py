@@ -8,76 +8,30 @@ another one.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import fields
 
-from milpbn.claims.about import Seconds
 from milpbn.claims.alternatives import Alternatives
-from milpbn.claims.reasons import LIMITED, BoundSource, Limit, Reason
+from milpbn.claims.reasons import LIMITED, Status
 from milpbn.errors import InputError
 from milpbn.network.structure import Structure
 from milpbn.problem.class_free import among
 from milpbn.problem.constraints import Constraints
 from milpbn.problem.scores.spec import Score
+from milpbn.util.declared import read_as
 from milpbn.util.jsonable import Fields
 
-#: The words that ``status.reason``, ``status.limit`` and ``bound_source`` can have.
-REASONS, LIMITS, BOUND_SOURCES = tuple(Reason), tuple(Limit), tuple(BoundSource)
-#: Keys of the wall-clock seconds: the total, then the parts that add up to it.
-SECONDS = ("total", "coefficients", "model", "solve", "parameters", "average")
-#: All keys of a result.
-KEYS = (
-    "version",
-    "data",
-    "score",
-    "constraints",
-    "among",
-    "status",
-    "objective",
-    "bound",
-    "tolerance",
-    "gap",
-    "structure",
-    "class",
-    "backend",
-    "bound_source",
-    "seconds",
-    "trace",
-    "seed",
-    "run",
-    "nodes",
-    "proved",
-    "subset",
-    "screened",
-    "alternatives",
-    "selection",
-    "parameters",
-    "average",
-    "request",
-    "notes",
-)
 #: Seconds, incumbent and bound; None while there is none.
 TracePoint = tuple[float, float | None, float | None]
 
 
-@dataclass(frozen=True)
-class Status:
-    """How a run ended: the value of ``status``."""
-
-    reason: Reason
-    limit: Limit | None
-    detail: str
-
-
 def read_status(f: Fields) -> Status:
     """Read how a run ended; refuse a limit beside a reason that has none (`LIMITED`)."""
-    status = f.fields("status")
-    status.known(("reason", "limit", "detail"))
-    reason = Reason(status.text("reason", REASONS))
-    limit = status.text("limit", LIMITS, optional=True)
-    if limit is not None and reason not in LIMITED:
-        raise f.contradiction(f"the limit {limit!r} does not go with the reason {str(reason)!r}")
-    detail = "" if status.missing("detail") else status.text("detail")
-    return Status(reason, None if limit is None else Limit(limit), detail)
+    status = read_as(Status, f.fields("status"))
+    if status.limit is not None and status.reason not in LIMITED:
+        raise f.contradiction(
+            f"the limit {str(status.limit)!r} does not go with the reason {str(status.reason)!r}"
+        )
+    return status
 
 
 def read_structure(f: Fields, where: str) -> Structure | None:
@@ -150,14 +104,6 @@ def check_among(f: Fields, computed: str) -> None:
         raise f.contradiction(
             f"by its score and constraints it is about {about}, and its key 'among' says other"
         )
-
-
-def read_seconds(f: Fields) -> Seconds:
-    """Read the wall-clock seconds; results of earlier versions lack the last two keys."""
-    f.known(SECONDS)
-    return Seconds(
-        *(0.0 if key in SECONDS[-2:] and f.missing(key) else f.number(key, 0.0) for key in SECONDS)
-    )
 
 
 def read_trace(f: Fields) -> tuple[TracePoint, ...]:

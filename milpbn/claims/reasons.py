@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from enum import StrEnum
+from typing import ClassVar
 
 from milpbn.util.budget import Limit as Limit
 
@@ -53,3 +55,14 @@ LIMITED = (Reason.FEASIBLE, Reason.NO_SOLUTION)
 #: The reasons that always come with a structure, and those that never do.
 WITH_STRUCTURE = (Reason.OPTIMAL, Reason.FEASIBLE)
 WITHOUT_STRUCTURE = (Reason.NO_SOLUTION, Reason.INFEASIBLE)
+
+
+@dataclass(frozen=True)
+class Status:
+    """How a run ended, with the solver's own status: the value of ``status``."""
+
+    reason: Reason
+    limit: Limit | None
+    detail: str = ""
+    #: Attributes that files of earlier versions lack.
+    LATER: ClassVar = ("detail",)

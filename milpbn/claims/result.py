@@ -7,28 +7,25 @@ import math
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any, ClassVar
 
 from milpbn.claims.about import BackendInfo as BackendInfo
 from milpbn.claims.about import DataSummary as DataSummary
 from milpbn.claims.about import Seconds as Seconds
-from milpbn.claims.about import read_backend, read_data
 from milpbn.claims.alternatives import Alternatives
 from milpbn.claims.average import Average
 from milpbn.claims.card import result_card
 from milpbn.claims.consistency import check_claims
 from milpbn.claims.gap import Gap as Gap
-from milpbn.claims.gap import former_tolerance
+from milpbn.claims.gap import former_tolerance, integral_of
 from milpbn.claims.gap import is_optimal as is_optimal
 from milpbn.claims.parts import ProvedArcs, ScreenedClaim, Searched, SubsetClaim, read_pair
 from milpbn.claims.reading import (
-    BOUND_SOURCES,
     TracePoint,
     check_among,
     read_alternatives,
     read_constraints,
     read_score,
-    read_seconds,
     read_status,
     read_structure,
     read_trace,
@@ -38,6 +35,7 @@ from milpbn.claims.selection import Selection
 from milpbn.data.request import DataRequest
 from milpbn.errors import InputError, MilpbnError, SolverError
 from milpbn.network.averaged import AveragedClassifier
+from milpbn.network.classifier import Classifier
 from milpbn.network.formats.classifier_files import load_any_classifier
 from milpbn.network.parameters.record import ParameterFit
 from milpbn.network.structure import Structure
@@ -45,11 +43,12 @@ from milpbn.problem.class_free import among
 from milpbn.problem.constraints import Constraints
 from milpbn.problem.scores.spec import Score
 from milpbn.util.atomic import atomic_write_text
+from milpbn.util.declared import NotNegative, read_as
 from milpbn.util.jsonable import Fields, parse_object, read_text, shorten
 from milpbn.version import __version__
 
-if TYPE_CHECKING:
-    from milpbn.network.classifier import Classifier
+#: The attributes of a result that are claims, or None, in the order of the file.
+CLAIMS = ("proved", "subset", "screened", "alternatives", "selection", "parameters", "average", "request")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -127,7 +126,7 @@ class Result:
     structure: Structure | None = None
     objective: float | None = None
     bound: float | None = None
-    tolerance: float | None = None
+    tolerance: NotNegative | None = None
     bound_source: BoundSource = BoundSource.SOLVER
     backend: BackendInfo
     seconds: Seconds = field(default_factory=Seconds)
@@ -148,6 +147,8 @@ class Result:
     classifier: Classifier | AveragedClassifier | None = field(
         default_factory=lambda: None, repr=False, compare=False
     )
+    #: Attributes that files of earlier versions lack.
+    LATER: ClassVar = ("tolerance", "run", "nodes", "notes", *CLAIMS)
 
     def __repr__(self) -> str:
         gap = self.gap.absolute
@@ -248,33 +249,13 @@ class Result:
             "seed": self.seed,
             "run": self.run,
             "nodes": self.nodes,
-            "proved": None if self.proved is None else self.proved.to_dict(),
-            "subset": None if self.subset is None else self.subset.to_dict(),
-            "screened": None if self.screened is None else self.screened.to_dict(),
-            "alternatives": None if self.alternatives is None else self.alternatives.to_dict(),
-            "selection": None if self.selection is None else self.selection.to_dict(),
-            "parameters": None if self.parameters is None else self.parameters.to_dict(),
-            "average": None if self.average is None else self.average.to_dict(),
-            "request": None if self.request is None else self.request.to_dict(),
+            **{key: None if (claim := getattr(self, key)) is None else claim.to_dict() for key in CLAIMS},
             "notes": list(self.notes),
         }
 
     def _repr_html_(self) -> str:
         """Return what a notebook shows: the numbers and the network."""
-        limit = "" if self.limit is None else f" (limit: {self.limit})"
-        over = "representative samples" if self.subset is not None else ""
-        return result_card(
-            self.data,
-            self.described_score,
-            f"{self.reason}{limit}{self.among_clause}",
-            self.objective,
-            self.searched,
-            "the kept parent sets" if self.screened is not None else over,
-            self.structure,
-            None if self.proved is None else self.proved.inside,
-            self.seconds.total,
-            None if self.average is None else "; ".join(self.average.describe()),
-        )
+        return result_card(self)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write ``result.json`` atomically.
@@ -304,35 +285,24 @@ class Result:
         status = read_status(f)
         objective, bound = read_pair(f)
         structure = read_structure(f, where)
-        result = cls(
-            data=read_data(f.fields("data")),
+        request = None if f.missing("request") else f.get("request")
+        result = read_as(
+            cls,
+            f,
+            *f,
+            **vars(status),
             score=read_score(f, where),
             constraints=read_constraints(f, where),
-            reason=status.reason,
-            limit=status.limit,
-            detail=status.detail,
             structure=structure,
             objective=objective,
             bound=bound,
-            tolerance=None if f.missing("tolerance") else f.number("tolerance", 0.0),
-            bound_source=BoundSource(f.text("bound_source", BOUND_SOURCES)),
-            backend=read_backend(f.fields("backend")),
-            seconds=read_seconds(f.fields("seconds")),
+            bound_source=BoundSource(f.text("bound_source", tuple(BoundSource))),
+            seconds=read_as(Seconds, f.fields("seconds")),
             trace=read_trace(f),
             seed=f.whole("seed"),
-            run="" if f.missing("run") else f.text("run"),
-            nodes=None if f.missing("nodes") else f.whole("nodes"),
-            proved=None if f.missing("proved") else ProvedArcs.read(f.fields("proved")),
-            subset=None if f.missing("subset") else SubsetClaim.read(f.fields("subset")),
-            screened=None if f.missing("screened") else ScreenedClaim.read(f.fields("screened")),
             alternatives=read_alternatives(f, structure, where),
-            selection=None if f.missing("selection") else Selection.read(f.fields("selection")),
-            parameters=None if f.missing("parameters") else ParameterFit.read(f.fields("parameters")),
-            average=None if f.missing("average") else Average.read(f.fields("average")),
-            request=None
-            if f.missing("request")
-            else DataRequest.from_dict(f.get("request"), f"{where}, request"),
-            notes=() if f.missing("notes") else tuple(f.texts("notes")),
+            request=None if request is None else DataRequest.from_dict(request, f"{where}, request"),
+            classifier=None,
         )
         check_among(f, result.among)
         check_claims(f, result)
@@ -398,14 +368,7 @@ class Result:
         not count, nor that of the other networks of an average, since the search was over.
         """
         end = self.seconds.total - self.seconds.parameters - self.seconds.average
-        if not self.trace or end <= 0:
-            return None
-        total, last_t, last_gap = 0.0, 0.0, 1.0
-        for t, z, b in self.trace:
-            total += last_gap * (t - last_t)
-            ratio = Gap.between(z, b).relative_to_bound
-            last_t, last_gap = t, 1.0 if ratio is None else min(1.0, ratio)
-        return total + last_gap * max(0.0, end - last_t)
+        return integral_of(self.trace, end) if self.trace and end > 0 else None
 
 
 def _where(path: str | os.PathLike[str]) -> str:

@@ -1,19 +1,21 @@
-"""The claim of a result about the choice of its options: the setting that was chosen, and all that were tried.
-
-Reading it from a file raises `InputError` if a value is missing or impossible.
-"""
+"""The claim of a result about the choice of its options: the setting that was chosen, and all that were tried."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Annotated, Any, ClassVar
 
 from milpbn.claims.parts import SAME_NUMBER
 from milpbn.network.structure import Structure
 from milpbn.problem.scores.spec import Score, gamma_from_p
+from milpbn.util.declared import Count, NotNegative, OneOf, Within, read_as
 from milpbn.util.jsonable import Fields
+
+#: A share, which may exceed 1 by rounding; a number of splits.
+Share = Annotated[float, Within(0.0, 1.0 + SAME_NUMBER)]
+Splits = Annotated[int, Within(0, "splits")]
 
 
 @dataclass(frozen=True)
@@ -44,15 +46,17 @@ class Trial:
     """
 
     p: float | None
-    max_parents: int
-    accuracy: float
-    proved: int
-    splits: int
-    log_loss: float | None = None
-    starved: int = 0
+    max_parents: Count
+    accuracy: Share
+    proved: Splits
+    splits: Count
+    log_loss: NotNegative | None = None
+    starved: Splits = 0
     options: Mapping[str, Any] = field(default_factory=dict)
-    unweighted: float | None = None
-    arcless: int = 0
+    unweighted: Share | None = None
+    arcless: Splits = 0
+    #: Attributes that files of earlier versions lack.
+    LATER: ClassVar = ("log_loss", "starved", "options", "unweighted", "arcless")
 
     def value(self, by: str) -> float:
         """Return what is compared, the smaller the better: minus the accuracy, or the log-loss."""
@@ -67,36 +71,6 @@ class Trial:
         about the features; among equal values it is never taken before one that does.
         """
         return -self.splits, self.value(by), self.arcless > 0, self.max_parents, self.p or 0.0
-
-    @classmethod
-    def read(cls, f: Fields) -> Trial:
-        """Read one trial of what `Selection.to_dict` returned."""
-        f.known({attribute.name for attribute in fields(cls)})
-        splits = f.whole("splits", 1)
-        return cls(
-            f.number("p", optional=True),
-            f.whole("max_parents", 1),
-            f.number("accuracy", 0.0, 1.0 + SAME_NUMBER),
-            f.whole("proved", 0, splits),
-            splits,
-            None if f.missing("log_loss") else f.number("log_loss", 0.0),
-            0 if f.missing("starved") else f.whole("starved", 0, splits),
-            read_options(f),
-            None if f.missing("unweighted") else f.number("unweighted", 0.0, 1.0 + SAME_NUMBER),
-            0 if f.missing("arcless") else f.whole("arcless", 0, splits),
-        )
-
-
-def read_options(f: Fields) -> dict[str, Any]:
-    """Read the object of a setting's other values: texts, numbers and flags."""
-    if f.missing("options"):
-        return {}
-    own = f.fields("options")
-    return {key: own.text(key) if isinstance(own.get(key), str) else _plain(own, key) for key in own}
-
-
-def _plain(own: Fields, key: str) -> Any:
-    return own.flag(key) if isinstance(own.get(key), bool) else own.number(key)
 
 
 @dataclass(frozen=True)
@@ -126,14 +100,16 @@ class Selection:
     """
 
     p: float | None
-    max_parents: int
+    max_parents: Count
     protocol: str
     trials: tuple[Trial, ...]
     incumbent: Structure | None = field(default=None, compare=False)
     interrupted: bool = False
-    by: str = "accuracy"
+    by: Annotated[str, OneOf(("accuracy", "log-loss"))] = "accuracy"
     options: Mapping[str, Any] = field(default_factory=dict)
     timed_out: bool = False
+    #: Attributes that files of earlier versions lack.
+    LATER: ClassVar = ("by", "options", "timed_out")
 
     def to_dict(self) -> dict[str, Any]:
         """Return JSON-safe values."""
@@ -181,17 +157,7 @@ class Selection:
     @classmethod
     def read(cls, f: Fields) -> Selection:
         """Read what `to_dict` returned."""
-        f.known(("p", "max_parents", "protocol", "interrupted", "timed_out", "by", "options", "trials"))
-        return cls(
-            f.number("p", optional=True),
-            f.whole("max_parents", 1),
-            f.text("protocol"),
-            tuple(Trial.read(trial) for trial in f.objects("trials")),
-            interrupted=f.flag("interrupted"),
-            by="accuracy" if f.missing("by") else f.text("by", ("accuracy", "log-loss")),
-            options=read_options(f),
-            timed_out=not f.missing("timed_out") and f.flag("timed_out"),
-        )
+        return read_as(cls, f, incumbent=None)
 
     def check(self, f: Fields, score: Score) -> None:
         """Refuse chosen values that are not the best of the trials, or not those of the result's score.

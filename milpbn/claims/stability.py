@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from milpbn.claims.about import DataSummary, read_data
+from milpbn.claims.about import DataSummary
 from milpbn.claims.parts import Arc
 from milpbn.claims.reading import read_constraints, read_score
 from milpbn.network.structure import Structure
@@ -21,6 +21,7 @@ from milpbn.problem.class_free import among
 from milpbn.problem.constraints import Constraints
 from milpbn.problem.scores.spec import Score
 from milpbn.util.atomic import atomic_write_text
+from milpbn.util.declared import NotNegative, read_as
 from milpbn.util.jsonable import Fields
 from milpbn.version import __version__
 
@@ -50,7 +51,7 @@ class SampleRun:
     objective: float | None = None
     bound: float | None = None
     optimal: bool = False
-    seconds: float = 0.0
+    seconds: NotNegative = 0.0
     failure: str = ""
 
     @property
@@ -75,14 +76,7 @@ class SampleRun:
             if names is not None and set(structure) != set(names):
                 raise f.contradiction("its structure has other variables than the data")
             Structure.from_mapping(tuple(structure), structure)  # refuses cycles and unknown parents
-        return cls(
-            structure=structure,
-            objective=f.number("objective", optional=True),
-            bound=f.number("bound", optional=True),
-            optimal=f.flag("optimal"),
-            seconds=f.number("seconds", 0.0),
-            failure=f.text("failure"),
-        )
+        return read_as(cls, f, *f, structure=structure)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -251,7 +245,7 @@ class Stability:
         if not all(number.isdecimal() and number.isascii() and int(number) >= 1 for number in runs):
             raise f.contradiction("its runs are not numbered from 1")
         return cls(
-            data=read_data(f.fields("data")),
+            data=read_as(DataSummary, f.fields("data")),
             names=names,
             score=read_score(f, where),
             constraints=read_constraints(f, where),

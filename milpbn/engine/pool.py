@@ -18,8 +18,7 @@ from numpy.typing import NDArray
 
 from milpbn.heuristics.neighbours import best_neighbours
 from milpbn.problem.problem import Problem
-from milpbn.util.jsonable import LARGEST_NUMBER
-from milpbn.util.saved_arrays import SavedArrays, UnfitError, number
+from milpbn.util.saved_arrays import SavedArrays, number
 
 #: A number below every score and every bound but -inf. Thresholds are computed from it, so that it has to be finite.
 BELOW_ALL = -1e250
@@ -214,42 +213,16 @@ class Pool:
             "explored": choices_of(explored),
         }
 
-    def restore(
-        self, saved: SavedArrays, problem: Problem, checked: Callable[[NDArray[np.int64], float], float]
-    ) -> None:
-        """Become the pool whose arrays `state` returned.
-
-        Parameters
-        ----------
-        saved : SavedArrays
-            The arrays.
-        problem : Problem
-            The problem.
-        checked : callable
-            Returns the saved score of a choice of parent sets; raises UnfitError if it is not its score.
-
-        Raises
-        ------
-        UnfitError
-            If the arrays are not those of a pool of this problem.
-        """
-        found = saved_choices(saved, "structures", problem)
-        if len(found) > self.size:
-            raise UnfitError("there are too many structures")
-        scores = saved.finite("scores", np.float64, len(found)).tolist()
-        leaf_of = saved.array("leaf_of", np.int64, None, least=0, below=len(found)).tolist()
-        leaves = saved.array("leaf", np.float64, len(leaf_of), below=LARGEST_NUMBER).tolist()
-        keys = [_key(choice) for choice in found]
-        if len(set(keys)) < len(keys):
-            raise UnfitError("a structure is listed twice")
-        for choice in found:
-            if not problem.obeys(problem.candidates.structure(choice)):
-                raise UnfitError("a structure breaks the constraints")
-        known = zip(keys, found, scores, strict=True)
-        self._values = {key: checked(choice, value) for key, choice, value in known}
+    def restore(self, saved: SavedArrays, problem: Problem) -> None:
+        """Become the pool whose arrays `state` returned; raise UnfitError if they are of another problem."""
+        keys = saved_choices(saved, "structures", problem)
+        leaf_of = saved.array("leaf_of", np.int64, None).tolist()
+        leaves = saved.array("leaf", np.float64, len(leaf_of)).tolist()
+        scores = saved.array("scores", np.float64, len(keys)).tolist()
+        self._values = dict(zip(keys, scores, strict=True))
         self._leaves = {keys[n]: bound for n, bound in zip(leaf_of, leaves, strict=True)}
-        self._dropped, self.rest = saved.number("dropped", LARGEST_NUMBER), saved.number("rest")
-        self._explored = {_key(choice): None for choice in saved_choices(saved, "explored", problem)}
+        self._dropped, self.rest = saved.number("dropped"), saved.number("rest")
+        self._explored = dict.fromkeys(saved_choices(saved, "explored", problem))
         self.cutoff = min(self._values.values()) if self.full else BELOW_ALL
 
 
@@ -260,20 +233,12 @@ def choices_of(keys: Collection[bytes]) -> NDArray[np.int64]:
     return np.frombuffer(b"".join(keys), dtype=np.int64).reshape(len(keys), -1)
 
 
-def saved_choices(saved: SavedArrays, name: str, problem: Problem) -> NDArray[np.int64]:
-    """Return saved choices of one parent set per variable, int64 array, shape (k, V).
-
-    Raises
-    ------
-    UnfitError
-        If a number is not the index of one of the variable's parent sets.
-    """
-    offsets = problem.candidates.offsets
-    if saved.array(name, np.int64, None, None).size == 0:
-        return np.empty((0, problem.candidates.n_variables), dtype=np.int64)
-    return saved.array(
-        name, np.int64, None, problem.candidates.n_variables, least=offsets[:-1], below=offsets[1:]
-    )
+def saved_choices(saved: SavedArrays, name: str, problem: Problem) -> list[bytes]:
+    """Return the choices that `choices_of` made an array of; raise UnfitError if they are of another problem."""
+    found, offsets = saved.array(name, np.int64, None, None), problem.candidates.offsets
+    if found.size:
+        found = saved.array(name, np.int64, None, len(offsets) - 1, least=offsets[:-1], below=offsets[1:])
+    return [_key(choice) for choice in found]
 
 
 def _key(choice: NDArray[np.integer]) -> bytes:

@@ -32,10 +32,6 @@ from milpbn.engine.tuning import TUNING
 from milpbn.network.structure import Structure
 from milpbn.problem.problem import Problem
 from milpbn.problem.rounding import CAREFUL, bound_errors
-from milpbn.util.saved_arrays import UnfitError
-
-#: Difference of a saved score from the score that counts as rounding, besides the error of a score; in nats.
-SAME_SCORE = 1e-9
 
 
 def model_of(problem: Problem) -> Model:
@@ -313,15 +309,6 @@ class Root:
         optima = Optima(self.problem.candidates, self.model.score_error)
         optima.add(self.allowed, np.inf, -np.inf)
         return optima.arcs()
-
-    def checked_value(self, choice: NDArray[np.int64] | None, value: float) -> float:
-        """Return a saved score; raise UnfitError if it is not that of its parent sets, up to rounding."""
-        if choice is None:
-            raise UnfitError("a saved structure is outside the candidate parent sets")
-        actual = score_of(self.model, choice, self.point.direction, self.parallel)
-        if not abs(actual - value) <= self.model.score_error + SAME_SCORE:
-            raise UnfitError(f"a saved structure scores {actual!r}, not {value!r}")
-        return value
 
     def current_weights(self) -> DualWeights:
         """Return the dual weights at the point of the best bound."""

@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 from milpbn.certificate.format import restored_rows
 from milpbn.certificate.records import Inequalities
 from milpbn.engine.root import Root
-from milpbn.util.jsonable import LARGEST_NUMBER
-from milpbn.util.saved_arrays import SavedArrays, UnfitError, count, number
+from milpbn.util.saved_arrays import SavedArrays, count, number
 
 
 def root_state(root: Root) -> dict[str, NDArray[Any]]:
@@ -40,27 +39,22 @@ def restore_root(root: Root, saved: SavedArrays) -> None:
     Raises
     ------
     UnfitError
-        If the arrays are not those of a root of this problem.
+        If the arrays have other shapes than those of a root of this problem, or indices that it does not have.
     """
     candidates, state = root.problem.candidates, root.point.state
-    P, V, offsets = candidates.n_sets, candidates.n_variables, candidates.offsets
-    allowed = saved.array("allowed", np.bool_, P).copy()
-    if not np.logical_or.reduceat(allowed, offsets[:-1]).all():
-        raise UnfitError("a variable has no parent sets")
+    offsets = candidates.offsets
     rows = restored_rows(saved)
-    if len(rows.limit) and rows.members.shape[1] != V:
-        raise UnfitError("the inequalities are about other variables")
-    multipliers = saved.finite("multipliers", np.float64, len(rows.limit), least=0).copy()
-    vertices = saved.array("vertices", np.int64, None, V, least=offsets[:-1], below=offsets[1:])
-    shares = saved.finite("shares", np.float64, len(vertices), least=0)
+    vertices = saved.array(
+        "vertices", np.int64, None, candidates.n_variables, least=offsets[:-1], below=offsets[1:]
+    )
     n = len(vertices)
-    if n > len(root.point.best_shares):
-        raise UnfitError("the point has too many vertices")
-    root.bound, root.steps = saved.number("bound", LARGEST_NUMBER), saved.count("steps")
-    root.allowed, root.multipliers = allowed, multipliers
+    root.bound, root.steps = saved.number("bound"), saved.count("steps")
+    root.allowed = saved.array("allowed", np.bool_, candidates.n_sets).copy()
+    root.multipliers = saved.array("multipliers", np.float64, len(rows.limit)).copy()
     root.rows = Inequalities(rows.members.copy(), rows.limit.copy())
-    root.point.best_vertices[:n], root.point.best_shares[:n] = vertices, shares
-    root.point.gradient[:] = saved.finite("gradient", np.float64, P)
+    root.point.best_vertices[:n] = vertices
+    root.point.best_shares[:n] = saved.array("shares", np.float64, n)
+    root.point.gradient[:] = saved.array("gradient", np.float64, candidates.n_sets)
     state.best_vertices = n
     state.bound, state.constant = saved.number("point_bound"), saved.number("constant")
     state.best_temperature = saved.number("temperature")

@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from milpbn.claims.about import read_data
+from milpbn.claims.about import DataSummary
 from milpbn.claims.reading import read_score
 from milpbn.learners.differences import Difference, Interval
 from milpbn.learners.figures import Comparison, ComparisonRow
+from milpbn.util.declared import read_as
 from milpbn.util.jsonable import Fields
 
 
@@ -74,7 +75,7 @@ def read_comparison(document: Mapping[str, Any], where: str) -> Comparison:
     f = Fields(document, where)
     f.known({*(a.name for a in fields(Comparison)), "version", "reference", "seed"} - {"random_state"})
     return Comparison(
-        data=read_data(f.fields("data")),
+        data=read_as(DataSummary, f.fields("data")),
         test_samples=f.whole("test_samples"),
         effective_rows=_later(f, "effective_rows"),
         score=_plain(f.fields("score")),

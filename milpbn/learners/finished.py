@@ -262,13 +262,13 @@ def _row(values: Fields, arrays: SavedArrays) -> ComparisonRow:
         raise UnfitError("only rows of finished learners are kept")
     if "weights" not in arrays:
         return row
-    weights = arrays.finite("weights", np.float64, None, least=0.0)
+    weights = arrays.array("weights", np.float64, None)
     if not weights.any():
         raise UnfitError("all weights are 0")
     losses = errors = None
     if "log_losses" in arrays or "squared_errors" in arrays:
-        losses = arrays.array("log_losses", np.float64, len(weights), least=0.0)
-        errors = arrays.array("squared_errors", np.float64, len(weights), least=0.0)
+        losses = arrays.array("log_losses", np.float64, len(weights))
+        errors = arrays.array("squared_errors", np.float64, len(weights))
     judged = Judged(weights, arrays.array("correct", np.bool_, len(weights)), losses, errors)
     # JSON has no infinity, which a log-loss may be.
     return replace(row, judged=judged, **means(judged.values, judged.weights))

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
+
+LazyRows = Callable[[NDArray[np.float64]], list[tuple[NDArray[np.int64], NDArray[np.float64], float]]]
+"""Takes a point, integral or not, and returns the rows that it violates, each as columns, values and lower bound. It is
+pickled for a solver in a child process.
+"""
 
 
 @dataclass(frozen=True)
@@ -33,6 +39,9 @@ class Milp:
         Unique names that every solver accepts in .lp and .mps files.
     name : str
         Name of the model.
+    lazy_rows : callable, optional
+        Finds further rows of the program where a point violates them. Only solvers that add rows inside their tree
+        take such a program; other solvers and files do not have these rows.
     """
 
     c: NDArray[np.float64]
@@ -45,7 +54,8 @@ class Milp:
     integer: NDArray[np.bool_]
     column_names: list[str]
     row_names: list[str]
-    name: str = field(default="milpbn")
+    name: str = "milpbn"
+    lazy_rows: LazyRows | None = None
 
     @property
     def n_columns(self) -> int:

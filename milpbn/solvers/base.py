@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import ClassVar, Protocol
@@ -43,7 +43,7 @@ class Capabilities:
     bound_stream : bool
         Whether it reports its bound while it runs, not only at the end.
     lazy_rows : bool
-        Whether it adds violated rows inside its tree (`LazySolver`); otherwise they are added in rounds.
+        Whether it adds violated rows inside its tree (`Milp.lazy_rows`); otherwise they are added in rounds.
     """
 
     sums_only: bool = False
@@ -208,7 +208,8 @@ class Solver(ABC):
         Parameters
         ----------
         milp : Milp
-            The MILP.
+            The MILP; one with `Milp.lazy_rows` only if the solver has the capability. A point is reported only if it
+            violates none of these rows.
         start : float64 array, shape (n,), or None
             A complete feasible point to start from.
         settings : Settings
@@ -226,30 +227,6 @@ class Solver(ABC):
             If the solver or its licence is missing, or if the solver does not take an option.
         SolverError
             If the solver fails.
-        """
-
-
-LazyRows = Callable[[NDArray[np.float64]], list[tuple[NDArray[np.int64], NDArray[np.float64], float]]]
-"""Separation for solvers with lazy rows: takes a point, integral or not, and returns the rows that it violates, each as
-columns, values and lower bound. It is pickled for a solver in a child process.
-"""
-
-
-class LazySolver(Solver):
-    """A solver that adds violated rows inside its tree."""
-
-    @abstractmethod
-    def solve_lazily(
-        self,
-        milp: Milp,
-        separate: LazyRows,
-        start: NDArray[np.float64] | None,
-        settings: Settings,
-        events: MilpEvents,
-    ) -> Outcome:
-        """Maximise the MILP under the rows that `separate` finds; see `Solver.solve`.
-
-        A point is reported only if `separate` finds no violated row.
         """
 
 

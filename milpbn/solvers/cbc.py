@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from milpbn.errors import InputError
 from milpbn.milp.files.mps_file import MPS_OBJECTIVE_SIGN, write_mps
 from milpbn.milp.files.solution_files import read_solution
-from milpbn.milp.files.start_files import write_cbc_start
+from milpbn.milp.files.start_files import write_start
 from milpbn.milp.milp import Milp
 from milpbn.solvers.base import MilpEvents, Outcome, Settings, Solver, unknown_option
 from milpbn.solvers.support.process import Exit, crash_of, open_log, run_process, temporary_files
@@ -54,7 +54,7 @@ class CbcSolver(Solver):
             with temporary_files("CBC"):
                 write_mps(milp, folder / "model.mps")
                 if start is not None:
-                    write_cbc_start(milp, start, folder / "start.sol")
+                    write_start("cbc", milp, start, folder / "start.sol")
             log = CbcLog()
 
             def on_line(line: str) -> None:

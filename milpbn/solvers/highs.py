@@ -199,9 +199,28 @@ def _add_rows(h: Any, rows: RowBlock) -> None:
     )
 
 
-def _set_options(h: Any, settings: Settings) -> None:
+def set_option(h: Any, key: str, text: str, name: str) -> Any:
+    """Set an option from text, and return its value in the type that HiGHS expects.
+
+    Raises
+    ------
+    InputError
+        If HiGHS does not take it; the sentence begins with `name`.
+    """
     import highspy
 
+    value = parse_number(text)
+    _, kind = h.getOptionType(key)
+    if kind == highspy.HighsOptionType.kString:
+        value = text
+    elif kind == highspy.HighsOptionType.kDouble and isinstance(value, int | float):
+        value = float(value)
+    if h.setOptionValue(key, value) != highspy.HighsStatus.kOk:
+        raise unknown_option(name, key)
+    return value
+
+
+def _set_options(h: Any, settings: Settings) -> None:
     # Logging callbacks and log files need output_flag; so only the console output is switched off.
     h.setOptionValue("log_to_console", False)
     h.setOptionValue("log_file", str(settings.log) if settings.log else "")
@@ -213,15 +232,7 @@ def _set_options(h: Any, settings: Settings) -> None:
     h.setOptionValue("mip_abs_gap", 0.0)
     h.setOptionValue("mip_feasibility_tolerance", TOLERANCE)
     for key, text in settings.options.items():
-        value = parse_number(text)
-        status, kind = h.getOptionType(key)
-        if status == highspy.HighsStatus.kOk:
-            value = {
-                highspy.HighsOptionType.kString: str(text),
-                highspy.HighsOptionType.kDouble: float(value) if isinstance(value, int | float) else value,
-            }.get(kind, value)
-        if h.setOptionValue(key, value) != highspy.HighsStatus.kOk:
-            raise unknown_option("HiGHS", key)
+        set_option(h, key, text, "HiGHS")
 
 
 def _subscribe(h: Any, events: MilpEvents) -> None:

@@ -18,7 +18,7 @@ from milpbn.errors import InputError, SolverError
 from milpbn.milp.milp import Milp
 from milpbn.solvers import cbc, scip
 from milpbn.solvers.base import Capabilities, MilpEvents, Outcome, Settings, parse_number, unknown_option
-from milpbn.solvers.highs import refuse_broken
+from milpbn.solvers.highs import refuse_broken, set_option
 from milpbn.solvers.support.child import ChildSolver
 from milpbn.solvers.support.repair import polish
 
@@ -295,21 +295,13 @@ def _check_options(name: str, settings: Settings) -> None:
 
 def _typed(name: str, key: str, text: str) -> Any:
     """Return the value of an option in the type that the solver expects."""
-    value = parse_number(text)
     if name != "HiGHS":
-        return value
+        return parse_number(text)
     import highspy
 
     model = highspy.Highs()
     model.setOptionValue("output_flag", False)
-    status, kind = model.getOptionType(key)
-    if kind == highspy.HighsOptionType.kString:
-        value = text
-    elif kind == highspy.HighsOptionType.kDouble and isinstance(value, int | float):
-        value = float(value)
-    if status != highspy.HighsStatus.kOk or model.setOptionValue(key, value) != highspy.HighsStatus.kOk:
-        raise unknown_option(name, key)
-    return value
+    return set_option(model, key, text, name)
 
 
 def _outcome(

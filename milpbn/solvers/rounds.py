@@ -124,9 +124,9 @@ def solve_formulation(
     solver : Solver
         Any MILP solver.
     formulation : Formulation
-        With ``acyclicity='order'`` it is solved once. With ``'cluster'``, a `LazySolver` adds rows inside its tree, and
-        for other solvers rows are added in rounds. Tangents of the conditional log-likelihood are always added in
-        rounds. The bound of every round is valid, because the round solves a relaxation.
+        With ``acyclicity='order'`` it is solved once. With ``'cluster'``, solvers with `Capabilities.lazy_rows` add
+        rows inside their tree, and for others rows are added in rounds. Tangents of the conditional log-likelihood are
+        always added in rounds. The bound of every round is valid, because the round solves a relaxation.
     start : Structure or None
         Warm start, for solvers that take one.
     settings : Settings
@@ -165,7 +165,8 @@ def solve_formulation(
         return solve_audited(solver, formulation.milp, vector(formulation), settings, events)
     formulation = strengthen_root(formulation, kinds, settings, events)
     if solver.capabilities.lazy_rows and not formulation.tangents:
-        return _solve_lazily(solver, formulation, vector(formulation), settings, events)
+        lazily = replace(formulation.milp, lazy_rows=_Separation(formulation.problem.candidates))
+        return solve_audited(solver, lazily, vector(formulation), settings, events)
     while True:
         watch = _Watch(kinds, added, events)
         outcome = solve_audited(solver, formulation.milp, vector(formulation), settings, watch)
@@ -185,6 +186,7 @@ class _Watch:
         self._kinds = kinds
         self._added = added
         self._events = events
+        self.bound, self.nodes, self.stopping = events.bound, events.nodes, events.stopping
         self.found: dict[Hashable, RowBlock] = {}
         #: Whether new rows cut off the last point, which is the best of the run. Rows added before can be violated by
         #: rounding only.
@@ -198,26 +200,6 @@ class _Watch:
         self.cut_off = bool(new)
         self.found |= {key: violated[key] for key in violated if key in new}
         self._events.point(x, source, objective)
-
-    def bound(self, value: float) -> None:
-        self._events.bound(value)
-
-    def nodes(self, count: int) -> None:
-        self._events.nodes(count)
-
-    def stopping(self) -> bool:
-        return self._events.stopping()
-
-
-def _solve_lazily(
-    solver: Solver,
-    formulation: Formulation,
-    start: NDArray[np.float64] | None,
-    settings: Settings,
-    events: MilpEvents,
-) -> Outcome:
-    separate = _Separation(formulation.problem.candidates)
-    return solve_audited(solver, formulation.milp, start, settings, events, separate)
 
 
 @dataclass(frozen=True)

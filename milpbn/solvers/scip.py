@@ -13,11 +13,9 @@ from numpy.typing import NDArray
 
 from milpbn.errors import SolverError
 from milpbn.milp.files.mps_file import MPS_OBJECTIVE_SIGN, write_mps
-from milpbn.milp.milp import Milp
+from milpbn.milp.milp import LazyRows, Milp
 from milpbn.solvers.base import (
     Capabilities,
-    LazyRows,
-    LazySolver,
     MilpEvents,
     Outcome,
     Settings,
@@ -38,7 +36,7 @@ CUTOFF, LEAST_EPSILON = 1e-6, 1e-13
 MINIMAL_VIOLATION = 1e-4
 
 
-class ScipSolver(ChildSolver, LazySolver):
+class ScipSolver(ChildSolver):
     """SCIP in a child process, with a full start, and bounds and incumbents from its events.
 
     One thread searches its tree, whatever number of threads is given.
@@ -58,76 +56,44 @@ class ScipSolver(ChildSolver, LazySolver):
         self, milp: Milp, start: NDArray[np.float64] | None, settings: Settings, events: MilpEvents
     ) -> Outcome:
         """Maximise the MILP in this process; see `ChildSolver`."""
-        return _solve(milp, None, start, settings, events)
-
-    def solve_lazily(
-        self,
-        milp: Milp,
-        separate: LazyRows,
-        start: NDArray[np.float64] | None,
-        settings: Settings,
-        events: MilpEvents,
-    ) -> Outcome:
-        """Maximise the MILP under the rows that `separate` finds; see `LazySolver.solve_lazily`."""
-        return self.in_child("solve_lazily_here", (milp, separate, start), settings, events)
-
-    def solve_lazily_here(
-        self,
-        milp: Milp,
-        separate: LazyRows,
-        start: NDArray[np.float64] | None,
-        settings: Settings,
-        events: MilpEvents,
-    ) -> Outcome:
-        """Do what `solve_lazily` does, in this process."""
-        return _solve(milp, separate, start, settings, events)
+        pyscipopt = _pyscipopt()
+        model = pyscipopt.Model()
+        # Error messages of SCIP go to Python's standard error, where they can be caught; all other output is hidden.
+        model.redirectOutput()
+        model.hideOutput()
+        with open_log(settings.log):
+            pass  # SCIP opens the file itself, but does not report an error
+        if settings.log is not None:
+            model.setLogfile(str(settings.log))
+        # SCIP compares numbers relative to their size. Nodes must not be cut off within `CUTOFF` of the incumbent.
+        epsilon = min(1e-9, max(LEAST_EPSILON, CUTOFF / float(np.abs(milp.c).max(initial=1.0))))
+        model.setParam("numerics/epsilon", epsilon)
+        model.setParam("numerics/sumepsilon", 1e3 * epsilon)
+        _set_options(model, settings)
+        variables = _read(model, milp)
+        guarded = GuardedEvents(events)
+        run = _Run(model, milp, variables, guarded)
+        if milp.lazy_rows is not None:
+            _include_lazy_rows(run, milp.lazy_rows)
+        if start is not None:
+            solution = model.createSol()
+            for variable, value in zip(variables, start.tolist(), strict=True):
+                model.setSolVal(solution, variable, value)
+            model.addSol(solution)
+        _include_events(run)
+        remaining = settings.remaining()
+        if remaining is not None:
+            model.setParam("limits/time", remaining)
+        _run_in_thread(model, guarded)
+        guarded.reraise()
+        try:
+            return _outcome(run)
+        finally:
+            model.freeProb()
 
 
 def _pyscipopt() -> Any:
     return import_extra("pyscipopt", "scip", "The backend scip")
-
-
-def _solve(
-    milp: Milp,
-    separate: LazyRows | None,
-    start: NDArray[np.float64] | None,
-    settings: Settings,
-    events: MilpEvents,
-) -> Outcome:
-    pyscipopt = _pyscipopt()
-    model = pyscipopt.Model()
-    # Error messages of SCIP go to Python's standard error, where they can be caught; all other output is hidden.
-    model.redirectOutput()
-    model.hideOutput()
-    with open_log(settings.log):
-        pass  # SCIP opens the file itself, but does not report an error
-    if settings.log is not None:
-        model.setLogfile(str(settings.log))
-    # SCIP compares numbers relative to their size. Nodes must not be cut off within `CUTOFF` of the incumbent.
-    epsilon = min(1e-9, max(LEAST_EPSILON, CUTOFF / float(np.abs(milp.c).max(initial=1.0))))
-    model.setParam("numerics/epsilon", epsilon)
-    model.setParam("numerics/sumepsilon", 1e3 * epsilon)
-    _set_options(model, settings)
-    variables = _read(model, milp)
-    guarded = GuardedEvents(events)
-    run = _Run(model, milp, variables, guarded)
-    if separate is not None:
-        _include_lazy_rows(run, separate)
-    if start is not None:
-        solution = model.createSol()
-        for variable, value in zip(variables, start.tolist(), strict=True):
-            model.setSolVal(solution, variable, value)
-        model.addSol(solution)
-    _include_events(run)
-    remaining = settings.remaining()
-    if remaining is not None:
-        model.setParam("limits/time", remaining)
-    _run_in_thread(model, guarded)
-    guarded.reraise()
-    try:
-        return _outcome(run)
-    finally:
-        model.freeProb()
 
 
 def _read(model: Any, milp: Milp) -> list[Any]:

@@ -229,7 +229,7 @@ def _saved(found: Checkpoint, saved: SavedArrays, names: tuple[str, ...], proof:
     points: list[TracePoint] = [
         (t, z if math.isfinite(z) else None, b if math.isfinite(b) else None) for t, z, b in trace
     ]
-    seconds = run.finite("seconds", np.float64, 3, least=0.0).tolist()
+    seconds = run.array("seconds", np.float64, 3).tolist()
     return SavedSearch(
         path=found.path,
         structure=structure,
@@ -244,9 +244,7 @@ def _saved(found: Checkpoint, saved: SavedArrays, names: tuple[str, ...], proof:
         tree=saved if begun else None,
         candidates=kept_candidates(saved, names) if begun and "kept_size" in saved else None,
         ranked=run.count("ranked"),
-        sample_weights=run.finite("samples", np.float64, None, least=0.0).copy()
-        if "samples" in run
-        else None,
+        sample_weights=run.array("samples", np.float64, None).copy() if "samples" in run else None,
         proof=proof,
         among=only,
     )

@@ -81,7 +81,7 @@ def _go_on(job: Job, session: Session, kernels: Kernels, earlier: SavedSearch, t
     )
     try:
         restore_root(root, tree.under("root."))
-        root.pool.restore(tree.under("pool."), problem, root.checked_value)
+        root.pool.restore(tree.under("pool."), problem)
     except UnfitError:
         raise incomplete(earlier.path) from None
     session.make(root=root)

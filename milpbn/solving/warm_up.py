@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numba
 import numpy as np
@@ -154,6 +154,85 @@ def tiny_data() -> Dataset:
     return Dataset("tiny", tuple(variables), codes, np.ones(60))
 
 
+#: Kernels of each stage, each with the examples of its arguments (`_examples`), whose types are those of a search.
+SEARCH = [
+    (products._add_range, "tables some numbers square 0 0"),
+    (duals._gradient_range, "tables weights flags numbers 0 0"),
+    (duals.weigh, "tables softening square number weights"),
+    (products._best_margins, "tables some flags numbers 0 0"),
+    (changes._within_reach, "tables square number"),
+    (products.total_score, "tables softening square False"),
+    (changes.table_spreads, "tables"),
+    (information._add_information, "codes some some numbers numbers number 0 square"),
+]
+#: Those of scores with a smooth minimum, and of the others.
+SMOOTH = [
+    (changes._to_odds, "square False"),
+    (changes._likelihoods, "tables square numbers some numbers some numbers 0 0"),
+]
+HARD = [(changes._margins, "tables number square some numbers some False numbers 0 0")]
+ROOT = [
+    (branching.maximum_arborescence, "arcs some numbers"),
+    (orders._best_sets_of, "some some numbers flags 0 0 numbers int32s"),
+    (orders._read_off, "some numbers flags 0 int32_rows numbers int8s some"),
+    (oracle.arcs_of, "oracle numbers flags forced flags"),
+    (oracle.class_bounds, "oracle numbers flags numbers number numbers"),
+    (orders.best_order, "some some numbers flags some"),
+    (oracle.heaviest_branching, "oracle numbers flags forced flags some numbers"),
+    (oracle.heaviest_structure, "oracle numbers flags forced 0 some"),
+    (point._entries_of, "numbers vertices numbers 0"),
+    (point._columns_of, "some some numbers"),
+    (point._clear, "square"),
+    (products._add_range, "tables some numbers square 0 0"),
+    (point.rounding, "model weights number number number"),
+    (newton._maximise_model, "oracle forced 0 numbers square some some flags vertices numbers numbers 0"),
+    (curvature._slopes, "tables weights some 0 0 0 0 float32s float32s float32_rows"),
+    (newton._entries_in_use, "oracle some vertices 0 some flags some"),
+    (line_search.step_length, "tables softening weights square square number number number number"),
+    (frank_wolfe._difference, "numbers some some"),
+    (frank_wolfe._shift, "vertices numbers 0 0 0 some number"),
+    (newton._go_part, "vertices numbers numbers number 0"),
+    (frank_wolfe._compare, "numbers vertices numbers 0 some number"),
+    (curvature._factors, "numbers weights float32s float32s"),
+    (curvature.add_scaled, "square number float32_rows"),
+    (curvature.add_scaled, "square number square"),
+    (point.copy_vertices, "vertices numbers 0 vertices numbers"),
+    (newton._count, "flags"),
+    (newton._slope, "numbers some numbers"),
+    (frank_wolfe._next_temperature, "number number number number number number False"),
+    (frank_wolfe.may_be_left, "state number number number"),
+    (curvature._end_of_block, "some 0 0"),
+    (point.copy, "numbers numbers"),
+    (point.copy, "some some"),
+    (oracle.largest_of, "numbers flags"),
+    (oracle.block_parents, "oracle 0 flags"),
+    (branching.rounding_slack, "0 number"),
+]
+#: Those of each kind of oracle, and of inequalities.
+OF_ORACLE = {
+    oracle.BRANCHINGS: [
+        (reduced_costs._bound_branchings, "oracle numbers flags forced 0 number number numbers")
+    ],
+    oracle.ORDERS: [(orders.heaviest_orders, "some some numbers flags numbers")],
+}
+ROWS = [
+    (inequalities.lower, "oracle rows numbers flags forced 0 numbers some number some"),
+    (inequalities.add_terms, "oracle rows numbers numbers"),
+    (inequalities.add_row, "oracle rows 0 number numbers"),
+    (inequalities.side, "rows 0"),
+]
+TREE = [
+    (curvature.curvature, "tables weights some number False"),
+    (newton.newton_step, "model node point numbers some number False"),
+    (point.refresh, "model node point False"),
+    (point.evaluate_compiled, "model node point False"),
+    (point._mark_near, "int32s square number flags"),
+    (branching_rule._shares, "oracle vertices numbers square numbers"),
+    (frank_wolfe.take_compiled_steps, "model node point number number number 0 True False"),
+]
+COEFFICIENTS = [(products._fill_coefficients, "tables cube 0 0")]
+
+
 @cache
 def needed(score_name: str, max_parents: int, *, rows: bool) -> Needs:
     """Return the kernels that a search needs.
@@ -167,138 +246,57 @@ def needed(score_name: str, max_parents: int, *, rows: bool) -> Needs:
     rows : bool
         Whether inequalities may enter the bound: child limits, or cluster rows where acyclicity is relaxed.
     """
-    data = tiny_data()
     score = Score(name=score_name, max_parents=max_parents)
     if not score.kind.sums_samples:  # the kernels are those of the soft margin
         score = Score(name="sm", max_parents=max_parents)
-    problem = build_problem(data, score, for_milp=False)
-    margins = problem.margins
-    assert margins is not None
-    tables, softening = margins.flat, margins.softening
-    model = model_of(problem)
-    o, part = model.oracle, empty_point(model)
-    inequality_rows = child_limits(problem.candidates, problem.rules)
-    forced = np.zeros((o.n, o.n), dtype=np.int64)
-    node = subproblem_of(
-        model, inequality_rows, np.zeros(0), np.ones(len(model.linear), dtype=bool), forced, 0
-    )
-    # Arguments whose types are those of the searches' arguments; the values do not matter.
-    number, numbers, some = 0.0, np.zeros(1), np.zeros(1, dtype=np.int64)
-    few, entry = some.astype(np.float32), some.astype(np.int32)
-    square, flags = np.zeros((1, 1)), np.zeros(1, dtype=bool)
-    narrow = square.astype(np.float32)
-    arcs = Arcs(some, some, numbers, some)
-    vertices, weights = part.vertices, part.duals
-    question = o, numbers, flags, forced, 0, some
+    examples = _examples(build_problem(tiny_data(), score, for_milp=False))
 
-    steps_at_a_point = [
-        specialized(point._entries_of, numbers, vertices, numbers, 0),
-        specialized(point._columns_of, some, some, numbers),
-        specialized(point._clear, square),
-        specialized(products._add_range, tables, some, numbers, square, 0, 0),
-    ]
-    heaviest = [
-        specialized(branching.maximum_arborescence, arcs, some, numbers),
-        specialized(orders._best_sets_of, some, some, numbers, flags, 0, 0, numbers, entry),
-        specialized(
-            orders._read_off,
-            some,
-            numbers,
-            flags,
-            0,
-            some.astype(np.int32)[None],
-            numbers,
-            some.astype(np.int8),
-            some,
-        ),
-        specialized(oracle.arcs_of, o, numbers, flags, forced, flags),
-        specialized(oracle.class_bounds, o, numbers, flags, numbers, number, numbers),
-        specialized(orders.best_order, some, some, numbers, flags, some),
-        specialized(oracle.heaviest_branching, o, numbers, flags, forced, flags, some, numbers),
-        specialized(oracle.heaviest_structure, *question),
-    ]
-    weighing = [
-        specialized(duals._gradient_range, tables, weights, flags, numbers, 0, 0),
-        specialized(duals.weigh, tables, softening, square, number, weights),
-    ]
-    values = square, some, numbers, some
-    changed = (
-        [
-            specialized(changes._to_odds, square, False),
-            specialized(changes._likelihoods, tables, square, numbers, some, numbers, some, numbers, 0, 0),
+    def of(*tables: list[tuple[Any, str]]) -> list[Specialization]:
+        return [
+            specialized(kernel, *(examples[name] for name in names.split()))
+            for table in tables
+            for kernel, names in table
         ]
-        if softening.smooth
-        else [specialized(changes._margins, tables, number, *values, False, numbers, 0, 0)]
-    )
-    search = [
-        *steps_at_a_point[-1:],
-        *weighing,
-        specialized(products._best_margins, tables, some, flags, numbers, 0, 0),
-        *changed,
-        specialized(changes._within_reach, tables, square, number),
-        specialized(products.total_score, tables, softening, square, False),
-        specialized(changes.table_spreads, tables),
-        specialized(
-            information._add_information, data.codes, some, some, numbers, numbers, number, 0, square
-        ),
-    ]
-    root = [
-        *heaviest,
-        *steps_at_a_point,
-        specialized(point.rounding, model, weights, number, number, number),
-        specialized(
-            newton._maximise_model,
-            *(o, forced, 0, numbers, square, some, some, flags, vertices, numbers, numbers, 0),
-        ),
-        specialized(curvature._slopes, tables, weights, some, 0, 0, 0, 0, few, few, narrow),
-        specialized(newton._entries_in_use, o, some, vertices, 0, some, flags, some),
-        specialized(line_search.step_length, tables, softening, weights, square, square, *[number] * 4),
-        specialized(frank_wolfe._difference, numbers, some, some),
-        specialized(frank_wolfe._shift, vertices, numbers, 0, 0, 0, some, number),
-        specialized(newton._go_part, vertices, numbers, numbers, number, 0),
-        specialized(frank_wolfe._compare, numbers, vertices, numbers, 0, some, number),
-        specialized(curvature._factors, numbers, weights, few, few),
-        specialized(curvature.add_scaled, square, number, narrow),
-        specialized(curvature.add_scaled, square, number, square),
-        specialized(point.copy_vertices, vertices, numbers, 0, vertices, numbers),
-        specialized(newton._count, flags),
-        specialized(newton._slope, numbers, some, numbers),
-        specialized(frank_wolfe._next_temperature, *[number] * 6, False),
-        specialized(frank_wolfe.may_be_left, part.state, number, number, number),
-        specialized(curvature._end_of_block, some, 0, 0),
-        specialized(point.copy, numbers, numbers),
-        specialized(point.copy, some, some),
-        specialized(oracle.largest_of, numbers, flags),
-        specialized(oracle.block_parents, o, 0, flags),
-        specialized(branching.rounding_slack, 0, number),
-    ]
-    if o.kind == oracle.BRANCHINGS:
-        root.append(
-            specialized(
-                reduced_costs._bound_branchings, *(o, numbers, flags, forced, 0, number, number, numbers)
-            )
-        )
-    if o.kind == oracle.ORDERS:
-        root.append(specialized(orders.heaviest_orders, some, some, numbers, flags, numbers))
-    if rows:
-        root += [
-            specialized(
-                inequalities.lower, o, inequality_rows, numbers, flags, forced, 0, numbers, some, number, some
-            ),
-            specialized(inequalities.add_terms, o, inequality_rows, numbers, numbers),
-            specialized(inequalities.add_row, o, inequality_rows, 0, number, numbers),
-            specialized(inequalities.side, inequality_rows, 0),
-        ]
-    tree = [
-        specialized(curvature.curvature, tables, weights, some, number, False),
-        specialized(newton.newton_step, model, node, part, numbers, some, number, False),
-        specialized(point.refresh, model, node, part, False),
-        specialized(point.evaluate_compiled, model, node, part, False),
-        specialized(point._mark_near, entry, square, number, flags),
-        specialized(branching_rule._shares, o, vertices, numbers, square, numbers),
-        specialized(
-            frank_wolfe.take_compiled_steps, model, node, part, number, number, number, 0, True, False
-        ),
-    ]
-    alpha = [specialized(products._fill_coefficients, tables, square[None], 0, 0)]
-    return Needs(search, root, tree, alpha)
+
+    search = of(SEARCH, SMOOTH if examples["softening"].smooth else HARD)
+    root = of(ROOT, OF_ORACLE.get(examples["oracle"].kind, []), ROWS if rows else [])
+    return Needs(search, root, of(TREE), of(COEFFICIENTS))
+
+
+def _examples(problem: Problem) -> dict[str, Any]:
+    """Return arguments of kernels by the names that stand for them; only their types matter."""
+    margins, model = problem.margins, model_of(problem)
+    assert margins is not None
+    part, n = empty_point(model), model.oracle.n
+    some, square = np.zeros(1, dtype=np.int64), np.zeros((1, 1))
+    rows, forced = child_limits(problem.candidates, problem.rules), np.zeros((n, n), dtype=np.int64)
+    allowed = np.ones(len(model.linear), dtype=bool)
+    return {
+        "0": 0,
+        "False": False,
+        "True": True,
+        "number": 0.0,
+        "numbers": np.zeros(1),
+        "some": some,
+        "flags": np.zeros(1, dtype=bool),
+        "square": square,
+        "cube": square[None],
+        "int8s": some.astype(np.int8),
+        "int32s": some.astype(np.int32),
+        "int32_rows": some.astype(np.int32)[None],
+        "float32s": some.astype(np.float32),
+        "float32_rows": square.astype(np.float32),
+        "codes": problem.data.codes,
+        "tables": margins.flat,
+        "softening": margins.softening,
+        "model": model,
+        "oracle": model.oracle,
+        "point": part,
+        "state": part.state,
+        "vertices": part.vertices,
+        "weights": part.duals,
+        "rows": rows,
+        "forced": forced,
+        "node": subproblem_of(model, rows, np.zeros(0), allowed, forced, 0),
+        "arcs": Arcs(some, some, np.zeros(1), some),
+    }

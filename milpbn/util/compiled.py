@@ -25,7 +25,7 @@ from importlib import import_module
 from itertools import count
 from pathlib import Path
 from types import ModuleType
-from typing import Any, BinaryIO, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import llvmlite.binding as llvm
 from numba import njit, typeof
@@ -34,8 +34,6 @@ from numba.core.dispatcher import Dispatcher
 from numba.core.imputils import user_function
 from numba.core.sigutils import normalize_signature
 
-from milpbn.errors import InputError
-from milpbn.util.atomic import atomic_path
 from milpbn.util.clock import Stopwatch
 from milpbn.util.locks import can_lock, lock
 
@@ -108,7 +106,7 @@ def _make_safe(kept: Any) -> None:
 
     def save(key: Any, data: Any) -> None:
         # Where nothing can be written, the kernel is compiled again in every process.
-        with contextlib.suppress(OSError, InputError), _locked(kept._index_path):
+        with contextlib.suppress(OSError), _locked(kept._index_path):
             index = kept._load_index()
             taken = set(index.values())
             name = index.get(key) or next(n for n in map(kept._data_name, count(1)) if n not in taken)
@@ -116,13 +114,7 @@ def _make_safe(kept: Any) -> None:
             if key not in index:
                 kept._save_index({**index, key: name})
 
-    @contextlib.contextmanager
-    def open_for_write(path: str) -> Iterator[BinaryIO]:
-        with atomic_path(path) as temporary, temporary.open("wb") as file:
-            yield file
-
-    kept.save, kept._open_for_write = save, open_for_write
-    kept._load_index, kept.load = _or(load_index, {}), _or(load, None)
+    kept.save, kept._load_index, kept.load = save, _or(load_index, {}), _or(load, None)
 
 
 def _or(read: Callable[..., Any], nothing: Any) -> Callable[..., Any]:

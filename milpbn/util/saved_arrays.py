@@ -1,4 +1,9 @@
-"""Arrays of a saved state, which come from a file of unknown origin: every one is checked when it is taken."""
+"""Arrays of a saved state by name.
+
+A checksum protects their file against accidents, and a certificate proves what a search that goes on from it claims.
+So types, shapes and indices are checked here, which another state does not have, and with which a kernel would read
+or write outside of its arrays; all other numbers are taken as they are.
+"""
 
 from __future__ import annotations
 
@@ -7,15 +12,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from milpbn.util.jsonable import LARGEST_NUMBER
-
 
 class UnfitError(ValueError):
     """Saved arrays do not fit together, or do not fit the data; the text says which."""
 
 
 class SavedArrays:
-    """Named arrays, each taken with the type, the shape and the range that it has to have.
+    """Named arrays, each taken with the type and the shape that it has to have.
 
     The methods raise `UnfitError` if there is no such array or it is another one.
 
@@ -46,62 +49,36 @@ class SavedArrays:
         name: str,
         dtype: DTypeLike,
         *shape: int | None,
-        least: float | NDArray[Any] | None = None,
-        below: float | NDArray[Any] | None = None,
+        least: NDArray[Any] | int = 0,
+        below: NDArray[Any] | int | None = None,
     ) -> NDArray[Any]:
-        """Return an array.
+        """Return an array of this type and shape.
 
-        Parameters
-        ----------
-        name : str
-            Its name.
-        dtype : dtype
-            Its type. Floating-point numbers may be infinite, but not NaN.
-        *shape : int or None
-            Its shape; None for any length.
-        least, below : number or array, optional
-            No number may be smaller than `least`, and all must be smaller than `below`.
+        None in the shape stands for any length. With `below`, it is an array of indices from `least` to `below` - 1.
         """
         found = self._arrays.get(self._prefix + name)
         if found is None or found.dtype != np.dtype(dtype) or found.ndim != len(shape):
             raise UnfitError(f"{self._prefix}{name} is missing, or of another type")
-        fits = all(want is None or want == have for want, have in zip(shape, found.shape, strict=True))
-        wrong = (
-            not fits
-            or (found.dtype.kind == "f" and bool(np.isnan(found).any()))
-            or (least is not None and not bool((found >= least).all()))
-            or (below is not None and not bool((found < below).all()))
-        )
-        if wrong:
-            raise UnfitError(f"{self._prefix}{name} has another shape, or a number out of range")
+        if not all(want is None or want == have for want, have in zip(shape, found.shape, strict=True)):
+            raise UnfitError(f"{self._prefix}{name} has another shape")
+        if below is not None and not bool(((found >= least) & (found < below)).all()):
+            raise UnfitError(f"{self._prefix}{name} has an index out of range")
         return found
 
-    def finite(self, name: str, dtype: DTypeLike, *shape: int | None, **limits: Any) -> NDArray[Any]:
-        """Return an array of numbers whose differences and sums are finite, too; see `array`."""
-        found = self.array(name, dtype, *shape, **limits)
-        # A float32 array is not compared with a number that only a float64 can be.
-        if not float(np.abs(found).max(initial=0.0)) < LARGEST_NUMBER:
-            raise UnfitError(f"{self._prefix}{name} is not finite")
-        return found
-
-    def number(self, name: str, below: float | None = None) -> float:
-        """Return a floating-point number, an array of shape (1,); it may be infinite."""
-        return float(self.array(name, np.float64, 1, below=below)[0])
+    def number(self, name: str) -> float:
+        """Return a floating-point number, an array of shape (1,)."""
+        return float(self.array(name, np.float64, 1)[0])
 
     def count(self, name: str) -> int:
         """Return a number of things, an array of shape (1,)."""
-        return int(self.array(name, np.int64, 1, least=0, below=2**62)[0])
+        return int(self.array(name, np.int64, 1)[0])
 
     def pieces(
         self, sizes: str, name: str, dtype: DTypeLike, *rest: int | None, **limits: Any
     ) -> list[NDArray[Any]]:
         """Return consecutive pieces of an array; their lengths are in another array. `rest` are the further axes."""
-        whole = self.array(name, dtype, None, *rest, **limits)
-        lengths = self.array(sizes, np.int64, None, least=0, below=len(whole) + 1)
-        ends = np.cumsum(lengths)
-        if (int(ends[-1]) if len(ends) else 0) != len(whole):
-            raise UnfitError(f"{self._prefix}{name} has another length")
-        return [whole[end - n : end] for n, end in zip(lengths.tolist(), ends.tolist(), strict=True)]
+        ends = np.cumsum(self.array(sizes, np.int64, None))
+        return np.split(self.array(name, dtype, None, *rest, **limits), ends)[: len(ends)]
 
 
 def number(value: float) -> NDArray[np.float64]:

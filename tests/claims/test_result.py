@@ -219,7 +219,7 @@ def test_sorted_keys_keep_the_class(tmp_path) -> None:
         (lambda v: v.update(score={"name": "k2"}), "no score 'k2'"),
         (lambda v: v.update(score={"name": "sm", "speed": 1}), "the unknown key 'speed' in 'score'"),
         (lambda v: v.update(score=3), "an object as 'score'"),
-        (lambda v: v.update(data={"name": "d"}), "lacks the key 'samples' in 'data'"),
+        (lambda v: v.update(data={"name": "d", "sha256": "0"}), "lacks the key 'samples' in 'data'"),
         (lambda v: v.update(structure={"X1": ["Y"], "C": []}), "'Y', which is not a variable"),
         (lambda v: v.update(structure={"X1": ["C"], "C": ["X1"]}), "cycle"),
         (lambda v: v.update(structure=[["X1"]]), "an object as 'structure'"),

@@ -13,7 +13,8 @@ import pytest
 from cli_common import run, toy_rows, write_csv
 
 from milpbn.certificate.format import load_proof, save_certificate
-from milpbn.claims.reading import KEYS, REASONS
+from milpbn.certificate.verify.claim import KEYS
+from milpbn.claims.reasons import Reason
 
 #: Runs whose results are changed: their options beside p.
 RUNS = {
@@ -73,7 +74,7 @@ def false_values(document: dict[str, Any], path: tuple[Any, ...]) -> list[Any]:
     """Return plausible values that differ from a leaf's value."""
     value, name = at(document, path), name_of(path)
     others = {
-        "status.reason": REASONS,
+        "status.reason": tuple(Reason),
         "status.limit": ("time", "node", "memory", "gap", "user", None),
         "bound_source": ("certified", "solver"),
         "proved": ({"in": [], "out": [["a", "c"], ["c", "a"]]},),

@@ -260,15 +260,6 @@ def _search(path: Path, shop: Path) -> None:
         raise Unsound(f"a structure that scores {value!r} is said to score {result.objective!r}")
 
 
-def _search_renewed(path: Path, shop: Path) -> None:
-    from milpbn.util.archives import write_sealed
-
-    contents = _contents(path)
-    if contents is not None:
-        write_sealed(path, *contents, compressed=False)
-        _search(path, shop)
-
-
 def _sidecar(path: Path, shop: Path) -> None:
     from milpbn.milp.files.sidecar import Sidecar
 
@@ -524,14 +515,6 @@ READERS: tuple[Reader, ...] = (
     Reader("solution of CBC", "input.sol", "text", ("cbc.sol", "model.start.cbc.sol"), _solution, share=3),
     Reader("checkpoint", "input.npz", "npz", ("checkpoint.npz",), _checkpoint),
     Reader("checkpoint of a search", "input.npz", "npz", ("search.npz",), _search),
-    Reader(
-        "checkpoint of a search (digest renewed)",
-        "input.npz",
-        "npz",
-        ("search.npz",),
-        _search_renewed,
-        named=False,
-    ),
     Reader("options", "input", "text", tuple("=" + o for o in _OPTIONS), _options, named=False, share=2),
     *(
         Reader(

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 
 from milpbn.milp.clusters import cyclic_clusters
 from milpbn.milp.formulation import Formulation
-from milpbn.milp.milp import Milp
+from milpbn.milp.milp import LazyRows, Milp
 from milpbn.problem.rows import cluster_parent_sets
-from milpbn.solvers.base import LazyRows, Settings
+from milpbn.solvers.base import Settings
 from milpbn.solvers.scip import ScipSolver
 
 
@@ -64,7 +64,8 @@ def test_lazy_rows_reach_the_acyclic_optimum(score: str, seed: int, options: dic
     for start in (None, naive_bayes(formulation)):
         recorder = Recorder(milp)
         seen: list[bool] = []
-        outcome = backend.solve_lazily_here(milp, separator(formulation, seen), start, Settings(), recorder)
+        lazily = replace(milp, lazy_rows=separator(formulation, seen))
+        outcome = backend.solve_here(lazily, start, Settings(), recorder)
         assert outcome.finished
         assert seen
         recorder.check(expected)
@@ -79,7 +80,8 @@ def test_rows_are_found_where_cycles_pay() -> None:
     milp = without_clusters(formulation)
     assert optimum(milp) > optimum(small_formulation("ll", 1, max_parents=1, parent_sets="all").milp) + 1e-3
     seen: list[bool] = []
-    backend.solve_lazily_here(milp, separator(formulation, seen), None, Settings(), Recorder(milp))
+    lazily = replace(milp, lazy_rows=separator(formulation, seen))
+    backend.solve_here(lazily, None, Settings(), Recorder(milp))
     assert any(seen)
 
 
@@ -93,7 +95,7 @@ def test_an_error_of_the_separator_is_raised() -> None:
 
     recorder = Recorder(formulation.milp)
     with pytest.raises(ZeroDivisionError, match="separator"):
-        backend.solve_lazily_here(formulation.milp, fail, None, Settings(), recorder)
+        backend.solve_here(replace(formulation.milp, lazy_rows=fail), None, Settings(), recorder)
     assert recorder.points == []
 
 
@@ -102,9 +104,8 @@ def test_the_lazy_solve_stops_when_asked_to() -> None:
     assert isinstance(backend, ScipSolver)
     formulation = small_formulation("mdl", 1, "cluster")
     recorder = Recorder(formulation.milp, stop_after(0.0))
-    outcome = backend.solve_lazily_here(
-        formulation.milp, separator(formulation, []), None, Settings(), recorder
-    )
+    lazily = replace(formulation.milp, lazy_rows=separator(formulation, []))
+    outcome = backend.solve_here(lazily, None, Settings(), recorder)
     assert outcome.finished or outcome.limit == "user"
 
 

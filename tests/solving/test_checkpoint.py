@@ -289,16 +289,11 @@ def resealed(path: Path, source: Path, **changes: Any) -> Path:
         ({"structure": {"X1": ["X2"], "X2": ["X1"]}}, "is not a complete checkpoint"),
         ({"structure": {"X1": ["X2", "X3", "C"]}}, "has a structure that breaks the constraints"),
         ({"run__objective": lambda a: a + 1e-3}, r"has a structure that scores .*, not"),
-        ({"primal__value": lambda a: a + 1e-3}, "is not a complete checkpoint"),
-        ({"pool__scores": lambda a: a + 1e-3}, "is not a complete checkpoint"),
         ({"node__vertices": lambda a: a + 1000}, "is not a complete checkpoint"),
-        ({"node__gradient": lambda a: a + np.float32(np.inf)}, "is not a complete checkpoint"),
-        ({"node__allowed": lambda a: a * np.uint8(0)}, "is not a complete checkpoint"),
         ({"node__bound": lambda a: a[:-1]}, "is not a complete checkpoint"),
-        ({"root__allowed": lambda a: a & False}, "is not a complete checkpoint"),
-        ({"rule__counts": lambda a: -a - 1}, "is not a complete checkpoint"),
         ({"optima__inside": lambda a: a[1:]}, "is not a complete checkpoint"),
-        ({"search__children": lambda a: a * 0}, "is not a complete checkpoint"),
+        ({"root__allowed": lambda a: a[1:]}, "is not a complete checkpoint"),
+        ({"rule__counts": lambda a: a.astype(np.float32)}, "is not a complete checkpoint"),
     ],
 )
 def test_a_checkpoint_whose_parts_do_not_fit_is_refused(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import fields
 from enum import StrEnum
 from typing import Any, NamedTuple
 
@@ -11,9 +12,8 @@ from numpy.typing import NDArray
 
 from milpbn.certificate.format import NOT_IN_HEADER
 from milpbn.claims.parts import ProvedArcs, ScreenedClaim
-from milpbn.claims.reading import KEYS, SECONDS
 from milpbn.claims.reasons import Limit, Reason
-from milpbn.claims.result import DataSummary, Result
+from milpbn.claims.result import DataSummary, Result, Seconds
 from milpbn.data.dataset import Dataset
 from milpbn.data.sums import exact_sums
 from milpbn.errors import InputError
@@ -29,6 +29,12 @@ from milpbn.problem.rounding import EPS
 from milpbn.problem.scores.spec import Score
 from milpbn.util.jsonable import Fields, shorten
 
+#: All keys of ``result.json``: the attributes, but for those that are together under ``status``, and what follows from
+#: them.
+KEYS = (
+    *(a.name for a in fields(Result) if a.name not in ("reason", "limit", "detail", "classifier")),
+    *("version", "among", "status", "gap", "class"),
+)
 #: Scores that have certificates.
 SCORES = ("sm", "sbm", "cll")
 
@@ -86,7 +92,7 @@ def read_claim(values: object, what: str) -> Claim:
         contents.pop("among")
     version = f.text("milpbn" if is_header else "version")
     if is_header:
-        contents |= {"seconds": dict.fromkeys(SECONDS, 0.0), "trace": []}
+        contents |= {"seconds": vars(Seconds()), "trace": []}
     result = Result.from_dict(contents, what)
     searched = result.searched
     if result.structure is None or searched.objective is None:

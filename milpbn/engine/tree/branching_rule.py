@@ -120,8 +120,8 @@ class BranchingRule:
     def restore(self, saved: SavedArrays) -> None:
         """Become the rule whose arrays `state` returned; raise UnfitError if they are of another problem."""
         shape = self._sums.shape
-        self._sums = saved.finite("sums", np.float64, *shape, least=0).copy()
-        self._counts = saved.finite("counts", np.float64, *shape, least=0).copy()
+        self._sums = saved.array("sums", np.float64, *shape).copy()
+        self._counts = saved.array("counts", np.float64, *shape).copy()
 
     def _table(self, arcs: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the shares of all decisions with pseudo-costs, shape (V, V); the others are 0."""

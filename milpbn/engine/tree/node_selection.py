@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from milpbn.engine.tree.node import Node
 from milpbn.engine.tuning import TUNING
-from milpbn.util.saved_arrays import SavedArrays, UnfitError, number
+from milpbn.util.saved_arrays import SavedArrays, number
 
 #: The heaps are rebuilt when they have more items than this plus four per open node: items of nodes that are no longer
 #: open stay in them.
@@ -78,20 +78,11 @@ class Frontier:
         return {"top": number(self._top), "step": number(self._step)}
 
     def restore(self, saved: SavedArrays, nodes: Iterable[Node]) -> None:
-        """Become the frontier whose arrays `state` returned, with these nodes, in the order of their arrival.
-
-        Raises
-        ------
-        UnfitError
-            If the arrays are not those of a frontier.
-        """
+        """Become the frontier whose arrays `state` returned, with these nodes, in the order of their arrival."""
         self._top, self._step = saved.number("top"), saved.number("step")
         self._open = {node.number: node for node in nodes}
         self.nbytes = sum(node.nbytes for node in self._open.values())
-        try:
-            self._rebuild()
-        except (OverflowError, ValueError) as error:
-            raise UnfitError(f"the frontier has no order: {error}") from None
+        self._rebuild()
 
     def _rebuild(self) -> None:
         """Rebuild the heaps from the open nodes."""

@@ -14,11 +14,10 @@ from milpbn.engine.events import Events
 from milpbn.engine.pool import choices_of, saved_choices
 from milpbn.engine.root import Root
 from milpbn.engine.tuning import TUNING
-from milpbn.errors import InputError
 from milpbn.heuristics.local_search import LocalSearch
 from milpbn.heuristics.tuning import TUNING as CLIMBS
 from milpbn.network.structure import Structure
-from milpbn.util.saved_arrays import SavedArrays, UnfitError, count, number
+from milpbn.util.saved_arrays import SavedArrays, count, number
 
 
 class PrimalMark(NamedTuple):
@@ -240,13 +239,12 @@ class PrimalHeuristic:
 
     def _restore(self, saved: SavedArrays) -> None:
         """Take the state that `state` returned."""
-        root, names = self.root, self.problem.candidates.names
-        self.structure, here = (_structure(names, saved, name) for name in ("structure", "here"))
-        self.value = root.checked_value(self.problem.choice(self.structure), saved.number("value"))
-        self._here = here, root.checked_value(self.problem.choice(here), saved.number("here_value"))
+        names = self.problem.candidates.names
+        self.structure, self.value = _structure(names, saved, "structure"), saved.number("value")
+        self._here = _structure(names, saved, "here"), saved.number("here_value")
         self._climbs, self._passes = saved.count("climbs"), saved.count("passes")
         self._next_climb, self._pause = saved.number("next_climb"), saved.number("pause")
-        self._climbed = {choice.tobytes(): None for choice in saved_choices(saved, "climbed", self.problem)}
+        self._climbed = dict.fromkeys(saved_choices(saved, "climbed", self.problem))
 
 
 def _arcs(structure: Structure) -> NDArray[np.bool_]:
@@ -258,9 +256,6 @@ def _arcs(structure: Structure) -> NDArray[np.bool_]:
 
 
 def _structure(names: tuple[str, ...], saved: SavedArrays, name: str) -> Structure:
-    """Return a saved structure; raise UnfitError if there is none."""
+    """Return the structure of which `_arcs` returned the arcs."""
     arcs = saved.array(name, np.bool_, len(names), len(names))
-    try:
-        return Structure(names, tuple(tuple(np.flatnonzero(column).tolist()) for column in arcs.T))
-    except InputError as error:
-        raise UnfitError(f"{name} is no structure: {error}") from None
+    return Structure(names, tuple(tuple(np.flatnonzero(column).tolist()) for column in arcs.T))

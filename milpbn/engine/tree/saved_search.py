@@ -18,7 +18,7 @@ from milpbn.certificate.records import DualWeights
 from milpbn.engine.tree.node import DualPoint, Node
 from milpbn.problem.candidates import Candidates
 from milpbn.util.archives import Source
-from milpbn.util.saved_arrays import SavedArrays, UnfitError
+from milpbn.util.saved_arrays import SavedArrays
 
 #: What the names of a node's arrays and of a proof's arrays begin with.
 NODE, PROOF = "node.", "proof."
@@ -111,43 +111,29 @@ def restored_nodes(
     Raises
     ------
     UnfitError
-        If the arrays are not those of open nodes of this problem.
+        If the arrays have other shapes than those of open nodes of this problem, or indices that it does not have.
     """
-    P, V = candidates.n_sets, candidates.n_variables
-    first, after = candidates.offsets[:-1], candidates.offsets[1:]
-    numbers = saved.array("number", np.int64, None, least=0, below=2**31)
+    P, V, offsets = candidates.n_sets, candidates.n_variables, candidates.offsets
+    numbers = saved.array("number", np.int64, None).tolist()
     k = len(numbers)
     if k == 0:
         return []
-    if len(np.unique(numbers)) < k:
-        raise UnfitError("two nodes have one number")
-    bounds = saved.finite("bound", np.float64, k).tolist()
-    allowed = saved.array("allowed", np.uint8, k, (P + 7) // 8)
-    edges = saved.pieces("edges_size", "edges", np.int64, 2, least=0, below=V - 1)
-    vertices = saved.pieces("vertices_size", "vertices", np.int32, V, least=first, below=after)
-    shares = saved.pieces("vertices_size", "shares", np.float64, least=0.0)
-    gradients = saved.finite("gradient", np.float32, k, P)
-    temperatures = saved.finite("temperature", np.float64, k, least=0.0).tolist()
-    multipliers = saved.finite("multipliers", np.float64, k, n_rows, least=0.0)
-    if not len(edges) == len(vertices) == k:
-        raise UnfitError("there are more or fewer points than nodes")
+    saved_nodes = zip(
+        numbers,
+        saved.array("bound", np.float64, k).tolist(),
+        saved.array("allowed", np.uint8, k, (P + 7) // 8),
+        saved.pieces("edges_size", "edges", np.int64, 2, below=V - 1),
+        saved.pieces("vertices_size", "vertices", np.int32, V, least=offsets[:-1], below=offsets[1:]),
+        saved.pieces("vertices_size", "shares", np.float64),
+        saved.array("gradient", np.float32, k, P),
+        saved.array("temperature", np.float64, k).tolist(),
+        saved.array("multipliers", np.float64, k, n_rows),
+        strict=True,
+    )
     nodes = []
-    for n, number in enumerate(numbers.tolist()):
-        start = DualPoint(
-            vertices[n].copy(),
-            shares[n].copy(),
-            gradients[n].copy(),
-            temperatures[n],
-            multipliers[n].copy(),
-        )
-        weights = None if leaves is None else leaves.get(number)
-        if leaves is not None and weights is None:
-            raise UnfitError(f"the proof does not bound node {number}")
-        forced = tuple((int(a), int(b)) for a, b in edges[n])
-        node = Node(number, bounds[n], allowed[n].copy(), forced, start, weights)
-        left = np.add.reduceat(node.restriction(P).allowed, first, dtype=np.int64)
-        ordered = all(a < b for a, b in forced)
-        if left.min() < 1 or left.max() < 2 or not ordered or not start.shares.sum() > 0:
-            raise UnfitError(f"node {number} is not open")
-        nodes.append(node)
+    for number, bound, allowed, edges, vertices, shares, gradient, temperature, multipliers in saved_nodes:
+        point = DualPoint(vertices.copy(), shares.copy(), gradient.copy(), temperature, multipliers.copy())
+        forced = tuple((int(a), int(b)) for a, b in edges)
+        weights = None if leaves is None else leaves[number]
+        nodes.append(Node(number, bound, allowed.copy(), forced, point, weights))
     return nodes

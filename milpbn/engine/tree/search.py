@@ -24,8 +24,7 @@ from milpbn.engine.tree.primal import PrimalHeuristic, PrimalMark
 from milpbn.engine.tree.saved_search import NODE, SearchState, restored_nodes
 from milpbn.engine.tuning import TUNING
 from milpbn.network.structure import Structure
-from milpbn.util.jsonable import LARGEST_NUMBER
-from milpbn.util.saved_arrays import SavedArrays, UnfitError, count, number
+from milpbn.util.saved_arrays import SavedArrays, count, number
 
 #: Seconds to wait for the lock before `BranchAndBound.state` gives up; a search for the K best may hold it for long.
 PATIENCE = 0.5
@@ -334,7 +333,7 @@ class BranchAndBound:
     def _restore(self, saved: SavedArrays) -> None:
         """Take the state that `SearchState.arrays` returned, but for that of root, pool and primal heuristic."""
         own = saved.under("search.")
-        self._n_children, self._pruned = own.count("children"), own.number("pruned", LARGEST_NUMBER)
+        self._n_children, self._pruned = own.count("children"), own.number("pruned")
         self._steps, self._discarded = own.count("steps"), own.count("discarded")
         self.rule.restore(saved.under("rule."))
         self._optima.restore(saved.under("optima."))
@@ -342,6 +341,4 @@ class BranchAndBound:
         nodes = restored_nodes(
             saved.under(NODE), self.root.problem.candidates, len(self.root.rows.limit), leaves
         )
-        if any(node.number > self._n_children for node in nodes):
-            raise UnfitError("a node has a number that none has yet")
         self._frontier.restore(saved.under("frontier."), nodes)

@@ -77,7 +77,7 @@ def load_checkpoint(
     saved = SavedArrays(found.arrays)
     try:
         history = _history(found.header["history"])
-        arrays = {name: saved.finite(name, array.dtype, *array.shape) for name, array in state.items()}
+        arrays = {name: saved.array(name, array.dtype, *array.shape) for name, array in state.items()}
     except (KeyError, TypeError, ValueError):
         raise incomplete(path) from None
     for name, array in state.items():

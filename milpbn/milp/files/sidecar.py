@@ -9,7 +9,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from milpbn.claims.reading import read_constraints, read_score
 from milpbn.errors import InputError
@@ -17,6 +17,7 @@ from milpbn.network.structure import Structure
 from milpbn.problem.constraints import Constraints
 from milpbn.problem.scores.spec import Score
 from milpbn.util.atomic import atomic_write_text
+from milpbn.util.declared import NotNegative, read_as
 from milpbn.util.jsonable import Fields, parse_object, read_text, shorten
 
 FORMAT = "milpbn-model"
@@ -92,9 +93,11 @@ class Sidecar:
     merge: bool
     sign: float
     constant: float
-    span: float = math.inf
+    span: NotNegative = math.inf
     subset: Mapping[int, float] | None = None
     root_bound: float | None = None
+    #: Attributes that files of earlier versions lack.
+    LATER: ClassVar = ("span", "root_bound")
 
     def structure(self, values: Mapping[str, float], where: str) -> Structure:
         """Return the structure of column values.
@@ -202,21 +205,17 @@ class Sidecar:
         data = f.fields("data")
         data.text("name")
         data.text("sha256")
-        return cls(
-            model=model,
-            fingerprint=f.text("fingerprint"),
+        return read_as(
+            cls,
+            f,
+            *f,
             names=names,
             columns=columns,
             score=read_score(f, "It"),
             constraints=read_constraints(f, "It"),
             data={key: data.get(key) for key in data},
             request=None if f.missing("request") else f.get("request"),
-            merge=f.flag("merge"),
-            sign=f.number("sign"),
-            constant=f.number("constant"),
-            span=math.inf if f.missing("span") else f.number("span", 0.0),
             subset=subset,
-            root_bound=None if f.missing("root_bound") else f.number("root_bound"),
         )
 
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
-from typing import Any
+from dataclasses import dataclass
+from typing import Annotated, Any
 
 from milpbn.errors import InputError
 from milpbn.network.parameters.method import METHODS
+from milpbn.util.declared import NotNegative, OneOf, Within, read_as
 from milpbn.util.jsonable import Fields, json_safe
 
 #: What every output says beside parameters that are not those of the score.
@@ -45,15 +46,15 @@ class ParameterFit:
         A sentence for the user; empty if there is nothing to say.
     """
 
-    method: str = "ml"
+    method: Annotated[str, OneOf(tuple(METHODS))] = "ml"
     fitted: bool = False
-    kappa: float | None = None
-    strength: float | None = None
-    held_out_log_loss: float | None = None
-    generative_log_loss: float | None = None
-    folds: int | None = None
+    kappa: NotNegative | None = None
+    strength: NotNegative | None = None
+    held_out_log_loss: NotNegative | None = None
+    generative_log_loss: NotNegative | None = None
+    folds: Annotated[int, Within(2)] | None = None
     added_arcs: tuple[tuple[str, str], ...] = ()
-    seconds: float = 0.0
+    seconds: NotNegative = 0.0
     note: str = ""
 
     def to_dict(self) -> dict[str, Any]:
@@ -69,19 +70,8 @@ class ParameterFit:
         InputError
             If a value is missing or impossible, or values contradict each other.
         """
-        f.known([field.name for field in fields(cls)])
-        read = cls(
-            method=f.text("method", tuple(METHODS)),
-            fitted=f.flag("fitted"),
-            kappa=f.number("kappa", 0.0, optional=True),
-            strength=f.number("strength", 0.0, optional=True),
-            held_out_log_loss=f.number("held_out_log_loss", 0.0, optional=True),
-            generative_log_loss=f.number("generative_log_loss", 0.0, optional=True),
-            folds=f.whole("folds", 2, optional=True),
-            added_arcs=tuple((row.text("0"), row.text("1")) for row in f.rows("added_arcs", 2)),
-            seconds=f.number("seconds", 0.0),
-            note=f.text("note"),
-        )
+        arcs = tuple((row.text("0"), row.text("1")) for row in f.rows("added_arcs", 2))
+        read = read_as(cls, f, "added_arcs", added_arcs=arcs)
         if read.method == "ml" and read != cls(seconds=read.seconds):
             raise f.contradiction(
                 "it describes a fit of other parameters than the generative ones that it names"

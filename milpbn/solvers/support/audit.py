@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from milpbn.errors import SolverError
 from milpbn.milp.milp import Milp
-from milpbn.solvers.base import LazyRows, LazySolver, MilpEvents, Outcome, Settings, Solver
+from milpbn.solvers.base import MilpEvents, Outcome, Settings, Solver
 from milpbn.solvers.support.guard import GuardedEvents
 
 #: Allowed difference as a share of a model's size (`allowance`); the tolerances of solvers are 1e-6 and less.
@@ -31,18 +31,10 @@ def solve_audited(
     start: NDArray[np.float64] | None,
     settings: Settings,
     events: MilpEvents,
-    separate: LazyRows | None = None,
 ) -> Outcome:
     """Let a solver maximise a MILP, and refuse an answer that contradicts itself; see `Solver.solve`.
 
-    Parameters
-    ----------
-    solver : Solver
-        A `LazySolver` if `separate` is given.
-    milp, start, settings, events
-        See `Solver.solve`; `start` is feasible.
-    separate : callable, optional
-        See `LazySolver.solve_lazily`.
+    The start has to be feasible.
 
     Raises
     ------
@@ -53,11 +45,7 @@ def solve_audited(
         the solver's own bound.
     """
     audit = Audit(milp, start, events, solver.name)
-    if separate is None:
-        outcome = solver.solve(milp, start, settings, audit)
-    else:
-        assert isinstance(solver, LazySolver)
-        outcome = solver.solve_lazily(milp, separate, start, settings, audit)
+    outcome = solver.solve(milp, start, settings, audit)
     audit.reraise()
     # The user's options may make a solver stop early, or cut solutions off, and call the best of the rest optimal.
     audit.judge(outcome, must_prove=not settings.options)

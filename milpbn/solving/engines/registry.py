@@ -135,14 +135,3 @@ def checked_engine(options: Options, score: Score) -> tuple[Engine, str]:
     version = engine.version()
     check_engine(engine, options, score)
     return engine, version
-
-
-def available_engines() -> dict[str, str]:
-    """Return for each engine its version, or a sentence that says what is missing."""
-    answers = {}
-    for name in engine_names():
-        try:
-            answers[name] = get_engine(name).version()
-        except InputError as error:
-            answers[name] = str(error)
-    return answers

@@ -13,14 +13,11 @@ import milpbn
 from milpbn.errors import InputError
 from milpbn.problem.scores.registry import SCORES
 from milpbn.problem.scores.spec import Score
-from milpbn.solvers.base import LazySolver
 from milpbn.solvers.registry import SOLVERS
 from milpbn.solving.engines import registry
 from milpbn.solving.engines.base import Engine
-from milpbn.solving.engines.milp import MilpEngine
 from milpbn.solving.engines.registry import (
     automatic,
-    available_engines,
     check_engine,
     engine_names,
     get_engine,
@@ -54,13 +51,6 @@ def test_unknown_name_lists_the_known_ones() -> None:
         InputError, match=r"no backend 'cplex'; choose one of auto, native, highs, .* or pulp:NAME"
     ):
         get_engine("cplex")
-
-
-def test_available_engines_say_version_or_reason() -> None:
-    answers = available_engines()
-    assert list(answers) == engine_names()
-    assert answers["highs"].startswith("HiGHS 1.")
-    assert all(answers.values())
 
 
 @pytest.mark.parametrize("asked", ASKED)
@@ -101,13 +91,6 @@ def test_no_code_names_a_solver() -> None:
             nodes = ast.walk(ast.parse(path.read_text(encoding="utf-8")))
             named = [n.lineno for n in nodes if isinstance(n, ast.Constant) and n.value in SOLVERS]
             assert not named, f"{path}, lines {named}"
-
-
-def test_solvers_with_lazy_rows_are_those_that_say_so() -> None:
-    for name in engine_names():
-        engine = get_engine(name)
-        if isinstance(engine, MilpEngine):
-            assert engine.capabilities.lazy_rows == isinstance(engine.solver, LazySolver)
 
 
 @pytest.mark.parametrize("function", [milpbn.solve, milpbn.select, milpbn.solve_selected])
