@@ -1,8 +1,9 @@
-"""The score with one column added to the joint log-probabilities, for many columns: local search needs it.
+"""The score of a structure after one more parent set is chosen, for many parent sets at once; local search needs it.
 
-Under SM, SBM and the hard margin, the smallest margin of each sample is looked up. Under the conditional log-likelihood
+A parent set is a column of the coefficients, and choosing it adds its table to the joint log-probabilities. Under SM,
+SBM and the hard margin, the smallest margin of each sample is then looked up. Under the conditional log-likelihood
 every class counts: the odds of the classes are computed once per sample, and the exponentials of a column's table once
-per cell. Then a sample and a column need one product per class and one logarithm.
+per row. Then a sample and a column need one product per class and one logarithm.
 """
 
 from __future__ import annotations
@@ -14,7 +15,8 @@ from milpbn.problem.products import NEGLIGIBLE, Softening, Tables, apart, number
 from milpbn.util.compiled import kernel
 from milpbn.util.threads import in_parts
 
-#: Smaller sums are replaced by it. A sample then loses 690 nats, far from any structure that a search accepts.
+#: Smaller sums of odds are replaced by it before the logarithm. They occur only where a column's table differs by 690
+#: nats between two classes, far from any structure that a search accepts.
 LEAST_SUM = 1e-300
 
 
