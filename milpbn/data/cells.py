@@ -11,8 +11,9 @@ import pandas as pd
 
 from milpbn.data.labels import MISSING_MARKERS, label_of, number_of
 from milpbn.data.numerals import Marks, Written, choose, convert, is_number, is_plain, written
+from milpbn.data.sources import Loaded
 from milpbn.data.text_format import EVERY, TextFormat
-from milpbn.errors import InputError
+from milpbn.errors import DataWarning, InputError, warn
 
 #: A number behind a sign of comparison or before a unit.
 _MEASURE = re.compile(
@@ -121,6 +122,25 @@ def read_cells(
         values = ", ".join(repr(value) for given in absent.values() for value in given)
         notes.append(f"No cell of {where} holds the missing value {values} that was given.")
     return Cells(frame, tuple(notes), used.pop() if len(used) == 1 else None)
+
+
+def cells_of(
+    loaded: Loaded, numbers: Collection[str], only_numbers: bool, texts: Collection[str] = ()
+) -> Cells:
+    """Return the cells of a source (`read_cells`), and issue the sentences about its form as warnings."""
+    cells = read_cells(
+        loaded.frame,
+        loaded.form,
+        loaded.where,
+        untyped=loaded.untyped,
+        separator=loaded.separator,
+        numbers=numbers,
+        only_numbers=only_numbers,
+        texts=texts,
+    )
+    for note in (*loaded.notes, *cells.notes):
+        warn(note, DataWarning)
+    return cells
 
 
 def mark_missing(

@@ -91,7 +91,7 @@ def score_changes(
     return out if smallest else out + decided * softening.cap
 
 
-class _Near(NamedTuple):
+class Near(NamedTuple):
     """The samples whose part of the score one more column may change.
 
     Attributes
@@ -137,7 +137,7 @@ def _within_reach(tables, logits, reach):  # type: ignore[no-untyped-def]
         for c in range(Q):
             gaps[x, c] = logits[m, tables.true[m]] - logits[m, c]
         gaps[x, tables.true[m]] = np.inf
-    return _Near(sample, gaps, weights), decided
+    return Near(sample, gaps, weights), decided
 
 
 @kernel

@@ -221,14 +221,14 @@ def needed(score_name: str, max_parents: int, *, rows: bool) -> Needs:
         specialized(duals._gradient_range, tables, weights, flags, numbers, 0, 0),
         specialized(duals.weigh, tables, softening, square, number, weights),
     ]
-    values = square, some, numbers, some
+    near = changes.Near(some, square, numbers)
     changed = (
         [
             specialized(changes._to_odds, square, False),
-            specialized(changes._likelihoods, tables, square, numbers, some, numbers, some, numbers, 0, 0),
+            specialized(changes._likelihoods, tables, near, numbers, some, numbers),
         ]
         if softening.smooth
-        else [specialized(changes._margins, tables, number, *values, False, numbers, 0, 0)]
+        else [specialized(changes._margins, tables, near, number, False, some, numbers)]
     )
     search = [
         *steps_at_a_point[-1:],
