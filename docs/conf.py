@@ -24,7 +24,9 @@ extensions = ["myst_nb", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx_co
 include_patterns = [
     "docs/**",
     "results/README.md",
+    "results/speed.md",
     "results/*/README.md",
+    "results/learners/*.md",
     "results/missing/parameters.md",
     "results/reliability/*.md",
     "benchmarks/README.md",

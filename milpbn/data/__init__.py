@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any
 from milpbn.data.dataset import MISSING, UNKNOWN, Dataset, Variable
 
 if TYPE_CHECKING:
-    from milpbn.data.api import read_encodings, read_samples, read_table
+    from milpbn.data.api import read_table
     from milpbn.data.folds import stratified_folds, validation_split
     from milpbn.data.mdlp import mdlp_cuts
+    from milpbn.data.samples import read_encodings, read_samples
     from milpbn.data.table import Table
 
 __all__ = [
@@ -35,8 +36,8 @@ __all__ = [
 _LAZY = {
     "Table": "table",
     "mdlp_cuts": "mdlp",
-    "read_encodings": "api",
-    "read_samples": "api",
+    "read_encodings": "samples",
+    "read_samples": "samples",
     "read_table": "api",
     "stratified_folds": "folds",
     "validation_split": "folds",

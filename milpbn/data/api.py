@@ -1,38 +1,27 @@
-"""Read a `Table` from a path, a name, a data frame or arrays, and encode the rows of a prediction."""
+"""Read a `Table` from a path, a name, a data frame or arrays."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Collection, Mapping
+from dataclasses import asdict, replace
 from typing import Any, cast, get_args
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from milpbn.data.catalog import CatalogEntry
-from milpbn.data.cells import Cells, read_cells
-from milpbn.data.column import Column
-from milpbn.data.dataset import DROPPED, OWN_STATE, Dataset, Variable
+from milpbn.data.cells import cells_of
+from milpbn.data.chosen_columns import ColumnOptions, choose_columns
+from milpbn.data.column import Column, take_column
+from milpbn.data.dataset import OWN_STATE
 from milpbn.data.discretisation import Discretisation
-from milpbn.data.encodings import Encodings, check_seen
+from milpbn.data.kept_rows import rows_to_keep
 from milpbn.data.kinds import Kind, decide_kinds, describe_kinds, doubts_on_kinds
-from milpbn.data.left_out import chosen_features, default_target, describe_left_out, look_alikes
 from milpbn.data.remarks import remark_on_index, remark_on_missing_codes
 from milpbn.data.request import DataRequest
-from milpbn.data.row_index import is_unnamed
-from milpbn.data.sources import Loaded, Source, load_source
-from milpbn.data.table import (
-    MISSING_POLICIES,
-    OWN_STATES,
-    Missing,
-    Table,
-    count_gaps,
-    describe_absent,
-    encode_columns,
-    factorise,
-)
+from milpbn.data.sources import Source, load_source
+from milpbn.data.table import MISSING_POLICIES, Missing, Table, count_gaps, factorise
 from milpbn.data.text_format import TextFormat
 from milpbn.data.variables import States
 from milpbn.data.weights import doubt_on_total, row_weights
@@ -146,19 +135,26 @@ def read_table(
     )
     loaded = load_source(source, data_dir, form=form)
     where, entry = loaded.where, loaded.entry
+    options = ColumnOptions(
+        target=None if target is None else str(target),
+        drop=_names(drop),
+        features=_names(features),
+        continuous=_names(continuous),
+        nominal=_names(nominal),
+    )
     # A class is no number, unless the user says how numbers are written.
-    texts = set(_names(nominal))
+    texts = set(options.nominal)
     if decimal is None and thousands is None:
         texts.add(str(loaded.frame.columns[-1] if target is None else target))
-    numbers = {*_names(continuous), *(entry.continuous if entry else ()), str(weights)}
-    cells = _read_cells(loaded, numbers, entry is not None, texts)
+    numbers = {*options.continuous, *(entry.continuous if entry else ()), str(weights)}
+    cells = cells_of(loaded, numbers, entry is not None, texts)
     frame = cells.frame
     policy = missing or cast(Missing, entry.missing if entry else "drop")
-
     row_weight = np.ones(len(frame))
     if weights is not None:
-        weights = _column_name(weights, "weights")
-        row_weight = row_weights(Column.of(_take_column(frame, weights, "weights", where), where), where)
+        weight_column = take_column(frame, weights, "weights", where)
+        weights = str(weight_column.name)
+        row_weight = row_weights(Column.of(weight_column, where), where)
         frame = frame.drop(columns=weights)
     if frame.shape[1] < 2:
         raise InputError(
@@ -166,51 +162,36 @@ def read_table(
             "by commas, semicolons or tabs."
         )
     columns = factorise(frame, where, untyped=loaded.untyped)
-    class_name = last = str(frame.columns[-1])
     if target is not None:
-        class_name = str(_take_column(frame, _column_name(target, "target"), "target", where).name)
-    elif not loaded.has_class and (entry is None or is_unnamed(last)):
-        class_name = default_target(columns, _names(nominal), loaded.index) or last
-    frame = frame[[*(c for c in frame.columns if c != class_name), class_name]]
-    columns = {name: columns[name] for name in frame.columns}
-    asked = chosen_features(list(columns), class_name, where, drop=_names(drop), features=_names(features))
-    declared = (*_names(continuous), *_names(nominal))
-    _require_kept(asked, declared)
-    kept = [name for name in columns if name not in asked]
-    by_itself = [] if features else [name for name in kept if name not in (*declared, class_name)]
-    if entry is not None:  # it says what the columns are, if they have names
-        by_itself = [name for name in by_itself if is_unnamed(name)]
-    left_out = {**asked, **look_alikes(columns, by_itself, loaded.index)}
-    about = describe_left_out(columns, left_out)
-    if target is None and class_name != last:
-        about.append(f"The class is the last of the other columns, {class_name!r}.")
-    if len(left_out) == len(columns) - 1:
-        raise InputError(f"No column of {where} is left as a feature. {' '.join(about)}")
-    if by_themselves := about[bool(asked) :]:
-        warn(" ".join(by_themselves), DataWarning)
-    frame = frame.drop(columns=list(left_out))
-    judged = {name: column for name, column in columns.items() if name not in asked}
-    columns = {name: column for name, column in columns.items() if name not in left_out}
-    names = [str(c) for c in frame.columns[:-1]]
+        take_column(frame, target, "target", where)
+    chosen = choose_columns(columns, loaded, options)
+    columns = chosen.columns
+    *names, class_name = columns
     known = _catalog_kinds(entry, loaded.frame) if entry else None
     kinds = decide_kinds(
-        columns, class_name, where, continuous=_names(continuous), nominal=_names(nominal), known=known
+        columns, class_name, where, continuous=options.continuous, nominal=options.nominal, known=known
     )
-    keep, dropped = _rows_to_keep(columns, class_name, row_weight, policy, where)
-    doubts = doubts_on_kinds(columns, names, kinds, declared if entry is None else names)
+    keep, dropped = rows_to_keep(columns, class_name, row_weight, policy, where)
+    doubts = doubts_on_kinds(columns, names, kinds, options.declared if entry is None else names)
     if entry is None:
-        doubts += remark_on_index(columns, [name for name in by_itself if name in names])
-        doubts += remark_on_missing_codes(judged, names)
+        doubts += remark_on_index(columns, chosen.undeclared)
+        doubts += remark_on_missing_codes(chosen.candidates, names)
     doubts += doubt_on_total(row_weight[keep])
     for doubt in doubts:
         warn(doubt, DataWarning)
-    notes = [*loaded.notes, *cells.notes, *about, *describe_kinds(columns, names, kinds), *doubts, *dropped]
     own_state = [name for name in names if policy == "state" and columns[name].missing[keep].any()]
-    if own_state:
-        notes.append(f"{OWN_STATE}: {', '.join(own_state)}.")
+    notes = [
+        *loaded.notes,
+        *cells.notes,
+        *chosen.notes,
+        *describe_kinds(columns, names, kinds),
+        *doubts,
+        *dropped,
+    ]
+    notes += [f"{OWN_STATE}: {', '.join(own_state)}."] * bool(own_state)
     table = Table(
         name=name or loaded.name,
-        frame=frame[keep],
+        frame=frame.loc[keep, list(columns)],
         kinds=kinds,
         weights=row_weight[keep],
         missing=policy,
@@ -218,7 +199,7 @@ def read_table(
         states=states,
         discretisation=discretisation,
         notes=tuple(notes),
-        left_out=left_out,
+        left_out=chosen.left_out,
         label_type=columns[class_name].label_type,
         untyped=loaded.untyped,
         gaps=count_gaps(columns, class_name) if policy == "drop" else {},
@@ -228,12 +209,8 @@ def read_table(
         table = table.weigh_classes(class_weights)
     if not isinstance(source, str | os.PathLike):
         return table
-    options = {
-        "target": None if target is None else str(target),
-        "drop": _names(drop),
-        "features": _names(features),
-        "continuous": _names(continuous),
-        "nominal": _names(nominal),
+    asked = {
+        **asdict(options),
         "missing": policy if missing is not None or policy != "drop" else None,
         "weights": weights,
         "class_weights": class_weights,
@@ -242,131 +219,7 @@ def read_table(
         "states": None if states == "seen" else states,
         **form.options(),
     }
-    return replace(table, request=DataRequest.of(source, options))
-
-
-def read_samples(
-    source: Source,
-    variables: tuple[Variable, ...],
-    *,
-    weights: str | None = None,
-    data_dir: str | os.PathLike[str] | None = None,
-    name: str | None = None,
-    form: TextFormat | Mapping[str, Any] | None = None,
-    ignore_unseen: bool = False,
-) -> Dataset:
-    """Read a table for prediction, and encode every row, in the table's order, with a classifier's variables.
-
-    Columns are matched by name; other columns are ignored, and the class column may be absent. A value
-    without a state becomes `UNKNOWN`, a missing one or one of an absent column `MISSING`; the notes count them (see
-    `milpbn.data.table.encode_columns`).
-
-    Parameters
-    ----------
-    source, weights, data_dir, name
-        As for `read_table`, but rows of weight zero are kept.
-    variables : tuple of Variable
-        Features first, the class variable last.
-    form : TextFormat or mapping, optional
-        See `read_encodings`.
-    ignore_unseen : bool
-        Warn where `milpbn.data.encodings.check_seen` would refuse a column none of whose values has a state.
-
-    Raises
-    ------
-    InputError
-        For an unreadable source, a table with no feature's column, or a value or column that cannot be encoded.
-    """
-    return read_encodings(
-        source,
-        (variables,),
-        weights=weights,
-        data_dir=data_dir,
-        name=name,
-        form=form,
-        ignore_unseen=ignore_unseen,
-    )
-
-
-def read_encodings(
-    source: Source | Loaded | Table,
-    sets: Sequence[tuple[Variable, ...]],
-    *,
-    weights: str | None = None,
-    data_dir: str | os.PathLike[str] | None = None,
-    name: str | None = None,
-    form: TextFormat | Mapping[str, Any] | None = None,
-    ignore_unseen: bool = False,
-) -> Dataset:
-    """Do the same as `read_samples` for several sets of variables; the table is read once.
-
-    Parameters
-    ----------
-    source, weights, data_dir, name, ignore_unseen
-        As for `read_samples`. A `Table` has weights of its own; all its rows are encoded.
-    sets : sequence of tuples of Variable
-        Sets of variables with the same names.
-    form : TextFormat or mapping, optional
-        The arguments of `read_table` about text files and missing values, from ``separator`` on. Columns that the
-        variables know as numbers are read as such.
-
-    Returns
-    -------
-    Dataset
-        Of one set a `Dataset`, of several an `Encodings`.
-
-    Warns
-    -----
-    DataWarning
-        If features have no column; they are named. (Missing values in a column that is there are only counted in the
-        notes.)
-    MilpbnWarning
-        See `milpbn.data.encodings.check_seen`.
-    """
-    if isinstance(source, Table):
-        data = Encodings.of([source.encode(variables) for variables in sets])
-        check_seen(data, source.columns, ignore=ignore_unseen)
-        return data
-    names = [v.name for v in sets[0]]
-    loaded = load_source(
-        source, data_dir, names, form if isinstance(form, TextFormat) else TextFormat.of(form or {})
-    )
-    numbers = {v.name for variables in sets for v in variables if v.numeric or v.cuts is not None}
-    cells = _read_cells(loaded, {*numbers, str(weights)}, True)
-    frame = cells.frame
-    row_weight = np.ones(len(frame))
-    if weights is not None:
-        column = _take_column(frame, _column_name(weights, "weights"), "weights", loaded.where)
-        row_weight = row_weights(Column.of(column, loaded.where), loaded.where)
-    needed = {v.name for variables in sets for v in variables}
-    absent = [v.name for v in sets[0][:-1] if v.name not in frame.columns]
-    if absent:
-        warn(f"{describe_absent(absent, len(sets[0]) - 1)}: marginalised.", DataWarning)
-    used = frame[[c for c in frame.columns if c in needed]]
-    columns = factorise(used, loaded.where, untyped=loaded.untyped)
-    coded = [encode_columns(columns, variables, row_weight, name or loaded.name) for variables in sets]
-    data = Encodings.of([replace(d, notes=(*loaded.notes, *cells.notes, *d.notes)) for d in coded])
-    check_seen(data, columns, ignore=ignore_unseen)
-    return data
-
-
-def _read_cells(
-    loaded: Loaded, numbers: Collection[str], only_numbers: bool, texts: Collection[str] = ()
-) -> Cells:
-    """Return the cells of a source (`read_cells`), and issue the sentences about its form as warnings."""
-    cells = read_cells(
-        loaded.frame,
-        loaded.form,
-        loaded.where,
-        untyped=loaded.untyped,
-        separator=loaded.separator,
-        numbers=numbers,
-        only_numbers=only_numbers,
-        texts=texts,
-    )
-    for note in (*loaded.notes, *cells.notes):
-        warn(note, DataWarning)
-    return cells
+    return replace(table, request=DataRequest.of(source, asked))
 
 
 def _pair(source: Source, y: Any) -> Source:
@@ -383,31 +236,6 @@ def _pair(source: Source, y: Any) -> Source:
     return (source, y)
 
 
-def _require_kept(asked: Mapping[str, str], declared: Collection[str]) -> None:
-    """Refuse a declared kind of a column that the options leave out."""
-    for name in declared:
-        if name in asked:
-            raise InputError(
-                f"Column {name!r} is declared nominal or continuous, but 'drop' or 'features' leaves it out; keep one."
-            )
-
-
-def _column_name(name: object, option: str) -> str:
-    """Return the name of a column as text; a number stands for itself."""
-    if not isinstance(name, str | int | float | np.integer):
-        raise InputError(f"The option {option!r} must be the name of a column, got a {type(name).__name__}.")
-    return str(name)
-
-
-def _take_column(frame: pd.DataFrame, name: str, option: str, where: str) -> pd.Series:
-    if name not in frame.columns:
-        columns = ", ".join(str(c) for c in frame.columns)
-        raise InputError(
-            f"The option {option!r} names {name!r}, which is not a column of {where} ({columns})."
-        )
-    return frame[name]
-
-
 def _catalog_kinds(entry: CatalogEntry, frame: pd.DataFrame) -> dict[str, Kind]:
     unknown = [c for c in entry.continuous if c not in frame.columns]
     if unknown:
@@ -419,54 +247,3 @@ def _catalog_kinds(entry: CatalogEntry, frame: pd.DataFrame) -> dict[str, Kind]:
 
 def _names(option: Collection[str]) -> tuple[str, ...]:
     return (option,) if isinstance(option, str) else tuple(str(name) for name in option)
-
-
-def _nothing_left(columns: Mapping[str, Column], target: str, where: str) -> str:
-    """Return what is missing in a table of which no row can be kept, and what to do."""
-    if columns[target].missing.all():
-        return f"No row of {where} has a class in column {target!r}; name another target."
-    empty = [name for name, column in columns.items() if column.missing.all()]
-    if not empty:
-        return f"Every row of {where} has missing values and was dropped; {OWN_STATES}."
-    return (
-        f"Every row of {where} was dropped, as there are no values in {', '.join(map(repr, empty))}; leave "
-        f"{'it' if len(empty) == 1 else 'them'} out (--drop {','.join(empty)}), or {OWN_STATES}."
-    )
-
-
-def _rows_to_keep(
-    columns: Mapping[str, Column], target: str, weights: NDArray[np.float64], policy: Missing, where: str
-) -> tuple[NDArray[np.bool_], list[str]]:
-    """Return which rows are kept, shape (M,), and a sentence on every reason why rows are dropped."""
-    missing = columns[target].missing
-    if policy != "state":
-        missing = np.logical_or.reduce([c.missing for c in columns.values()])
-    if policy == "error" and missing.any():
-        row = np.flatnonzero(missing)[0]
-        name = next(name for name, c in columns.items() if c.missing[row])
-        raise InputError(
-            f"The value in row {row + 1} of {where}, column {name!r}, is missing; fill it in, or choose the "
-            "missing value policy 'drop' or 'state'."
-        )
-    if missing.all():
-        raise InputError(_nothing_left(columns, target, where))
-    weightless = weights == 0
-    keep = ~missing & ~weightless
-    if not keep.any():
-        raise InputError(f"All rows of {where} without missing values have the weight zero.")
-    absent = "a missing class" if policy == "state" else "missing values"
-    if missing.any():
-        remedy = (
-            "" if policy == "state" else "; missing='state' gives missing values a state of their own instead"
-        )
-        warn(
-            f"{DROPPED} {absent}: {np.count_nonzero(missing)} of {len(missing)} of {where}{remedy}.",
-            DataWarning,
-        )
-    reasons = {absent: missing, "a weight of zero": weightless & ~missing}
-    notes = [
-        f"{DROPPED} {reason}: {np.count_nonzero(rows)} of {len(rows)}."
-        for reason, rows in reasons.items()
-        if rows.any()
-    ]
-    return keep, notes

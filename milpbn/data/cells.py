@@ -11,8 +11,9 @@ import pandas as pd
 
 from milpbn.data.labels import MISSING_MARKERS, label_of, number_of
 from milpbn.data.numerals import Marks, Written, choose, convert, is_number, is_plain, written
+from milpbn.data.sources import Loaded
 from milpbn.data.text_format import EVERY, TextFormat
-from milpbn.errors import InputError
+from milpbn.errors import DataWarning, InputError, warn
 
 #: A number behind a sign of comparison or before a unit.
 _MEASURE = re.compile(
@@ -79,9 +80,8 @@ def read_cells(
     InputError
         If a value that means a missing one is given for a column that does not exist.
     """
-    na_values = form.na_values
-    if only_numbers:
-        na_values = {key: values for key, values in na_values.items() if key == EVERY or key in frame}
+    options = form.na_values.items()
+    na_values = {key: v for key, v in options if not only_numbers or key == EVERY or key in frame}
     frame, absent = mark_missing(frame, na_values, where)
     asked = Marks(form.decimal or "", form.thousands or "")
     cells = {str(name): _different_texts(series) for name, series in frame.items()}
@@ -92,9 +92,7 @@ def read_cells(
     shown: list[str] = []
     notes: list[str] = []
     used: set[str] = set()
-    for name in cells:
-        if name not in numbers and (only_numbers or name in texts):
-            continue
+    for name in (n for n in cells if n in numbers or not (only_numbers or n in texts)):
         how = found.get(name)
         if how is None:
             notes += [] if only_numbers else _doubts(name, cells[name], where)
@@ -118,14 +116,31 @@ def read_cells(
             used |= {marks.decimal} if how.speaks else set()
     if shown:
         frame, absent = mark_missing(frame.assign(**changed), absent, where)
-        keep = (
-            f" To keep a column as text, declare it nominal (--nominal {shlex.quote(next(iter(changed)))})."
-        )
-        notes.insert(0, f"Read as numbers: {', '.join(shown)}.{'' if only_numbers else keep}")
+        remedy = "" if only_numbers else _remedy(next(iter(changed)))
+        notes.insert(0, f"Read as numbers: {', '.join(shown)}.{remedy}")
     if absent and not only_numbers:
-        values = ", ".join(repr(value) for values in absent.values() for value in values)
+        values = ", ".join(repr(value) for given in absent.values() for value in given)
         notes.append(f"No cell of {where} holds the missing value {values} that was given.")
     return Cells(frame, tuple(notes), used.pop() if len(used) == 1 else None)
+
+
+def cells_of(
+    loaded: Loaded, numbers: Collection[str], only_numbers: bool, texts: Collection[str] = ()
+) -> Cells:
+    """Return the cells of a source (`read_cells`), and issue the sentences about its form as warnings."""
+    cells = read_cells(
+        loaded.frame,
+        loaded.form,
+        loaded.where,
+        untyped=loaded.untyped,
+        separator=loaded.separator,
+        numbers=numbers,
+        only_numbers=only_numbers,
+        texts=texts,
+    )
+    for note in (*loaded.notes, *cells.notes):
+        warn(note, DataWarning)
+    return cells
 
 
 def mark_missing(
@@ -192,6 +207,10 @@ def _plain_texts(cells: Sequence[str], marks: Marks) -> dict[str, str]:
     """Return the plain numbers of the cells that are none as they stand, or are others."""
     pairs = ((cell, convert(cell, marks)) for cell in cells)
     return {cell: text for cell, text in pairs if text is not None and number_of(cell) != float(text)}
+
+
+def _remedy(name: str) -> str:
+    return f" To keep a column as text, declare it nominal (--nominal {shlex.quote(name)})."
 
 
 def _shown(cell: str, marks: Marks) -> str:

@@ -288,3 +288,21 @@ class Column:
         value = self.describe_first(~np.isfinite(self.numbers) & (True if others is None else ~others))
         if value is not None:
             raise InputError(f"Column {self.name!r} of {where} holds {value}, not a finite number; {remedy}.")
+
+
+def take_column(frame: pd.DataFrame, name: object, option: str, where: str) -> pd.Series:
+    """Return the column that an option names; a number stands for itself.
+
+    Raises
+    ------
+    InputError
+        If it is no name, or no column has it.
+    """
+    if not isinstance(name, str | int | float | np.integer):
+        raise InputError(f"The option {option!r} must be the name of a column, got a {type(name).__name__}.")
+    if str(name) not in frame.columns:
+        columns = ", ".join(str(c) for c in frame.columns)
+        raise InputError(
+            f"The option {option!r} names {str(name)!r}, which is not a column of {where} ({columns})."
+        )
+    return frame[str(name)]

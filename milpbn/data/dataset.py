@@ -37,7 +37,7 @@ MISSING = -2
 #: Beginnings of the notes on dropped rows, on columns that are no features, and on features that no structure can use.
 DROPPED, LEFT_OUT, UNUSED = "Rows dropped for", "Left out", "Features with one state only, not used"
 #: Beginning of the note on features with which no other feature is needed.
-TELLING = "Features that alone tell the class of every training row"
+PREDICTS_CLASS = "Features that alone tell the class of every training row"
 #: Beginning of the note on features whose missing values have a state.
 OWN_STATE = "Missing values have a state of their own in"
 
@@ -49,7 +49,7 @@ def dropped_notes(notes: Sequence[str]) -> tuple[str, ...]:
 
 def notes_of_results(notes: Sequence[str]) -> tuple[str, ...]:
     """Return the notes that a result keeps: on what the search did not use, and on features that tell the class."""
-    return tuple(note for note in notes if note.startswith((DROPPED, LEFT_OUT, UNUSED, TELLING)))
+    return tuple(note for note in notes if note.startswith((DROPPED, LEFT_OUT, UNUSED, PREDICTS_CLASS)))
 
 
 @dataclass(frozen=True)

@@ -16,8 +16,8 @@ KINDS: tuple[Kind, ...] = get_args(Kind)
 
 #: Columns of integers with at most this many distinct values are nominal.
 MAX_NOMINAL_INTEGERS = 10
-#: A target may have this many distinct values in any case.
-MANY = 20
+#: A class column with at most this many distinct values is never refused as an identifier.
+ALWAYS_ALLOWED = 20
 
 
 def detect_kind(column: Column) -> Kind:
@@ -142,13 +142,13 @@ def doubts_on_kinds(
 def _check_class(column: Column, where: str) -> None:
     """Raise InputError if a class column looks continuous or like an identifier.
 
-    It may have `MAX_NOMINAL_INTEGERS` distinct numbers if some are fractions. Integers or labels may have `MANY`
-    distinct values, or half as many as there are rows if that is more.
+    It may have `MAX_NOMINAL_INTEGERS` distinct numbers if some are fractions. Integers or labels may have
+    `ALWAYS_ALLOWED` distinct values, or half as many as there are rows if that is more.
     """
     if column.declared is not None:
         return
     present = int(np.count_nonzero(column.codes >= 0))
-    nearly_all = max(MANY, present // 2)
+    nearly_all = max(ALWAYS_ALLOWED, present // 2)
     if column.is_numeric:
         distinct = column.n_numbers
         most = MAX_NOMINAL_INTEGERS if column.integers is None else nearly_all

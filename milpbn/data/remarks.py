@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from milpbn.data.column import Column
-from milpbn.data.dataset import TELLING, Variable
+from milpbn.data.dataset import PREDICTS_CLASS, Variable
 from milpbn.data.labels import ALWAYS_MISSING
 from milpbn.data.row_index import may_be_row_index
 
@@ -150,6 +150,6 @@ def remark_on_leaks(
     if not found:
         return []
     return [
-        f"{TELLING}: {', '.join(map(repr, found))}. Check that their values are known before the class is; if not, "
-        "leave them out (--drop, or drop in Python)."
+        f"{PREDICTS_CLASS}: {', '.join(map(repr, found))}. Check that their values are known before the class is; "
+        "if not, leave them out (--drop, or drop in Python)."
     ]

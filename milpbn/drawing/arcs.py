@@ -1,4 +1,4 @@
-"""How arcs are drawn: what each is worth is a number and a width, and what is not proved is dashed."""
+"""How arcs are drawn: number and width are what the score loses without one; a dashed arc is not proved optimal."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from milpbn.drawing.text import text_width
 
 #: Font size of the numbers at arcs.
 SMALL = 10.0
-#: Line widths: of the weakest and the strongest arc, and of all arcs where nothing is known of their strength.
+#: Line widths: of an arc whose loss is 0, of the arc with the largest loss, and of all arcs if no losses are known.
 _THIN, _THICK, _PLAIN = 1.2, 4.5, 1.5
 #: The short arrow of an arc from the class: its length, two dashes and a gap before the arrowhead, the height of its
 #: row in the box, and the space before its number.
@@ -32,14 +32,14 @@ class ArcStyle:
         Whether it is not proved that every optimum has the arc.
     text : str
         What the score loses without it; empty if that is unknown.
-    said : str
-        The same in words, to follow the arc's name where the pointer rests on it.
+    tooltip : str
+        The same in words; it follows the arc's name in the text that appears when the pointer rests on the arc.
     """
 
     width: float = _PLAIN
     dashed: bool = False
     text: str = ""
-    said: str = ""
+    tooltip: str = ""
 
     @property
     def half(self) -> float:
@@ -64,7 +64,7 @@ def arc_styles(
     losses : mapping of (parent, child) to float, optional
         What the score loses without each arc, in nats.
     proved : collection of (parent, child), optional
-        Arcs that every optimum has. By default nothing is said of this.
+        Arcs that every optimum has; None if that is not known, and then no arc is dashed.
     """
     arcs = [*graph.arcs, *graph.arcs_of_class]
     known = {arc: losses[arc] for arc in arcs if losses and arc in losses}
@@ -72,18 +72,18 @@ def arc_styles(
     numbers = any(float(amount(value)) for value in known.values())
     styles = {}
     for arc in arcs:
-        width, text, said = _PLAIN, "", ""
+        width, text, tooltip = _PLAIN, "", ""
         if arc in known:
             worth = amount(known[arc])
             text = worth if numbers else ""
-            said = f": the score loses {worth} nats without it"
+            tooltip = f": the score loses {worth} nats without it"
             # Widths grow with the square root: an arc from the class is often worth ten times an arc between features.
             share = max(0.0, known[arc]) / largest if largest > 0 else 0.0
             width = _THIN + (_THICK - _THIN) * math.sqrt(share)
         sure = proved is None or arc in proved
         if proved is not None:
-            said += "; in every optimum" if sure else "; not proved to be in every optimum"
-        styles[arc] = ArcStyle(width, not sure, text, said)
+            tooltip += "; in every optimum" if sure else "; not proved to be in every optimum"
+        styles[arc] = ArcStyle(width, not sure, text, tooltip)
     return styles
 
 

@@ -166,7 +166,8 @@ class Bar:
     name : str
         At the left.
     start, end : float
-        Values between which the bar lies.
+        Values between which the bar lies. Without a start, only its end is drawn, as a dot; all rows of a chart are the
+        same kind.
     text : str
         Behind the bar.
     colour : str
@@ -176,7 +177,7 @@ class Bar:
     """
 
     name: str
-    start: float
+    start: float | None
     end: float
     text: str = ""
     colour: str = "feature-edge"
@@ -190,7 +191,6 @@ def bars(
     label: str = "",
     width: float = 680.0,
     zero: bool = True,
-    dots: bool = False,
     names: float = 300.0,
     notes: Sequence[tuple[str, str]] = (),
     lines: Sequence[str] = (),
@@ -200,15 +200,13 @@ def bars(
     Parameters
     ----------
     rows : sequence of Bar
-        From top to bottom.
+        From top to bottom. The texts of dots are a column at the right.
     title, label : str
         Above the chart, and below its axis.
     width : float
         Of the picture, in pixels.
     zero : bool
         Whether 0 is among the axis's values.
-    dots : bool
-        Whether only the bars' ends are drawn, as dots. Their texts are a column at the right.
     names : float
         Largest width of the names at the left, which have two lines at most.
     notes : sequence of (role, str)
@@ -216,12 +214,13 @@ def bars(
     lines : sequence of str
         Further lines below the legend; long ones are wrapped.
     """
+    dots = any(row.start is None for row in rows)
     shown = [wrapped(row.name, names, 12.0, most=2) for row in rows]
     heights = [24.0 + 14.0 * (len(lines) - 1) for lines in shown]
     left = 24.0 + max((text_width(line, 12.0) for lines in shown for line in lines), default=0.0)
     right = 24.0 + max((text_width(row.text, SMALL) for row in rows), default=0.0)
     width = max(width, left + right + 160.0)
-    values = [v for row in rows for v in (row.end, *(row.interval or ()), *(() if dots else (row.start,)))]
+    values = [v for row in rows for v in (row.start, row.end, *(row.interval or ())) if v is not None]
     values = [v for v in values if math.isfinite(v)] + ([0.0] if zero else [])
     low, high = min(values, default=0.0), max(values, default=1.0)
     if not zero:
@@ -229,7 +228,7 @@ def bars(
     if high <= low:
         low, high = low - 0.5, high + 0.5
     # Texts of bars that go to the left are at their left ends.
-    back = any(row.end < row.start for row in rows) and not dots
+    back = any(row.start is not None and row.end < row.start for row in rows)
     inner = left + (right - 12.0 if back else 0.0)
     scale = Scale(low, high, inner, width - right)
     scene = Scene(width, 0.0, description=title)
@@ -252,7 +251,10 @@ def bars(
     for row, name, height in zip(rows, shown, heights, strict=True):
         middle += height / 2
         scene.add(*lines_of_text(left - 10.0, middle, name, 12.0, anchor="end", title=row.name))
-        scene.add(*_dot(row, scale, middle, width - 12.0) if dots else _bar(row, scale, middle))
+        if row.start is None:
+            scene.add(*_dot(row, scale, middle, width - 12.0))
+        else:
+            scene.add(*_bar(row, scale, middle, row.start))
         middle += height / 2
     _ticks_below(scene, scale, bottom)
     scene.height = bottom + (42.0 if label else 26.0)
@@ -277,9 +279,9 @@ def _dot(row: Bar, scale: Scale, middle: float, right: float) -> list[Item]:
     ]
 
 
-def _bar(row: Bar, scale: Scale, middle: float, thick: float = 14.0) -> list[Item]:
+def _bar(row: Bar, scale: Scale, middle: float, begin: float, thick: float = 14.0) -> list[Item]:
     """Draw a bar with its text behind its end."""
-    start, end = scale(row.start), scale(row.end)
+    start, end = scale(begin), scale(row.end)
     items: list[Item] = [
         Box(min(start, end), middle - thick / 2, max(1.0, abs(end - start)), thick, row.colour, radius=2.0),
         *_interval(row, scale, middle),

@@ -207,10 +207,15 @@ def _part(
         boxes[node] = Placed(x, y, w, h)
     routes = {}
     for (j, i), arc in zip(inner, arcs, strict=True):
+        k = int(level[j])
+        begin = float(start[k] + length[j]), float(centre[j])
+        curves = [
+            (float(start[n] + thickness[n]), float(start[n] + thickness[n] + bend[n]))
+            for n in range(k, level[i])
+        ]
         lanes = [*bends.get((j, i), []), ports[j, i]]
-        routes[arc] = _route(
-            at, j, i, lanes, level, start, thickness, bend, length, float(centre[j]), size.get(arc), along
-        )
+        half = size[arc][along] / 2 if arc in size else 0.0
+        routes[arc] = _route(at, begin, list(zip(curves, lanes, strict=True)), float(start[level[i]]), half)
     extent = at(float(start[n_levels - 1] + thickness[-1]), float((centre + breadth / 2).max()))
     for lanes in bends.values():
         extent = at(extent[1 - across], max(extent[across], max(lanes, default=0.0) + MARGIN))
@@ -231,29 +236,33 @@ def _ports(
 
 def _route(
     at: Callable[[float, float], tuple[float, float]],
-    parent: int,
-    child: int,
-    lanes: list[float],
-    level: np.ndarray,
-    start: np.ndarray,
-    thickness: np.ndarray,
-    bend: np.ndarray,
-    length: np.ndarray,
-    here: float,
-    text: Size | None,
-    along: int,
+    begin: tuple[float, float],
+    curves: list[tuple[tuple[float, float], float]],
+    tip: float,
+    half: float,
 ) -> Route:
-    """Return the line of an arc: straight past each level, in a curve from there to its next lane."""
-    k = int(level[parent])
-    steps: list[Step] = [at(float(start[k] + length[parent]), here)]
-    for lane in lanes:
-        a, b = float(start[k] + thickness[k]), float(start[k] + thickness[k] + bend[k])
+    """Return the line of an arc: straight past each level, in a curve from there to its next lane.
+
+    Parameters
+    ----------
+    at : callable
+        Converts a place along and across the direction of growth to (x, y).
+    begin : (float, float)
+        Where the arc leaves its parent's box, along and across.
+    curves : list of ((float, float), float)
+        For each level that the arc passes, where along the direction it bends, and the lane that it then has.
+    tip : float
+        Where the arc ends, along the direction.
+    half : float
+        Half the length of its text along the direction.
+    """
+    place, here = begin
+    steps: list[Step] = [at(place, here)]
+    for (a, b), lane in curves:
         middle = (a + b) / 2
         steps += [at(a, here), (*at(middle, here), *at(middle, lane), *at(b, lane))]
-        here, k = lane, k + 1
-    tip = float(start[k])
+        here = lane
     steps.append(at(tip - ARROW, here))
-    half = text[along] / 2 if text else 0.0
     return Route(tuple(steps), at(tip, here), at(tip - ARROW - MARGIN - half, here))
 
 

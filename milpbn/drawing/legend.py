@@ -16,36 +16,36 @@ _MARK, _WORDS = 32.0, SMALL + 1
 
 
 @dataclass(frozen=True)
-class Shown:
-    """What a picture says of arcs.
+class ArcMarks:
+    """Which properties of arcs a picture shows.
 
     Attributes
     ----------
-    strength : bool
+    loss : bool
         Arcs have numbers: what the score loses without them.
     proof : bool
         Arcs that are not proved to be in every optimum are dashed.
-    spare : bool
-        What the score loses without an arc is known, and is nothing for each of them.
+    no_loss : bool
+        The score is known to lose nothing without any one arc, so that no arc has a number.
     """
 
-    strength: bool
+    loss: bool
     proof: bool
-    spare: bool = False
+    no_loss: bool = False
 
     def __bool__(self) -> bool:
-        return self.strength or self.proof
+        return self.loss or self.proof
 
 
-def legend(graph: Graph, shown: Shown, of_class: Scene, width: float) -> Scene:
+def legend(graph: Graph, marks: ArcMarks, of_class: Scene, width: float) -> Scene:
     """Draw what colours and lines mean; a class without parents has its box here, with one arc for all of its arcs.
 
     Parameters
     ----------
     graph : Graph
         The structure.
-    shown : Shown
-        What the picture says of arcs.
+    marks : ArcMarks
+        Which properties of arcs the picture shows.
     of_class : Scene
         The box of the class.
     width : float
@@ -63,13 +63,13 @@ def legend(graph: Graph, shown: Shown, of_class: Scene, width: float) -> Scene:
     ):
         if kind in kinds:
             entries.append(_entry([_swatch(kind)], words))
-    if shown and "feature" in kinds:
+    if marks and "feature" in kinds:
         entries.append(_entry(stub(0.0, 9.0, ArcStyle()), "arc from the class"))
-    if shown.strength:
+    if marks.loss:
         entries.append(_entry([_line(3.5)], "number, width: what the score loses without the arc (nats)"))
-    if shown.spare:
+    if marks.no_loss:
         entries.append(_entry([_line(1.5)], "the score loses nothing (0.00 nats) without any one arc"))
-    if shown.proof:
+    if marks.proof:
         entries.append(_entry([_line(1.5)], "in every optimum"))
         entries.append(_entry([_line(1.5, dashed=True)], "not proved to be in every optimum"))
     return _in_rows(entries, width)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from milpbn.drawing.arcs import ROW, SMALL, ArcStyle, arc_styles, arrowhead, stub
 from milpbn.drawing.graph import Arc, Graph, colours
 from milpbn.drawing.layout import GraphLayout, Placed, grid, lay_out
-from milpbn.drawing.legend import Shown, legend
+from milpbn.drawing.legend import ArcMarks, legend
 from milpbn.drawing.scene import Box, Item, Label, Path, Scene, lines_of_text, stacked
 from milpbn.drawing.text import BOLD, LINE, shortened, text_width, wrapped
 from milpbn.util.plurals import counted
@@ -30,9 +30,9 @@ def draw_network(
 ) -> Scene:
     """Draw a structure.
 
-    Colours say how features are related to the class, so that its arcs do not hide those between features. Where
-    something is known of an arc from the class, it is a short arrow in its child's box. Features that no prediction
-    depends on are grey, and stand apart if they have no arcs.
+    Features that have the class as a parent are coloured, so that the arcs from the class need not be drawn and do not
+    hide those between features. If losses or proved arcs are given, an arc from the class is a short arrow in its
+    child's box. Features that no prediction depends on are grey; those without arcs are beside the picture.
 
     Parameters
     ----------
@@ -43,18 +43,16 @@ def draw_network(
     losses : mapping of (parent, child) to float, optional
         What the score loses without each arc, in nats: a number and the width of its line.
     proved : collection of (parent, child), optional
-        Arcs that every optimum has; all others are dashed. By default nothing is said of this.
+        Arcs that every optimum has; all others are dashed. None if that is not known; then none is dashed.
     title : str, optional
         A line above the picture.
     """
     graph = Graph(names, parents)
     styles = arc_styles(graph, losses, proved)
-    strength = any(style.text for style in styles.values())
-    shown = Shown(
-        strength, proved is not None and bool(styles), bool(losses) and bool(styles) and not strength
-    )
+    loss = any(style.text for style in styles.values())
+    marks = ArcMarks(loss, proved is not None and bool(styles), bool(losses) and bool(styles) and not loss)
     nodes = {
-        i: _node(graph, i, styles.get((graph.of_class, i)) if shown else None) for i in range(len(names))
+        i: _node(graph, i, styles.get((graph.of_class, i)) if marks else None) for i in range(len(names))
     }
     linked = {i for arc in graph.arcs for i in arc}
     layout = lay_out(
@@ -67,7 +65,7 @@ def draw_network(
     unused = [i for i in alone if i not in graph.used]
     # Features without arcs fill a page's width if there are many of them; a small network still fits a phone.
     width = max(layout.width, min(1000.0, 130.0 * len(alone) ** 0.5), 448.0)
-    parts = [legend(graph, shown, nodes[graph.of_class].scene(), width)]
+    parts = [legend(graph, marks, nodes[graph.of_class].scene(), width)]
     if title:
         letters_of_title = BOLD * 1.15 * _SIZE
         line = shortened(printable(title), width, letters_of_title)
@@ -154,7 +152,7 @@ def _node(graph: Graph, i: int, style: ArcStyle | None) -> _Node:
     above = ", ".join(printable(graph.names[j]) for j in graph.parents[i]) or "none"
     title = f"{printable(graph.names[i])}; parents: {above}"
     if style is not None:
-        title += f"; arc from the class{style.said}"
+        title += f"; arc from the class{style.tooltip}"
     lines = wrapped(graph.names[i], _NAME, BOLD * _SIZE if kind == "class" else _SIZE)
     return _Node(kind, lines, title, style)
 
@@ -167,7 +165,7 @@ def _linked(
     labels: list[Item] = []
     for (j, i), route in layout.routes.items():
         style = styles[j, i]
-        title = f"{printable(graph.names[j])} → {printable(graph.names[i])}{style.said}"
+        title = f"{printable(graph.names[j])} → {printable(graph.names[i])}{style.tooltip}"
         scene.add(
             Path(route.steps, "line", width=style.width, dashed=style.dashed, title=title),
             arrowhead(route.tip, layout.down, style.half),

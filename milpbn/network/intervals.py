@@ -14,7 +14,7 @@ Interval = tuple[float, float]
 #: Two-sided 95 % quantile of the standard normal distribution, 1.96.
 Z_95 = float(ndtri(0.975))
 #: Largest share of the weight of one row with which the spread of a weighted mean is known.
-MOST = 0.999
+LARGEST_SHARE = 0.999
 
 
 def effective_size(weights: NDArray[np.float64]) -> float:
@@ -110,7 +110,7 @@ def mean_interval(values: NDArray[np.float64], weights: NDArray[np.float64]) -> 
         The rows' values, for instance differences of two learners' log-losses, and their positive weights.
     """
     s = weights / weights.sum()
-    if s.max() > MOST:
+    if s.max() > LARGEST_SHARE:
         return None
     mean = float(s @ values)
     residuals, factors, squares = values - mean, s**2 / (1 - s), float(s @ s)

@@ -48,7 +48,7 @@ def _accuracies(
     found = [
         Bar(
             printable(str(row["name"])),
-            100.0 * row[key],
+            None,
             100.0 * row[key],
             f"{100.0 * row[key]:.2f}",
             "class-edge" if _is_exact(row) else "feature-edge",
@@ -71,7 +71,6 @@ def _accuracies(
         title=f"{name}: accuracy {where}" if name else f"Accuracy {where}",
         label="accuracy (%)",
         zero=False,
-        dots=True,
         notes=[("class-edge", "exact search"), ("feature-edge", "other learners")]
         if any(map(_is_exact, known))
         else [],
@@ -89,12 +88,11 @@ def _differences(against: str, rows: Sequence[Mapping[str, Any]], key: str) -> S
         if sure:
             colour = "class-edge" if _is_exact(row) else "feature-edge"
         text = f"{value:+.2f}".replace("-0.00", "+0.00")
-        found.append(Bar(printable(str(row["name"])), value, value, text, colour, interval))
+        found.append(Bar(printable(str(row["name"])), None, value, text, colour, interval))
     return bars(
         found,
         title=f"Difference to {printable(against)} on the same rows",
         label="points of accuracy; a grey dot cannot be told from 0",
-        dots=True,
     )
 
 

@@ -1,11 +1,14 @@
-"""The score with one column added to the joint log-probabilities, for many columns: local search needs it.
+"""The score of a structure after one more parent set is chosen, for many parent sets at once; local search needs it.
 
-Under SM, SBM and the hard margin, the smallest margin of each sample is looked up. Under the conditional log-likelihood
+A parent set is a column of the coefficients, and choosing it adds its table to the joint log-probabilities. Under SM,
+SBM and the hard margin, the smallest margin of each sample is then looked up. Under the conditional log-likelihood
 every class counts: the odds of the classes are computed once per sample, and the exponentials of a column's table once
-per cell. Then a sample and a column need one product per class and one logarithm.
+per row. Then a sample and a column need one product per class and one logarithm.
 """
 
 from __future__ import annotations
+
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +17,8 @@ from milpbn.problem.products import NEGLIGIBLE, Softening, Tables, apart, number
 from milpbn.util.compiled import kernel
 from milpbn.util.threads import in_parts
 
-#: Smaller sums are replaced by it. A sample then loses 690 nats, far from any structure that a search accepts.
+#: Smaller sums of odds are replaced by it before the logarithm. They occur only where a column's table differs by 690
+#: nats between two classes, far from any structure that a search accepts.
 LEAST_SUM = 1e-300
 
 
@@ -73,23 +77,41 @@ def score_changes(
     if not smallest:
         beyond = softening.cap + (NEGLIGIBLE if softening.smooth else 0.0)
         reach = beyond + float(spreads[columns].max(initial=0.0))
-    sample, gaps, weights, decided = _within_reach(tables, logits, reach)
-    least = _to_odds(gaps, tables.leave_one_out) if softening.smooth else np.empty(0)
+    near, decided = _within_reach(tables, logits, reach)
+    least = _to_odds(near.gaps, tables.leave_one_out) if softening.smooth else np.empty(0)
     out = np.empty(len(columns))
 
     def part(begin: int, end: int) -> None:
         if softening.smooth:
-            _likelihoods(tables, gaps, least, sample, weights, columns, out, begin, end)
+            _likelihoods(tables, near, least, columns[begin:end], out[begin:end])
         else:
-            _margins(tables, softening.cap, gaps, sample, weights, columns, smallest, out, begin, end)
+            _margins(tables, near, softening.cap, smallest, columns[begin:end], out[begin:end])
 
     in_parts(part, len(columns), parallel)
     return out if smallest else out + decided * softening.cap
 
 
+class Near(NamedTuple):
+    """The samples whose part of the score one more column may change.
+
+    Attributes
+    ----------
+    sample : int64 array, shape (n,)
+        Their indices.
+    gaps : float64 array, shape (n, Q)
+        Log-odds of the true class against every class, inf for itself; `_to_odds` makes odds of them.
+    weights : float64 array, shape (n,)
+        Their weights.
+    """
+
+    sample: NDArray[np.int64]
+    gaps: NDArray[np.float64]
+    weights: NDArray[np.float64]
+
+
 @kernel
 def _within_reach(tables, logits, reach):  # type: ignore[no-untyped-def]
-    """Return the samples with a margin below `reach`, their log-odds and weights, and the weight of the others."""
+    """Return the samples with a margin below `reach`, and the weight of the others."""
     M, Q = logits.shape
     sample = np.empty(M, dtype=np.int64)
     n = 0
@@ -115,7 +137,7 @@ def _within_reach(tables, logits, reach):  # type: ignore[no-untyped-def]
         for c in range(Q):
             gaps[x, c] = logits[m, tables.true[m]] - logits[m, c]
         gaps[x, tables.true[m]] = np.inf
-    return sample, gaps, weights, decided
+    return Near(sample, gaps, weights), decided
 
 
 @kernel
@@ -149,14 +171,15 @@ def _cells(tables, k, sample):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _margins(tables, cap, gaps, sample, weights, columns, smallest, out, begin, end):  # type: ignore[no-untyped-def]
+def _margins(tables, near, cap, smallest, columns, out):  # type: ignore[no-untyped-def]
     """Write the score of some samples with each of some columns added, given the log-odds against all classes."""
-    for n in range(begin, end):
-        out[n] = _sum_of_margins(tables, cap, gaps, sample, weights, columns[n], smallest)
+    for n in range(len(columns)):
+        out[n] = _sum_of_margins(tables, near, cap, smallest, columns[n])
 
 
 @kernel(inner=True)
-def _sum_of_margins(tables, cap, gaps, sample, weights, k, smallest):  # type: ignore[no-untyped-def]
+def _sum_of_margins(tables, near, cap, smallest, k):  # type: ignore[no-untyped-def]
+    sample, gaps, weights = near.sample, near.gaps, near.weights
     Q = gaps.shape[1]
     table, own, cells = _cells(tables, k, sample)
     total = np.inf if smallest else 0.0
@@ -175,14 +198,15 @@ def _sum_of_margins(tables, cap, gaps, sample, weights, k, smallest):  # type: i
 
 
 @kernel
-def _likelihoods(tables, odds, least, sample, weights, columns, out, begin, end):  # type: ignore[no-untyped-def]
+def _likelihoods(tables, near, least, columns, out):  # type: ignore[no-untyped-def]
     """Write the conditional log-likelihood of some samples with each of some columns added, given the odds."""
-    for n in range(begin, end):
-        out[n] = _sum_of_likelihoods(tables, odds, least, sample, weights, columns[n])
+    for n in range(len(columns)):
+        out[n] = _sum_of_likelihoods(tables, near, least, columns[n])
 
 
 @kernel(inner=True)
-def _sum_of_likelihoods(tables, odds, least, sample, weights, k):  # type: ignore[no-untyped-def]
+def _sum_of_likelihoods(tables, near, least, k):  # type: ignore[no-untyped-def]
+    sample, odds, weights = near.sample, near.gaps, near.weights
     Q = odds.shape[1]
     table, own, cells = _cells(tables, k, sample)
     # Exponentials relative to the largest of their row, computed at a cell's first visit: most cells have no sample.

@@ -15,10 +15,10 @@ from milpbn.problem.candidates import Admitted, Candidates, admitted_sets, count
 from milpbn.problem.class_free import has_larger
 from milpbn.problem.constraints import Rules
 from milpbn.problem.counts import cell_limit
+from milpbn.problem.family_tables import active_columns
 from milpbn.problem.scores.base import Shape
 from milpbn.problem.scores.options import PAPER
 from milpbn.problem.scores.spec import Score
-from milpbn.problem.tables import active_columns
 from milpbn.util.memory import available_memory, require_memory
 
 #: The parent sets of all variables, as a list or as what rules and options admit.

@@ -17,10 +17,10 @@ from scipy.special import log_softmax
 from milpbn.data.dataset import Dataset
 from milpbn.problem.candidates import Candidates
 from milpbn.problem.changes import table_spreads
+from milpbn.problem.family_tables import FamilyTables, family_tables
 from milpbn.problem.products import Softening, Tables, coefficients, flat_tables
 from milpbn.problem.scores.base import ScoreKind, Shape
 from milpbn.problem.scores.spec import Score
-from milpbn.problem.tables import FamilyTables, family_tables
 from milpbn.util.budget import Budget
 
 

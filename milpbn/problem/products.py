@@ -14,7 +14,7 @@ import numpy as np
 from numba.extending import overload
 from numpy.typing import NDArray
 
-from milpbn.problem.tables import FamilyTables
+from milpbn.problem.family_tables import FamilyTables
 from milpbn.util.compiled import kernel
 from milpbn.util.threads import in_parts
 
@@ -48,7 +48,11 @@ class Tables(NamedTuple):
 
 
 class Softening(NamedTuple):
-    """A sample's part: min(cap, its margins), or with `smooth` their soft minimum at temperature 1 (CLL, cap 0)."""
+    """How a sample's margins make its part of the score.
+
+    The part is the smallest of `cap` and the sample's log-margins. If `smooth`, it is their soft minimum at temperature
+    1 instead: with the cap 0, the conditional log-likelihood of the sample.
+    """
 
     cap: float
     smooth: bool

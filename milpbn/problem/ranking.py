@@ -19,11 +19,11 @@ from numpy.typing import NDArray
 from milpbn.network.cpt import MAX_TABLE_ENTRIES
 from milpbn.problem.candidates import Admitted, Candidates, ParentSet
 from milpbn.problem.duals import Duals, add_gradient, empty_duals, weigh
+from milpbn.problem.family_tables import family_tables
 from milpbn.problem.local_terms import parameter_counts
 from milpbn.problem.problem import Problem, linear_terms
 from milpbn.problem.products import Softening, Tables, flat_tables
 from milpbn.problem.screening import in_order
-from milpbn.problem.tables import family_tables
 from milpbn.util import stages
 
 #: Samples times domains whose tables are built together: a fraction of a second.

@@ -71,8 +71,10 @@ from milpbn.network.prior import Prior
 
 #: The search adds this many times the verifier's error bound to its own bounds.
 CAREFUL = 4.0
-#: Errors of margins that change dual weights, in eps of a log-margin's size; and the largest change of dual weights.
-_DRIFT, _MOST_DRIFT = 256.0, 2.0**-30
+#: A log-margin that is computed a second time differs by at most this many eps times `margin_size`.
+_RECOMPUTED = 256.0
+#: The largest relative change of a dual weight between two computations that is allowed for.
+_LARGEST_CHANGE = 2.0**-30
 
 
 def table_error(data: Dataset, prior: Prior) -> float:
@@ -115,8 +117,8 @@ def score_error(
     data, prior, linear_error, offsets
         As for `bound_errors`.
     weight : float
-        The weight of all margins; 0 for a score without margins. Their sums have an error of some eps whatever their
-        number (`milpbn.problem.products.total_score`).
+        The sum of the samples' weights; 0 for a score without margins. The sum of the samples' parts has an error of
+        some eps, however many samples there are (`milpbn.problem.products.total_score`).
     """
     error = float(np.maximum.reduceat(linear_error, offsets[:-1]).sum())
     return error + weight * (margin_error(data, prior) + 8 * EPS * margin_size(data, prior))
@@ -129,7 +131,8 @@ class BoundErrors(NamedTuple):
     per_constant: float
     per_weight: float
     per_place: float
-    #: R, and the errors of margins that change dual weights, in nats; only the search adds a slack for them.
+    #: R; and by how much a log-margin can differ when it is computed a second time, both in nats. Only the search adds
+    #: a slack for it (`drift_slack`).
     size: float
     drift: float
 
@@ -167,7 +170,7 @@ def bound_errors(
         careful * size * (table_error(data, prior) + EPS * (V + 2 * C + 32)),
         careful * size * EPS,
         size,
-        _DRIFT * EPS * size,
+        _RECOMPUTED * EPS * size,
     )
 
 
@@ -185,9 +188,10 @@ def bound_slack(errors: BoundErrors, constant: float, weight: float, places: int
 def drift_slack(errors: BoundErrors, soft: float, temperature: float) -> float:
     """Return by how much the bound can rise if the dual weights at a point are computed anew at the same temperature.
 
-    `soft` is the weight that is not on its sample's largest dual weight: only this weight can move.
+    `soft` is the sum over samples of the dual weight that is not on the sample's smallest term: only this weight can
+    change, because a sample's dual weights have a fixed sum.
     """
-    return soft * errors.size * min(errors.drift / temperature, _MOST_DRIFT)
+    return soft * errors.size * min(errors.drift / temperature, _LARGEST_CHANGE)
 
 
 def no_search_bound(

@@ -1,4 +1,4 @@
-"""Arcs of features with one state. They change no probability, and a reader would take them for a finding."""
+"""Leaves out arcs to and from features with one state: they change no probability, but look like a finding."""
 
 from __future__ import annotations
 

@@ -168,9 +168,9 @@ SEARCH = [
 #: Those of scores with a smooth minimum, and of the others.
 SMOOTH = [
     (changes._to_odds, "square False"),
-    (changes._likelihoods, "tables square numbers some numbers some numbers 0 0"),
+    (changes._likelihoods, "tables near numbers some numbers"),
 ]
-HARD = [(changes._margins, "tables number square some numbers some False numbers 0 0")]
+HARD = [(changes._margins, "tables near number False some numbers")]
 ROOT = [
     (branching.maximum_arborescence, "arcs some numbers"),
     (orders._best_sets_of, "some some numbers flags 0 0 numbers int32s"),
@@ -297,6 +297,7 @@ def _examples(problem: Problem) -> dict[str, Any]:
         "weights": part.duals,
         "rows": rows,
         "forced": forced,
+        "near": changes.Near(some, square, np.zeros(1)),
         "node": subproblem_of(model, rows, np.zeros(0), allowed, forced, 0),
         "arcs": Arcs(some, some, np.zeros(1), some),
     }

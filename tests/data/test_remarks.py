@@ -11,7 +11,7 @@ import pytest
 
 import milpbn
 from milpbn.data import read_table
-from milpbn.data.dataset import TELLING
+from milpbn.data.dataset import PREDICTS_CLASS
 from milpbn.errors import DataWarning, InputError
 from milpbn.sklearn import NaiveBayesClassifier
 
@@ -102,14 +102,14 @@ def test_features_that_alone_tell_the_class_are_named() -> None:
         }
     )
     frame.loc[0, "nearly"] = "t" if frame.loc[0, "nearly"] == "s" else "s"
-    with pytest.warns(DataWarning, match=f"^{TELLING}: 'state', 'cut', 'empty'. Check"):
+    with pytest.warns(DataWarning, match=f"^{PREDICTS_CLASS}: 'state', 'cut', 'empty'. Check"):
         data = read_table(frame, missing="state").dataset()
-    assert sum(note.startswith(TELLING) for note in data.notes) == 1
-    with pytest.warns(DataWarning, match=f"{TELLING}: 'cut'"):
+    assert sum(note.startswith(PREDICTS_CLASS) for note in data.notes) == 1
+    with pytest.warns(DataWarning, match=f"{PREDICTS_CLASS}: 'cut'"):
         result = milpbn.solve(frame[["noise", "cut", "y"]], threads=1, verbose=False)
-    assert any(note.startswith(TELLING) for note in result.notes)
+    assert any(note.startswith(PREDICTS_CLASS) for note in result.notes)
     assert milpbn.Result.from_dict(result.to_dict()).notes == result.notes
-    with pytest.warns(DataWarning, match=TELLING):
+    with pytest.warns(DataWarning, match=PREDICTS_CLASS):
         NaiveBayesClassifier().fit(frame[["state"]], Y)
 
 
@@ -119,7 +119,7 @@ def test_few_rows_tell_nothing(rows: int) -> None:
     y = ["p", "q"] * (rows // 2)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert not any(TELLING in note for note in read_table((np.array([y]).T, y)).dataset().notes)
+        assert not any(PREDICTS_CLASS in note for note in read_table((np.array([y]).T, y)).dataset().notes)
 
 
 def test_chance_is_rare_in_random_tables() -> None:
@@ -132,7 +132,7 @@ def test_chance_is_rare_in_random_tables() -> None:
         y = np.where(rng.permutation(rows) < rng.integers(2, rows - 1), "p", "q")
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            found += any(note.startswith(TELLING) for note in read_table(frame, y).dataset().notes)
+            found += any(note.startswith(PREDICTS_CLASS) for note in read_table(frame, y).dataset().notes)
     assert found <= 1
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from milpbn.drawing.chart import Bar, Scale, bars, frame, log_ticks, ticks
@@ -57,9 +59,11 @@ def test_labels_of_bars_do_not_overlap(dots):
         Bar("年齢", 3.0, -2.0, "-5.000", "class-edge", (-2.5, 3.5)),
         Bar("c", -2.0, 1e-6, "+2.000"),
     ]
+    if dots:
+        rows = [replace(row, start=None) for row in rows]
     notes = [("class-edge", "a"), ("feature-edge", "b")]
     lines = ["a line", "a long line " * 12]
-    check_labels(bars(rows, title="A title " * 30, label="nats", notes=notes, lines=lines, dots=dots))
+    check_labels(bars(rows, title="A title " * 30, label="nats", notes=notes, lines=lines))
 
 
 def test_labels_of_axes_do_not_overlap():

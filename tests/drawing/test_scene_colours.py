@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from graphs import dag, forest
@@ -60,7 +62,7 @@ def charts() -> list[Scene]:
     notes = [("feature", "x"), ("shade", "y")]
     return [
         bars(rows, title="t", label="l", notes=notes, lines=["line"]),
-        bars(rows, title="t", dots=True),
+        bars([replace(row, start=None) for row in rows], title="t"),
         frame(400.0, 300.0, (0.0, 1.0), (0.0, 1.0), title="t", labels=("x", "y"), notes=notes).scene,
     ]
 

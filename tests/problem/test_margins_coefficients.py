@@ -17,14 +17,14 @@ from milpbn.data.dataset import Dataset
 from milpbn.network.prior import Prior
 from milpbn.problem.candidates import build_candidates
 from milpbn.problem.counts import DENSE_CELLS_PER_SAMPLE, cell_limit, joint_states
+from milpbn.problem.family_tables import (
+    active_columns,
+    family_tables,
+)
 from milpbn.problem.forecast import n_margin_rows, tables_bytes, tensor_bytes
 from milpbn.problem.margins import margin_rows
 from milpbn.problem.problem import build_problem
 from milpbn.problem.scores.spec import Score
-from milpbn.problem.tables import (
-    active_columns,
-    family_tables,
-)
 
 
 def wide_states(seed: int, n_states: int = 30, n_samples: int = 24, n_features: int = 3) -> Dataset:

@@ -8,7 +8,13 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from milpbn.learners.differentiable.layout import Layout
-from milpbn.learners.differentiable.vectorised import FAST, exponential, logarithm, subtract_sums, sum_states
+from milpbn.learners.differentiable.vectorised import (
+    REASSOCIATE,
+    exponential,
+    logarithm,
+    subtract_sums,
+    sum_states,
+)
 from milpbn.util.compiled import kernel
 
 #: Decay rates and the small constant of Adam, with the values that its authors recommend.
@@ -63,7 +69,7 @@ def initial_state(layout: Layout, theta: NDArray[np.float64], dtype: DTypeLike) 
     )
 
 
-@kernel(fastmath=FAST, error_model="numpy")
+@kernel(fastmath=REASSOCIATE, error_model="numpy")
 def _move(values, first, second, gradient, decay, rate, root, exponentials):  # type: ignore[no-untyped-def]
     """Make one step of a table with a gradient, and write the exponentials of its values."""
     kind = values.dtype.type
@@ -81,7 +87,7 @@ def _move(values, first, second, gradient, decay, rate, root, exponentials):  # 
         exponentials[k] = exponential(values[k])
 
 
-@kernel(fastmath=FAST, error_model="numpy")
+@kernel(fastmath=REASSOCIATE, error_model="numpy")
 def _drift(values, first, second, rate, root, exponentials):  # type: ignore[no-untyped-def]
     """Make one step of a table whose gradient is 0, and write the exponentials of its values.
 
@@ -102,7 +108,7 @@ def _drift(values, first, second, rate, root, exponentials):  # type: ignore[no-
     return left
 
 
-@kernel(fastmath=FAST, error_model="numpy")
+@kernel(fastmath=REASSOCIATE, error_model="numpy")
 def _normalise(values, exponentials, S, W, sums):  # type: ignore[no-untyped-def]
     """Normalise: subtract from every distribution the logarithm of the sum of the exponentials of its S states."""
     sum_states(exponentials, S, W, sums)

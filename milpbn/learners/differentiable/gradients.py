@@ -13,7 +13,7 @@ from numpy.typing import DTypeLike, NDArray
 
 from milpbn.learners.differentiable.layout import Layout
 from milpbn.learners.differentiable.losses import sample_loss
-from milpbn.learners.differentiable.vectorised import FAST, exponential, subtract_products, sum_states
+from milpbn.learners.differentiable.vectorised import REASSOCIATE, exponential, subtract_products, sum_states
 from milpbn.util.compiled import kernel
 
 
@@ -102,7 +102,7 @@ def _find_places(layout, f, work, B):  # type: ignore[no-untyped-def]
             places[b] += np.uint32(stride) * np.uint32(column[b])
 
 
-@kernel(fastmath=FAST)
+@kernel(fastmath=REASSOCIATE)
 def _add_logits(layout, theta, work, B):  # type: ignore[no-untyped-def]
     """Sum up log p(x, c) of the chosen families, R20 (9)."""
     C = np.uint64(work.logits.shape[1])
@@ -144,7 +144,7 @@ def _weigh_losses(loss, work, B):  # type: ignore[no-untyped-def]
     return total, n_doubtful, n_settled
 
 
-@kernel(fastmath=FAST)
+@kernel(fastmath=REASSOCIATE)
 def _choice_slope(layout, f, theta, work, n_doubtful, n_settled):  # type: ignore[no-untyped-def]
     """Return dL/ds of family f: the sum of its log-probabilities times the derivatives of the loss."""
     C = np.uint64(work.logits.shape[1])
@@ -182,7 +182,7 @@ def _choice_slope_without_class(layout, f, theta, work, n_doubtful, n_settled): 
     return total
 
 
-@kernel(fastmath=FAST)
+@kernel(fastmath=REASSOCIATE)
 def _scatter(layout, f, work, n_doubtful, n_settled):  # type: ignore[no-untyped-def]
     """Add to the gradient the derivatives of the loss with respect to the normalised log-probabilities of family f."""
     C = np.uint64(work.logits.shape[1])
@@ -203,7 +203,7 @@ def _scatter(layout, f, work, n_doubtful, n_settled):  # type: ignore[no-untyped
         gradient[place if shared else place + y] += slopes[b, y]
 
 
-@kernel(fastmath=FAST, error_model="numpy")
+@kernel(fastmath=REASSOCIATE, error_model="numpy")
 def _through_normalisation(layout, f, theta, work):  # type: ignore[no-untyped-def]
     """Convert the gradient of family f to that of the unnormalised log-probabilities: subtract p times its sum."""
     begin, end, S, W = layout.start[f], layout.start[f + 1], layout.states[f], layout.lanes[f]

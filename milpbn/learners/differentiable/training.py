@@ -6,7 +6,7 @@ import math
 import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -165,10 +165,31 @@ class Trained:
         }
 
 
+class Epoch(NamedTuple):
+    """What the random numbers and the schedules decide for one epoch.
+
+    Attributes
+    ----------
+    order : int64 array, shape (M,)
+        The order of the samples.
+    noise : float64 array, shape (steps, F)
+        Gumbel(0, 1) samples.
+    batch_size : int
+        Samples per step.
+    tau, rate, structure_rate : float
+        Temperature, and the learning rates of Theta and Phi.
+    """
+
+    order: NDArray[np.int64]
+    noise: NDArray[np.float64]
+    batch_size: int
+    tau: float
+    rate: float
+    structure_rate: float
+
+
 @kernel
-def train_epoch(  # type: ignore[no-untyped-def]
-    layout, state, loss, codes, weights, order, batch_size, noise, tau, rate, structure_rate, work
-):
+def train_epoch(layout, state, loss, codes, weights, epoch, work):  # type: ignore[no-untyped-def]
     """Make the steps of one epoch, and return the weighted mean loss of its batches, each before its step.
 
     Parameters
@@ -183,34 +204,28 @@ def train_epoch(  # type: ignore[no-untyped-def]
         Samples.
     weights : float64 array, shape (M,)
         Weights of the samples.
-    order : int64 array, shape (M,)
-        The order of the samples.
-    batch_size : int
-        Samples per step.
-    noise : float64 array, shape (steps, F)
-        Gumbel(0, 1) samples.
-    tau, rate, structure_rate : float
-        Temperature and learning rates.
+    epoch : Epoch
+        Batches, random numbers and learning rates.
     work : Work
-        Buffers for `batch_size` samples.
+        Buffers for a batch.
     """
     M, V = codes.shape
     total = weights.sum()
     mean_weight = total / M
     value = 0.0
-    for step in range(len(noise)):
-        begin = step * batch_size
-        B = min(batch_size, M - begin)
-        rows = order[begin : begin + B]
+    for step in range(len(epoch.noise)):
+        begin = step * epoch.batch_size
+        B = min(epoch.batch_size, M - begin)
+        rows = epoch.order[begin : begin + B]
         for b in range(B):
             work.scale[b] = weights[rows[b]] / (B * mean_weight)
         for left in range(0, V, _COLUMNS):
             for b in range(B):
                 for v in range(left, min(left + _COLUMNS, V)):
                     work.codes[v, b] = codes[rows[b], v]
-        batch = batch_gradients(layout, state.theta, state.phi, loss, noise[step], tau, work, B)
+        batch = batch_gradients(layout, state.theta, state.phi, loss, epoch.noise[step], epoch.tau, work, B)
         value += batch * B / M
-        adam_step(layout, state, work, rate, structure_rate)
+        adam_step(layout, state, work, epoch.rate, epoch.structure_rate)
     return value
 
 
@@ -245,18 +260,8 @@ def train(
     check_data(data, Prior(training.smoothing))
     stopping, began = control.watch(), time.monotonic()
     seed = control.random_state
-    held_out = None
-    fitted = data
-    if training.validation > 0:
-        fit_rows, held_rows = validation_split(data.y, training.validation, seed)
-        fitted, held_out = data.take(fit_rows), data.take(held_rows)
-    layout = build_layout(fitted, choices)
-    if training.init == "ml":
-        theta = likelihood_tables(layout, fitted, choices, training.smoothing)
-    else:
-        theta = uniform_tables(layout, np.random.default_rng([seed, 0]))
-    state = initial_state(layout, theta, training.dtype)
-    runner = _Runner(fitted, held_out, layout, choices, training, theta, state, _no_sums(training, state))
+    runner = _first_run(data, choices, training, seed)
+    layout, state = runner.layout, runner.state
     run = fingerprint(
         [data.sha256, [list(sets) for sets in choices], layout.strides.tolist(), asdict(training), seed]
     )
@@ -306,13 +311,6 @@ def most_probable(layout: Layout, phi: NDArray[np.float64]) -> list[int]:
     return [int(np.argmax(phi[a:b])) for a, b in zip(layout.first[:-1], layout.first[1:], strict=True)]
 
 
-def _no_sums(training: Training, state: AdamState) -> dict[str, NDArray[np.float64]]:
-    """Return zeros for the sums over finished runs, or an empty mapping if there is only one run."""
-    if training.averaged_runs == 1:
-        return {}
-    return {"theta_sum": np.zeros(state.theta.shape), "phi_sum": np.zeros(state.phi.shape)}
-
-
 @dataclass(frozen=True, eq=False)
 class _Runner:
     """Successive runs on the same data: the state of the current run, and the sums over the finished runs."""
@@ -324,6 +322,7 @@ class _Runner:
     training: Training
     theta: NDArray[np.float64]
     state: AdamState
+    #: Sums of Theta and Phi over the finished runs; empty if there is only one run.
     sums: dict[str, NDArray[np.float64]]
 
     @property
@@ -346,18 +345,14 @@ class _Runner:
         if self.layout.n_families >= len(self.layout.first):  # some variable has several families
             noise = rng.gumbel(size=noise.shape)
         order = rng.permutation(data.n_samples)
+        rates = training.tau(epoch), training.rate(epoch), training.structure_rate
         value = train_epoch(
             self.layout,
             self.state,
             training.loss,
             data.codes,
             data.weights,
-            order,
-            batch_size,
-            noise,
-            training.tau(epoch),
-            training.rate(epoch),
-            training.structure_rate,
+            Epoch(order, noise, batch_size, *rates),
             make_work(self.layout, batch_size, data.n_classes, training.dtype),
         )
         if self.sums and epoch == training.epochs - 1:
@@ -382,6 +377,24 @@ class _Runner:
             return None
         chosen = most_probable(self.layout, phi)
         return error_rate(self.held_out, tables_to_cpts(self.data, self.layout, self.choices, theta, chosen))
+
+
+def _first_run(data: Dataset, choices: Choices, training: Training, seed: int) -> _Runner:
+    """Return the first run before its first epoch."""
+    fitted, held_out = data, None
+    if training.validation > 0:
+        fit_rows, held_rows = validation_split(data.y, training.validation, seed)
+        fitted, held_out = data.take(fit_rows), data.take(held_rows)
+    layout = build_layout(fitted, choices)
+    if training.init == "ml":
+        theta = likelihood_tables(layout, fitted, choices, training.smoothing)
+    else:
+        theta = uniform_tables(layout, np.random.default_rng([seed, 0]))
+    state = initial_state(layout, theta, training.dtype)
+    sums = {}
+    if training.averaged_runs > 1:
+        sums = {"theta_sum": np.zeros(state.theta.shape), "phi_sum": np.zeros(state.phi.shape)}
+    return _Runner(fitted, held_out, layout, choices, training, theta, state, sums)
 
 
 def error_rate(data: Dataset, cpts: Sequence[Cpt]) -> float:

@@ -15,7 +15,7 @@ from numba.extending import overload
 from milpbn.util.compiled import kernel
 
 #: LLVM's flags that allow sums and products to be rearranged; NaN and infinity keep their meaning.
-FAST = {"reassoc", "contract", "nsz", "arcp"}
+REASSOCIATE = {"reassoc", "contract", "nsz", "arcp"}
 
 # exp(x) = 2^n exp(r) with |r| <= log(2) / 2; log(2) is split in two parts so that r is exact to single precision.
 _PER_LOG2 = np.float32(1.0 / math.log(2.0))
@@ -91,7 +91,7 @@ def _logarithm(x):  # type: ignore[no-untyped-def]
 # Tables are flat arrays of shape (blocks, S, W). Indices are unsigned, which spares the check for negative ones.
 
 
-@kernel(fastmath=FAST)
+@kernel(fastmath=REASSOCIATE)
 def sum_states(values, S, W, sums):  # type: ignore[no-untyped-def]
     """Sum values of shape (blocks, S, W) over their middle axis into `sums`, shape (blocks, W)."""
     S, W = np.uint64(S), np.uint64(W)
@@ -105,7 +105,7 @@ def sum_states(values, S, W, sums):  # type: ignore[no-untyped-def]
                 sums[total + w] += values[place + w]
 
 
-@kernel(fastmath=FAST)
+@kernel(fastmath=REASSOCIATE)
 def subtract_sums(values, sums, S, W):  # type: ignore[no-untyped-def]
     """Subtract `sums`, shape (blocks, W), from every state of `values`, shape (blocks, S, W)."""
     S, W = np.uint64(S), np.uint64(W)
@@ -117,7 +117,7 @@ def subtract_sums(values, sums, S, W):  # type: ignore[no-untyped-def]
             place += W
 
 
-@kernel(fastmath=FAST)
+@kernel(fastmath=REASSOCIATE)
 def subtract_products(values, factors, sums, S, W):  # type: ignore[no-untyped-def]
     """Subtract `factors` * `sums` from `values`, where `factors` has the shape of `values`; see `subtract_sums`."""
     S, W = np.uint64(S), np.uint64(W)

@@ -5,6 +5,7 @@ sampled, and no other model stands in for the classifier. `local` explains predi
 and `rules` writes its tables as text.
 """
 
+from milpbn.network.explanation.evidence import FamilyTable, family_tables
 from milpbn.network.explanation.local import Contribution, LocalExplanation, explain_rows
 from milpbn.network.explanation.overall import (
     FamilyImportance,
@@ -14,7 +15,6 @@ from milpbn.network.explanation.overall import (
     explain_tables,
 )
 from milpbn.network.explanation.several import SeveralGlobalExplanations, SeveralLocalExplanations
-from milpbn.network.explanation.tables import FamilyTable, family_tables
 
 __all__ = [
     "Contribution",

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from milpbn.network.explanation.tables import FamilyTable
+from milpbn.network.explanation.evidence import FamilyTable
 from milpbn.network.explanation.terms import log_ratio
 from milpbn.network.explanation.wording import base_rate_of, joined, more, nats
 

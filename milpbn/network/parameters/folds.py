@@ -5,7 +5,7 @@ Every fold has an offset of its own, from generative tables that were fitted to 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -125,6 +125,29 @@ def choose_temperature(folds: Sequence[Fold]) -> HeldOutChoice:
     )
 
 
+def _simplest(
+    tried: Mapping[tuple[float, float], NDArray[np.float64]], weights: NDArray[np.float64]
+) -> tuple[float, float, float]:
+    """Return the best kappa, the largest strength that is within one standard error of its best, and the mean loss.
+
+    Parameters
+    ----------
+    tried : mapping of (kappa, strength) to float64 array, shape (folds,)
+        Held-out log-losses.
+    weights : float64 array, shape (folds,)
+        Weights of the held-out rows.
+    """
+    means = {pair: float(np.average(losses, weights=weights)) for pair, losses in tried.items()}
+    best = min(means, key=means.__getitem__)
+
+    def as_good(pair: tuple[float, float]) -> bool:
+        more = tried[pair] - tried[best]
+        return means[pair] <= means[best] + float(more.std(ddof=1)) / np.sqrt(len(weights))
+
+    chosen = max((pair for pair in tried if pair[0] == best[0] and as_good(pair)), key=lambda pair: pair[1])
+    return (*chosen, means[chosen])
+
+
 def choose_kappa(
     folds: Sequence[Fold],
     kappas: Sequence[float],
@@ -183,10 +206,8 @@ def choose_kappa(
                         tolerance=TOLERANCE,
                         stopping=stopping,
                     )
-                scores = [
-                    kappa * f.held_out_joint + f.held_out.indicators @ d
-                    for f, d in zip(folds, points, strict=True)
-                ]
+                both = zip(folds, points, strict=True)
+                scores = [kappa * f.held_out_joint + f.held_out.indicators @ d for f, d in both]
                 tried[kappa, strength] = _losses(scores, folds)
                 value = float(np.average(tried[kappa, strength], weights=weights))
                 report(f"parameters: kappa {kappa:g}, strength {strength:g}: held-out log-loss {value:.6f}")
@@ -197,18 +218,11 @@ def choose_kappa(
         if len(tried) == with_generative:
             raise
         complete = False
-    means = {pair: float(np.average(losses, weights=weights)) for pair, losses in tried.items()}
-    best = min(means, key=means.__getitem__)
-
-    def as_good(pair: tuple[float, float]) -> bool:
-        more = tried[pair] - tried[best]
-        return means[pair] <= means[best] + float(more.std(ddof=1)) / np.sqrt(len(folds))
-
-    chosen = max((pair for pair in tried if pair[0] == best[0] and as_good(pair)), key=lambda pair: pair[1])
+    kappa, strength, loss = _simplest(tried, weights)
     return HeldOutChoice(
-        kappa=chosen[0],
-        strength=chosen[1] if np.isfinite(chosen[1]) else None,
-        log_loss=means[chosen],
+        kappa=kappa,
+        strength=strength if np.isfinite(strength) else None,
+        log_loss=loss,
         generative_log_loss=float(np.average(generative, weights=weights)),
         folds=len(folds),
         complete=complete,

@@ -22,7 +22,7 @@ from milpbn.network.cpt import Cpt
 from milpbn.network.structure import Structure
 
 #: Largest number of entries of all tables that have additional parents: about 10 MB of a classifier's file.
-LARGEST = 500_000
+MAX_ENTRIES = 500_000
 #: Logarithm of the smallest probability of a table; float64 has no normal number below e^-708.
 SMALLEST_LOG = -700.0
 
@@ -154,7 +154,7 @@ def completed(
     structure : Structure
         Any structure.
     n_states : sequence of int, length V
-        Number of states of every variable; the tables of the added arcs may have `LARGEST` entries in all.
+        Number of states of every variable; the tables of the added arcs may have `MAX_ENTRIES` entries in all.
     objection : callable, optional
         Returns a clause on how a structure breaks the user's constraints, such as "it has the forbidden arc C -> X", or
         None.
@@ -193,7 +193,7 @@ def completed(
     if not added:
         return structure, [], None
     size = sum(math.prod(int(n_states[j]) for j in (i, *parents[i])) for i in {child for _, child in added})
-    if size > LARGEST:
+    if size > MAX_ENTRIES:
         reason = (
             "parents of one child are not adjacent, and tables with the arcs between them would have "
             f"{size:,} entries"

@@ -41,7 +41,7 @@ class LikelihoodTerms(ScoreKind):
 class LeaveOneOutTerms(LikelihoodTerms):
     """A score with a leave-one-out form, in which no sample counts for its own parameters.
 
-    The margins' coefficients have it from `milpbn.problem.tables`, the log-likelihood has it from here.
+    The margins' coefficients have it from `milpbn.problem.family_tables`, the log-likelihood has it from here.
 
     Attributes
     ----------

@@ -27,7 +27,14 @@ from milpbn.learners.differentiable.layout import (
     uniform_tables,
 )
 from milpbn.learners.differentiable.losses import make_loss
-from milpbn.learners.differentiable.training import Training, error_rate, most_probable, train, train_epoch
+from milpbn.learners.differentiable.training import (
+    Epoch,
+    Training,
+    error_rate,
+    most_probable,
+    train,
+    train_epoch,
+)
 from milpbn.network.classifier import Classifier
 from milpbn.network.cpt import fit_cpts
 from milpbn.network.structure import Structure
@@ -173,10 +180,9 @@ def test_averaged_runs_start_alike_and_their_mean_is_the_answer(init: str) -> No
             noise = rng.gumbel(size=(5, layout.n_families))
             order = rng.permutation(data.n_samples)
             steps = (training.tau(epoch), training.rate(epoch), training.structure_rate)
+            steps = Epoch(order, noise, 16, *steps)
             work = make_work(layout, 16, data.n_classes, "float32")
-            values.append(
-                train_epoch(layout, state, HYB, data.codes, data.weights, order, 16, noise, *steps, work)
-            )
+            values.append(train_epoch(layout, state, HYB, data.codes, data.weights, steps, work))
         theta.append(state.theta.astype(np.float64))
         phi.append(state.phi)
     assert not np.allclose(theta[0], theta[1])

@@ -8,7 +8,7 @@ from weight_cases import COMPLETED, NAMES, PERFECT, all_states, random_weights
 
 from milpbn.network.cpt import Cpt, class_log_joint, log_cpts
 from milpbn.network.margins import log_posterior
-from milpbn.network.parameters.normalised import LARGEST, completed, normalised, obstacle, widened
+from milpbn.network.parameters.normalised import MAX_ENTRIES, completed, normalised, obstacle, widened
 from milpbn.network.structure import Structure
 
 
@@ -83,10 +83,10 @@ def test_an_arc_that_closes_a_cycle_is_refused_with_the_reason() -> None:
 
 def test_tables_that_would_be_too_large_are_refused_with_their_size() -> None:
     structure = Structure(NAMES, COMPLETED["parents that are not adjacent"][0])
-    assert completed(structure, [100, LARGEST // 300, 2, 2, 3])[2] is None
-    whole, added, reason = completed(structure, [100, LARGEST // 300 + 1, 2, 2, 3])
+    assert completed(structure, [100, MAX_ENTRIES // 300, 2, 2, 3])[2] is None
+    whole, added, reason = completed(structure, [100, MAX_ENTRIES // 300 + 1, 2, 2, 3])
     assert (whole, added) == (structure, [])
-    assert f"{300 * (LARGEST // 300 + 1):,} entries" in reason
+    assert f"{300 * (MAX_ENTRIES // 300 + 1):,} entries" in reason
 
 
 def test_tables_without_room_for_a_normaliser_are_an_error(make_data) -> None:

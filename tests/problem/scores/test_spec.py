@@ -84,7 +84,7 @@ def test_scores_survive_a_round_trip(name: str) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"name": "k2"}, "There is no score 'k2'"),
+        ({"name": "k9"}, "There is no score 'k9'"),
         ({"p": 0.9, "gamma": 1.0}, "same thing"),
         ({"p": 0.5}, "strictly between 0.5 and 1"),
         ({"p": 1.0}, "strictly between 0.5 and 1"),

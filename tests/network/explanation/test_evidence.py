@@ -7,7 +7,7 @@ import pytest
 
 from milpbn.errors import InputError
 from milpbn.network import Classifier, Structure
-from milpbn.network.explanation.tables import family_tables, favours
+from milpbn.network.explanation.evidence import family_tables, favours
 
 
 def test_log_ratios_are_those_of_the_probability_tables(make_data, make_structure):
