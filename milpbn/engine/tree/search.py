@@ -19,7 +19,7 @@ from milpbn.engine.tree.children import BoundedNodes, Context
 from milpbn.engine.tree.expansion import Expansion, expand, expand_root
 from milpbn.engine.tree.node import Node
 from milpbn.engine.tree.node_selection import Frontier
-from milpbn.engine.tree.optima import Optima
+from milpbn.engine.optima import Optima
 from milpbn.engine.tree.primal import PrimalHeuristic, PrimalMark
 from milpbn.engine.tree.saved_search import NODE, SearchState, restored_nodes
 from milpbn.engine.tuning import TUNING
