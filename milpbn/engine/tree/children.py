@@ -27,7 +27,7 @@ from milpbn.engine.pool import BELOW_ALL
 from milpbn.engine.root import Root
 from milpbn.engine.thresholds import fixing_threshold, pruning_threshold
 from milpbn.engine.tree.bounding import fixable, lower_multipliers, tighten
-from milpbn.engine.tree.branching_rule import Fall
+from milpbn.engine.tree.branching_rule import Gain
 from milpbn.engine.tree.node import DualPoint, Node, Restriction
 from milpbn.network.structure import Structure, topological_order
 from milpbn.problem.duals import HARD
@@ -97,8 +97,8 @@ class BoundedNodes:
         New open nodes.
     pruned : list of (bool array of shape (P,), float)
         Allowed parent sets and bound of each pruned node.
-    falls : list of Fall
-        The falls of the bound; infinite where a child has no structure.
+    gains : list of Gain
+        The gains in the children; infinite where a child has no structure.
     fixings : list of (int, DualWeights, int64 array)
         For the proof: node, dual weights, and the parent sets that they fix to 0.
     leaves : list of (int, DualWeights)
@@ -111,7 +111,7 @@ class BoundedNodes:
     numbers: tuple[int, int] = (0, 0)
     open: list[Node] = field(default_factory=list)
     pruned: list[tuple[NDArray[np.bool_], float]] = field(default_factory=list)
-    falls: list[Fall] = field(default_factory=list)
+    gains: list[Gain] = field(default_factory=list)
     fixings: list[tuple[int, DualWeights, NDArray[np.int64]]] = field(default_factory=list)
     leaves: list[tuple[int, DualWeights]] = field(default_factory=list)
     steps: int = 0
@@ -176,7 +176,7 @@ def bound_children(
         if rules.max_children and rules.over_limit(candidates.certain_parents(child.allowed)) is not None:
             # No structure. Without this, a list that is not full yet would need every choice of parent sets as a node.
             out.leaf(number, node.weights)
-            out.falls.append(Fall(decision, holds, share, np.inf))
+            out.gains.append(Gain(decision, holds, share, np.inf))
             continue
         point.gradient[:] = node.start.gradient
         multipliers = node.start.multipliers
@@ -190,7 +190,7 @@ def bound_children(
         ):
             # The child has no structure; any dual weights prove that.
             out.leaf(number, node.weights)
-            out.falls.append(Fall(decision, holds, share, np.inf))
+            out.gains.append(Gain(decision, holds, share, np.inf))
             continue
         if not tighten(
             model,
@@ -211,7 +211,7 @@ def bound_children(
             if subproblem is not before:
                 evaluate_compiled(model, subproblem, point, False)
         bound = float(point.state.bound)
-        out.falls.append(Fall(decision, holds, share, node.bound - bound))
+        out.gains.append(Gain(decision, holds, share, node.bound - bound))
         out.steps += int(point.state.steps)
         child_weights = weights = _weights(context, point, multipliers)
         if bound > node.bound:
