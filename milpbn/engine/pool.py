@@ -58,8 +58,8 @@ class Pool:
     cutoff : float
         The K-th best score known; `BELOW_ALL` while fewer than K structures are known.
     rest : float
-        Upper bound on the score of all structures in pruned and open nodes, but for the nodes that `leaf` was told of.
-        The search sets it.
+        Upper bound on the score of all structures in pruned and open nodes. Nodes with a single structure do not count
+        here: `leaf` takes their bounds. The search sets it.
     """
 
     def __init__(self, size: int) -> None:
@@ -245,8 +245,8 @@ class Pool:
         for choice in found:
             if not problem.obeys(problem.candidates.structure(choice)):
                 raise UnfitError("a structure breaks the constraints")
-        known = zip(keys, found, scores, strict=True)
-        self._values = {key: checked(choice, value) for key, choice, value in known}
+        listed = zip(keys, found, scores, strict=True)
+        self._values = {key: checked(choice, value) for key, choice, value in listed}
         self._leaves = {keys[n]: bound for n, bound in zip(leaf_of, leaves, strict=True)}
         self._dropped, self.rest = saved.number("dropped", LARGEST_NUMBER), saved.number("rest")
         self._explored = {_key(choice): None for choice in saved_choices(saved, "explored", problem)}

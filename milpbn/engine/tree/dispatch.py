@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from milpbn.engine.dual.point import empty_point
-from milpbn.engine.tree.children import Context
+from milpbn.engine.tree.bounding import Context
 from milpbn.engine.tree.expansion import Expansion, NodeTask, expand
 from milpbn.engine.tree.primal import PrimalHeuristic
 

@@ -12,10 +12,10 @@ from typing import NamedTuple
 from milpbn.engine.dual.point import Point
 from milpbn.engine.root import Root
 from milpbn.engine.thresholds import pruning_threshold
+from milpbn.engine.tree.bounding import Context
 from milpbn.engine.tree.branching_rule import BranchingRule, Candidate, Gain, PseudoCosts, product_of_gains
 from milpbn.engine.tree.children import (
     BoundedNodes,
-    Context,
     Incumbents,
     bound_children,
     only_structure,

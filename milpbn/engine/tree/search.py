@@ -10,8 +10,9 @@ from milpbn.engine.pool import PoolMark
 from milpbn.engine.root import Root
 from milpbn.engine.saved_root import root_state
 from milpbn.engine.thresholds import pruning_threshold
+from milpbn.engine.tree.bounding import Context
 from milpbn.engine.tree.branching_rule import BranchingRule
-from milpbn.engine.tree.children import BoundedNodes, Context
+from milpbn.engine.tree.children import BoundedNodes
 from milpbn.engine.tree.dispatch import Dispatcher, ThreadDispatcher
 from milpbn.engine.tree.expansion import Effort, Expansion, NodeTask, expand_root
 from milpbn.engine.tree.frontier import Frontier

@@ -16,7 +16,7 @@ from milpbn.certificate.verify.check import verify
 from milpbn.engine.dual.point import Point, empty_point, score_of
 from milpbn.engine.events import EventLog
 from milpbn.engine.root import Root
-from milpbn.engine.tree.children import Context
+from milpbn.engine.tree.bounding import Context
 from milpbn.engine.tree.dispatch import Dispatcher, ThreadDispatcher, TreeSearch
 from milpbn.engine.tree.expansion import NodeTask, expand
 from milpbn.engine.tree.search import BranchAndBound

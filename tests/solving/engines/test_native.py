@@ -15,7 +15,8 @@ from milpbn.claims.result import is_optimal
 from milpbn.engine.events import EventLog
 from milpbn.engine.root import Root
 from milpbn.engine.tree import dispatch
-from milpbn.engine.tree.children import Context, open_node
+from milpbn.engine.tree.bounding import Context
+from milpbn.engine.tree.children import open_node
 from milpbn.engine.tree.dispatch import ThreadDispatcher
 from milpbn.engine.tree.node import Restriction
 from milpbn.engine.tree.search import BranchAndBound
