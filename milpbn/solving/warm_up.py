@@ -255,7 +255,7 @@ def needed(score_name: str, max_parents: int, *, rows: bool) -> Needs:
         specialized(line_search.step_length, tables, softening, weights, square, square, *[number] * 4),
         specialized(frank_wolfe._difference, numbers, some, some),
         specialized(frank_wolfe._shift, vertices, numbers, 0, 0, 0, some, number),
-        specialized(newton._go_part, vertices, numbers, numbers, number, 0),
+        specialized(newton._move_shares, vertices, numbers, numbers, number, 0),
         specialized(frank_wolfe._compare, numbers, vertices, numbers, 0, some, number),
         specialized(curvature._factors, numbers, weights, few, few),
         specialized(curvature.add_scaled, square, number, narrow),

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from milpbn.engine.dual.newton import SMALLEST, go, newton_step
+from milpbn.engine.dual.newton import SMALLEST_SHARE, move_along_direction, newton_step
 from milpbn.engine.dual.point import (
     Model,
     Point,
@@ -32,14 +32,14 @@ from milpbn.problem.duals import add_gradient, weigh
 from milpbn.util.compiled import kernel
 
 #: Parameters under names that kernels can read; see `milpbn.engine.tuning`.
-REFRESH, ENOUGH = TUNING.steps.refresh, TUNING.steps.left_to_branching
+REFRESH, LEFT_TO_BRANCHING = TUNING.steps.refresh, TUNING.steps.left_to_branching
 FIRST_TEMPERATURE, LOWEST_TEMPERATURE = TUNING.temperature.first, TUNING.temperature.lowest
-GOOD_STEP, FASTEST = TUNING.temperature.good_step, TUNING.temperature.fastest_fall
-HALF, AIM = TUNING.temperature.most_waste, TUNING.temperature.target_waste
-TOO_MUCH, FAST = TUNING.temperature.high_waste, TUNING.temperature.fast_fall
-SLOW = TUNING.temperature.slow_fall
-TOO_LITTLE, SHORT_STEP = TUNING.temperature.low_waste, TUNING.temperature.short_step
-RISE, FALL_CONVERGED = TUNING.temperature.rise, TUNING.temperature.converged_fall
+GOOD_STEP, FASTEST_FALL = TUNING.temperature.good_step, TUNING.temperature.fastest_fall
+MOST_WASTE, TARGET_WASTE = TUNING.temperature.most_waste, TUNING.temperature.target_waste
+HIGH_WASTE, FAST_FALL = TUNING.temperature.high_waste, TUNING.temperature.fast_fall
+SLOW_FALL = TUNING.temperature.slow_fall
+LOW_WASTE, SHORT_STEP = TUNING.temperature.low_waste, TUNING.temperature.short_step
+RISE, CONVERGED_FALL = TUNING.temperature.rise, TUNING.temperature.converged_fall
 #: Why `take_steps` returned.
 PAUSED, PRUNED, CONVERGED, INFEASIBLE = 0, 1, 2, 3
 
@@ -149,7 +149,7 @@ def take_steps(
         entries, signs, linear_slope = _difference(node.linear, point.vertices[worst], choice)
         combine(model, entries, signs, point.direction, parallel)
         longest = point.shares[worst]
-        step = go(model, point, temperature, slope, linear_slope, longest)
+        step = move_along_direction(model, point, temperature, slope, linear_slope, longest)
         state.vertices = _shift(point.vertices, point.shares, n, worst, same, choice, step)
     return PAUSED
 
@@ -192,7 +192,7 @@ def _compare(gradient, vertices, shares, n, choice, value):  # type: ignore[no-u
 @kernel(linked=True)
 def may_be_left(state, target, share, before):  # type: ignore[no-untyped-def]
     """Return the difference between bound and score at a point at which the steps end; see `take_steps`."""
-    enough = ENOUGH * (before - state.relaxed)
+    enough = LEFT_TO_BRANCHING * (before - state.relaxed)
     if share > 0.0:
         enough = max(enough, share * (state.bound - target))
     return enough
@@ -203,19 +203,19 @@ def _next_temperature(cap, temperature, waste, to_gain, moved, enough, converged
     """Return the temperature of the next step, given the waste by the softening and what steps can still gain.
 
     The point is `converged` if no step gains at this temperature. The rule is explained in
-    `milpbn.engine.dual.tuning.TemperatureTuning`.
+    `milpbn.engine.step_tuning.TemperatureTuning`.
     """
     factor = 1.0
     if converged:
-        factor = FALL_CONVERGED
+        factor = CONVERGED_FALL
     elif moved >= GOOD_STEP:
-        if waste > HALF * to_gain and waste > max(0.0, AIM * enough):
-            factor = max(FASTEST, AIM * enough / waste)
-    elif waste > TOO_MUCH * to_gain:
-        factor = FAST
+        if waste > MOST_WASTE * to_gain and waste > max(0.0, TARGET_WASTE * enough):
+            factor = max(FASTEST_FALL, TARGET_WASTE * enough / waste)
+    elif waste > HIGH_WASTE * to_gain:
+        factor = FAST_FALL
     elif waste > to_gain:
-        factor = SLOW
-    elif waste < TOO_LITTLE * to_gain and moved < SHORT_STEP:
+        factor = SLOW_FALL
+    elif waste < LOW_WASTE * to_gain and moved < SHORT_STEP:
         factor = RISE
     return min(max(factor * temperature, LOWEST_TEMPERATURE * cap), max(temperature, FIRST_TEMPERATURE * cap))
 
@@ -242,7 +242,7 @@ def _shift(vertices, shares, n, worst, same, choice, step):  # type: ignore[no-u
 
     The choice is vertex `same`, or becomes a new vertex if that is -1.
     """
-    emptied = step == shares[worst] or shares[worst] - step <= SMALLEST
+    emptied = step == shares[worst] or shares[worst] - step <= SMALLEST_SHARE
     shares[worst] -= step
     if same < 0:
         copy(vertices[n], choice)

@@ -30,7 +30,7 @@ from milpbn.problem.rounding import CAREFUL
 from milpbn.util.compiled import kernel
 
 #: Parameters under names that kernels can read; see `milpbn.engine.tuning`.
-TRIALS, WORTH = TUNING.multipliers.trials, TUNING.multipliers.least_fall
+TRIALS, LEAST_FALL = TUNING.multipliers.trials, TUNING.multipliers.least_fall
 _EPS = float(np.finfo(np.float64).eps)
 
 
@@ -212,7 +212,7 @@ def lower(  # type: ignore[no-untyped-def]
                     high_slope - low_slope
                 )
                 line = low_value + low_slope * (goal - low)
-                if best_value <= line + WORTH * max(1.0, abs(line)):
+                if best_value <= line + LEAST_FALL * max(1.0, abs(line)):
                     break
             most, slope = _move(oracle, rows, r, goal - here, weights, allowed, forced, n_forced, choice)
             here = goal

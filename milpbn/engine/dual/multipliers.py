@@ -97,15 +97,13 @@ def best_multipliers(
     return Inequalities(rows.members[limits], rows.limit[limits]), out[limits]
 
 
-def _solved(
-    weights: NDArray[np.float64], owner: NDArray[np.int64], matrix: sp.csr_array, rows: Inequalities
-) -> Any:
+def _solved(weights: NDArray[np.float64], owner: NDArray[np.int64], matrix: Any, rows: Inequalities) -> Any:
     """Maximise the weights of k columns, whose variables are their owners, under the rows; return scipy's result.
 
     The arrays have shapes (k,), (k,) and (R, k).
     """
     k = len(weights)
-    one = sp.csr_array((np.ones(k), (owner, np.arange(k))))
+    one: Any = sp.csr_array((np.ones(k), (owner, np.arange(k))))
     sides = np.array([side(rows, r) for r in range(len(rows.limit))])
     return linprog(
         -weights,

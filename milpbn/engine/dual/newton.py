@@ -19,7 +19,11 @@ from milpbn.util.compiled import also_kernel, kernel
 
 #: Parameters under names that kernels can read; see `milpbn.engine.tuning`.
 PART_OF_GAIN, STEPS_PER_VERTEX = TUNING.steps.part_of_gain, TUNING.steps.steps_per_vertex
-MOST_NEW, WORTH, SMALLEST = TUNING.steps.most_new, TUNING.steps.newton_worth, TUNING.steps.smallest_share
+MOST_NEW, NEWTON_WORTH, SMALLEST_SHARE = (
+    TUNING.steps.most_new,
+    TUNING.steps.newton_worth,
+    TUNING.steps.smallest_share,
+)
 
 
 @kernel(inner=True)
@@ -96,7 +100,7 @@ def _maximise_model(  # type: ignore[no-untyped-def]
             merit[v] += gradient[vertices[v, i]]
     curved = np.empty(size)
     products = np.empty((room, room))
-    known = np.zeros(room, dtype=np.bool_)
+    multiplied = np.zeros(room, dtype=np.bool_)
     slopes = gradient.copy()
     answer = np.empty(V, dtype=np.int64)
     gap, first_gap = 0.0, -1.0
@@ -143,16 +147,15 @@ def _maximise_model(  # type: ignore[no-untyped-def]
         if gain <= 0.0:
             break
         for v in (up, down):
-            if not known[v]:
+            if not multiplied[v]:
                 _add_row(H, slots, v, n, products)
-                known[v] = True
+                multiplied[v] = True
         curve = products[up, up] + products[down, down] - 2 * products[up, down]
         move = shares[down] if curve * shares[down] <= gain else gain / curve
         shares[up] += move
         shares[down] -= move
-        rise, fall = products[up], products[down]
         for v in range(n):
-            merit[v] -= move * (rise[v] - fall[v])
+            merit[v] -= move * (products[up, v] - products[down, v])
     return n, _change(slots, shares, old, n, size)
 
 
@@ -207,13 +210,13 @@ def _slope(change, entries, weights):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _go_part(vertices, old, shares, step, n):  # type: ignore[no-untyped-def]
+def _move_shares(vertices, old, shares, step, n):  # type: ignore[no-untyped-def]
     """Move the old shares part of the way to the new ones; drop tiny ones; return the number of vertices."""
     kept = 0
     total = 0.0
     for v in range(n):
         share = old[v] + step * (shares[v] - old[v])
-        if share > SMALLEST:
+        if share > SMALLEST_SHARE:
             copy(vertices[kept], vertices[v])
             old[kept] = share
             total += share
@@ -260,7 +263,7 @@ def newton_step(
     used = np.empty(len(gradient), dtype=np.bool_)
     slot = np.empty(len(gradient), dtype=np.int64)
     entries, columns = _entries_in_use(model.oracle, model.column, point.vertices, n, choice, used, slot)
-    if len(entries) == 0 or len(entries) * len(entries) > WORTH * _count(node.allowed):
+    if len(entries) == 0 or len(entries) * len(entries) > NEWTON_WORTH * _count(node.allowed):
         return 0.0
     H = curvature(model.tables, point.duals, columns, temperature, parallel)
     for v in range(n, room):
@@ -284,13 +287,13 @@ def newton_step(
     if slope <= 0.0:
         return 0.0
     combine(model, entries, change, point.direction, parallel)
-    step = go(model, point, temperature, slope, _slope(change, entries, node.linear), 1.0)
-    point.state.vertices = _go_part(point.vertices, point.shares, shares, step, n)
+    step = move_along_direction(model, point, temperature, slope, _slope(change, entries, node.linear), 1.0)
+    point.state.vertices = _move_shares(point.vertices, point.shares, shares, step, n)
     return step
 
 
 @also_kernel
-def go(
+def move_along_direction(
     model: Model, point: Point, temperature: float, slope: float, linear_slope: float, longest: float
 ) -> float:
     """Move a point along its `direction` by the length of a line search, and return the length; see `step_length`."""

@@ -243,12 +243,12 @@ def heaviest_structure(oracle, weights, allowed, forced, n_forced, choice):  # t
     V = len(choice)
     # The slack also covers the rounding errors of the verifier, which proves this bound (`milpbn.problem.rounding`).
     slack = 12.0 * (V + 2) * _EPS * (V + 8) * largest_of(weights, allowed)
-    known = slack < np.inf
+    bounded = slack < np.inf
     if oracle.kind == ORDERS:
         value = best_order(oracle.offsets, oracle.masks, weights, allowed, choice)
         if value == -np.inf:
-            return value, value if known else np.inf, False
-        return value, value + 2 * slack if known else np.inf, True
+            return value, value if bounded else np.inf, False
+        return value, value + 2 * slack if bounded else np.inf, True
     c = V - 1
     if oracle.kind == RELAXED:
         value = 0.0
@@ -261,7 +261,7 @@ def heaviest_structure(oracle, weights, allowed, forced, n_forced, choice):  # t
                 return -np.inf, -np.inf, False
             choice[i] = top
             value += weights[top]
-        return value, value + slack if known else np.inf, _is_acyclic(oracle, choice)
+        return value, value + slack if bounded else np.inf, _is_acyclic(oracle, choice)
     n = oracle.n
     nothing = np.empty(0)
     blocked = np.zeros(n, dtype=np.bool_)
@@ -298,8 +298,8 @@ def heaviest_structure(oracle, weights, allowed, forced, n_forced, choice):  # t
                 choice[i] = trial[i]
             choice[c] = p
     if best == -np.inf:
-        return -np.inf, rest + slack if known else np.inf, False
+        return -np.inf, rest + slack if bounded else np.inf, False
     value = 0.0
     for i in range(V):
         value += weights[choice[i]]
-    return value, max(best, rest) + slack if known else np.inf, oracle.safe or _is_acyclic(oracle, choice)
+    return value, max(best, rest) + slack if bounded else np.inf, oracle.safe or _is_acyclic(oracle, choice)
