@@ -143,6 +143,13 @@ def _move(oracle, rows, r, by, weights, allowed, forced, n_forced, choice):  # t
     return most, _surplus(oracle, rows, r, choice)
 
 
+@kernel(linked=True, inner=True)
+def _crossing(low, low_value, low_slope, high, high_value, high_slope):  # type: ignore[no-untyped-def]
+    """Return where two lines cross, each given by a point and its slope, and their value there."""
+    at = (low_value - high_value + high_slope * high - low_slope * low) / (high_slope - low_slope)
+    return at, low_value + low_slope * (at - low)
+
+
 @kernel
 def lower(  # type: ignore[no-untyped-def]
     oracle, rows, weights, allowed, forced, n_forced, multipliers, active, enough, choice
@@ -208,10 +215,7 @@ def lower(  # type: ignore[no-untyped-def]
                 goal = low + step
                 step *= 4.0
             else:
-                goal = (low_value - high_value + high_slope * high - low_slope * low) / (
-                    high_slope - low_slope
-                )
-                line = low_value + low_slope * (goal - low)
+                goal, line = _crossing(low, low_value, low_slope, high, high_value, high_slope)
                 if best_value <= line + LEAST_FALL * max(1.0, abs(line)):
                     break
             most, slope = _move(oracle, rows, r, goal - here, weights, allowed, forced, n_forced, choice)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from milpbn.engine.dual.curvature import add_scaled, curvature
 from milpbn.engine.dual.line_search import step_length
 from milpbn.engine.dual.point import Model, Point, Subproblem, combine, copy
-from milpbn.engine.relaxation.oracle import heaviest_structure
+from milpbn.engine.relaxation.oracle import heaviest_structure, weight_of
 from milpbn.engine.tuning import TUNING
 from milpbn.util.compiled import also_kernel, kernel
 
@@ -54,6 +54,33 @@ def _change(slots, shares, old, n, size):  # type: ignore[no-untyped-def]
             for i in range(slots.shape[1]):
                 change[slots[v, i]] += by
     return change[:size]
+
+
+@kernel(linked=True, inner=True)
+def _extremes(merit, shares, n):  # type: ignore[no-untyped-def]
+    """Return which of n vertices has the largest merit, and which of those with a share the smallest."""
+    up, down = 0, 0
+    most, least = -np.inf, np.inf
+    for v in range(n):
+        if merit[v] > most:
+            up, most = v, merit[v]
+        if merit[v] < least and shares[v] > 0.0:
+            down, least = v, merit[v]
+    return up, down
+
+
+@kernel(inner=True)
+def _model_slopes(H, change, gradient, entries, slopes):  # type: ignore[no-untyped-def]
+    """Write the model's gradient after a change of eta: the gradient minus H times the change, at the entries."""
+    size = len(entries)
+    curved = np.zeros(size)
+    for y in range(size):
+        if change[y] != 0.0:
+            row = H[y]
+            for x in range(size):
+                curved[x] += row[x] * change[y]
+    for x in range(size):
+        slopes[entries[x]] = gradient[entries[x]] - curved[x]
 
 
 @kernel
@@ -98,35 +125,18 @@ def _maximise_model(  # type: ignore[no-untyped-def]
         for i in range(V):
             slots[v, i] = slot[vertices[v, i]]
             merit[v] += gradient[vertices[v, i]]
-    curved = np.empty(size)
     products = np.empty((room, room))
     multiplied = np.zeros(room, dtype=np.bool_)
     slopes = gradient.copy()
     answer = np.empty(V, dtype=np.int64)
     gap, first_gap = 0.0, -1.0
     for _ in range(STEPS_PER_VERTEX * room):
-        up, down = 0, 0
-        most, least = -np.inf, np.inf
-        for v in range(n):
-            if merit[v] > most:
-                up, most = v, merit[v]
-            if merit[v] < least and shares[v] > 0.0:
-                down, least = v, merit[v]
+        up, down = _extremes(merit, shares, n)
         if first_gap < 0.0 or merit[up] - merit[down] < 0.5 * gap:
             change = _change(slots, shares, old, n, size)
-            for x in range(size):
-                curved[x] = 0.0
-            for y in range(size):
-                if change[y] != 0.0:
-                    row = H[y]
-                    for x in range(size):
-                        curved[x] += row[x] * change[y]
-            for x in range(size):
-                slopes[entries[x]] = gradient[entries[x]] - curved[x]
+            _model_slopes(H, change, gradient, entries, slopes)
             heaviest_structure(oracle, slopes, used, forced, n_forced, answer)
-            value = 0.0
-            for i in range(V):
-                value += slopes[answer[i]]
+            value = weight_of(slopes, answer)
             gap = value
             for v in range(n):
                 gap -= shares[v] * merit[v]

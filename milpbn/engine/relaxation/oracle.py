@@ -213,6 +213,29 @@ def _is_acyclic(oracle, choice):  # type: ignore[no-untyped-def]
     return True
 
 
+@kernel(linked=True, inner=True)
+def weight_of(weights, choice):  # type: ignore[no-untyped-def]
+    """Return the sum of the weights of a choice of one parent set per variable."""
+    value = 0.0
+    for i in range(len(choice)):
+        value += weights[choice[i]]
+    return value
+
+
+@kernel(linked=True, inner=True)
+def _choose_each(oracle, weights, allowed, choice):  # type: ignore[no-untyped-def]
+    """Choose for every variable the heaviest of its allowed parent sets; return False if one has none."""
+    for i in range(len(choice)):
+        top = -1
+        for p in range(oracle.offsets[i], oracle.offsets[i + 1]):
+            if allowed[p] and (top < 0 or weights[p] > weights[top]):
+                top = p
+        if top < 0:
+            return False
+        choice[i] = top
+    return True
+
+
 @kernel
 def heaviest_structure(oracle, weights, allowed, forced, n_forced, choice):  # type: ignore[no-untyped-def]
     """Maximise ``weights @ eta`` over the structures with only allowed parent sets and all forced edges.
@@ -251,16 +274,9 @@ def heaviest_structure(oracle, weights, allowed, forced, n_forced, choice):  # t
         return value, value + 2 * slack if bounded else np.inf, True
     c = V - 1
     if oracle.kind == RELAXED:
-        value = 0.0
-        for i in range(V):
-            top = -1
-            for p in range(oracle.offsets[i], oracle.offsets[i + 1]):
-                if allowed[p] and (top < 0 or weights[p] > weights[top]):
-                    top = p
-            if top < 0:
-                return -np.inf, -np.inf, False
-            choice[i] = top
-            value += weights[top]
+        if not _choose_each(oracle, weights, allowed, choice):
+            return -np.inf, -np.inf, False
+        value = weight_of(weights, choice)
         return value, value + slack if bounded else np.inf, _is_acyclic(oracle, choice)
     n = oracle.n
     nothing = np.empty(0)
@@ -299,7 +315,8 @@ def heaviest_structure(oracle, weights, allowed, forced, n_forced, choice):  # t
             choice[c] = p
     if best == -np.inf:
         return -np.inf, rest + slack if bounded else np.inf, False
-    value = 0.0
-    for i in range(V):
-        value += weights[choice[i]]
-    return value, max(best, rest) + slack if bounded else np.inf, oracle.safe or _is_acyclic(oracle, choice)
+    return (
+        weight_of(weights, choice),
+        max(best, rest) + slack if bounded else np.inf,
+        oracle.safe or _is_acyclic(oracle, choice),
+    )
