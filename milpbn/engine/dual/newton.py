@@ -69,6 +69,19 @@ def _extremes(merit, shares, n):  # type: ignore[no-untyped-def]
     return up, down
 
 
+@kernel(linked=True, inner=True)
+def _move_best(products, merit, shares, up, down, n):  # type: ignore[no-untyped-def]
+    """Move the share between two vertices that gains most in the model, and update the merits of all n."""
+    gain = merit[up] - merit[down]
+    curve = products[up, up] + products[down, down] - 2 * products[up, down]
+    move = shares[down] if curve * shares[down] <= gain else gain / curve
+    shares[up] += move
+    shares[down] -= move
+    to_row, from_row = products[up], products[down]
+    for v in range(n):
+        merit[v] -= move * (to_row[v] - from_row[v])
+
+
 @kernel(inner=True)
 def _model_slopes(H, change, gradient, entries, slopes):  # type: ignore[no-untyped-def]
     """Write the model's gradient after a change of eta: the gradient minus H times the change, at the entries."""
@@ -153,19 +166,13 @@ def _maximise_model(  # type: ignore[no-untyped-def]
                 merit[n] = value
                 up = n
                 n += 1
-        gain = merit[up] - merit[down]
-        if gain <= 0.0:
+        if merit[up] <= merit[down]:
             break
         for v in (up, down):
             if not multiplied[v]:
                 _add_row(H, slots, v, n, products)
                 multiplied[v] = True
-        curve = products[up, up] + products[down, down] - 2 * products[up, down]
-        move = shares[down] if curve * shares[down] <= gain else gain / curve
-        shares[up] += move
-        shares[down] -= move
-        for v in range(n):
-            merit[v] -= move * (products[up, v] - products[down, v])
+        _move_best(products, merit, shares, up, down, n)
     return n, _change(slots, shares, old, n, size)
 
 

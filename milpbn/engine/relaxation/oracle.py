@@ -278,10 +278,9 @@ def heaviest_structure(oracle, weights, allowed, forced, n_forced, choice):  # t
             return -np.inf, -np.inf, False
         value = weight_of(weights, choice)
         return value, value + slack if bounded else np.inf, _is_acyclic(oracle, choice)
-    n = oracle.n
     nothing = np.empty(0)
-    blocked = np.zeros(n, dtype=np.bool_)
-    slack += 6 * rounding_slack(n, largest_of(weights[: len(oracle.head)], allowed))
+    blocked = np.zeros(oracle.n, dtype=np.bool_)
+    slack += 6 * rounding_slack(oracle.n, largest_of(weights[: len(oracle.head)], allowed))
     bounds = np.empty(oracle.offsets[V] - oracle.offsets[c])
     reduced = np.empty(len(oracle.head)) if len(bounds) > 1 else nothing
     trial = choice.copy()
@@ -289,9 +288,7 @@ def heaviest_structure(oracle, weights, allowed, forced, n_forced, choice):  # t
     if rank < n_forced:
         return -np.inf, -np.inf, False
     class_bounds(oracle, weights, allowed, reduced, free, bounds)
-    best = -np.inf
-    rest = -np.inf
-    scanned = 0
+    best, rest, scanned = -np.inf, -np.inf, 0
     while True:
         x = np.argmax(bounds)
         if bounds[x] <= best:
