@@ -14,7 +14,7 @@ QUICK = (
     "engine/relaxation/test_orders",
     "engine/test_tuning",
     "engine/tree/test_bounding",
-    "engine/tree/test_node_selection",
+    "engine/tree/test_frontier",
     "estimators/test_inputs",
     "estimators/test_mdlp_discretizer",
     "experiments/test_cells",

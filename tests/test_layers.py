@@ -45,6 +45,21 @@ LAYERS = (
     "cli",
     "__main__",
 )
+#: The same inside `milpbn.engine`: its modules and packages.
+ENGINE_LAYERS = (
+    "thresholds",
+    "events",
+    "step_tuning",
+    "tuning",
+    "relaxation",
+    "dual",
+    "pool",
+    "optima",
+    "reduction",
+    "root",
+    "saved_root",
+    "tree",
+)
 #: Modules in the package's root folder.
 AT_THE_ROOT = {"__init__", "__main__", "errors", "sklearn", "version"}
 #: Names of functions that read or write files.
@@ -132,6 +147,20 @@ def test_imports_run_downwards() -> None:
         for name, others in imports().items()
         for other in others - {"milpbn"}
         if LAYERS.index(layer(other)) > LAYERS.index(layer(name))
+    ]
+    assert not upwards
+
+
+def test_imports_inside_the_engine_run_downwards() -> None:
+    def place(module: str) -> int:
+        return ENGINE_LAYERS.index(module.split(".")[2])
+
+    inside = {name for name in modules() if name.startswith("milpbn.engine.")}
+    upwards = [
+        f"{name} imports {other}"
+        for name in inside
+        for other in imports()[name] & inside
+        if place(other) > place(name)
     ]
     assert not upwards
 

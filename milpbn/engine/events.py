@@ -2,11 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Protocol
 
-from milpbn.engine.tree.saved_search import SearchState
 from milpbn.network.structure import Structure
+from milpbn.util.archives import Source
+
+
+class SavedState(Protocol):
+    """The state of a search at one moment, which a checkpoint keeps; nothing in it changes any more."""
+
+    @property
+    def count(self) -> int:
+        """Number of nodes so far."""
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all arrays, at most."""
+
+    def arrays(self) -> Mapping[str, Source]:
+        """Return everything as arrays by name."""
 
 
 class Events(Protocol):
@@ -25,7 +40,7 @@ class Events(Protocol):
     def nodes(self, count: int) -> None:
         """Take the number of branch-and-bound nodes so far."""
 
-    def resumable(self, state: Callable[[], SearchState | None]) -> None:
+    def resumable(self, state: Callable[[], SavedState | None]) -> None:
         """Take a function that returns the state of the search for a checkpoint, or None if there is none yet."""
 
     def stopping(self) -> bool:
@@ -57,7 +72,7 @@ class EventLog:
         self.structures: list[Structure] = []
         self.bounds: list[float] = []
         self.count = 0
-        self.state: Callable[[], SearchState | None] = lambda: None
+        self.state: Callable[[], SavedState | None] = lambda: None
         self._stopping = stopping
 
     def offer(self, structure: Structure) -> Structure:
@@ -76,7 +91,7 @@ class EventLog:
         """Record the number of nodes."""
         self.count = count
 
-    def resumable(self, state: Callable[[], SearchState | None]) -> None:
+    def resumable(self, state: Callable[[], SavedState | None]) -> None:
         """Record the function that returns the state of the search."""
         self.state = state
 

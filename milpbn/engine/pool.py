@@ -57,8 +57,8 @@ class Pool:
     cutoff : float
         The K-th best score known; `BELOW_ALL` while fewer than K structures are known.
     rest : float
-        Upper bound on the score of all structures in pruned and open nodes, but for the nodes that `leaf` was told of.
-        The search sets it.
+        Upper bound on the score of all structures in pruned and open nodes. Nodes with a single structure do not count
+        here: `leaf` takes their bounds. The search sets it.
     """
 
     def __init__(self, size: int) -> None:

@@ -21,13 +21,13 @@ from milpbn.engine.dual.point import (
     score_of,
 )
 from milpbn.engine.events import Events
+from milpbn.engine.optima import Optima
 from milpbn.engine.pool import Pool
 from milpbn.engine.reduction import restricted
 from milpbn.engine.relaxation.oracle import RELAXED as RELAXED_ORACLE
 from milpbn.engine.relaxation.oracle import heaviest_structure, oracle_of
 from milpbn.engine.relaxation.reduced_costs import heaviest_with
 from milpbn.engine.thresholds import fixing_threshold
-from milpbn.engine.tree.optima import Optima
 from milpbn.engine.tuning import TUNING
 from milpbn.network.structure import Structure
 from milpbn.problem.problem import Problem

@@ -1,6 +1,6 @@
 """All search parameters of the native engine under one name: value, unit, effect, and evidence for the value.
 
-The records of temperature, steps and multipliers are in `milpbn.engine.dual.tuning`, the others here.
+The records of temperature, steps and multipliers are in `milpbn.engine.step_tuning`, the others here.
 
 The values change how fast a search is, but not what it proves: bounds hold and optima are found with any values.
 Tolerances for rounding errors are not here but beside the formulas that need them.
@@ -14,7 +14,7 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from inspect import getdoc
 
-from milpbn.engine.dual.tuning import MultiplierTuning, StepTuning, TemperatureTuning
+from milpbn.engine.step_tuning import MultiplierTuning, StepTuning, TemperatureTuning
 from milpbn.heuristics.tuning import ClimbTuning
 from milpbn.util.parameters import as_table, parameter
 
@@ -288,7 +288,7 @@ TUNING = Tuning()
 _PAGE = """# Search parameters
 
 The command `python -m milpbn.engine.tuning` writes this page from `milpbn/engine/tuning.py`,
-`milpbn/engine/dual/tuning.py` and `milpbn/heuristics/tuning.py`; change the values there. They change how fast a search
+`milpbn/engine/step_tuning.py` and `milpbn/heuristics/tuning.py`; change the values there. They change how fast a search
 is, but not what it proves. Headings in quotation marks are in [decisions.md](decisions.md). `python
 benchmarks/tuning.py --report` prints results/tuning.json.
 """

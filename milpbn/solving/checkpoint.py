@@ -21,7 +21,8 @@ from numpy.typing import NDArray
 from milpbn.certificate.format import Proof, kept_arrays, kept_candidates
 from milpbn.claims.reading import TracePoint, read_among
 from milpbn.data.dataset import Dataset
-from milpbn.engine.tree.saved_search import NODE, PROOF, SearchState
+from milpbn.engine.events import SavedState
+from milpbn.engine.tree.saved_search import NODE, PROOF
 from milpbn.errors import InputError
 from milpbn.network.structure import Structure
 from milpbn.problem.candidates import Candidates
@@ -358,7 +359,7 @@ class _Moment(NamedTuple):
     seconds: float
     nodes: int
     made: Products
-    state: SearchState | None
+    state: SavedState | None
 
     def arrays(self) -> dict[str, NDArray[Any]]:
         """Return the arrays about the run, and those that the problem is built from."""

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from milpbn.certificate.format import Proof
+from milpbn.engine.events import SavedState
 from milpbn.engine.root import Root
-from milpbn.engine.tree.saved_search import SearchState
 from milpbn.problem.problem import Problem
 from milpbn.solvers.base import Outcome
 
@@ -40,7 +40,7 @@ class Products:
     reduced: Problem
     root: Root | None = None
     proof: Proof | None = None
-    search: Callable[[], SearchState | None] | None = None
+    search: Callable[[], SavedState | None] | None = None
     outcome: Outcome = Outcome()  # noqa: RUF009  # frozen
     coefficient_seconds: float = 0.0
     model_seconds: float = 0.0

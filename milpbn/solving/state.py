@@ -12,7 +12,7 @@ from typing import Any
 from milpbn.claims.gap import Gap, is_optimal, solver_tolerance, target_gap
 from milpbn.claims.reading import TracePoint
 from milpbn.claims.reasons import BoundSource, Limit, Reason
-from milpbn.engine.tree.saved_search import SearchState
+from milpbn.engine.events import SavedState
 from milpbn.errors import MilpbnError, SolverError
 from milpbn.network.structure import Structure
 from milpbn.problem.problem import Problem
@@ -394,6 +394,6 @@ class SessionEvents:
         """Report the number of branch-and-bound nodes so far."""
         self._session.nodes(count)
 
-    def resumable(self, state: Callable[[], SearchState | None]) -> None:
+    def resumable(self, state: Callable[[], SavedState | None]) -> None:
         """Give the run the function that returns the state of the search."""
         self._session.make(search=state)

@@ -191,7 +191,7 @@ ROOT = [
     (line_search.step_length, "tables softening weights square square number number number number"),
     (frank_wolfe._difference, "numbers some some"),
     (frank_wolfe._shift, "vertices numbers 0 0 0 some number"),
-    (newton._go_part, "vertices numbers numbers number 0"),
+    (newton._move_shares, "vertices numbers numbers number 0"),
     (frank_wolfe._compare, "numbers vertices numbers 0 some number"),
     (curvature._factors, "numbers weights float32s float32s"),
     (curvature.add_scaled, "square number float32_rows"),

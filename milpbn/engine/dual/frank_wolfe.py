@@ -14,8 +14,9 @@ subtracted from its bound.
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
-from milpbn.engine.dual.newton import SMALLEST, go, newton_step
+from milpbn.engine.dual.newton import SMALLEST_SHARE, move_along_direction, newton_step
 from milpbn.engine.dual.point import (
     Model,
     Point,
@@ -29,17 +30,17 @@ from milpbn.engine.dual.point import (
 from milpbn.engine.relaxation.oracle import heaviest_structure
 from milpbn.engine.tuning import TUNING
 from milpbn.problem.duals import add_gradient, weigh
-from milpbn.util.compiled import kernel
+from milpbn.util.compiled import also_kernel, kernel
 
 #: Parameters under names that kernels can read; see `milpbn.engine.tuning`.
-REFRESH, ENOUGH = TUNING.steps.refresh, TUNING.steps.left_to_branching
+REFRESH, LEFT_TO_BRANCHING = TUNING.steps.refresh, TUNING.steps.left_to_branching
 FIRST_TEMPERATURE, LOWEST_TEMPERATURE = TUNING.temperature.first, TUNING.temperature.lowest
-GOOD_STEP, FASTEST = TUNING.temperature.good_step, TUNING.temperature.fastest_fall
-HALF, AIM = TUNING.temperature.most_waste, TUNING.temperature.target_waste
-TOO_MUCH, FAST = TUNING.temperature.high_waste, TUNING.temperature.fast_fall
-SLOW = TUNING.temperature.slow_fall
-TOO_LITTLE, SHORT_STEP = TUNING.temperature.low_waste, TUNING.temperature.short_step
-RISE, FALL_CONVERGED = TUNING.temperature.rise, TUNING.temperature.converged_fall
+GOOD_STEP, FASTEST_FALL = TUNING.temperature.good_step, TUNING.temperature.fastest_fall
+MOST_WASTE, TARGET_WASTE = TUNING.temperature.most_waste, TUNING.temperature.target_waste
+HIGH_WASTE, FAST_FALL = TUNING.temperature.high_waste, TUNING.temperature.fast_fall
+SLOW_FALL = TUNING.temperature.slow_fall
+LOW_WASTE, SHORT_STEP = TUNING.temperature.low_waste, TUNING.temperature.short_step
+RISE, CONVERGED_FALL = TUNING.temperature.rise, TUNING.temperature.converged_fall
 #: Why `take_steps` returned.
 PAUSED, PRUNED, CONVERGED, INFEASIBLE = 0, 1, 2, 3
 
@@ -95,33 +96,14 @@ def take_steps(
         if state.steps % REFRESH == REFRESH - 1:
             refresh(model, node, point, parallel)
         temperature = 1.0 if smooth else state.temperature
-        score, constant, soft = weigh(model.tables, model.softening, point.logits, temperature, point.duals)
-        copy(gradient, node.linear)
-        add_gradient(model.tables, point.duals, node.allowed, gradient, parallel)
-        value, most, acyclic = heaviest_structure(
-            model.oracle, gradient, node.allowed, node.forced, node.n_forced, choice
-        )
-        state.steps += 1
+        here, constant, value, most = _ask_oracle(model, node, point, gradient, choice, temperature, parallel)
         if most == -np.inf:
             state.bound = -np.inf
             return INFEASIBLE
-        if acyclic:
-            copy(point.found, choice)
-            state.found = True
-        offset = model.offset + node.constant
-        here = score + state.linear + offset
-        constant += offset + rounding(model, point.duals, constant, soft, temperature)
-        state.relaxed = max(state.relaxed, here)
-        bound = constant + most
         n = state.vertices
-        if bound < state.bound:
-            state.bound = bound
-            state.constant = constant
-            state.best_temperature = temperature
-            copy(point.gradient, gradient)
-            state.best_vertices = n
-            copy_vertices(point.vertices, point.shares, n, point.best_vertices, point.best_shares)
-            if bound <= target:
+        if constant + most < state.bound:
+            _keep_bound(point, gradient, constant, constant + most, temperature)
+            if state.bound <= target:
                 return PRUNED
         enough = may_be_left(state, target, share, before)
         if state.bound - state.relaxed <= enough:
@@ -148,10 +130,61 @@ def take_steps(
             return CONVERGED
         entries, signs, linear_slope = _difference(node.linear, point.vertices[worst], choice)
         combine(model, entries, signs, point.direction, parallel)
-        longest = point.shares[worst]
-        step = go(model, point, temperature, slope, linear_slope, longest)
+        step = move_along_direction(model, point, temperature, slope, linear_slope, point.shares[worst])
         state.vertices = _shift(point.vertices, point.shares, n, worst, same, choice, step)
     return PAUSED
+
+
+@also_kernel
+def _ask_oracle(
+    model: Model,
+    node: Subproblem,
+    point: Point,
+    gradient: NDArray[np.float64],
+    choice: NDArray[np.int64],
+    temperature: float,
+    parallel: bool,
+) -> tuple[float, float, float, float]:
+    """Compute the gradient at a point, and the structure that maximises it; count the step.
+
+    Returns
+    -------
+    here : float
+        The score at the point.
+    constant : float
+        The part of the bound that does not depend on the structure.
+    value, most : float
+        Weight of the choice, and an upper bound on the weight of every structure; see `heaviest_structure`.
+    """
+    state = point.state
+    score, constant, soft = weigh(model.tables, model.softening, point.logits, temperature, point.duals)
+    copy(gradient, node.linear)
+    add_gradient(model.tables, point.duals, node.allowed, gradient, parallel)
+    value, most, acyclic = heaviest_structure(
+        model.oracle, gradient, node.allowed, node.forced, node.n_forced, choice
+    )
+    state.steps += 1
+    if acyclic:
+        copy(point.found, choice)
+        state.found = True
+    offset = model.offset + node.constant
+    here = score + state.linear + offset
+    constant += offset + rounding(model, point.duals, constant, soft, temperature)
+    if most > -np.inf:
+        state.relaxed = max(state.relaxed, here)
+    return here, constant, value, most
+
+
+@also_kernel
+def _keep_bound(
+    point: Point, gradient: NDArray[np.float64], constant: float, bound: float, temperature: float
+) -> None:
+    """Make the bound at a point the best one."""
+    state, n = point.state, point.state.vertices
+    state.bound, state.constant, state.best_temperature = bound, constant, temperature
+    copy(point.gradient, gradient)
+    state.best_vertices = n
+    copy_vertices(point.vertices, point.shares, n, point.best_vertices, point.best_shares)
 
 
 #: `take_steps` compiled as one kernel, for one thread. It is twice as fast on small problems, whose searches take a
@@ -192,7 +225,7 @@ def _compare(gradient, vertices, shares, n, choice, value):  # type: ignore[no-u
 @kernel(linked=True)
 def may_be_left(state, target, share, before):  # type: ignore[no-untyped-def]
     """Return the difference between bound and score at a point at which the steps end; see `take_steps`."""
-    enough = ENOUGH * (before - state.relaxed)
+    enough = LEFT_TO_BRANCHING * (before - state.relaxed)
     if share > 0.0:
         enough = max(enough, share * (state.bound - target))
     return enough
@@ -203,19 +236,19 @@ def _next_temperature(cap, temperature, waste, to_gain, moved, enough, converged
     """Return the temperature of the next step, given the waste by the softening and what steps can still gain.
 
     The point is `converged` if no step gains at this temperature. The rule is explained in
-    `milpbn.engine.dual.tuning.TemperatureTuning`.
+    `milpbn.engine.step_tuning.TemperatureTuning`.
     """
     factor = 1.0
     if converged:
-        factor = FALL_CONVERGED
+        factor = CONVERGED_FALL
     elif moved >= GOOD_STEP:
-        if waste > HALF * to_gain and waste > max(0.0, AIM * enough):
-            factor = max(FASTEST, AIM * enough / waste)
-    elif waste > TOO_MUCH * to_gain:
-        factor = FAST
+        if waste > MOST_WASTE * to_gain and waste > max(0.0, TARGET_WASTE * enough):
+            factor = max(FASTEST_FALL, TARGET_WASTE * enough / waste)
+    elif waste > HIGH_WASTE * to_gain:
+        factor = FAST_FALL
     elif waste > to_gain:
-        factor = SLOW
-    elif waste < TOO_LITTLE * to_gain and moved < SHORT_STEP:
+        factor = SLOW_FALL
+    elif waste < LOW_WASTE * to_gain and moved < SHORT_STEP:
         factor = RISE
     return min(max(factor * temperature, LOWEST_TEMPERATURE * cap), max(temperature, FIRST_TEMPERATURE * cap))
 
@@ -242,7 +275,7 @@ def _shift(vertices, shares, n, worst, same, choice, step):  # type: ignore[no-u
 
     The choice is vertex `same`, or becomes a new vertex if that is -1.
     """
-    emptied = step == shares[worst] or shares[worst] - step <= SMALLEST
+    emptied = step == shares[worst] or shares[worst] - step <= SMALLEST_SHARE
     shares[worst] -= step
     if same < 0:
         copy(vertices[n], choice)

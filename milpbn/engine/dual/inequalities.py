@@ -30,7 +30,7 @@ from milpbn.problem.rounding import CAREFUL
 from milpbn.util.compiled import kernel
 
 #: Parameters under names that kernels can read; see `milpbn.engine.tuning`.
-TRIALS, WORTH = TUNING.multipliers.trials, TUNING.multipliers.least_fall
+TRIALS, LEAST_FALL = TUNING.multipliers.trials, TUNING.multipliers.least_fall
 _EPS = float(np.finfo(np.float64).eps)
 
 
@@ -143,6 +143,13 @@ def _move(oracle, rows, r, by, weights, allowed, forced, n_forced, choice):  # t
     return most, _surplus(oracle, rows, r, choice)
 
 
+@kernel(linked=True, inner=True)
+def _crossing(low, low_value, low_slope, high, high_value, high_slope):  # type: ignore[no-untyped-def]
+    """Return where two lines cross, each given by a point and its slope, and their value there."""
+    at = (low_value - high_value + high_slope * high - low_slope * low) / (high_slope - low_slope)
+    return at, low_value + low_slope * (at - low)
+
+
 @kernel
 def lower(  # type: ignore[no-untyped-def]
     oracle, rows, weights, allowed, forced, n_forced, multipliers, active, enough, choice
@@ -208,11 +215,8 @@ def lower(  # type: ignore[no-untyped-def]
                 goal = low + step
                 step *= 4.0
             else:
-                goal = (low_value - high_value + high_slope * high - low_slope * low) / (
-                    high_slope - low_slope
-                )
-                line = low_value + low_slope * (goal - low)
-                if best_value <= line + WORTH * max(1.0, abs(line)):
+                goal, line = _crossing(low, low_value, low_slope, high, high_value, high_slope)
+                if best_value <= line + LEAST_FALL * max(1.0, abs(line)):
                     break
             most, slope = _move(oracle, rows, r, goal - here, weights, allowed, forced, n_forced, choice)
             here = goal

@@ -7,7 +7,7 @@ from milpbn.problem.duals import curvature_here, slope_at
 from milpbn.util.compiled import kernel
 
 #: Parameters under names that kernels can read; see `milpbn.engine.tuning`.
-LOOKS, FLAT = TUNING.steps.line_steps, TUNING.steps.line_accuracy
+LINE_STEPS, LINE_ACCURACY = TUNING.steps.line_steps, TUNING.steps.line_accuracy
 
 
 @kernel
@@ -36,10 +36,10 @@ def step_length(  # type: ignore[no-untyped-def]  # numba infers the types
     curvature = curvature_here(tables, duals, direction, temperature)
     step = longest if curvature * longest <= slope else slope / curvature
     low, high = 0.0, longest
-    for _ in range(LOOKS):
+    for _ in range(LINE_STEPS):
         first, second = slope_at(tables, softening, logits, direction, step, temperature)
         first += linear_slope
-        if abs(first) <= FLAT * slope or (first > 0 and step == longest):
+        if abs(first) <= LINE_ACCURACY * slope or (first > 0 and step == longest):
             break
         if first > 0:
             low = step

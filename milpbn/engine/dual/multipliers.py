@@ -66,22 +66,10 @@ def best_multipliers(
         if stopping():
             break
         columns = np.flatnonzero(chosen)
-        k = len(columns)
-        one: Any = sp.csr_array((np.ones(k), (owner[columns], np.arange(k))), shape=(V, k))
-        sides = np.array([side(rows, r) for r in range(len(rows.limit))])
-        above: Any = -matrix[:, columns] if len(sides) else None
-        solved = linprog(
-            -weights[columns],
-            A_ub=above,
-            b_ub=-sides if len(sides) else None,
-            A_eq=one,
-            b_eq=np.ones(V),
-            bounds=(0, None),
-            method="highs-ds",
-        )
+        solved = _solved(weights[columns], owner[columns], matrix[:, columns], rows)
         if solved.x is None:
             break
-        multipliers = np.maximum(0.0, -solved.ineqlin.marginals) if len(sides) else np.zeros(0)
+        multipliers = np.maximum(0.0, -solved.ineqlin.marginals) if len(rows.limit) else np.zeros(0)
         reduced = masked + matrix.T @ multipliers + solved.eqlin.marginals[owner]
         reduced[chosen] = -np.inf
         missing = reduced > tolerance
@@ -107,6 +95,25 @@ def best_multipliers(
     # The oracle enforces acyclicity exactly, so cluster rows cannot improve its bound.
     limits = rows.limit != CLUSTER
     return Inequalities(rows.members[limits], rows.limit[limits]), out[limits]
+
+
+def _solved(weights: NDArray[np.float64], owner: NDArray[np.int64], matrix: Any, rows: Inequalities) -> Any:
+    """Maximise the weights of k columns, whose variables are their owners, under the rows; return scipy's result.
+
+    The arrays have shapes (k,), (k,) and (R, k).
+    """
+    k = len(weights)
+    one: Any = sp.csr_array((np.ones(k), (owner, np.arange(k))))
+    sides = np.array([side(rows, r) for r in range(len(rows.limit))])
+    return linprog(
+        -weights,
+        A_ub=-matrix if len(sides) else None,
+        b_ub=-sides if len(sides) else None,
+        A_eq=one,
+        b_eq=np.ones(one.shape[0]),
+        bounds=(0, None),
+        method="highs-ds",
+    )
 
 
 def _take_best(values: NDArray[np.float64], candidates: Candidates, chosen: NDArray[np.bool_]) -> None:

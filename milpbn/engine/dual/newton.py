@@ -13,13 +13,17 @@ from numpy.typing import NDArray
 from milpbn.engine.dual.curvature import add_scaled, curvature
 from milpbn.engine.dual.line_search import step_length
 from milpbn.engine.dual.point import Model, Point, Subproblem, combine, copy
-from milpbn.engine.relaxation.oracle import heaviest_structure
+from milpbn.engine.relaxation.oracle import heaviest_structure, weight_of
 from milpbn.engine.tuning import TUNING
 from milpbn.util.compiled import also_kernel, kernel
 
 #: Parameters under names that kernels can read; see `milpbn.engine.tuning`.
 PART_OF_GAIN, STEPS_PER_VERTEX = TUNING.steps.part_of_gain, TUNING.steps.steps_per_vertex
-MOST_NEW, WORTH, SMALLEST = TUNING.steps.most_new, TUNING.steps.newton_worth, TUNING.steps.smallest_share
+MOST_NEW, NEWTON_WORTH, SMALLEST_SHARE = (
+    TUNING.steps.most_new,
+    TUNING.steps.newton_worth,
+    TUNING.steps.smallest_share,
+)
 
 
 @kernel(inner=True)
@@ -50,6 +54,46 @@ def _change(slots, shares, old, n, size):  # type: ignore[no-untyped-def]
             for i in range(slots.shape[1]):
                 change[slots[v, i]] += by
     return change[:size]
+
+
+@kernel(linked=True, inner=True)
+def _extremes(merit, shares, n):  # type: ignore[no-untyped-def]
+    """Return which of n vertices has the largest merit, and which of those with a share the smallest."""
+    up, down = 0, 0
+    most, least = -np.inf, np.inf
+    for v in range(n):
+        if merit[v] > most:
+            up, most = v, merit[v]
+        if merit[v] < least and shares[v] > 0.0:
+            down, least = v, merit[v]
+    return up, down
+
+
+@kernel(linked=True, inner=True)
+def _move_best(products, merit, shares, up, down, n):  # type: ignore[no-untyped-def]
+    """Move the share between two vertices that gains most in the model, and update the merits of all n."""
+    gain = merit[up] - merit[down]
+    curve = products[up, up] + products[down, down] - 2 * products[up, down]
+    move = shares[down] if curve * shares[down] <= gain else gain / curve
+    shares[up] += move
+    shares[down] -= move
+    to_row, from_row = products[up], products[down]
+    for v in range(n):
+        merit[v] -= move * (to_row[v] - from_row[v])
+
+
+@kernel(inner=True)
+def _model_slopes(H, change, gradient, entries, slopes):  # type: ignore[no-untyped-def]
+    """Write the model's gradient after a change of eta: the gradient minus H times the change, at the entries."""
+    size = len(entries)
+    curved = np.zeros(size)
+    for y in range(size):
+        if change[y] != 0.0:
+            row = H[y]
+            for x in range(size):
+                curved[x] += row[x] * change[y]
+    for x in range(size):
+        slopes[entries[x]] = gradient[entries[x]] - curved[x]
 
 
 @kernel
@@ -94,35 +138,18 @@ def _maximise_model(  # type: ignore[no-untyped-def]
         for i in range(V):
             slots[v, i] = slot[vertices[v, i]]
             merit[v] += gradient[vertices[v, i]]
-    curved = np.empty(size)
     products = np.empty((room, room))
-    known = np.zeros(room, dtype=np.bool_)
+    multiplied = np.zeros(room, dtype=np.bool_)
     slopes = gradient.copy()
     answer = np.empty(V, dtype=np.int64)
     gap, first_gap = 0.0, -1.0
     for _ in range(STEPS_PER_VERTEX * room):
-        up, down = 0, 0
-        most, least = -np.inf, np.inf
-        for v in range(n):
-            if merit[v] > most:
-                up, most = v, merit[v]
-            if merit[v] < least and shares[v] > 0.0:
-                down, least = v, merit[v]
+        up, down = _extremes(merit, shares, n)
         if first_gap < 0.0 or merit[up] - merit[down] < 0.5 * gap:
             change = _change(slots, shares, old, n, size)
-            for x in range(size):
-                curved[x] = 0.0
-            for y in range(size):
-                if change[y] != 0.0:
-                    row = H[y]
-                    for x in range(size):
-                        curved[x] += row[x] * change[y]
-            for x in range(size):
-                slopes[entries[x]] = gradient[entries[x]] - curved[x]
+            _model_slopes(H, change, gradient, entries, slopes)
             heaviest_structure(oracle, slopes, used, forced, n_forced, answer)
-            value = 0.0
-            for i in range(V):
-                value += slopes[answer[i]]
+            value = weight_of(slopes, answer)
             gap = value
             for v in range(n):
                 gap -= shares[v] * merit[v]
@@ -139,20 +166,13 @@ def _maximise_model(  # type: ignore[no-untyped-def]
                 merit[n] = value
                 up = n
                 n += 1
-        gain = merit[up] - merit[down]
-        if gain <= 0.0:
+        if merit[up] <= merit[down]:
             break
         for v in (up, down):
-            if not known[v]:
+            if not multiplied[v]:
                 _add_row(H, slots, v, n, products)
-                known[v] = True
-        curve = products[up, up] + products[down, down] - 2 * products[up, down]
-        move = shares[down] if curve * shares[down] <= gain else gain / curve
-        shares[up] += move
-        shares[down] -= move
-        rise, fall = products[up], products[down]
-        for v in range(n):
-            merit[v] -= move * (rise[v] - fall[v])
+                multiplied[v] = True
+        _move_best(products, merit, shares, up, down, n)
     return n, _change(slots, shares, old, n, size)
 
 
@@ -207,13 +227,13 @@ def _slope(change, entries, weights):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _go_part(vertices, old, shares, step, n):  # type: ignore[no-untyped-def]
+def _move_shares(vertices, old, shares, step, n):  # type: ignore[no-untyped-def]
     """Move the old shares part of the way to the new ones; drop tiny ones; return the number of vertices."""
     kept = 0
     total = 0.0
     for v in range(n):
         share = old[v] + step * (shares[v] - old[v])
-        if share > SMALLEST:
+        if share > SMALLEST_SHARE:
             copy(vertices[kept], vertices[v])
             old[kept] = share
             total += share
@@ -260,7 +280,7 @@ def newton_step(
     used = np.empty(len(gradient), dtype=np.bool_)
     slot = np.empty(len(gradient), dtype=np.int64)
     entries, columns = _entries_in_use(model.oracle, model.column, point.vertices, n, choice, used, slot)
-    if len(entries) == 0 or len(entries) * len(entries) > WORTH * _count(node.allowed):
+    if len(entries) == 0 or len(entries) * len(entries) > NEWTON_WORTH * _count(node.allowed):
         return 0.0
     H = curvature(model.tables, point.duals, columns, temperature, parallel)
     for v in range(n, room):
@@ -284,13 +304,13 @@ def newton_step(
     if slope <= 0.0:
         return 0.0
     combine(model, entries, change, point.direction, parallel)
-    step = go(model, point, temperature, slope, _slope(change, entries, node.linear), 1.0)
-    point.state.vertices = _go_part(point.vertices, point.shares, shares, step, n)
+    step = move_along_direction(model, point, temperature, slope, _slope(change, entries, node.linear), 1.0)
+    point.state.vertices = _move_shares(point.vertices, point.shares, shares, step, n)
     return step
 
 
 @also_kernel
-def go(
+def move_along_direction(
     model: Model, point: Point, temperature: float, slope: float, linear_slope: float, longest: float
 ) -> float:
     """Move a point along its `direction` by the length of a line search, and return the length; see `step_length`."""

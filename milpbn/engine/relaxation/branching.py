@@ -69,6 +69,47 @@ def _best_into(arcs, node, top, following, shift, rank_shift, own, member):  # t
     return arc, head, weight, rank
 
 
+@kernel(linked=True, inner=True)
+def _list_cycle(arcs, best, top, start, cycle):  # type: ignore[no-untyped-def]
+    """Write the nodes of the cycle of best arcs through a node, and return their number."""
+    length = 0
+    node = start
+    while True:
+        cycle[length] = node
+        length += 1
+        node = top[arcs.tail[best[node]]]
+        if node == start:
+            return length
+
+
+@kernel(linked=True, inner=True)
+def _pay(member, last, following, shift, by, rank_shift, rank_by, top, node):  # type: ignore[no-untyped-def]
+    """Add a dual value to what the members of a chain have paid, and make a contracted node their top node."""
+    while True:
+        top[member] = node
+        shift[member] += by
+        rank_shift[member] += rank_by
+        if member == last:
+            break
+        member = following[member]
+
+
+@kernel(inner=True)
+def _choose_arcs(number, best, head, up, chosen):  # type: ignore[no-untyped-def]
+    """Write the arc into each original node, given the best arc into each of the nodes below `number` and its head."""
+    entered = np.zeros(number, dtype=np.bool_)
+    chosen[0] = -1
+    for node in range(number - 1, 0, -1):
+        if entered[node]:
+            continue
+        # The arc enters this contracted node, and all nodes inside it that contain the arc's head.
+        member = head[node]
+        chosen[member] = best[node]
+        while member != node:
+            entered[member] = True
+            member = up[member]
+
+
 @kernel
 def maximum_arborescence(arcs, chosen, reduced):  # type: ignore[no-untyped-def]  # numba infers the types
     """Find a maximum-weight arborescence rooted at node 0, first by rank and then by weight.
@@ -128,14 +169,7 @@ def maximum_arborescence(arcs, chosen, reduced):  # type: ignore[no-untyped-def]
                 continue
             if seen[before] != start:
                 break  # an earlier walk came from there to the root
-            length = 0
-            u = before
-            while True:
-                cycle[length] = u
-                length += 1
-                u = top[arcs.tail[best[u]]]
-                if u == before:
-                    break
+            length = _list_cycle(arcs, best, top, before, cycle)
             node = number
             number += 1
             last = -1
@@ -147,29 +181,13 @@ def maximum_arborescence(arcs, chosen, reduced):  # type: ignore[no-untyped-def]
                 else:
                     following[last] = begin[u]
                 last = end[u]
-                member = begin[u]
-                while True:
-                    top[member] = node
-                    shift[member] += dual[u]
-                    rank_shift[member] += rank_dual[u]
-                    if member == last:
-                        break
-                    member = following[member]
+                _pay(begin[u], last, following, shift, dual[u], rank_shift, rank_dual[u], top, node)
             end[node] = last
     rank, bound = 0, 0.0
-    entered = np.zeros(size, dtype=np.bool_)
-    chosen[0] = -1
     for node in range(number - 1, 0, -1):
         rank += rank_dual[node]
         bound += dual[node]
-        if entered[node]:
-            continue
-        # The arc enters this contracted node, and all nodes inside it that contain the arc's head.
-        member = head[node]
-        chosen[member] = best[node]
-        while member != node:
-            entered[member] = True
-            member = up[member]
+    _choose_arcs(number, best, head, up, chosen)
     if len(reduced):
         _reduce(arcs, up, dual, rank_dual, reduced)
     return rank, bound

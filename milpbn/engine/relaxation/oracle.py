@@ -213,6 +213,29 @@ def _is_acyclic(oracle, choice):  # type: ignore[no-untyped-def]
     return True
 
 
+@kernel(linked=True, inner=True)
+def weight_of(weights, choice):  # type: ignore[no-untyped-def]
+    """Return the sum of the weights of a choice of one parent set per variable."""
+    value = 0.0
+    for i in range(len(choice)):
+        value += weights[choice[i]]
+    return value
+
+
+@kernel(linked=True, inner=True)
+def _choose_each(oracle, weights, allowed, choice):  # type: ignore[no-untyped-def]
+    """Choose for every variable the heaviest of its allowed parent sets; return False if one has none."""
+    for i in range(len(choice)):
+        top = -1
+        for p in range(oracle.offsets[i], oracle.offsets[i + 1]):
+            if allowed[p] and (top < 0 or weights[p] > weights[top]):
+                top = p
+        if top < 0:
+            return False
+        choice[i] = top
+    return True
+
+
 @kernel
 def heaviest_structure(oracle, weights, allowed, forced, n_forced, choice):  # type: ignore[no-untyped-def]
     """Maximise ``weights @ eta`` over the structures with only allowed parent sets and all forced edges.
@@ -243,29 +266,21 @@ def heaviest_structure(oracle, weights, allowed, forced, n_forced, choice):  # t
     V = len(choice)
     # The slack also covers the rounding errors of the verifier, which proves this bound (`milpbn.problem.rounding`).
     slack = 12.0 * (V + 2) * _EPS * (V + 8) * largest_of(weights, allowed)
-    known = slack < np.inf
+    bounded = slack < np.inf
     if oracle.kind == ORDERS:
         value = best_order(oracle.offsets, oracle.masks, weights, allowed, choice)
         if value == -np.inf:
-            return value, value if known else np.inf, False
-        return value, value + 2 * slack if known else np.inf, True
+            return value, value if bounded else np.inf, False
+        return value, value + 2 * slack if bounded else np.inf, True
     c = V - 1
     if oracle.kind == RELAXED:
-        value = 0.0
-        for i in range(V):
-            top = -1
-            for p in range(oracle.offsets[i], oracle.offsets[i + 1]):
-                if allowed[p] and (top < 0 or weights[p] > weights[top]):
-                    top = p
-            if top < 0:
-                return -np.inf, -np.inf, False
-            choice[i] = top
-            value += weights[top]
-        return value, value + slack if known else np.inf, _is_acyclic(oracle, choice)
-    n = oracle.n
+        if not _choose_each(oracle, weights, allowed, choice):
+            return -np.inf, -np.inf, False
+        value = weight_of(weights, choice)
+        return value, value + slack if bounded else np.inf, _is_acyclic(oracle, choice)
     nothing = np.empty(0)
-    blocked = np.zeros(n, dtype=np.bool_)
-    slack += 6 * rounding_slack(n, largest_of(weights[: len(oracle.head)], allowed))
+    blocked = np.zeros(oracle.n, dtype=np.bool_)
+    slack += 6 * rounding_slack(oracle.n, largest_of(weights[: len(oracle.head)], allowed))
     bounds = np.empty(oracle.offsets[V] - oracle.offsets[c])
     reduced = np.empty(len(oracle.head)) if len(bounds) > 1 else nothing
     trial = choice.copy()
@@ -273,9 +288,7 @@ def heaviest_structure(oracle, weights, allowed, forced, n_forced, choice):  # t
     if rank < n_forced:
         return -np.inf, -np.inf, False
     class_bounds(oracle, weights, allowed, reduced, free, bounds)
-    best = -np.inf
-    rest = -np.inf
-    scanned = 0
+    best, rest, scanned = -np.inf, -np.inf, 0
     while True:
         x = np.argmax(bounds)
         if bounds[x] <= best:
@@ -298,8 +311,9 @@ def heaviest_structure(oracle, weights, allowed, forced, n_forced, choice):  # t
                 choice[i] = trial[i]
             choice[c] = p
     if best == -np.inf:
-        return -np.inf, rest + slack if known else np.inf, False
-    value = 0.0
-    for i in range(V):
-        value += weights[choice[i]]
-    return value, max(best, rest) + slack if known else np.inf, oracle.safe or _is_acyclic(oracle, choice)
+        return -np.inf, rest + slack if bounded else np.inf, False
+    return (
+        weight_of(weights, choice),
+        max(best, rest) + slack if bounded else np.inf,
+        oracle.safe or _is_acyclic(oracle, choice),
+    )

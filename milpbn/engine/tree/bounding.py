@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,16 +19,54 @@ from milpbn.engine.dual.point import (
     near_the_cap,
     on_samples,
 )
+from milpbn.engine.pool import BELOW_ALL
 from milpbn.engine.relaxation.oracle import heaviest_structure
 from milpbn.engine.relaxation.reduced_costs import bound_parent_sets
-from milpbn.engine.thresholds import fixing_threshold
+from milpbn.engine.root import Root
+from milpbn.engine.thresholds import fixing_threshold, pruning_threshold
 from milpbn.engine.tuning import TUNING
+from milpbn.problem.problem import Problem
 
 _STEPS = TUNING.node_steps
 #: Numbers of steps between two checks of the clock; after the last one, samples and parent sets are selected again. The
 #: first bursts are short: they show which samples and parent sets matter.
 BURSTS = (_STEPS.burst,) * _STEPS.bursts
 FIRST_BURSTS = (_STEPS.first_burst, _STEPS.first_burst, *BURSTS)
+
+
+@dataclass(frozen=True)
+class Context:
+    """The data and options that all expansions of a search share.
+
+    Attributes
+    ----------
+    problem : Problem
+        The whole problem.
+    model : Model
+        The whole problem as the kernels take it.
+    rows : Inequalities
+        Inequalities that every structure satisfies.
+    active : int64 array, shape (k,)
+        The rows whose multipliers change in the tree: those with a positive multiplier at the root. Trials in which
+        the others changed as well were worse.
+    reduce : bool
+        Fix parent sets by their reduced costs.
+    certify : bool
+        Keep the dual weights of every bound.
+    """
+
+    problem: Problem
+    model: Model
+    rows: Inequalities
+    active: NDArray[np.int64]
+    reduce: bool
+    certify: bool
+
+    @classmethod
+    def of(cls, root: Root, *, reduce: bool, certify: bool) -> Context:
+        """Return the context of all expansions below a root."""
+        active = np.flatnonzero(root.multipliers)
+        return cls(root.problem, root.model, root.rows, active, reduce, certify)
 
 
 def tighten(
@@ -74,28 +113,16 @@ def tighten(
         # Earlier selections stay selected, because points move back and forth.
         samples |= near_the_cap(model, point.logits, width)
         chosen |= _promising(model, node, point, reach * (before - target()))
-        small_model, small_node = on_samples(model, samples), node._replace(allowed=chosen)
         logits = point.logits[samples]
-        small_point = point._replace(logits=logits, direction=np.empty_like(logits))
+        few = (
+            on_samples(model, samples),
+            node._replace(allowed=chosen),
+            point._replace(logits=logits, direction=np.empty_like(logits)),
+        )
         state.bound, state.relaxed = np.inf, -np.inf
-        for burst, n_steps in enumerate(FIRST_BURSTS if first else BURSTS):
-            status = take_compiled_steps(
-                small_model, small_node, small_point, target(), _STEPS.accuracy, before, n_steps, True, False
-            )
-            if stopping():
-                return False
-            if first and burst == 0:
-                warmest = TUNING.temperature.first * model.softening.cap
-                state.child_temperature = min(start * _warmer(float(state.moved)), warmest)
-            if status != PAUSED:
-                break
-            left = may_be_left(state, target(), _STEPS.accuracy, before)
-            far = state.bound - state.relaxed > _STEPS.reselect_above * left
-            # Only Newton steps move far enough in two bursts to make a new selection worthwhile.
-            if first and burst == 1 and far and state.moved > 0.0:
-                # Continue from the last point, not from that of the best bound.
-                state.best_vertices = 0
-                break
+        status = _take_bursts(*few, before, target, stopping, start if first else None)
+        if status is None:
+            return False
         steps_bound = float(state.bound)
         evaluate_compiled(model, node, point, False)
         bound = float(state.bound)
@@ -116,6 +143,42 @@ def tighten(
         if missed and not first:
             width, reach = _STEPS.widening * width, _STEPS.widening * reach
         first = False
+
+
+def _take_bursts(
+    model: Model,
+    node: Subproblem,
+    point: Point,
+    before: float,
+    target: Callable[[], float],
+    stopping: Callable[[], bool],
+    start: float | None,
+) -> int | None:
+    """Take bursts of steps; return why the last one ended (`take_steps`), or None if told to stop.
+
+    The arguments are those of `tighten`, with few samples and parent sets, and `start`, the temperature at which the
+    first bursts of a node begin; None for later ones.
+    """
+    state = point.state
+    for burst, n_steps in enumerate(BURSTS if start is None else FIRST_BURSTS):
+        status: int = take_compiled_steps(
+            model, node, point, target(), _STEPS.accuracy, before, n_steps, True, False
+        )
+        if stopping():
+            return None
+        if start is not None and burst == 0:
+            warmest = TUNING.temperature.first * model.softening.cap
+            state.child_temperature = min(start * _warmer(float(state.moved)), warmest)
+        if status != PAUSED:
+            break
+        left = may_be_left(state, target(), _STEPS.accuracy, before)
+        far = state.bound - state.relaxed > _STEPS.reselect_above * left
+        # Only Newton steps move far enough in two bursts to make a new selection worthwhile.
+        if start is not None and burst == 1 and far and state.moved > 0.0:
+            # Continue from the last point, not from that of the best bound.
+            state.best_vertices = 0
+            break
+    return status
 
 
 def _warmer(moved: float) -> float:
@@ -162,9 +225,7 @@ def fixable(model: Model, node: Subproblem, point: Point, incumbent: float) -> N
 
 
 def lower_multipliers(
-    model: Model,
-    rows: Inequalities,
-    active: NDArray[np.int64],
+    context: Context,
     node: Subproblem,
     weights: NDArray[np.float64],
     multipliers: NDArray[np.float64],
@@ -176,12 +237,10 @@ def lower_multipliers(
 
     Parameters
     ----------
-    model, node
-        The whole problem, and the node.
-    rows : Inequalities
-        R rows.
-    active : int64 array, shape (k,)
-        The rows whose multipliers may change.
+    context : Context
+        The whole problem, its R inequalities, and which of their multipliers may change.
+    node : Subproblem
+        The node.
     weights : float64 array, shape (P,)
         A gradient that includes the terms of the multipliers; updated with them.
     multipliers : float64 array, shape (R,)
@@ -198,7 +257,10 @@ def lower_multipliers(
     node, multipliers
         The arguments themselves if no multiplier changed.
     """
-    if not len(active):
+    model, rows, active = context.model, context.rows, context.active
+    # No bound prunes a node yet: the multipliers of a node without structures would grow without limit.
+    endless = target() <= pruning_threshold(BELOW_ALL, model.score_error)
+    if endless or not len(active):
         return node, multipliers
     tuned = TUNING.multipliers
     better = multipliers.copy()
@@ -209,8 +271,8 @@ def lower_multipliers(
         for first in range(0, len(active), tuned.rows_at_a_time):
             some = active[first : first + tuned.rows_at_a_time]
             if bound > target() and not stopping():
-                fall = lower(model.oracle, rows, weights, *space, better, some, bound - target(), choice)
-                fallen, bound = fallen + fall, bound - fall
+                by = lower(model.oracle, rows, weights, *space, better, some, bound - target(), choice)
+                fallen, bound = fallen + by, bound - by
         if fallen <= tuned.least_fall * max(1.0, abs(bound)):
             break
     if (better == multipliers).all():

@@ -35,8 +35,8 @@ def _shares(oracle, vertices, shares, arcs, entries):  # type: ignore[no-untyped
                 arcs[oracle.members[x], i] += shares[v]
 
 
-class Fall(NamedTuple):
-    """The fall of the bound from a parent to a child: one observation for the pseudo-costs.
+class Gain(NamedTuple):
+    """What a branching decision gains in one child, from the node's bound to the child's: an observation.
 
     Attributes
     ----------
@@ -47,7 +47,7 @@ class Fall(NamedTuple):
     share : float
         The share of the parent's point for which the decision holds.
     nats : float
-        The fall of the bound.
+        The node's bound minus the child's; infinite if the child has no structure.
     """
 
     decision: Decision
@@ -66,9 +66,9 @@ class Candidate(NamedTuple):
     share : float
         The share of the point for which the decision holds.
     score : float
-        The product of the expected falls to both children, in square nats.
+        The product of the expected gains in both children, in square nats.
     reliable : bool
-        Whether both falls were observed often enough (`TreeTuning.observations`), or the decision has no pseudo-costs.
+        Whether both gains were observed often enough (`TreeTuning.observations`), or the decision has no pseudo-costs.
     """
 
     decision: Decision
@@ -77,16 +77,35 @@ class Candidate(NamedTuple):
     reliable: bool
 
 
-def score_of_falls(falls: Iterable[Fall], most: float) -> float:
-    """Return the product of the falls to both children; a fall counts `most` nats at most, which prune the child."""
+def product_of_gains(gains: Iterable[Gain], most: float) -> float:
+    """Return the product of the gains in both children; a gain counts `most` nats at most, which prune the child."""
     score = 1.0
-    for fall in falls:
-        score *= max(min(fall.nats, most), _TREE.least_score)
+    for gain in gains:
+        score *= max(min(gain.nats, most), _TREE.least_score)
     return score
 
 
+class PseudoCosts(NamedTuple):
+    """The observations of a branching rule, [0] where decisions do not hold and [1] where they do.
+
+    Attributes
+    ----------
+    sums : float64 array, shape (2, V, V)
+        Sums of the gains per unit of fractionality, in nats.
+    counts : float64 array, shape (2, V, V)
+        Numbers of observations.
+    """
+
+    sums: NDArray[np.float64]
+    counts: NDArray[np.float64]
+
+    def copy(self) -> PseudoCosts:
+        """Return an independent copy."""
+        return PseudoCosts(self.sums.copy(), self.counts.copy())
+
+
 class BranchingRule:
-    """Ranks decisions by pseudo-costs: the mean fall of the bound per unit of fractionality, in both children.
+    """Ranks decisions by pseudo-costs: the mean gain per unit of fractionality, in both children.
 
     Undirected edges come first: the two directions of an edge are Markov equivalent, except for smoothing and dropped
     features, so a decision on one arc changes little. The pseudo-costs of a decision without observations are estimated
@@ -97,31 +116,26 @@ class BranchingRule:
     ----------
     oracle : Oracle
         Candidate sets.
+    costs : PseudoCosts, optional
+        The observations so far; by default none.
     """
 
-    def __init__(self, oracle: Oracle) -> None:
+    def __init__(self, oracle: Oracle, costs: PseudoCosts | None = None) -> None:
         self.oracle = oracle
         V = len(oracle.offsets) - 1
         self.V = V
         # For branchings: edges above the diagonal, orphans on it, arcs into the class in the last column. Else: arcs.
-        self._sums = np.zeros((2, V, V))
-        self._counts = np.zeros((2, V, V))
-
-    def copy(self) -> BranchingRule:
-        """Return an independent copy with the same observations."""
-        other = BranchingRule(self.oracle)
-        other._sums, other._counts = self._sums.copy(), self._counts.copy()
-        return other
+        self.costs = PseudoCosts(np.zeros((2, V, V)), np.zeros((2, V, V))) if costs is None else costs
 
     def state(self) -> dict[str, NDArray[np.float64]]:
         """Return the observations as arrays, which `restore` takes."""
-        return {"sums": self._sums.copy(), "counts": self._counts.copy()}
+        return self.costs.copy()._asdict()
 
     def restore(self, saved: SavedArrays) -> None:
         """Become the rule whose arrays `state` returned; raise UnfitError if they are of another problem."""
-        shape = self._sums.shape
-        self._sums = saved.array("sums", np.float64, *shape).copy()
-        self._counts = saved.array("counts", np.float64, *shape).copy()
+        shape = self.costs.sums.shape
+        found = (saved.array(name, np.float64, *shape) for name in PseudoCosts._fields)
+        self.costs = PseudoCosts(*found).copy()
 
     def _table(self, arcs: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the shares of all decisions with pseudo-costs, shape (V, V); the others are 0."""
@@ -178,7 +192,7 @@ class BranchingRule:
         if open_.any():
             gain, least = self.expected(), _TREE.least_score
             score = np.maximum(gain[1] * (1 - inside), least) * np.maximum(gain[0] * inside, least)
-            reliable = self._counts.min(axis=0) >= _TREE.observations
+            reliable = self.costs.counts.min(axis=0) >= _TREE.observations
             score[~open_] = -1.0
             # A stable sort: of equal scores the first comes first.
             order = np.argsort(-score, axis=None, kind="stable")[: min(most, int(open_.sum()))]
@@ -213,26 +227,26 @@ class BranchingRule:
         return None
 
     def expected(self) -> NDArray[np.float64]:
-        """Return the expected falls per unit, [0] if decisions do not hold and [1] if they do, shape (2, V, V)."""
-        out = np.empty_like(self._sums)
+        """Return the expected gains per unit, [0] if decisions do not hold and [1] if they do, shape (2, V, V)."""
+        out = np.empty_like(self.costs.sums)
         for answer in (0, 1):
-            sums, counts = self._sums[answer], self._counts[answer]
+            sums, counts = self.costs.sums[answer], self.costs.counts[answer]
             total = counts.sum()
             mean = sums.sum() / total if total else 1.0
-            # Per variable: the falls and the observations of all decisions on it.
-            falls, n = (x.sum(axis=0) + x.sum(axis=1) - np.diag(x) for x in (sums, counts))
+            # Per variable: the gains and the observations of all decisions on it.
+            gains, n = (x.sum(axis=0) + x.sum(axis=1) - np.diag(x) for x in (sums, counts))
             prior = _TREE.prior_observations
-            estimate = (falls[:, None] + falls + prior * mean) / (n[:, None] + n + prior)
+            estimate = (gains[:, None] + gains + prior * mean) / (n[:, None] + n + prior)
             # The estimate counts as one observation beside the real ones.
             out[answer] = (sums + estimate) / (counts + 1)
         return out
 
-    def learn(self, fall: Fall) -> None:
-        """Add a fall of the bound to the pseudo-costs."""
-        where = self.place(fall.decision)
-        if where is None or not np.isfinite(fall.nats):
+    def learn(self, gain: Gain) -> None:
+        """Add a gain to the pseudo-costs."""
+        where = self.place(gain.decision)
+        if where is None or not np.isfinite(gain.nats):
             return
-        distance = 1 - fall.share if fall.holds else fall.share
-        answer = int(fall.holds)
-        self._sums[(answer, *where)] += max(0.0, fall.nats) / max(distance, _TREE.least_distance)
-        self._counts[(answer, *where)] += 1
+        distance = 1 - gain.share if gain.holds else gain.share
+        answer = int(gain.holds)
+        self.costs.sums[(answer, *where)] += max(0.0, gain.nats) / max(distance, _TREE.least_distance)
+        self.costs.counts[(answer, *where)] += 1

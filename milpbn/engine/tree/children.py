@@ -13,25 +13,21 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from milpbn.certificate.records import Decision, DualWeights, Inequalities
+from milpbn.certificate.records import Decision, DualWeights
 from milpbn.engine.dual.inequalities import subproblem_of
 from milpbn.engine.dual.point import (
-    Model,
     Point,
     Subproblem,
     evaluate_compiled,
     place,
     score_of,
 )
-from milpbn.engine.pool import BELOW_ALL
-from milpbn.engine.root import Root
 from milpbn.engine.thresholds import fixing_threshold, pruning_threshold
-from milpbn.engine.tree.bounding import fixable, lower_multipliers, tighten
-from milpbn.engine.tree.branching_rule import Fall
+from milpbn.engine.tree.bounding import Context, fixable, lower_multipliers, tighten
+from milpbn.engine.tree.branching_rule import Gain
 from milpbn.engine.tree.node import DualPoint, Node, Restriction
 from milpbn.network.structure import Structure, topological_order
 from milpbn.problem.duals import HARD
-from milpbn.problem.problem import Problem
 
 
 class Incumbents(Protocol):
@@ -48,41 +44,6 @@ class Incumbents(Protocol):
         """Climb from the oracle's last answer at a point."""
 
 
-@dataclass(frozen=True)
-class Context:
-    """The data and options that all expansions of a search share.
-
-    Attributes
-    ----------
-    problem : Problem
-        The whole problem.
-    model : Model
-        The whole problem as the kernels take it.
-    rows : Inequalities
-        Inequalities that every structure satisfies.
-    active : int64 array, shape (k,)
-        The rows whose multipliers change in the tree: those with a positive multiplier at the root. Trials in which
-        the others changed as well were worse.
-    reduce : bool
-        Fix parent sets by their reduced costs.
-    certify : bool
-        Keep the dual weights of every bound.
-    """
-
-    problem: Problem
-    model: Model
-    rows: Inequalities
-    active: NDArray[np.int64]
-    reduce: bool
-    certify: bool
-
-    @classmethod
-    def of(cls, root: Root, *, reduce: bool, certify: bool) -> Context:
-        """Return the context of all expansions below a root."""
-        active = np.flatnonzero(root.multipliers)
-        return cls(root.problem, root.model, root.rows, active, reduce, certify)
-
-
 @dataclass
 class BoundedNodes:
     """Nodes after their steps, open or pruned, and what proves their bounds: the two children of a node, or one node.
@@ -97,8 +58,8 @@ class BoundedNodes:
         New open nodes.
     pruned : list of (bool array of shape (P,), float)
         Allowed parent sets and bound of each pruned node.
-    falls : list of Fall
-        The falls of the bound; infinite where a child has no structure.
+    gains : list of Gain
+        The gains in the children; infinite where a child has no structure.
     fixings : list of (int, DualWeights, int64 array)
         For the proof: node, dual weights, and the parent sets that they fix to 0.
     leaves : list of (int, DualWeights)
@@ -111,7 +72,7 @@ class BoundedNodes:
     numbers: tuple[int, int] = (0, 0)
     open: list[Node] = field(default_factory=list)
     pruned: list[tuple[NDArray[np.bool_], float]] = field(default_factory=list)
-    falls: list[Fall] = field(default_factory=list)
+    gains: list[Gain] = field(default_factory=list)
     fixings: list[tuple[int, DualWeights, NDArray[np.int64]]] = field(default_factory=list)
     leaves: list[tuple[int, DualWeights]] = field(default_factory=list)
     steps: int = 0
@@ -164,76 +125,87 @@ def bound_children(
         None if told to stop; the node is then still open.
     """
     out = BoundedNodes(decision, numbers)
+    parent = node.restriction(len(context.model.linear))
+    for number, holds in zip(numbers, (True, False), strict=True):
+        child = parent.child(context.model.oracle, decision, holds)
+        gain = _bound_child(context, node, number, child, point, incumbents, stopping, out)
+        if gain is None:
+            return None
+        out.gains.append(Gain(decision, holds, share, gain))
+    return out
+
+
+def _bound_child(
+    context: Context,
+    node: Node,
+    number: int,
+    child: Restriction,
+    point: Point,
+    incumbents: Incumbents,
+    stopping: Callable[[], bool],
+    out: BoundedNodes,
+) -> float | None:
+    """Bound one child of a node and add it to `out`; return its gain, infinite if it has no structure, None if stopped.
+
+    The arguments are those of `bound_children`, and the child's number and structures, whose parent sets are fixed.
+    """
     model = context.model
-    parent = node.restriction(len(model.linear))
 
     def target() -> float:
         return pruning_threshold(incumbents.cutoff, model.score_error)
 
-    for number, holds in zip(numbers, (True, False), strict=True):
-        child = parent.child(model.oracle, decision, holds)
-        rules, candidates = context.problem.rules, context.problem.candidates
-        if rules.max_children and rules.over_limit(candidates.certain_parents(child.allowed)) is not None:
-            # No structure. Without this, a list that is not full yet would need every choice of parent sets as a node.
-            out.leaf(number, node.weights)
-            out.falls.append(Fall(decision, holds, share, np.inf))
-            continue
-        point.gradient[:] = node.start.gradient
-        multipliers = node.start.multipliers
-        subproblem = _subproblem(context, child, multipliers)
-        subproblem, multipliers = _lowered(
-            context, subproblem, point.gradient, multipliers, node.bound, target, stopping
-        )
-        start = node.start
-        if not place(
-            model, subproblem, point, start.vertices.astype(np.int64), start.shares, start.temperature, False
-        ):
-            # The child has no structure; any dual weights prove that.
-            out.leaf(number, node.weights)
-            out.falls.append(Fall(decision, holds, share, np.inf))
-            continue
-        if not tighten(
-            model,
-            subproblem,
-            point,
-            node.bound,
-            target,
-            stopping=stopping,
-            found=incumbents.climb_from_answer,
-        ):
-            return None
-        if point.state.bound > target():
-            bound = float(point.state.bound)
-            before = subproblem
-            subproblem, multipliers = _lowered(
-                context, subproblem, point.gradient.copy(), multipliers, bound, target, stopping
-            )
-            if subproblem is not before:
-                evaluate_compiled(model, subproblem, point, False)
+    rules, candidates = context.problem.rules, context.problem.candidates
+    if rules.max_children and rules.over_limit(candidates.certain_parents(child.allowed)) is not None:
+        # No structure. Without this, a list that is not full yet would need every choice of parent sets as a node.
+        out.leaf(number, node.weights)
+        return np.inf
+    start = node.start
+    point.gradient[:] = start.gradient
+    subproblem = _subproblem(context, child, start.multipliers)
+    subproblem, multipliers = lower_multipliers(
+        context, subproblem, point.gradient, start.multipliers, node.bound, target, stopping
+    )
+    if not place(
+        model, subproblem, point, start.vertices.astype(np.int64), start.shares, start.temperature, False
+    ):
+        # The child has no structure; any dual weights prove that.
+        out.leaf(number, node.weights)
+        return np.inf
+    found = incumbents.climb_from_answer
+    if not tighten(model, subproblem, point, node.bound, target, stopping=stopping, found=found):
+        return None
+    if point.state.bound > target():
         bound = float(point.state.bound)
-        out.falls.append(Fall(decision, holds, share, node.bound - bound))
-        out.steps += int(point.state.steps)
-        child_weights = weights = _weights(context, point, multipliers)
-        if bound > node.bound:
-            bound, weights = node.bound, node.weights
-        # The cutoff is read once: with a later, higher one, fixing could leave a variable without parent sets.
-        cutoff = incumbents.cutoff
-        if context.reduce and bound >= fixing_threshold(cutoff, model.score_error):
-            # This applies to pruned nodes as well: their remaining parent sets tell which arcs all optima share.
-            gone = fixable(model, subproblem, point, cutoff)
-            if len(gone):
-                child.allowed[gone] = False
-                if child_weights is not None:
-                    out.fixings.append((number, child_weights, gone))
-        if bound > pruning_threshold(cutoff, model.score_error):
-            opened = open_node(context, number, child, point, multipliers, bound, weights)
-            if opened is not None:
-                out.leaf(number, weights)
-                out.open.append(opened)
-                continue
-            bound, weights = only_structure(context, child, point, incumbents)
-        out.prune(number, child, bound, weights)
-    return out
+        before = subproblem
+        subproblem, multipliers = lower_multipliers(
+            context, subproblem, point.gradient.copy(), multipliers, bound, target, stopping
+        )
+        if subproblem is not before:
+            evaluate_compiled(model, subproblem, point, False)
+    bound = float(point.state.bound)
+    gain = node.bound - bound
+    out.steps += int(point.state.steps)
+    child_weights = weights = _weights(context, point, multipliers)
+    if bound > node.bound:
+        bound, weights = node.bound, node.weights
+    # The cutoff is read once: with a later, higher one, fixing could leave a variable without parent sets.
+    cutoff = incumbents.cutoff
+    if context.reduce and bound >= fixing_threshold(cutoff, model.score_error):
+        # This applies to pruned nodes as well: their remaining parent sets tell which arcs all optima share.
+        gone = fixable(model, subproblem, point, cutoff)
+        if len(gone):
+            child.allowed[gone] = False
+            if child_weights is not None:
+                out.fixings.append((number, child_weights, gone))
+    if bound > pruning_threshold(cutoff, model.score_error):
+        opened = open_node(context, number, child, point, multipliers, bound, weights)
+        if opened is not None:
+            out.leaf(number, weights)
+            out.open.append(opened)
+            return gain
+        bound, weights = only_structure(context, child, point, incumbents)
+    out.prune(number, child, bound, weights)
+    return gain
 
 
 def open_node(
@@ -317,24 +289,6 @@ def _subproblem(context: Context, restriction: Restriction, multipliers: NDArray
     forced = restriction.forced(context.model.oracle.n)
     n_forced = len(restriction.edges)
     return subproblem_of(context.model, context.rows, multipliers, restriction.allowed, forced, n_forced)
-
-
-def _lowered(
-    context: Context,
-    subproblem: Subproblem,
-    weights: NDArray[np.float64],
-    multipliers: NDArray[np.float64],
-    bound: float,
-    target: Callable[[], float],
-    stopping: Callable[[], bool],
-) -> tuple[Subproblem, NDArray[np.float64]]:
-    """Return the subproblem with better multipliers; see `lower_multipliers`."""
-    if target() <= pruning_threshold(BELOW_ALL, context.model.score_error):
-        # No bound prunes a node yet. Multipliers of a node without structures would grow without limit.
-        return subproblem, multipliers
-    return lower_multipliers(
-        context.model, context.rows, context.active, subproblem, weights, multipliers, bound, target, stopping
-    )
 
 
 def _weights(context: Context, point: Point, multipliers: NDArray[np.float64]) -> DualWeights | None:

@@ -1,20 +1,21 @@
 """The expansion of a node: probe its best decisions that lack observations, and branch on the best decision.
 
-An expansion changes nothing that threads share. It returns an `Expansion`, which the search processes under its lock.
+An expansion changes nothing of the search. It returns an `Expansion`, which the search takes back.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from typing import NamedTuple
 
 from milpbn.engine.dual.point import Point
 from milpbn.engine.root import Root
 from milpbn.engine.thresholds import pruning_threshold
-from milpbn.engine.tree.branching_rule import BranchingRule, Candidate, Fall, score_of_falls
+from milpbn.engine.tree.bounding import Context
+from milpbn.engine.tree.branching_rule import BranchingRule, Candidate, Gain, PseudoCosts, product_of_gains
 from milpbn.engine.tree.children import (
     BoundedNodes,
-    Context,
     Incumbents,
     bound_children,
     only_structure,
@@ -26,15 +27,38 @@ from milpbn.engine.tuning import TUNING
 _TREE = TUNING.tree
 
 
-@dataclass
-class Expansion:
+class NodeTask(NamedTuple):
+    """A node to expand, and all that its expansion depends on besides `Context` and the incumbent.
+
+    Attributes
+    ----------
+    node : Node
+        The node.
+    numbers : pair of int
+        Numbers of the child in which the decision holds, and of the other child.
+    costs : PseudoCosts
+        The pseudo-costs that rank the decisions.
+    probe_budget : float
+        A probe begins only if the probes that will be discarded have taken fewer steps than this so far.
+    steps : int
+        Steps in the tree when the node was handed out.
+    """
+
+    node: Node
+    numbers: tuple[int, int]
+    costs: PseudoCosts
+    probe_budget: float
+    steps: int
+
+
+class Expansion(NamedTuple):
     """The results of an expansion.
 
     Attributes
     ----------
     nodes : BoundedNodes
         The children, and what proves their bounds.
-    falls : list of Fall
+    gains : list of Gain
         Observations for the branching rule: those of the children, and those of the probes that were discarded.
     steps : int
         Steps for the children and for all probes.
@@ -43,9 +67,38 @@ class Expansion:
     """
 
     nodes: BoundedNodes
-    falls: list[Fall] = field(default_factory=list)
+    gains: list[Gain]
+    steps: int
+    discarded: int
+
+
+@dataclass
+class Effort:
+    """Steps in the tree so far. Work is counted, not timed, so that a search on one thread can be repeated.
+
+    Attributes
+    ----------
+    probes : bool
+        Whether the data are so small that decisions are probed.
+    steps, discarded : int
+        All steps, and those of the probes whose children were discarded.
+    """
+
+    probes: bool
     steps: int = 0
     discarded: int = 0
+
+    def probe_budget(self) -> float:
+        """Return the steps that probes of one more node may take before they are discarded."""
+        if not self.probes:
+            return 0.0
+        first = min(_TREE.first_probing, _TREE.early_probing * self.steps)
+        return max(first, _TREE.probing * self.steps) - self.discarded
+
+    def add(self, expansion: Expansion) -> None:
+        """Add the steps of an expansion."""
+        self.steps += expansion.steps
+        self.discarded += expansion.discarded
 
 
 def expand_root(context: Context, root: Root, incumbents: Incumbents) -> BoundedNodes:
@@ -65,68 +118,60 @@ def expand_root(context: Context, root: Root, incumbents: Incumbents) -> Bounded
 
 def expand(
     context: Context,
-    node: Node,
-    numbers: tuple[int, int],
+    task: NodeTask,
     point: Point,
-    rule: BranchingRule,
     incumbents: Incumbents,
     stopping: Callable[[], bool],
-    budget: float,
 ) -> Expansion | None:
     """Choose a decision, and branch a node on it.
 
     The best decisions by pseudo-costs that lack observations are probed: both children are bounded as if the node were
-    branched on the decision. The children of the probe with the best falls are kept, unless a decision with
-    observations promises more. Probes that are discarded leave nothing but their falls.
+    branched on the decision. The children of the probe with the best gains are kept, unless a decision with
+    observations promises more. Probes that are discarded leave nothing but their gains.
 
     Parameters
     ----------
     context : Context
         The data and options of the search.
-    node : Node
-        The node; it is not changed.
-    numbers : pair of int
-        Numbers of the child in which the decision holds, and of the other child.
+    task : NodeTask
+        The node, and what ranks its decisions; not changed.
     point : Point
         Working memory; overwritten.
-    rule : BranchingRule
-        Ranks the decisions.
     incumbents : Incumbents
         The holder of the incumbent, which may improve at any time.
     stopping : callable
         Asked often whether to stop.
-    budget : float
-        A probe begins only if the probes that will be discarded have taken fewer steps than this so far.
 
     Returns
     -------
     Expansion or None
         None if told to stop; the node is then still open.
     """
+    node, start = task.node, task.node.start
 
     def attempt(candidate: Candidate) -> BoundedNodes | None:
         return bound_children(
-            context, node, candidate.decision, candidate.share, numbers, point, incumbents, stopping
+            context, node, candidate.decision, candidate.share, task.numbers, point, incumbents, stopping
         )
 
+    rule = BranchingRule(context.model.oracle, task.costs)
     allowed = node.restriction(len(context.model.linear)).allowed
-    start = node.start
     candidates = rule.candidates(start.vertices, start.shares, allowed, _TREE.probed_decisions)
     best, best_score, taken = candidates[0], -1.0, None
-    falls: list[Fall] = []
+    gains: list[Gain] = []
     steps = 0
     for candidate in candidates:
         score = candidate.score
         probe: BoundedNodes | None = None
         wasted = steps - (0 if taken is None else taken.steps)
-        if len(candidates) > 1 and not candidate.reliable and wasted < budget:
+        if len(candidates) > 1 and not candidate.reliable and wasted < task.probe_budget:
             probe = attempt(candidate)
             if probe is None:
                 return None
-            falls += probe.falls
+            gains += probe.gains
             steps += probe.steps
             target = pruning_threshold(incumbents.cutoff, context.model.score_error)
-            score = score_of_falls(probe.falls, node.bound - target)
+            score = product_of_gains(probe.gains, node.bound - target)
             if len(probe.open) < 2:
                 # No other decision leaves fewer open nodes at the price of what is bounded already.
                 best, taken = candidate, probe
@@ -137,6 +182,6 @@ def expand(
         taken = attempt(best)
         if taken is None:
             return None
-        falls += taken.falls
+        gains += taken.gains
         steps += taken.steps
-    return Expansion(taken, falls, steps, steps - taken.steps)
+    return Expansion(taken, gains, steps, steps - taken.steps)

@@ -116,9 +116,9 @@ class PrimalHeuristic:
         """Make a structure the incumbent if its score is better."""
         with self._lock:
             if value > self.value:
-                known = self._events.offer(structure)
+                best = self._events.offer(structure)
                 # At a moment that the clock decides, the run may prefer another structure of a list to this one.
-                self.structure = known if self.pool.size == 1 else structure
+                self.structure = best if self.pool.size == 1 else structure
                 self.value = value
                 self._here = self.structure, value
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from milpbn.engine.events import Events
+from milpbn.engine.tree.dispatch import ThreadDispatcher
 from milpbn.engine.tree.search import BranchAndBound
 from milpbn.problem.problem import Problem
 from milpbn.solvers.base import Capabilities, Outcome, Settings
@@ -52,10 +53,9 @@ class NativeEngine(Engine):
             root,
             start.structure,
             events,
-            threads=settings.threads,
+            dispatcher=ThreadDispatcher(settings.threads),
             random_state=settings.seed,
             reduce=settings.reduce,
-            proof=root.proof,
             memory=MEMORY_SHARE * (FALLBACK_MEMORY if free is None else free),
             saved=start.saved,
         )

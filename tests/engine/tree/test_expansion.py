@@ -13,9 +13,9 @@ from milpbn.certificate.verify.check import verify
 from milpbn.engine.dual.point import Point, empty_point
 from milpbn.engine.events import EventLog
 from milpbn.engine.root import Root
-from milpbn.engine.tree import branching_rule, expansion, search
-from milpbn.engine.tree.branching_rule import BranchingRule, Fall, score_of_falls
-from milpbn.engine.tree.expansion import Expansion, expand, expand_root
+from milpbn.engine.tree import branching_rule, expansion
+from milpbn.engine.tree.branching_rule import BranchingRule, Gain, product_of_gains
+from milpbn.engine.tree.expansion import Expansion, NodeTask, expand, expand_root
 from milpbn.engine.tree.node import Node
 from milpbn.engine.tree.search import BranchAndBound
 from milpbn.engine.tuning import TUNING
@@ -28,7 +28,6 @@ from milpbn.solving.api import solve
 def tune(monkeypatch: pytest.MonkeyPatch, **values) -> None:
     """Let the tree use other parameters."""
     tree = replace(TUNING.tree, **values)
-    monkeypatch.setattr(search, "TUNING", replace(TUNING, tree=tree))
     for module in (branching_rule, expansion):
         monkeypatch.setattr(module, "_TREE", tree)
 
@@ -41,7 +40,7 @@ def small_tree(seed: int = 0) -> tuple[BranchAndBound, Node]:
     proof = Proof()
     root = Root(problem, start, proof=proof)
     best = root.run(start, EventLog())
-    tree = BranchAndBound(root, best, EventLog(), proof=proof)
+    tree = BranchAndBound(root, best, EventLog())
     (node,) = expand_root(tree.context, root, tree.primal).open
     return tree, node
 
@@ -61,8 +60,8 @@ class Fixed:
 
 def expanded(tree: BranchAndBound, node: Node, rule: BranchingRule, budget: float) -> Expansion:
     point = empty_point(tree.root.model)
-    incumbent = Fixed(tree.incumbent)
-    out = expand(tree.context, node, (1, 2), point, rule, incumbent, lambda: False, budget)
+    task = NodeTask(node, (1, 2), rule.costs, budget, steps=0)
+    out = expand(tree.context, task, point, Fixed(tree.incumbent), lambda: False)
     assert out is not None
     return out
 
@@ -72,38 +71,38 @@ def ranked(tree: BranchAndBound, node: Node, rule: BranchingRule, most: int):
     return rule.candidates(node.start.vertices, node.start.shares, allowed, most)
 
 
-def test_a_decision_is_probed_until_both_its_falls_are_known() -> None:
+def test_a_decision_is_probed_until_both_its_gains_are_known() -> None:
     tree, node = small_tree()
     rule = BranchingRule(tree.root.model.oracle)
     before = ranked(tree, node, rule, 1000)
     assert len(before) > 2
     assert not any(c.reliable for c in before)
     first = before[0].decision
-    rule.learn(Fall(first, True, 0.5, 1.0))
+    rule.learn(Gain(first, True, 0.5, 1.0))
     assert not next(c for c in ranked(tree, node, rule, 1000) if c.decision == first).reliable
-    rule.learn(Fall(first, False, 0.5, 1.0))
+    rule.learn(Gain(first, False, 0.5, 1.0))
     after = ranked(tree, node, rule, 1000)
     assert [c.decision for c in after if c.reliable] == [first]
     # A child without a structure says nothing of how far a bound falls.
     second = next(c.decision for c in after if c.decision != first)
     for holds in (True, False):
-        rule.learn(Fall(second, holds, 0.5, np.inf))
+        rule.learn(Gain(second, holds, 0.5, np.inf))
     assert [c.decision for c in ranked(tree, node, rule, 1000) if c.reliable] == [first]
 
 
-def test_the_children_of_the_best_probe_are_kept_and_the_others_leave_their_falls() -> None:
+def test_the_children_of_the_best_probe_are_kept_and_the_others_leave_their_gains() -> None:
     tree, node = small_tree()
     rule = BranchingRule(tree.root.model.oracle)
     wanted = ranked(tree, node, rule, TUNING.tree.probed_decisions)
     out = expanded(tree, node, rule, np.inf)
     most = node.bound - tree.target
     by_decision = {}
-    for fall in out.falls:
-        by_decision.setdefault(fall.decision, []).append(fall)
+    for gain in out.gains:
+        by_decision.setdefault(gain.decision, []).append(gain)
     assert len(by_decision) > 2
     assert set(by_decision) <= {c.decision for c in wanted}
-    assert all([f.holds for f in falls] == [True, False] for falls in by_decision.values())
-    scores = {decision: score_of_falls(falls, most) for decision, falls in by_decision.items()}
+    assert all([gain.holds for gain in gains] == [True, False] for gains in by_decision.values())
+    scores = {decision: product_of_gains(gains, most) for decision, gains in by_decision.items()}
     assert out.nodes.decision in by_decision
     if len(out.nodes.open) == 2:
         assert scores[out.nodes.decision] == max(scores.values())
@@ -111,8 +110,8 @@ def test_the_children_of_the_best_probe_are_kept_and_the_others_leave_their_fall
     assert sorted(number for number, _ in out.nodes.leaves) == [1, 2]
     assert {number for number, *_ in out.nodes.fixings} <= {1, 2}
     assert out.steps > out.discarded > 0
-    for fall in out.falls:
-        rule.learn(fall)
+    for gain in out.gains:
+        rule.learn(gain)
     assert all(c.reliable for c in ranked(tree, node, rule, 1000) if c.decision in by_decision)
 
 
@@ -121,13 +120,13 @@ def test_a_probe_bounds_the_children_as_branching_without_probes_does() -> None:
     rule = BranchingRule(tree.root.model.oracle)
     plain = expanded(tree, node, rule, 0.0)
     assert plain.discarded == 0
-    assert len(plain.falls) == 2
+    assert len(plain.gains) == 2
     # With observations of all other decisions that say "nothing to gain", the first one is probed alone.
     first = ranked(tree, node, rule, 1)[0].decision
     for candidate in ranked(tree, node, rule, 1000):
         if candidate.decision != first:
             for holds in (True, False):
-                rule.learn(Fall(candidate.decision, holds, candidate.share, 0.0))
+                rule.learn(Gain(candidate.decision, holds, candidate.share, 0.0))
     probed = expanded(tree, node, rule, np.inf)
     assert probed.discarded == 0
     assert probed.nodes.decision == plain.nodes.decision == first

@@ -10,7 +10,7 @@ from running import all_choices
 
 from milpbn.certificate.records import ARC, EDGE, ORPHAN, PARENT_SET, Decision
 from milpbn.engine.relaxation.oracle import BRANCHINGS, ORDERS, oracle_of
-from milpbn.engine.tree.branching_rule import BranchingRule, Fall
+from milpbn.engine.tree.branching_rule import BranchingRule, Gain
 from milpbn.engine.tree.node import Restriction
 from milpbn.problem.candidates import build_candidates
 from milpbn.problem.constraints import Rules
@@ -126,13 +126,13 @@ def test_branching_goes_on_until_one_choice_is_left(case):
             else:
                 assert all(child.allowed.sum() < node.allowed.sum() for child in children)
             inside = bool(rng.random() < 0.5)
-            rule.learn(Fall(decision, inside, share, float(rng.exponential())))
+            rule.learn(Gain(decision, inside, share, float(rng.exponential())))
             node = children[0] if inside else children[1]
     assert PARENT_SET in kinds
     assert (EDGE if oracle.kind == BRANCHINGS else ARC) in kinds
 
 
-def test_decisions_with_large_falls_are_chosen_again():
+def test_decisions_with_large_gains_are_chosen_again():
     candidates = build_candidates(NAMES, Score(class_parents=False))
     first, second = (
         np.array([candidates.position(0, s), *(candidates.position(i, ()) for i in (1, 2, 3))])
@@ -143,8 +143,8 @@ def test_decisions_with_large_falls_are_chosen_again():
     for good, bad in (((0, 1), (0, 2)), ((0, 2), (0, 1))):
         rule = BranchingRule(oracle_of(candidates))
         for inside in (True, False):
-            rule.learn(Fall(Decision(EDGE, *good), inside, 0.5, 10.0))
-            rule.learn(Fall(Decision(EDGE, *bad), inside, 0.5, 0.1))
+            rule.learn(Gain(Decision(EDGE, *good), inside, 0.5, 10.0))
+            rule.learn(Gain(Decision(EDGE, *bad), inside, 0.5, 0.1))
         decision, share, *_ = rule.candidates(np.array([first, second]), shares, allowed)[0]
         assert decision == Decision(EDGE, *good)
         assert share == 0.5
@@ -165,8 +165,8 @@ def test_pseudo_costs_are_estimated_from_decisions_on_the_same_variables():
     for good, bad in ((0, 1), (1, 0)):
         rule = BranchingRule(oracle_of(candidates))
         for inside in (True, False):
-            rule.learn(Fall(Decision(ORPHAN, good, 0), inside, 0.5, 10.0))
-            rule.learn(Fall(Decision(ORPHAN, bad, 0), inside, 0.5, 0.1))
+            rule.learn(Gain(Decision(ORPHAN, good, 0), inside, 0.5, 10.0))
+            rule.learn(Gain(Decision(ORPHAN, bad, 0), inside, 0.5, 0.1))
         best = rule.candidates(
             np.array([first, second]), np.array([0.5, 0.5]), np.ones(candidates.n_sets, dtype=bool)
         )

@@ -14,7 +14,10 @@ from milpbn.certificate.format import Proof
 from milpbn.claims.result import is_optimal
 from milpbn.engine.events import EventLog
 from milpbn.engine.root import Root
-from milpbn.engine.tree.children import Context, open_node
+from milpbn.engine.tree import dispatch
+from milpbn.engine.tree.bounding import Context
+from milpbn.engine.tree.children import open_node
+from milpbn.engine.tree.dispatch import ThreadDispatcher
 from milpbn.engine.tree.node import Restriction
 from milpbn.engine.tree.search import BranchAndBound
 from milpbn.errors import InputError
@@ -145,7 +148,9 @@ def test_a_stopped_tree_has_a_bound(threads: int) -> None:
             with lock:
                 return next(asked) >= count
 
-        tree = make_tree(problem, Structure.empty(data.names), EventLog(stopping), threads=threads)
+        tree = make_tree(
+            problem, Structure.empty(data.names), EventLog(stopping), dispatcher=ThreadDispatcher(threads)
+        )
         ended.add(tree.run())
         assert tree.bound() >= best
         assert tree.bound() <= tree.root.bound
@@ -235,20 +240,18 @@ def test_the_node_of_a_failed_thread_stays_open(monkeypatch: pytest.MonkeyPatch)
     data = hard_data(3)
     problem = build_problem(data, Score(p=0.95))
     record = EventLog()
-    tree = make_tree(problem, Structure.naive_bayes(data.names), record, threads=2)
-    expand, lost = BranchAndBound._expand, []
+    tree = make_tree(problem, Structure.naive_bayes(data.names), record, dispatcher=ThreadDispatcher(2))
+    expand, lost = dispatch.expand, []
 
-    def fail(self: BranchAndBound, node, point):
-        with self._lock:
-            worst = node.bound >= max(
-                [self._frontier.bound(), *(other.bound for other in self._busy.values())]
-            )
-            if not lost and self._n_children > 6 and worst:
-                lost.append(node.bound)
+    def fail(context, task, *others):
+        with tree._lock:
+            worst = task.node.bound >= tree._frontier.bound()
+            if not lost and tree._n_children > 6 and worst:
+                lost.append(task.node.bound)
                 raise MemoryError
-        return expand(self, node, point)
+        return expand(context, task, *others)
 
-    monkeypatch.setattr(BranchAndBound, "_expand", fail)
+    monkeypatch.setattr(dispatch, "expand", fail)
     with pytest.raises(MemoryError):
         tree.run()
     assert lost

@@ -7,7 +7,7 @@ import pytest
 from running import optimum, random_data
 
 from milpbn.certificate.verify.check import verify
-from milpbn.engine.tree.optima import Optima
+from milpbn.engine.optima import Optima
 from milpbn.errors import InputError
 from milpbn.problem.constraints import Constraints
 from milpbn.problem.problem import build_problem

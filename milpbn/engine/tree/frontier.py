@@ -1,4 +1,7 @@
-"""Node selection: best bound first, with dives among nodes of nearly the same bound."""
+"""The frontier of a tree search: the nodes that are not branched on, and which comes next.
+
+The best bound comes first, with dives among nodes of nearly the same bound.
+"""
 
 from __future__ import annotations
 
@@ -21,6 +24,8 @@ STALE_ITEMS = 1000
 class Frontier:
     """The open nodes. The best bound comes first, among nearly equal bounds the newest node, of two siblings the first.
 
+    A node that was taken is being expanded. It counts in the bound until it is closed, and can be opened again.
+
     If many nodes have the bound of the root, for example because every sample could reach gamma, best-bound search
     alone would visit the tree level by level and reach no structure for a long time. This order dives instead.
     """
@@ -28,6 +33,7 @@ class Frontier:
     def __init__(self) -> None:
         # By number, in the order of their arrival.
         self._open: dict[int, Node] = {}
+        self._taken: dict[int, Node] = {}
         # Heaps with the numbers of nodes. Nodes that are no longer open stay until they reach the top or are too many.
         self._next: list[tuple[float, int, int]] = []
         self._bounds: list[tuple[float, int]] = []
@@ -38,6 +44,11 @@ class Frontier:
     def __len__(self) -> int:
         return len(self._open)
 
+    @property
+    def n_taken(self) -> int:
+        """Number of nodes that are being expanded."""
+        return len(self._taken)
+
     def push(self, node: Node) -> None:
         """Add a node."""
         self._open[node.number] = node
@@ -47,20 +58,31 @@ class Frontier:
             self._rebuild()
         self.nbytes += node.nbytes
 
-    def pop(self, newest: bool = False) -> Node:
-        """Remove and return the node to branch on next, or the newest one, which keeps open nodes few."""
+    def take(self, newest: bool = False) -> Node:
+        """Return the node to branch on next, or the newest one, which keeps open nodes few."""
         number = next(reversed(self._open)) if newest else heapq.heappop(self._next)[2]
         while number not in self._open:
             number = heapq.heappop(self._next)[2]
         node = self._open.pop(number)
         self.nbytes -= node.nbytes
+        self._taken[number] = node
         return node
 
+    def close(self, node: Node) -> None:
+        """Remove a taken node, which is branched on or pruned."""
+        del self._taken[node.number]
+
+    def reopen(self, node: Node) -> None:
+        """Open a taken node again."""
+        self._taken.pop(node.number, None)
+        self.push(node)
+
     def bound(self) -> float:
-        """Return the largest bound of all open nodes, -inf if there are none."""
+        """Return the largest bound of all open and taken nodes, -inf if there are none."""
         while self._bounds and self._bounds[0][1] not in self._open:
             heapq.heappop(self._bounds)
-        return -self._bounds[0][0] if self._bounds else -math.inf
+        best = -self._bounds[0][0] if self._bounds else -math.inf
+        return max([best, *(node.bound for node in self._taken.values())])
 
     def update(self, bound: float, incumbent: float) -> None:
         """Take the bound on all structures and the incumbent; their distance says which bounds are nearly the same."""
@@ -70,8 +92,8 @@ class Frontier:
             self._rebuild()
 
     def nodes(self) -> list[Node]:
-        """Return the open nodes in the order of their arrival."""
-        return list(self._open.values())
+        """Return the open nodes in the order of their arrival, and then the taken ones."""
+        return [*self._open.values(), *self._taken.values()]
 
     def state(self) -> dict[str, NDArray[np.float64]]:
         """Return what decides the order besides the nodes as arrays, which `restore` takes."""

@@ -1,0 +1,92 @@
+"""Dispatchers: they take nodes from a tree search, let them be expanded somewhere, and give the expansions back.
+
+The search decides which node comes next and what its expansion means for bound, proof and checkpoint. A dispatcher
+decides only where expansions happen. An expansion depends on `Context`, `NodeTask` and a cutoff, which can be pickled,
+as can its result, so that it may happen in another process or on another machine.
+"""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass
+from typing import Protocol
+
+from milpbn.engine.dual.point import empty_point
+from milpbn.engine.tree.bounding import Context
+from milpbn.engine.tree.expansion import Expansion, NodeTask, expand
+from milpbn.engine.tree.primal import PrimalHeuristic
+
+
+class TreeSearch(Protocol):
+    """A tree search as dispatchers see it. Any thread may call its methods."""
+
+    #: The data and options that all expansions share; sent to a machine once.
+    context: Context
+    #: The incumbent; `offer` takes a structure that was found elsewhere.
+    primal: PrimalHeuristic
+
+    def hand_out(self, *, wait: bool) -> NodeTask | None:
+        """Return the node to expand next, which stays open until its expansion is taken back.
+
+        Parameters
+        ----------
+        wait : bool
+            If no node is open now, wait for the expansions of the others.
+
+        Returns
+        -------
+        NodeTask or None
+            None if the search has ended or has to stop; without `wait`, also if no node is open now.
+        """
+
+    def take_back(self, task: NodeTask, expansion: Expansion | None) -> None:
+        """Take the expansion of a node; with None, for example of a machine that was lost, the node is open again."""
+
+    def fail(self, task: NodeTask | None, error: BaseException) -> None:
+        """Stop the search because of an error; the node stays open."""
+
+    def stopping(self) -> bool:
+        """Whether the search has to stop now."""
+
+
+class Dispatcher(Protocol):
+    """What lets the nodes of a tree search be expanded."""
+
+    def run(self, search: TreeSearch) -> None:
+        """Have nodes expanded until the search hands out no more, and give back every one that it handed out."""
+
+
+@dataclass(frozen=True)
+class ThreadDispatcher:
+    """Threads of this process, one of them the caller's; they share the incumbent.
+
+    Attributes
+    ----------
+    threads : int
+        Number of threads. With one, a search can be repeated to the last digit.
+    """
+
+    threads: int = 1
+
+    def run(self, search: TreeSearch) -> None:
+        """Expand nodes until the search hands out no more; see `Dispatcher`."""
+        others = [
+            threading.Thread(target=_expand_nodes, args=(search,), name=f"milpbn-native-{k}", daemon=True)
+            for k in range(1, self.threads)
+        ]
+        for thread in others:
+            thread.start()
+        _expand_nodes(search)
+        for thread in others:
+            thread.join()
+
+
+def _expand_nodes(search: TreeSearch) -> None:
+    """Expand one node after another in this thread."""
+    task: NodeTask | None = None
+    try:
+        point = empty_point(search.context.model)
+        while (task := search.hand_out(wait=True)) is not None:
+            search.take_back(task, expand(search.context, task, point, search.primal, search.stopping))
+    except BaseException as error:
+        search.fail(task, error)

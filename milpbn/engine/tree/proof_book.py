@@ -1,0 +1,83 @@
+"""The book of a tree search: what its closed nodes have proved."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from milpbn.certificate.format import OVERHEAD
+from milpbn.engine.optima import Optima
+from milpbn.engine.root import Root
+from milpbn.engine.tree.children import BoundedNodes
+from milpbn.util.jsonable import LARGEST_NUMBER
+from milpbn.util.saved_arrays import SavedArrays, number
+
+
+class ProofBook:
+    """The bounds of the pruned nodes, the arcs that all optima share, and the proof if a certificate is wanted.
+
+    Parameters
+    ----------
+    root : Root
+        The root. Its pool receives the bounds of nodes with a single structure, its proof all that is recorded.
+
+    Attributes
+    ----------
+    bound : float
+        The largest bound of all pruned nodes with more than one choice of parent sets.
+    optima : Optima
+        The arcs that all optima share.
+    """
+
+    def __init__(self, root: Root) -> None:
+        self._root = root
+        self.bound = -np.inf
+        self.optima = Optima(root.problem.candidates, root.model.score_error)
+
+    @property
+    def full(self) -> bool:
+        """Whether the proof has its largest size."""
+        return self._root.proof is not None and self._root.proof.full
+
+    @property
+    def nbytes(self) -> float:
+        """Bytes that the proof takes in memory."""
+        return 0.0 if self._root.proof is None else OVERHEAD * self._root.proof.nbytes
+
+    def record(self, number: int, nodes: BoundedNodes, incumbent: float) -> None:
+        """Record how a node was closed: by a decision and what bounds both children, or by pruning it.
+
+        Parameters
+        ----------
+        number : int
+            Number of the node.
+        nodes : BoundedNodes
+            Its children; without a decision the node itself.
+        incumbent : float
+            Score of the incumbent, which never falls between calls.
+        """
+        proof, pool = self._root.proof, self._root.pool
+        if proof is not None and nodes.decision is not None:
+            proof.branch(number, nodes.decision, nodes.numbers, nodes.fixings, nodes.leaves)
+        elif proof is not None:
+            for leaf in nodes.leaves:
+                proof.leaf(*leaf)
+        for allowed, bound in nodes.pruned:
+            only = np.flatnonzero(allowed)
+            if len(only) == self._root.problem.candidates.n_variables:
+                pool.leaf(only, bound)
+            else:
+                self.bound = max(self.bound, bound)
+            self.optima.add(allowed, bound, incumbent)
+
+    def state(self) -> dict[str, NDArray[Any]]:
+        """Return bound and arcs as arrays, which `restore` takes; the proof has its own (`Proof.arrays`)."""
+        optima = {f"optima.{name}": array for name, array in self.optima.state().items()}
+        return {"search.pruned": number(self.bound), **optima}
+
+    def restore(self, saved: SavedArrays) -> None:
+        """Take what `state` returned; raise UnfitError if it is of another problem."""
+        self.bound = saved.number("search.pruned")
+        self.optima.restore(saved.under("optima."))
