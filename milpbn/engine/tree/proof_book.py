@@ -11,7 +11,6 @@ from milpbn.certificate.format import OVERHEAD
 from milpbn.engine.optima import Optima
 from milpbn.engine.root import Root
 from milpbn.engine.tree.children import BoundedNodes
-from milpbn.util.jsonable import LARGEST_NUMBER
 from milpbn.util.saved_arrays import SavedArrays, number
 
 
