@@ -156,11 +156,12 @@ def solve(
     failure: MilpbnError | None = None
     try:
         with dropped_when_refused(files["trace"], files["log"]):
-            if grid is not None:
-                result = maximise_selected(source, spec, options, grid, constraints, **scope, started=started)
-            else:
-                question = Question.of(dataset, spec, constraints, **scope, random_state=options.random_state)
+            asked = dataset if grid is None else source
+            question = Question.of(asked, spec, constraints, **scope, random_state=options.random_state)
+            if grid is None:
                 result = maximise(question, options, started=started)
+            else:
+                result = maximise_selected(question, options, grid, started=started)
     except (NotSavedError, FailedSearchError) as error:
         failure, result = error, error.result
     return _finish(result, classifier, failure)

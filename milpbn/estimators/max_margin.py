@@ -246,26 +246,31 @@ interrupted
         if score.needs_units or (grid is not None and True in grid.others.get("leave-one-out", ())):
             table = table.in_units()
         data = table.dataset("train")
-        common: dict[str, Any] = {"constraints": self.constraints, "started": began}
-        narrowed: dict[str, Any] = {"subset": self.subset, "screen": self.screen}
         result = None
         # No search with a limit of 0, which `Options` would refuse; it has checked all others.
         if options.time_limit is not None or self.time_limit is None:
             try:
-                if grid is not None:
-                    result = maximise_selected(table, score, own, grid, **narrowed, **common)
-                else:
-                    asked = Question.of(
-                        data, score, self.constraints, **narrowed, random_state=options.random_state
-                    )
+                asked = Question.of(
+                    data if grid is None else table,
+                    score,
+                    self.constraints,
+                    subset=self.subset,
+                    screen=self.screen,
+                    random_state=options.random_state,
+                )
+                if grid is None:
                     result = maximise(asked, options, started=began)
+                else:
+                    result = maximise_selected(asked, own, grid, started=began)
             except NoIncumbentError:
                 result = None
         if result is not None and result.reason is Reason.INFEASIBLE:
             raise InputError("No structure obeys the constraints; relax one of them.")
         if result is None or result.structure is None:
             limit = None if result is None else result.limit
-            result = smallest_model(data, score, options, **common, limit=limit or Limit.TIME)
+            result = smallest_model(
+                data, score, options, constraints=self.constraints, started=began, limit=limit or Limit.TIME
+            )
         return result
 
     def _attributes(self, result: Result) -> dict[str, Any]:

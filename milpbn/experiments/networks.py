@@ -89,9 +89,9 @@ class SettingChoice(Method):
 
     def run(self, given: MethodInput) -> dict[str, Any]:
         """Try all values."""
+        score = Score(name=self.score, class_parents=self.class_parents, smoothing=self.smoothing)
         chosen = choose(
-            given.part.training,
-            Score(name=self.score, class_parents=self.class_parents, smoothing=self.smoothing),
+            Question(given.part.training, score),
             Options(
                 threads=given.threads, random_state=given.seed, acyclicity=self.acyclicity, verbose=False
             ),

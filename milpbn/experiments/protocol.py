@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from milpbn.data import Dataset, Table, stratified_folds
-from milpbn.solving.splits import validation_datasets, validation_splits
+from milpbn.trials.parts import validation_datasets, validation_splits
 
 #: Name of the only part of a data set with a split of its own.
 TEST_SET = "test"

@@ -15,6 +15,7 @@ from milpbn.network.averaged import AveragedClassifier
 from milpbn.problem.scores.options import PAPER
 from milpbn.problem.scores.spec import Score
 from milpbn.solving.options import Options
+from milpbn.solving.question import Question
 from milpbn.solving.recipes import Recipe
 from milpbn.solving.selection import maximise_selected
 
@@ -69,7 +70,7 @@ class RecommendedMethod(Method):
         )
         recipe = Recipe(purpose=self.title, grid=self.grid, by=self.by, time_limit=self.seconds)
         grid = replace(recipe.choices(), average=self.average)
-        result = maximise_selected(part.training, Score(parent_sets=PAPER), options, grid)
+        result = maximise_selected(Question(part.training, Score(parent_sets=PAPER)), options, grid)
         if result.limit is Limit.USER or (result.average is not None and result.average.interrupted):
             raise KeyboardInterrupt
         if result.structure is None or result.classifier is None:

@@ -7,26 +7,29 @@ import platform
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from joblib import Parallel, delayed
-from joblib.externals.loky.process_executor import TerminatedWorkerError
-
 from milpbn.data import read_table
-from milpbn.errors import MilpbnError, SolverError
+from milpbn.errors import MilpbnError
 from milpbn.experiments.base import Budgets, Method, MethodInput
 from milpbn.experiments.cells import Cell, Kept, KeptCells
 from milpbn.experiments.methods import method
 from milpbn.experiments.protocol import Part, nested_parts, part_names, parts, table_hash
 from milpbn.solving.warm_up import compile_all
+from milpbn.trials.executors import Inline, Processes
 from milpbn.util.threads import library_threads, threads_used
 from milpbn.version import __version__
 
 #: Programs whose versions every cell has.
 PROGRAMS = ("numpy", "scipy", "scikit-learn", "numba", "highspy")
+#: What is said of a process that ends by itself.
+LOST = (
+    "A process that computed a cell ended by itself, most likely because memory ran out; use fewer processes "
+    "(--n-jobs). The cells that are finished are kept."
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -240,15 +243,10 @@ def run_plan(
     waiting, _ = missing(plan, store, retry_failed=retry_failed)
     if any(step.budget is not None for task in waiting for _, step in task.steps):
         compile_all(compiling)  # a limit of a few seconds must not be spent on compiling
-    calls = (delayed(_compute)(plan, task, store, threads, started) for task in waiting)
-    pool = Parallel(n_jobs=n_jobs, return_as="generator_unordered", pre_dispatch="n_jobs", batch_size=1)
-    try:
-        yield from pool(calls)
-    except TerminatedWorkerError:
-        raise SolverError(
-            "A process that computed a cell ended by itself, most likely because memory ran out; use fewer processes "
-            "(--n-jobs). The cells that are finished are kept."
-        ) from None
+    compute = partial(_compute, plan, store=store, threads=threads, started=started)
+    spread = Inline() if n_jobs == 1 else Processes(n_jobs, LOST)
+    for _, done in spread.run(compute, waiting, lambda: False):
+        yield done
 
 
 def _compute(

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import fields, replace
 from functools import partial
+from itertools import accumulate
+from operator import add
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from milpbn.claims.result import DataSummary, Gap, Result
 from milpbn.data.dataset import Dataset, dropped_notes
@@ -18,28 +20,29 @@ from milpbn.data.table import Table
 from milpbn.errors import InputError, MilpbnError
 from milpbn.learners.appraisal import distance, share_right
 from milpbn.learners.base import Control, Predictor
-from milpbn.learners.contestants import DEFAULT, check_against, check_names, exact_scores, in_order
-from milpbn.learners.figures import Comparison, ComparisonRow
-from milpbn.learners.finished import FinishedPart, FinishedRows, Reference, described
+from milpbn.learners.contestants import DEFAULT, Contest
+from milpbn.learners.figures import Comparison, ComparisonRow, reference_row
+from milpbn.learners.finished import FinishedPart, FinishedRows
 from milpbn.learners.generative.closed_form import check_data
-from milpbn.learners.judged import Judged, differences, intervals, means
 from milpbn.learners.parameters import learn_with_parameters, note_on_parameters
 from milpbn.learners.registry import get_learner
 from milpbn.network.classifier import DESCRIBED
 from milpbn.network.evaluation import unseen_classes
 from milpbn.network.intervals import effective_rows
 from milpbn.network.prior import Prior
+from milpbn.network.structure import Structure
 from milpbn.problem.constraints import Constraints
 from milpbn.problem.scores.spec import Score
 from milpbn.solving.api import solve  # whose first incumbent is one of these learners' structures
 from milpbn.solving.engines.registry import automatic, get_engine
 from milpbn.solving.warm_up import compile_all, count, tiny_data
+from milpbn.trials.judged import Judged
+from milpbn.trials.runner import run_cells
 from milpbn.util import interrupts
 from milpbn.util.atomic import atomic_write_text, save_or_warn
 from milpbn.util.checkpoints import seconds_of
 from milpbn.util.clock import within
 from milpbn.util.jsonable import dump_json
-from milpbn.util.memory import exceeded
 
 #: Share of the rows to test on, for data without test rows of their own.
 TEST_SHARE = 0.3
@@ -89,7 +92,7 @@ def with_differences(rows: Sequence[ComparisonRow], against: str | None) -> tupl
     return tuple(
         row
         if row.judged is None or row.name == against
-        else replace(row, differences=differences(row.judged.values, other.values, other.weights))
+        else replace(row, differences=row.judged.minus(other))
         for row in rows
     )
 
@@ -99,22 +102,21 @@ def compare(
     test: Dataset | None,
     names: Sequence[str] = DEFAULT,
     *,
-    score: Mapping[str, Any] | None = None,
-    options: Mapping[str, Mapping[str, Any]] | None = None,
-    control: Control = Control(),
-    against: str | None = None,
     output: str | os.PathLike[str] | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
     resume: bool = False,
+    **how: Any,
 ) -> Comparison:
     """Run one learner after the other on one split, and return all figures.
 
-    The parameters are those of `compare_each`, and besides:
-
     Parameters
     ----------
-    against : str, optional
-        The learner to which the others' differences are stated; by default the first.
+    train : Dataset
+        Training data.
+    test : Dataset or None
+        Test rows, encoded with the training data's variables.
+    names : sequence of str
+        Margin scores, whose structures are found by exact search, and learners.
     output : path-like, optional
         A JSON file that is updated after every learner.
     checkpoint : path-like, optional
@@ -123,6 +125,8 @@ def compare(
         file beside it; their time limit is what is left of it.
     resume : bool
         Refuse to begin anew if there is no checkpoint yet.
+    **how
+        ``score``, ``options``, ``control`` and ``against`` of `milpbn.learners.contestants.Contest`.
 
     Returns
     -------
@@ -133,49 +137,31 @@ def compare(
     Raises
     ------
     InputError
-        As `compare_each`; if the checkpoint cannot be used.
+        As `Contest` and `compare_each`; if the checkpoint cannot be used.
     """
-    check_names(names, options)
-    check_against(names, against)
-    rows = train.sha256 if test is None else f"{train.sha256} {test.sha256}"
-    about = described(rows, names, score, options, control)
-    finished = FinishedRows(checkpoint, about, resume=resume)
+    contest = Contest(names, **how)
+    data = train.sha256 if test is None else f"{train.sha256} {test.sha256}"
+    finished = FinishedRows(checkpoint, contest.described(data), resume=resume)
     found = without_rows(
         train,
-        score,
-        control,
+        contest,
         test_samples=0 if test is None else test.n_samples,
         effective_rows=None if test is None else effective_rows(test.weights),
-        against=None if test is None else against or in_order(names)[0],
+        against=None if test is None else contest.against or contest.order[0],
     )
     if test is not None:
         found = replace(found, notes=(*found.notes, *unseen_classes(test.y, f"test rows of {test.name!r}")))
-    try:
-        with interrupts.deferred():
-            for row in compare_each(
-                train,
-                test,
-                names,
-                score=score,
-                options=options,
-                control=control,
-                finished=finished.on(train, test),
-            ):
-                found = replace(found, rows=with_differences((*found.rows, row), found.against))
-                save(found, output)
-    except KeyboardInterrupt:
-        if not found.rows:
-            raise
-    return found
+    listed = accumulate(([row] for row in compare_each(train, test, contest, finished=finished)), add)
+    steps = (replace(found, rows=with_differences(rows, found.against)) for rows in listed)
+    return last(found, steps, output)
 
 
-def without_rows(
-    data: Dataset, score: Mapping[str, Any] | None, control: Control, **others: Any
-) -> Comparison:
+def without_rows(data: Dataset, contest: Contest, **others: Any) -> Comparison:
     """Return a comparison that has not begun; `others` are further attributes of it."""
+    control = contest.control
     return Comparison(
         data=DataSummary.of(data),
-        score=dict(score or {}),
+        score=contest.score,
         time_limit=control.time_limit,
         random_state=control.random_state,
         parameters=control.parameters,
@@ -184,22 +170,37 @@ def without_rows(
     )
 
 
-def save(found: Comparison, output: str | os.PathLike[str] | None) -> None:
-    """Write a comparison so far as JSON, if a file is named; a warning says so if it cannot be written."""
-    if output is not None:
-        save_or_warn(partial(atomic_write_text, output, dump_json(found.to_dict())), "The comparison")
+def last(found: Comparison, steps: Iterator[Comparison], output: str | os.PathLike[str] | None) -> Comparison:
+    """Return the last of the steps of a comparison, and keep its file up to date.
+
+    Parameters
+    ----------
+    found : Comparison
+        What is returned without any step.
+    steps : iterator of Comparison
+        The comparison as it grows. An interrupt before the first step is raised, a later one ends it.
+    output : path-like or None
+        The JSON file; a warning says so if it cannot be written.
+    """
+    try:
+        with interrupts.deferred():
+            for found in steps:
+                if output is not None:
+                    write = partial(atomic_write_text, output, dump_json(found.to_dict()))
+                    save_or_warn(write, "The comparison")
+    except KeyboardInterrupt:
+        if not found.rows:
+            raise
+    return found
 
 
 def compare_each(
     train: Dataset,
     test: Dataset | None,
-    names: Sequence[str] = DEFAULT,
+    contest: Contest,
     *,
-    score: Mapping[str, Any] | None = None,
-    options: Mapping[str, Mapping[str, Any]] | None = None,
-    control: Control = Control(),
     rehearse: bool = True,
-    finished: FinishedPart | None = None,
+    finished: FinishedRows | None = None,
 ) -> Iterator[ComparisonRow]:
     """Run one learner after the other, and yield the figures of each as soon as they are known.
 
@@ -212,138 +213,146 @@ def compare_each(
         Training data.
     test : Dataset or None
         Test rows, encoded with the training data's variables.
-    names : sequence of str
-        Margin scores, whose structures are found by exact search, and learners.
-    score : mapping, optional
-        Attributes of `Score` for the exact searches, without the name; see `exact_scores`.
-    options : mapping of mappings, optional
-        For each learner its options; those left out have their defaults.
-    control : Control
-        Seed, threads, parameters, reports, and the time limit that each learner has for itself.
+    contest : Contest
+        What is compared, and how.
     rehearse : bool
         Whether to compile all kernels first.
-    finished : FinishedPart, optional
+    finished : FinishedRows, optional
         Learners that have finished before are taken from it, and those that finish now are added.
 
     Raises
     ------
     InputError
-        See `check_names`. If one learner fails or refuses the data, the error becomes the note of its row.
+        If probability tables cannot be smoothed. If one learner fails or refuses the data, the error becomes the note
+        of its row.
     """
-    check_names(names, options)
-    for own in (options or {}).values():
+    for own in contest.options.values():
         if own.get("smoothing") is not None:
             check_data(train, Prior(own["smoothing"]))
-    exact = exact_scores(names, score or {})
-    reference: Reference | None = None
     if rehearse:
-        _compile(exact, names, options or {}, control)
-    for name in in_order(names):
-        if control.interrupted():
-            return
-        before = None if finished is None else finished.get(name, reference)
-        if before is not None:
-            control.report(f"{name} has finished before")
-            bound = before.details.get("bound")
-            if name in exact and reference is None and bound is not None:
-                reference = Reference(name, exact[name], bound)
-            yield before
-            continue
-        control.report(f"learning {name}")
-        begun, earlier, own = time.monotonic(), reference, (options or {}).get(name, {})
-        state, part = None if finished is None else finished.unfinished(name), control
-        try:
-            if state is not None:
-                begun -= seconds_of(state)
-            if control.time_limit is not None:
-                left = begun + control.time_limit - time.monotonic()
-                part = replace(control, time_limit=max(1e-9, left))
-            stopping = part.watch()
-            if name in exact:
-                result = _solve(train, exact[name], part, state)
-                if reference is None and result.bound is not None:
-                    reference = Reference(name, exact[name], result.bound)
-                predictor: Predictor | None = result.classifier  # None: nothing was found in time
-                structure, stopped = result.structure, False
-                values = result.to_dict()
-                kept = ("score", "objective", "bound", "status", "parameters")
-                details = {key: values[key] for key in kept} | {DESCRIBED: result.described_score}
-            else:
-                learner = get_learner(name)
-                resumes = any(setting.name == "checkpoint" for setting in fields(learner))  # type: ignore[arg-type]
-                going_on = {"checkpoint": str(state)} if resumes and state is not None else {}
-                learned = learn_with_parameters(learner(**{**going_on, **own}), train, part)
-                predictor, structure, details = learned.predictor, learned.structure, dict(learned.details)
-                stopped = bool(details.get("stopped_early"))
-        except Exception as error:
-            note = str(error)
-            if not isinstance(error, MilpbnError):
-                note = f"failed unexpectedly ({type(error).__name__}: {error})"
-            if finished is not None:
-                finished.drop(name)
-            yield ComparisonRow(name=name, seconds=time.monotonic() - begun, note=note, options=own)
-            continue
-        seconds = time.monotonic() - begun
-        if predictor is None:
-            yield ComparisonRow(
-                name=name, seconds=seconds, note="nothing was found in time", options=own, details=details
-            )
-            continue
-        value, gap, notes = None, Gap(None, None, None), ["stopped by the time limit"] if stopped else []
-        if structure is None:
-            notes.append("not an acyclic graph over the variables, so without a score")
-        elif reference is not None:
-            found = distance(train, structure, reference.score, Constraints(), reference.bound)
-            value, gap = found.score, found.gap or gap
-            notes += [found.reason] if found.reason else []
-        judged = None if test is None else _judged(predictor, test, stopping)
-        training, _ = share_right(predictor, train, stopping)
-        if training is None:
-            notes.append("accuracy not counted: the time was over")
-        about = note_on_parameters(details)
-        notes += [about] if about else []
-        row = ComparisonRow(
-            name=name,
-            **({} if judged is None else means(judged.values, judged.weights)),
-            training=training,
-            intervals={} if judged is None else intervals(judged.values, judged.weights),
-            arcs=None if structure is None else len(structure.arcs),
-            parameters=getattr(predictor, "n_parameters", None),
-            score=value,
-            gap=gap.absolute,
-            relative_gap=gap.relative_to_bound,
-            seconds=seconds,
-            stopped_early=stopped,
-            note="; ".join(notes),
-            options=own,
-            details=details,
-            judged=judged,
-        )
-        if finished is not None and not control.interrupted() and not exceeded():
-            finished.add(row, earlier)
+        _compile(contest)
+    rows = FinishedRows(None, {}) if finished is None else finished
+    kept = rows.on(train, test, contest.control)
+    learn = partial(_row, contest, train, test, kept)
+    for _, row in run_cells(contest.order, learn, kept, stopping=contest.control.interrupted):
         yield row
 
 
-def _judged(predictor: Predictor, test: Dataset, stopping: Callable[[], bool]) -> Judged | None:
-    return within(lambda: Judged.of(predictor, test), stopping, name="milpbn-accuracy")
+def _row(
+    contest: Contest, train: Dataset, test: Dataset | None, kept: FinishedPart, name: str
+) -> ComparisonRow:
+    """Learn with one learner, and return its figures, or the reason why there are none as its note."""
+    control, own = contest.control, contest.options.get(name, {})
+    control.report(f"learning {name}")
+    begun, state = time.monotonic(), kept.unfinished(name)
+    try:
+        if state is not None:
+            begun -= seconds_of(state)
+        if control.time_limit is not None:
+            left = begun + control.time_limit - time.monotonic()
+            control = replace(control, time_limit=max(1e-9, left))
+        stopping = control.watch()
+        learned = _learn(contest, name, train, control, state)
+    except Exception as error:
+        note = str(error)
+        if not isinstance(error, MilpbnError):
+            note = f"failed unexpectedly ({type(error).__name__}: {error})"
+        kept.drop(name)
+        return ComparisonRow(name=name, seconds=time.monotonic() - begun, note=note, options=own)
+    row = ComparisonRow(
+        name=name,
+        seconds=time.monotonic() - begun,
+        stopped_early=bool(learned.details.get("stopped_early")),
+        options=own,
+        details=learned.details,
+    )
+    if learned.predictor is None:
+        return replace(row, note="nothing was found in time")
+    return _with_figures(row, learned, train, test, reference_row([*kept.so_far, row]), stopping)
 
 
-def _compile(
-    exact: Collection[str], names: Sequence[str], options: Mapping[str, Mapping[str, Any]], control: Control
-) -> None:
+class _Found(NamedTuple):
+    """What a learner or an exact search returns; see `Learned`. Without a predictor nothing was found in time."""
+
+    predictor: Predictor | None
+    structure: Structure | None
+    details: Mapping[str, Any]
+
+
+def _learn(contest: Contest, name: str, train: Dataset, control: Control, state: Path | None) -> _Found:
+    """Learn with one learner, or search for the best structure by one score."""
+    if name in contest.exact:
+        result = _solve(train, contest.exact[name], control, state)
+        values = result.to_dict()
+        kept = ("score", "objective", "bound", "status", "parameters")
+        details = {key: values[key] for key in kept} | {DESCRIBED: result.described_score}
+        return _Found(result.classifier, result.structure, details)
+    learner = get_learner(name)
+    resumes = any(setting.name == "checkpoint" for setting in fields(learner))  # type: ignore[arg-type]
+    going_on = {"checkpoint": str(state)} if resumes and state is not None else {}
+    learned = learn_with_parameters(learner(**{**going_on, **contest.options.get(name, {})}), train, control)
+    return _Found(learned.predictor, learned.structure, dict(learned.details))
+
+
+def _with_figures(
+    row: ComparisonRow,
+    learned: _Found,
+    train: Dataset,
+    test: Dataset | None,
+    reference: ComparisonRow | None,
+    stopping: Callable[[], bool],
+) -> ComparisonRow:
+    """Return the row of a learner with all figures of what it found."""
+    predictor, structure = learned.predictor, learned.structure
+    assert predictor is not None
+    value, gap, notes = None, Gap(None, None, None), []
+    if row.stopped_early:
+        notes.append("stopped by the time limit")
+    if structure is None:
+        notes.append("not an acyclic graph over the variables, so without a score")
+    elif reference is not None:
+        score, bound = Score.from_dict(reference.details["score"]), reference.details["bound"]
+        found = distance(train, structure, score, Constraints(), bound)
+        value, gap = found.score, found.gap or gap
+        notes += [found.reason] if found.reason else []
+    judged = None
+    if test is not None:
+        judged = within(lambda: Judged.of(predictor, test), stopping, name="milpbn-accuracy")
+    training, _ = share_right(predictor, train, stopping)
+    if training is None:
+        notes.append("accuracy not counted: the time was over")
+    about = note_on_parameters(learned.details)
+    notes += [about] if about else []
+    return replace(
+        row,
+        **({} if judged is None else judged.means()),
+        training=training,
+        intervals={} if judged is None else judged.intervals(),
+        arcs=None if structure is None else len(structure.arcs),
+        parameters=getattr(predictor, "n_parameters", None),
+        score=value,
+        gap=gap.absolute,
+        relative_gap=gap.relative_to_bound,
+        note="; ".join(notes),
+        judged=judged,
+    )
+
+
+def _compile(contest: Contest) -> None:
     """Compile the kernels of all searches and learners before the first time limit starts.
 
     Each learner runs once on a few rows for that. Its errors are ignored here: they occur again with the real data, and
     are reported then.
     """
-    if exact:
+    control = contest.control
+    if contest.exact:
         compile_all(lambda done, of: control.report(count(done, of)), control.interrupted)
     rehearsal = replace(control, time_limit=None, report=lambda line: None, parameters=None)
-    for name in names:
-        if name in exact or not get_learner(name).compiles or control.interrupted():
+    for name in contest.names:
+        if name in contest.exact or not get_learner(name).compiles or control.interrupted():
             continue
         # Without the user's checkpoint file, which must not contain the state of this rehearsal.
-        own = {key: value for key, value in options.get(name, {}).items() if key != "checkpoint"}
+        own = {key: value for key, value in contest.options.get(name, {}).items() if key != "checkpoint"}
         with suppress(Exception):
             get_learner(name)(**own).fit(tiny_data(), rehearsal)
 

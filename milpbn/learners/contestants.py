@@ -1,13 +1,17 @@
-"""The scores and learners of a comparison: their names, their order, and checks of their options."""
+"""The scores and learners of a comparison: their names, their order, their options, and checks of these."""
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import fields
+from contextlib import suppress
+from dataclasses import dataclass, field, fields
+from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 from milpbn.errors import InputError
-from milpbn.learners.base import require_used
+from milpbn.learners.base import Control, require_used
 from milpbn.learners.registry import LEARNERS, get_learner
 from milpbn.problem.scores.registry import find_score, margin_scores
 from milpbn.problem.scores.spec import Score
@@ -88,3 +92,78 @@ def check_against(names: Sequence[str], against: str | None) -> None:
         raise InputError(
             f"--against (against) names {against!r}, which is not compared; choose one of {', '.join(names)}."
         )
+
+
+@dataclass(frozen=True)
+class Contest:
+    """What is compared, and how.
+
+    Attributes
+    ----------
+    names : sequence of str
+        Margin scores, whose structures are found by exact search, and learners.
+    score : mapping
+        Attributes of `Score` for the exact searches, without the name; see `exact_scores`.
+    options : mapping of mappings
+        For each learner its options; those left out have their defaults.
+    control : Control
+        Seed, threads, parameters, reports, and the time limit that each learner has for itself.
+    against : str or None
+        The learner to which the others' differences are stated; None for the first.
+
+    Raises
+    ------
+    InputError
+        See `check_names`, `check_against` and `exact_scores`.
+    """
+
+    names: Sequence[str] = DEFAULT
+    score: Mapping[str, Any] = field(default_factory=dict)
+    options: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    control: Control = Control()
+    against: str | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("score", "options"):
+            object.__setattr__(self, name, dict(getattr(self, name) or {}))  # None is allowed, too
+        check_names(self.names, self.options)
+        check_against(self.names, self.against)
+        _ = self.exact
+
+    @cached_property
+    def exact(self) -> dict[str, Score]:
+        """The scores whose structures are found by exact search."""
+        return exact_scores(self.names, self.score)
+
+    @property
+    def order(self) -> list[str]:
+        """The names in the order in which they run."""
+        return in_order(self.names)
+
+    def described(self, data: str, **others: Any) -> dict[str, Any]:
+        """Return what a comparison must have in common with the one whose checkpoint it goes on from.
+
+        `data` is a hash, and `others` are further options by their names on the command line.
+        """
+        of_learners = {}
+        for name, own in self.options.items():
+            kinds = {f.name: f.metadata.get("file") for f in fields(get_learner(name))}  # type: ignore[arg-type]
+            for key, value in own.items():
+                if kinds.get(key) != "output":
+                    of_learners[f"--set {name}.{key}"] = value
+                if kinds.get(key) == "input":
+                    with suppress(OSError, TypeError):  # the learner says what is wrong
+                        content = Path(value).read_bytes()
+                        of_learners[f"the file of {name}.{key}"] = hashlib.sha256(content).hexdigest()
+        return {
+            "data": data,
+            "score": self.score,
+            "options": {
+                "--learners": list(self.names),
+                "--seed": self.control.random_state,
+                "--time-limit": self.control.time_limit,
+                "--parameters": self.control.parameters,
+                **of_learners,
+                **others,
+            },
+        }

@@ -7,8 +7,6 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from milpbn.claims.result import DataSummary
-from milpbn.learners.differences import Difference, Interval
-from milpbn.learners.judged import Judged
 from milpbn.network.classifier import score_of
 from milpbn.network.parameters.record import OWN_PARAMETERS
 from milpbn.problem.class_free import among
@@ -16,6 +14,8 @@ from milpbn.problem.constraints import Constraints
 from milpbn.problem.scores.registry import margin_scores
 from milpbn.problem.scores.spec import Score
 from milpbn.solving.progress import left_out_lines, show_gap
+from milpbn.trials.differences import Difference, Interval
+from milpbn.trials.judged import Judged
 from milpbn.util.jsonable import json_safe
 from milpbn.version import __version__
 
@@ -37,7 +37,7 @@ class ComparisonRow:
         Share of the test rows that is classified correctly, each counting once; None where their weights are equal.
     intervals : mapping from str to (float, float)
         95 % intervals of `test` (on one split a score interval, with equal weights that of Wilson), `log_loss`, `brier`
-        and `unweighted`; over folds those of `milpbn.learners.differences.corrected_interval`, which contain those of
+        and `unweighted`; over folds those of `milpbn.trials.differences.corrected_interval`, which contain those of
         the rows where weights differ.
     differences : mapping from str to Difference
         For each of these, the learner's figure minus that of `Comparison.against` on the same rows.
@@ -86,6 +86,11 @@ class ComparisonRow:
     details: Mapping[str, Any] = field(default_factory=dict)
     parts: tuple[ComparisonRow, ...] = ()
     judged: Judged | None = field(default=None, repr=False, compare=False)
+
+    @property
+    def has_classifier(self) -> bool:
+        """Whether the learner returned a classifier."""
+        return self.arcs is not None or self.training is not None
 
     def to_dict(self) -> dict[str, Any]:
         """Return the figures as JSON values."""
@@ -145,7 +150,7 @@ class Comparison:
     @property
     def classifiers(self) -> int:
         """The number of learners that returned a classifier."""
-        return sum(row.arcs is not None or row.training is not None for row in self.rows)
+        return sum(row.has_classifier for row in self.rows)
 
     def to_dict(self) -> dict[str, Any]:
         """Return JSON values."""

@@ -10,8 +10,8 @@ import numpy as np
 
 from milpbn.claims.about import DataSummary
 from milpbn.claims.reading import read_score
-from milpbn.learners.differences import Difference, Interval
 from milpbn.learners.figures import Comparison, ComparisonRow
+from milpbn.trials.differences import Difference, Interval
 from milpbn.util.declared import read_as
 from milpbn.util.jsonable import Fields
 

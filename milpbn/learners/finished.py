@@ -5,12 +5,12 @@ from __future__ import annotations
 import glob
 import hashlib
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import fields, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,12 +18,10 @@ from numpy.typing import NDArray
 from milpbn.data.dataset import Dataset
 from milpbn.errors import InputError
 from milpbn.learners.base import Control
-from milpbn.learners.figures import ComparisonRow
+from milpbn.learners.figures import ComparisonRow, reference_row
 from milpbn.learners.figures_files import read_figures
-from milpbn.learners.judged import Judged, means
-from milpbn.learners.registry import get_learner
 from milpbn.network.evaluation import labelled_rows
-from milpbn.problem.scores.spec import Score
+from milpbn.trials.judged import Judged
 from milpbn.util.atomic import check_writable, save_or_warn
 from milpbn.util.checkpoints import (
     ADVICE,
@@ -35,71 +33,16 @@ from milpbn.util.checkpoints import (
     save_checkpoint,
 )
 from milpbn.util.jsonable import Fields, json_safe
-from milpbn.util.memory import format_bytes
+from milpbn.util.memory import exceeded, format_bytes
 from milpbn.util.saved_arrays import SavedArrays, UnfitError
 
 KIND = "comparison"
 #: Ending of the file that keeps the state of the learner that runs, beside the checkpoint of the comparison.
 UNFINISHED = ".unfinished"
-#: What the score and the gap of a saved row refer to (`_named`), and the row.
+#: What the score and the gap of a saved row refer to (name and bound of an exact search), and the row.
 Saved = tuple[list[Any] | None, ComparisonRow]
 #: Attributes of `ComparisonRow` that are made anew: from the test rows, or from all rows together.
 REMADE = ("judged", "differences", "parts")
-
-
-def described(
-    data: str,
-    names: Sequence[str],
-    score: Mapping[str, Any] | None,
-    options: Mapping[str, Mapping[str, Any]] | None,
-    control: Control,
-    **others: Any,
-) -> dict[str, Any]:
-    """Return what a comparison must have in common with the one whose checkpoint it goes on from.
-
-    `data` is a hash, and `others` are further options by their names on the command line.
-    """
-    of_learners = {}
-    for name, own in (options or {}).items():
-        kinds = {f.name: f.metadata.get("file") for f in fields(get_learner(name))}  # type: ignore[arg-type]
-        for key, value in own.items():
-            if kinds.get(key) != "output":
-                of_learners[f"--set {name}.{key}"] = value
-            if kinds.get(key) == "input":
-                with suppress(OSError, TypeError):  # the learner says what is wrong
-                    of_learners[f"the file of {name}.{key}"] = hashlib.sha256(
-                        Path(value).read_bytes()
-                    ).hexdigest()
-    return {
-        "data": data,
-        "score": dict(score or {}),
-        "options": {
-            "--learners": list(names),
-            "--seed": control.random_state,
-            "--time-limit": control.time_limit,
-            "--parameters": control.parameters,
-            **of_learners,
-            **others,
-        },
-    }
-
-
-class Reference(NamedTuple):
-    """The first exact search with a bound: scores are by its score, and gaps are gaps to its bound.
-
-    Attributes
-    ----------
-    name : str
-        Its name in the comparison.
-    score : Score
-        Its score.
-    bound : float
-        Its bound, in nats.
-    """
-
-    name: str
-    score: Score
-    bound: float
 
 
 class FinishedRows:
@@ -158,9 +101,9 @@ class FinishedRows:
     def __len__(self) -> int:
         return len(self._rows)
 
-    def on(self, train: Dataset, test: Dataset | None) -> FinishedPart:
-        """Return the finished rows of one split."""
-        return FinishedPart(self, train, test)
+    def on(self, train: Dataset, test: Dataset | None, control: Control = Control()) -> FinishedPart:
+        """Return the finished rows of one split; the control reports which they are."""
+        return FinishedPart(self, train, test, control)
 
     def unfinished(self, part: str, name: str) -> Path | None:
         """Return the file that keeps the state of a learner on a split while it runs; None without a checkpoint."""
@@ -196,39 +139,48 @@ class FinishedRows:
 
 
 class FinishedPart:
-    """The finished rows of one split, which learners are added to."""
+    """The rows of one split: a store (`milpbn.trials.runner`) of what learners found, by their names.
 
-    def __init__(self, rows: FinishedRows, train: Dataset, test: Dataset | None) -> None:
-        self._rows, self._test = rows, test
+    Attributes
+    ----------
+    so_far : list of ComparisonRow
+        The rows that were taken or added, in their order. Scores and gaps of the next row refer to one of them
+        (`reference_row`).
+    """
+
+    def __init__(self, rows: FinishedRows, train: Dataset, test: Dataset | None, control: Control) -> None:
+        self._rows, self._test, self._control = rows, test, control
         self._part = f"{train.sha256} {'' if test is None else test.sha256}"
+        self.so_far: list[ComparisonRow] = []
 
-    def get(self, name: str, reference: Reference | None) -> ComparisonRow | None:
+    def get(self, name: str) -> ComparisonRow | None:
         """Return the row of a learner, if it has finished.
 
         Its score and gap must refer to the same search as those of the rows before it, with the same bound.
         """
         saved = self._rows.get(self._part, name)
-        if saved is None or saved[0] != _named(reference):
+        if saved is None or saved[0] != self._reference():
             return None
         judged = saved[1].judged
         if judged is not None and (
             self._test is None or not np.array_equal(judged.weights, labelled_rows(self._test).weights)
         ):
             return None
+        self._control.report(f"{name} has finished before")
+        self.so_far.append(saved[1])
         return saved[1]
+
+    def add(self, name: str, row: ComparisonRow) -> None:
+        """Keep the row of a learner that has returned a classifier. One that failed is tried again after a stop."""
+        if row.has_classifier and not self._control.interrupted() and not exceeded():
+            if row.training is not None:
+                self._rows.add(self._part, self._reference(), row)
+            self.drop(name)
+        self.so_far.append(row)
 
     def unfinished(self, name: str) -> Path | None:
         """Return the file that keeps the state of a learner while it runs; None without a checkpoint."""
         return self._rows.unfinished(self._part, name)
-
-    def add(self, row: ComparisonRow, reference: Reference | None) -> None:
-        """Keep the row of a learner that has returned a classifier. One that failed is tried again after a stop.
-
-        `reference` is the search that scores and gaps of the rows before it refer to.
-        """
-        if row.training is not None:
-            self._rows.add(self._part, _named(reference), row)
-        self.drop(row.name)
 
     def drop(self, name: str) -> None:
         """Remove the state of a learner that has finished or failed."""
@@ -236,15 +188,15 @@ class FinishedPart:
         if state is not None:
             remove(state)
 
+    def _reference(self) -> list[Any] | None:
+        found = reference_row(self.so_far)
+        return None if found is None else [found.name, found.details["bound"]]
+
 
 def remove(state: Path) -> None:
     """Remove a file that nobody needs any more, if possible."""
     with suppress(OSError):
         state.unlink(missing_ok=True)
-
-
-def _named(reference: Reference | None) -> list[Any] | None:
-    return None if reference is None else [reference.name, reference.bound]
 
 
 def _arrays(judged: Judged) -> Iterator[tuple[str, NDArray[Any]]]:
@@ -271,4 +223,4 @@ def _row(values: Fields, arrays: SavedArrays) -> ComparisonRow:
         errors = arrays.array("squared_errors", np.float64, len(weights))
     judged = Judged(weights, arrays.array("correct", np.bool_, len(weights)), losses, errors)
     # JSON has no infinity, which a log-loss may be.
-    return replace(row, judged=judged, **means(judged.values, judged.weights))
+    return replace(row, judged=judged, **judged.means())

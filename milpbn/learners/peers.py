@@ -20,9 +20,9 @@ from milpbn.errors import InputError
 from milpbn.learners.base import Control, Learned, Learner, setting
 from milpbn.learners.svm import sample_rows
 from milpbn.learners.svm_machine import indicators, of_all_classes
-from milpbn.learners.workers import results, workers
 from milpbn.network.classifier import Predictor, Source, encode
-from milpbn.solving.splits import validation_splits
+from milpbn.trials.executors import alone
+from milpbn.trials.parts import validation_splits
 from milpbn.util.threads import library_threads
 
 #: Up to this number of rows a fit runs in this process, where it cannot be stopped.
@@ -107,14 +107,13 @@ class Peer(Learner):
                 f"The data {data.name!r} have rows of one class only; {self.name} needs at least two classes."
             )
         stopping = control.watch()
-        with workers(1, killable=data.n_samples > UNSTOPPABLE_ROWS) as pool:
-            call = (fit_model, self, data, control.random_state, control.n_jobs)
-            found = results(pool, [call], stopping)
-        stopped = found is None
+        call = (fit_model, self, data, control.random_state, control.n_jobs)
+        model = alone(call, stopping, killable=data.n_samples > UNSTOPPABLE_ROWS)
+        stopped = model is None
         fitted = sample_rows(data, control.random_state) if stopped else data
         if stopped:
             control.report(f"the time is over; fitting on {fitted.n_samples} of the rows instead")
-        model = fit_model(self, fitted, control.random_state, control.n_jobs) if found is None else found[0]
+            model = fit_model(self, fitted, control.random_state, control.n_jobs)
         count, details = self.describe(model)
         return Learned(
             predictor=PeerClassifier(data.variables, model, count, self.sparse),

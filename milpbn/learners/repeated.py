@@ -4,28 +4,26 @@ from __future__ import annotations
 
 import os
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from milpbn.data.dataset import dropped_notes
-from milpbn.data.folds import repeated_folds
+from milpbn.data.dataset import Dataset, dropped_notes
+from milpbn.data.folds import Split, repeated_folds
 from milpbn.data.table import Table
 from milpbn.errors import InputError
-from milpbn.learners.base import Control
-from milpbn.learners.comparison import compare_each, save, without_rows
-from milpbn.learners.contestants import DEFAULT, check_against, check_names, in_order
-from milpbn.learners.differences import Difference, corrected_interval, paired_parts, paired_shares
+from milpbn.learners.comparison import compare_each, last, without_rows
+from milpbn.learners.contestants import DEFAULT, Contest
 from milpbn.learners.figures import Comparison, ComparisonRow
-from milpbn.learners.finished import FinishedRows, described
-from milpbn.learners.judged import LARGEST, Judged, differences, intervals
+from milpbn.learners.finished import FinishedRows
 from milpbn.network.classifier import DESCRIBED
 from milpbn.network.evaluation import unseen_classes
 from milpbn.network.intervals import Interval, effective_rows, wilson_interval
-from milpbn.util import interrupts
+from milpbn.trials.differences import Difference, corrected_interval, paired_parts, paired_shares
+from milpbn.trials.judged import LARGEST, Judged
 
 #: Attributes of `ComparisonRow` that have intervals and differences.
 FIGURES = ("test", "unweighted", "log_loss", "brier")
@@ -41,18 +39,15 @@ def compare_over_folds(
     repeats: int = 1,
     names: Sequence[str] = DEFAULT,
     *,
-    score: Mapping[str, Any] | None = None,
-    options: Mapping[str, Mapping[str, Any]] | None = None,
-    control: Control = Control(),
-    against: str | None = None,
     output: str | os.PathLike[str] | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
     resume: bool = False,
+    **how: Any,
 ) -> Comparison:
     """Run every learner on every part of repeated stratified folds, and return means, intervals and differences.
 
     States and cuts are learnt from the training rows of each part. Intervals of means and of paired differences are
-    those of the corrected resampled t-test (`milpbn.learners.differences.corrected_interval`). Where weights differ,
+    those of the corrected resampled t-test (`milpbn.trials.differences.corrected_interval`). Where weights differ,
     few rows may decide, of which a part has hardly any; then the intervals also contain those of the rows, each with
     the mean of what it gives in all repetitions.
 
@@ -62,14 +57,15 @@ def compare_over_folds(
         Data without a split of their own.
     folds, repeats : int
         Number of folds, at least 2, and number of cross-validations; together at least 2 parts.
-    names, score, options, control
-        As for `milpbn.learners.comparison.compare_each`. Each learner has the whole time limit on each part.
-    against : str, optional
-        The learner to which the others' differences are stated; by default the first.
+    names : sequence of str
+        Margin scores, whose structures are found by exact search, and learners.
     output : path-like, optional
         A JSON file that is updated after every part.
     checkpoint, resume
         As for `milpbn.learners.comparison.compare`; the checkpoint keeps every learner on every part.
+    **how
+        ``score``, ``options``, ``control`` and ``against`` of `milpbn.learners.contestants.Contest`. Each learner has
+        the whole time limit on each part.
 
     Returns
     -------
@@ -80,7 +76,7 @@ def compare_over_folds(
     Raises
     ------
     InputError
-        If the data have test rows of their own, or an option is out of range; see `compare_each`. If a learner has a
+        If the data have test rows of their own, or an option is out of range; see `Contest`. If a learner has a
         checkpoint of its own, which would be that of one part only.
     """
     if source.test_indices.size:
@@ -88,79 +84,70 @@ def compare_over_folds(
             f"The data {source.name!r} have {source.test_indices.size} test rows of their own, so --folds (folds) has "
             "no effect; leave it out, or split all rows anew with --split all."
         )
-    check_names(names, options)
-    check_against(names, against)
-    for name, own in (options or {}).items():
+    contest = Contest(names, **how)
+    for name, own in contest.options.items():
         if own.get("checkpoint") is not None:
             raise InputError(
                 f"--set {name}.checkpoint keeps one training, and over folds there are many; leave it out. The "
                 "comparison's own --checkpoint (checkpoint) keeps every learner that has finished on a part."
             )
     whole = source.dataset("all")
-    splits = repeated_folds(whole.y, folds, repeats, control.random_state)
+    splits = repeated_folds(whole.y, folds, repeats, contest.control.random_state)
     found = without_rows(
         whole,
-        score,
-        control,
+        contest,
         test_samples=whole.n_samples,
         effective_rows=effective_rows(whole.weights),
         folds=folds,
         repeats=repeats,
         parts_done=0,
-        against=against or in_order(names)[0],
+        against=contest.against or contest.order[0],
     )
-    about = described(
-        whole.sha256, names, score, options, control, **{"--folds": folds, "--repeats": repeats}
-    )
+    about = contest.described(whole.sha256, **{"--folds": folds, "--repeats": repeats})
     finished = FinishedRows(checkpoint, about, resume=resume)
+    return last(found, _parts(source, whole, splits, contest, finished, found), output)
+
+
+def _parts(
+    source: Table,
+    whole: Dataset,
+    splits: Sequence[Split],
+    contest: Contest,
+    finished: FinishedRows,
+    found: Comparison,
+) -> Iterator[Comparison]:
+    """Yield the comparison after every part that all learners have finished."""
     rows: dict[str, list[ComparisonRow]] = defaultdict(list)
     tested: list[NDArray[np.int32]] = []
-    try:
-        with interrupts.deferred():
-            for number, (fit, held) in enumerate(splits):
-                train = source.dataset(fit)
-                test = source.encode(train.variables, held)
-                part = replace(control, report=_numbered(control.report, number + 1, len(splits)))
-                done = list(
-                    compare_each(
-                        train,
-                        test,
-                        names,
-                        score=score,
-                        options=options,
-                        control=part,
-                        rehearse=number == 0,
-                        finished=finished.on(train, test),
-                    )
-                )
-                if len(done) < len(in_order(names)):  # interrupted
-                    raise KeyboardInterrupt
-                for row in done:
-                    rows[row.name].append(
-                        row if found.effective_rows is not None else replace(row, judged=None)
-                    )
-                tested.append(test.y)
-                found = replace(
-                    found,
-                    parts_done=number + 1,
-                    notes=(
-                        *dropped_notes(whole.notes),
-                        *unseen_classes(np.concatenate(tested), "test rows, over all parts,"),
-                    ),
-                    rows=pooled(
-                        [rows[name] for name in rows],
-                        found.against,
-                        1 / (folds - 1),
-                        whole.n_samples,
-                        whole.weights,
-                        [held for _, held in splits],
-                    ),
-                )
-                save(found, output)
-    except KeyboardInterrupt:
-        if not found.rows:
-            raise
-    return found
+    assert found.folds is not None
+    for number, (fit, held) in enumerate(splits, start=1):
+        train = source.dataset(fit)
+        test = source.encode(train.variables, held)
+        control = replace(contest.control, report=_numbered(contest.control.report, number, len(splits)))
+        part = replace(contest, control=control)
+        done = list(compare_each(train, test, part, rehearse=number == 1, finished=finished))
+        if len(done) < len(contest.order):
+            raise KeyboardInterrupt
+        for row in done:
+            rows[row.name].append(row if found.effective_rows is not None else replace(row, judged=None))
+        tested.append(test.y)
+        found = replace(
+            found,
+            parts_done=number,
+            notes=(
+                *dropped_notes(whole.notes),
+                *unseen_classes(np.concatenate(tested), "test rows, over all parts,"),
+            ),
+            rows=pooled(
+                [rows[name] for name in rows],
+                found.against,
+                1 / (found.folds - 1),
+                whole.n_samples,
+                whole.weights,
+                [held for _, held in splits],
+            ),
+        )
+        yield found
 
 
 def _numbered(report: Callable[[str], None], number: int, of: int) -> Callable[[str], None]:
@@ -229,7 +216,8 @@ class _Pool:
                 if difference.low == difference.high and key in SHARES:
                     difference = _of_equal_parts(difference)
                 if key in differing:
-                    least, most = _around((difference.low, difference.high), differing[key])
+                    of_key = differing[key].low, differing[key].high
+                    least, most = _around((difference.low, difference.high), of_key)
                     effective = None if self.weights is None else effective_rows(self.weights)
                     difference = replace(difference, low=least, high=most, effective_rows=effective)
                 compared[key] = difference
@@ -248,26 +236,21 @@ class _Pool:
             parts=tuple(replace(part, judged=None) for part in parts),
         )
 
-    def _of_rows(self, parts: Sequence[ComparisonRow]) -> tuple[dict[str, Interval], dict[str, Interval]]:
-        """Return the intervals of the rows, of a learner's weighted figures and of its differences."""
+    def _of_rows(self, parts: Sequence[ComparisonRow]) -> tuple[dict[str, Interval], dict[str, Difference]]:
+        """Return the intervals of the rows, of a learner's weighted figures, and its differences on the rows."""
         ours = [part.judged for part in parts]
         theirs = [part.judged for part in self.others]
         alone = self._by_row(ours, ours)
         if alone is None:
             return {}, {}
-        both = self._by_row(ours, theirs), self._by_row(theirs, ours)
-        differing = (
-            {} if both[0] is None or both[1] is None else differences(both[0][0], both[1][0], both[0][1])
-        )
-        of_differences = {
-            key: (found.low, found.high) for key, found in differing.items() if key != "unweighted"
-        }
-        return {k: v for k, v in intervals(*alone).items() if k != "unweighted"}, of_differences
+        one, other = self._by_row(ours, theirs), self._by_row(theirs, ours)
+        found, differing = alone.intervals(), {} if one is None or other is None else one.minus(other)
+        found.pop("unweighted", None)
+        differing.pop("unweighted", None)
+        return found, differing
 
-    def _by_row(
-        self, judged: Sequence[Judged | None], beside: Sequence[Judged | None]
-    ) -> tuple[dict[str, NDArray[np.float64]], NDArray[np.float64]] | None:
-        """Return each tested row's mean over the parts in which both are known, and its weight; None without any."""
+    def _by_row(self, judged: Sequence[Judged | None], beside: Sequence[Judged | None]) -> Judged | None:
+        """Return each tested row's mean over the parts in which both are known; None without any."""
         if self.weights is None:
             return None
         sums: dict[str, NDArray[np.float64]] = {}
@@ -280,7 +263,8 @@ class _Pool:
         tested = times > 0
         if not tested.any():
             return None
-        return {key: values[tested] / times[tested] for key, values in sums.items()}, self.weights[tested]
+        found = {key: values[tested] / times[tested] for key, values in sums.items()}
+        return Judged(self.weights[tested], found["test"], found.get("log_loss"), found.get("brier"))
 
 
 def _of_equal_parts(found: Difference) -> Difference:

@@ -18,8 +18,8 @@ from milpbn.data.dataset import Dataset
 from milpbn.errors import InputError
 from milpbn.learners.base import Control, Learned, Learner, setting
 from milpbn.learners.svm_machine import CACHE, calibrated, fit_machine, indicators, width
-from milpbn.learners.workers import results, workers
-from milpbn.solving.splits import FOLDS, validation_splits
+from milpbn.trials.executors import alone, results, workers
+from milpbn.trials.parts import FOLDS, validation_splits
 from milpbn.util.clock import SELECTION_SHARE
 from milpbn.util.memory import available_memory
 
@@ -96,8 +96,7 @@ class Svm(Learner):
         control.report(f"fitting sigma = {sigma:g}, C = {cost:g} on {data.n_samples} rows")
         predictor = None
         if data.n_samples > UNSTOPPABLE_ROWS:
-            with workers(1, killable=True) as pool:
-                (predictor,) = results(pool, [(fit_machine, data, sigma, cost)], stopping) or (None,)
+            predictor = alone((fit_machine, data, sigma, cost), stopping, killable=True)
         fitted = data.n_samples
         if predictor is None:
             kept = data if data.n_samples <= UNSTOPPABLE_ROWS else sample_rows(data, control.random_state)
@@ -108,8 +107,7 @@ class Svm(Learner):
         if self.probabilities and fitted == data.n_samples and not stopping():
             # Not of the merged samples: a row that has no like in the training folds looks harder than it is.
             call = (_calibrated_or_none, data, sigma, cost, control.random_state)
-            with workers(1, killable=data.n_samples > UNSTOPPABLE_ROWS) as pool:
-                (model,) = results(pool, [call], stopping) or (None,)
+            model = alone(call, stopping, killable=data.n_samples > UNSTOPPABLE_ROWS)
             predictor = replace(predictor, calibrated=model)
         stopped = fitted < data.n_samples or details.get("stopped_early", False)
         return Learned(
@@ -238,7 +236,7 @@ def choose_pair(
     Parameters
     ----------
     parts : sequence of (Dataset, Dataset)
-        Training and held-out samples of each split, such as those of `milpbn.solving.splits.validation_datasets`.
+        Training and held-out samples of each split, such as those of `milpbn.trials.parts.validation_datasets`.
     grid : sequence of (float, float)
         The pairs. Of equally accurate ones, the first is chosen.
     control : Control

@@ -11,7 +11,7 @@ from milpbn.data.folds import Split
 from milpbn.errors import InputError
 from milpbn.problem.scores.spec import Score
 from milpbn.solving.grid import MISSING, Grid, Setting, affordable
-from milpbn.solving.splits import may_drop
+from milpbn.trials.parts import may_drop
 
 
 def source_of(data: Any, grid: Grid) -> Table | Dataset:

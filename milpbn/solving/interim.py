@@ -8,15 +8,15 @@ from contextlib import suppress
 from dataclasses import replace
 
 from milpbn.claims.reasons import Limit, Reason
-from milpbn.data import Dataset, Table
+from milpbn.data import Table
 from milpbn.errors import InputError
 from milpbn.problem.class_free import among
 from milpbn.problem.constraints import Constraints, atoms, combine
 from milpbn.problem.gate import objection
-from milpbn.solving.averaging import Ranked
+from milpbn.solving.choosing import Choosing
 from milpbn.solving.files import SAVE_EVERY, SAVE_FIRST, check_files, remove_certificate
-from milpbn.solving.options import Options
 from milpbn.solving.smallest import unsearched
+from milpbn.solving.tally import Tally
 from milpbn.util.clock import Pause
 
 
@@ -29,14 +29,8 @@ class Interim:
 
     Parameters
     ----------
-    source : Table or Dataset
-        The data.
-    options : Options
-        The output file, if there is one, and the certificate that the final search will write.
-    constraints : Constraints or None
-        What every structure has to obey.
-    began : float
-        `time.monotonic` value from which seconds count.
+    choosing : Choosing
+        The selection, with the output file, if there is one, and the certificate that the final search will write.
 
     Raises
     ------
@@ -44,24 +38,21 @@ class Interim:
         If one of the files cannot be written when the selection begins.
     """
 
-    def __init__(
-        self, source: Table | Dataset, options: Options, constraints: Constraints | None, began: float
-    ) -> None:
-        self._source, self._options, self._constraints, self._began = source, options, constraints, began
-        check_files(options)
+    def __init__(self, choosing: Choosing) -> None:
+        self._choosing, self._begun = choosing, False
+        check_files(choosing.options)
         self._pause = Pause(SAVE_FIRST, SAVE_EVERY)
-        self._begun = False
 
-    def update(self, best: Callable[[], Ranked]) -> None:
+    def update(self, best: Callable[[], Tally]) -> None:
         """Write the best so far, from time to time. If the file cannot be written, the final search says so."""
-        if self._options.output is not None and self._pause.over():
+        if self._choosing.options.output is not None and self._pause.over():
             with self._pause.after(), suppress(InputError, MemoryError):
-                self._save(self._options.output, best())
+                self._save(self._choosing.options.output, best())
 
-    def _save(self, output: str | os.PathLike[str], best: Ranked) -> None:
-        score, source, options = best.applied(self._source, self._options)
+    def _save(self, output: str | os.PathLike[str], best: Tally) -> None:
+        score, source, options = best.applied(self._choosing.question.data, self._choosing.options)
         rows = source.dataset("train") if isinstance(source, Table) else source
-        structure, constraints = best.incumbent, self._constraints or Constraints()
+        structure, constraints = best.incumbent, self._choosing.question.constraints or Constraints()
         if (
             structure is None
             or objection(structure, score, constraints, any_class_free=not among(score, constraints))
@@ -69,7 +60,9 @@ class Interim:
         ):
             return
         rules = combine(atoms(constraints, rows.names))
-        result = unsearched(rows, score, options, structure, rules, constraints, self._began, Limit.TIME)
+        result = unsearched(
+            rows, score, options, structure, rules, constraints, self._choosing.began, Limit.TIME
+        )
         if not self._begun:
             remove_certificate(options)
         self._begun = True

@@ -16,22 +16,18 @@ from milpbn.errors import InputError, NoIncumbentError
 from milpbn.network.structure import Structure
 from milpbn.problem.constraints import Constraints
 from milpbn.problem.scores.spec import P_GRID, Score
-from milpbn.problem.screening import Screen
-from milpbn.problem.subset import Subset
-from milpbn.solving.api import maximise
 from milpbn.solving.applicable import applicable, source_of
-from milpbn.solving.averaging import LEAST_SECONDS, Ranked, averaged, later, to_average
+from milpbn.solving.averaging import LEAST_SECONDS, averaged, later, to_average
 from milpbn.solving.choices import Choices
-from milpbn.solving.engines.registry import checked_engine
+from milpbn.solving.choosing import TRIAL_SECONDS, Choosing
 from milpbn.solving.grid import MAX_PARENTS_GRID, MISSING, PARAMETERS, Grid
 from milpbn.solving.interim import Interim
 from milpbn.solving.options import Options
 from milpbn.solving.question import Question
-from milpbn.solving.splits import splits_of
+from milpbn.solving.tally import Tally
 from milpbn.solving.trials import Trials
+from milpbn.trials.parts import splits_of
 
-#: Seconds for each trial without a time limit.
-TRIAL_SECONDS = 60.0
 #: Seconds for the final search after the user has stopped the selection.
 INTERRUPTED_SECONDS = 0.5
 
@@ -100,68 +96,48 @@ resume, log, verbose, interrupted, on_change
     Selection
     """
     options = Options.among(locals())
-    return choose(data, score, options, Grid(p_values, max_parents_values), constraints, started=started)
+    question = Question.of(data, score, constraints)
+    return choose(question, options, Grid(p_values, max_parents_values), started=started)
 
 
 def choose(
-    data: Any,
-    score: Score,
+    question: Question,
     options: Options,
     grid: Grid,
-    constraints: Constraints | None = None,
     *,
-    screen: int | None = None,
     started: float | None = None,
     trial_seconds: float = TRIAL_SECONDS,
 ) -> Selection:
     """Do the same as `select`, with the options in one object and the values in another.
 
-    `trial_seconds` limits each trial if the options have no time limit. With `screen`, every trial searches over this
-    many parent sets per variable.
+    `trial_seconds` limits each trial if the options have no time limit.
     """
-    return _compare(data, score, options, grid, constraints, screen, started, trial_seconds)[0]
-
-
-def _compare(
-    data: Any,
-    score: Score,
-    options: Options,
-    grid: Grid,
-    constraints: Constraints | None,
-    screen: int | None,
-    started: float | None,
-    trial_seconds: float = TRIAL_SECONDS,
-) -> tuple[Selection, list[Ranked]]:
-    """Return the choice, and all settings with what their trials found, the best first."""
     began = time.monotonic() if started is None else started
+    return _compare(Choosing(_read(question, grid), options, grid, began, trial_seconds))[0]
+
+
+def _read(question: Question, grid: Grid) -> Question:
+    """Return the question with its data read."""
+    return replace(question, data=source_of(question.data, grid))
+
+
+def _compare(choosing: Choosing) -> tuple[Selection, list[Tally]]:
+    """Return the choice, and all settings with what their trials found, the best first."""
+    options, grid = choosing.options, choosing.grid
     if options.checkpoint is not None:
         raise InputError(
             "A checkpoint keeps one search, and a selection makes many; leave out --checkpoint (checkpoint), or give "
             "the options that a selection has chosen instead of the selection."
         )
-    screened = Screen.of(screen)
-    source = source_of(data, grid)
-    splits, protocol = splits_of(source, options.random_state)
-    settings = applicable(grid, score, source, splits)
-    engines = [checked_engine(options, setting.score) for setting in settings]
+    asked = choosing.question
+    splits, protocol = splits_of(asked.data, options.random_state)
+    settings = applicable(grid, asked.score, asked.data, splits)
     if PARAMETERS in grid.others and options.parameters is not None:
         raise InputError(
             f"{PARAMETERS} is among the options to select, and is given as --{PARAMETERS}; keep one of them."
         )
-    interim = Interim(source, options, constraints, began)
-    trials = Trials(
-        settings,
-        engines,
-        source,
-        splits,
-        options,
-        constraints,
-        screened,
-        grid,
-        began,
-        trial_seconds,
-        after_trial=lambda: interim.update(lambda: trials.ranked()[0]),
-    )
+    interim = Interim(choosing)
+    trials = Trials(choosing, settings, splits, lambda so_far: interim.update(lambda: so_far.ranked()[0]))
     interrupted = timed_out = False
     try:
         trials.run()
@@ -176,7 +152,7 @@ def _compare(
         best.setting.p,
         best.setting.score.max_parents,
         protocol,
-        tuple(tally.trial(settings[k]) for k, tally in trials.tallies.items()),
+        tuple(tally.trial for tally in trials.tallies.values()),
         best.incumbent,
         interrupted,
         grid.by,
@@ -293,32 +269,21 @@ resume, log, verbose, interrupted, on_change
                 f"{MISSING} is among the options to select, but the table was read with missing={data.missing!r}, "
                 "which keeps no row with missing values; read it with missing='state'."
             )
-    return maximise_selected(
-        data, spec, options, values, constraints, subset=subset, screen=screen, started=started
+    question = Question.of(
+        data, spec, constraints, subset=subset, screen=screen, random_state=options.random_state
     )
+    return maximise_selected(question, options, values, started=started)
 
 
 def maximise_selected(
-    data: Any,
-    score: Score,
-    options: Options,
-    grid: Grid,
-    constraints: Constraints | None = None,
-    *,
-    subset: int | None = None,
-    screen: int | None = None,
-    started: float | None = None,
+    question: Question, options: Options, grid: Grid, *, started: float | None = None
 ) -> Result:
-    """Do the same as `solve_selected`, with the options in one object and the values in another."""
+    """Do the same as `solve_selected`, with the question, the options and the values in one object each."""
     began = time.monotonic() if started is None else started
-    Subset.of(subset)  # this line and the next refuse impossible numbers before the trials
-    Screen.of(screen, subset)
-    source = source_of(data, grid)
-    chosen, ranked = _compare(source, score, options, grid, constraints, screen, began)
-    members, deadline, now = to_average(ranked, grid.average), options.deadline(began), time.monotonic()
-    final, rows, own = ranked[0].applied(source, options)
-    if own.start is None:
-        own = replace(own, start=chosen.incumbent)
+    choosing = Choosing(_read(question, grid), options, grid, began)
+    chosen, ranked = _compare(choosing)
+    members, deadline, now = to_average(ranked, grid.average), choosing.deadline, time.monotonic()
+    own = options if options.start is not None else replace(options, start=chosen.incumbent)
     passed = 0.0
     if chosen.interrupted:
         # Long enough to score the chosen structure on all training rows, and to bound it.
@@ -330,26 +295,12 @@ def maximise_selected(
         passed, began, own = now - began, now, replace(own, time_limit=share)
     failures: list[str] = []
     try:
-        question = Question.of(
-            rows, final, constraints, subset=subset, screen=screen, random_state=own.random_state
-        )
-        result = maximise(question, own, started=began)
+        result = choosing.search(ranked[0], own, began)
     except NotSavedError as error:
         failures, result = [str(error)], error.result
     result = later(result, passed)
     if grid.average > 1:
-        result = averaged(
-            result,
-            members,
-            grid.average,
-            source,
-            options,
-            constraints,
-            subset=subset,
-            screen=screen,
-            deadline=deadline,
-            interrupted=chosen.interrupted,
-        )
+        result = averaged(result, members, choosing, interrupted=chosen.interrupted)
     if chosen.interrupted and result.reason is Reason.FEASIBLE:
         result = replace(result, limit=Limit.USER)
     result = replace(result, selection=chosen)

@@ -4,22 +4,19 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterator
-from concurrent.futures import FIRST_COMPLETED, Future, wait
-from contextlib import AbstractContextManager
+from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
 import numpy as np
-from joblib.externals.loky import ProcessPoolExecutor
-from joblib.externals.loky.process_executor import TerminatedWorkerError
 
 from milpbn.claims.about import DataSummary
 from milpbn.claims.reasons import Limit
 from milpbn.claims.stability import FORMAT, SampleRun, Stability
 from milpbn.data import Dataset
-from milpbn.errors import InputError, MilpbnError, SolverError
+from milpbn.errors import InputError, MilpbnError
 from milpbn.problem.constraints import Constraints
 from milpbn.problem.problem import checked_constraints
 from milpbn.problem.scores.spec import Score
@@ -28,16 +25,21 @@ from milpbn.solving.engines.registry import checked_engine
 from milpbn.solving.options import Options
 from milpbn.solving.question import Question
 from milpbn.solving.warm_up import compile_all
-from milpbn.util import interrupts, workers
+from milpbn.trials.executors import Inline, Processes
+from milpbn.trials.runner import run_cells
+from milpbn.util import interrupts
 from milpbn.util.atomic import check_writable, save_or_warn
 from milpbn.util.jsonable import parse_object, read_text
-from milpbn.util.memory import LEAST, available_memory, exceeded, format_bytes, limited, memory_limit
+from milpbn.util.memory import exceeded, format_bytes, memory_limit
 from milpbn.util.validation import whole_number
 
-#: Seconds between two looks at finished runs and at signals.
-TICK = 0.2
 #: Seconds between two updates of the output file.
 SAVE_EVERY = 2.0
+#: What is said of a process that ends by itself.
+LOST = (
+    "A process of the bootstrap ended by itself, most likely because memory ran out; use fewer processes (--n-jobs). "
+    "With --output, the finished samples are kept."
+)
 
 
 @dataclass(frozen=True)
@@ -188,21 +190,69 @@ def stability(
         all_rows=SampleRun(structure=None),
         runs={},
     )
-    before = _continued(known, output)
+    runs = _Runs(known, output, report)
     with interrupts.deferred():
         if engine.capabilities.continues_root:
-            compile_all(
-                stopping=interrupts.requested
-            )  # a limit of a few seconds must not be spent on compiling
-        all_rows = searches.run(0) if before is None else before.all_rows
-        if all_rows is None:
+            # A limit of a few seconds must not be spent on compiling.
+            compile_all(stopping=interrupts.requested)
+        deque(run_cells([0], searches.run, runs), 0)
+        if runs.get(0) is None:
             raise KeyboardInterrupt
-        runs = {} if before is None else {k: run for k, run in before.runs.items() if k <= samples}
-        found = replace(known, all_rows=all_rows, runs=runs)
-        found = _search(searches, found, n_jobs, output, report)
+        spread = Inline() if n_jobs == 1 else Processes(n_jobs, LOST)
+        deque(run_cells(range(1, samples + 1), searches.run, runs, spread, stopping=_stopping), 0)
+    limit, found = memory_limit(), runs.found
+    if limit is not None and len(found.runs) < samples and not interrupts.requested():
+        report(f"stopped near the memory limit of {format_bytes(limit)}")
     if output is not None:
         save_or_warn(partial(found.save, output), "The run")
     return found
+
+
+def _stopping() -> bool:
+    return interrupts.requested() or exceeded()
+
+
+class _Runs:
+    """The runs so far by their numbers, and the output file, from which they go on.
+
+    Parameters
+    ----------
+    known : Stability
+        A record without any run.
+    output : path-like or None
+        The output file.
+    report : callable
+        Called with a line of progress after every search.
+    """
+
+    def __init__(
+        self, known: Stability, output: str | os.PathLike[str] | None, report: Callable[[str], None]
+    ) -> None:
+        before = _continued(known, output)
+        self.found, self._begun = known, before is not None
+        if before is not None:
+            runs = {number: run for number, run in before.runs.items() if number <= known.asked}
+            self.found = replace(known, all_rows=before.all_rows, runs=runs)
+        self._output, self._report, self._saved = output, report, time.monotonic()
+
+    def get(self, number: int) -> SampleRun | None:
+        """Return the run on a sample, or for number 0 on all rows; None if it has to be searched."""
+        if number == 0:
+            return self.found.all_rows if self._begun else None
+        return self.found.runs.get(number)
+
+    def add(self, number: int, run: SampleRun) -> None:
+        """Keep a run, and write the file from time to time."""
+        if number == 0:
+            self.found, self._begun = replace(self.found, all_rows=run), True
+            return
+        self.found = replace(self.found, runs={**self.found.runs, number: run})
+        self._report(
+            f"{len(self.found.runs)} of {self.found.asked} samples searched, {self.found.n_proved} proved"
+        )
+        if self._output is not None and time.monotonic() - self._saved > SAVE_EVERY:
+            save_or_warn(partial(self.found.save, self._output), "The bootstrap")
+            self._saved = time.monotonic()
 
 
 def _continued(known: Stability, output: str | os.PathLike[str] | None) -> Stability | None:
@@ -225,86 +275,3 @@ def _continued(known: Stability, output: str | os.PathLike[str] | None) -> Stabi
             f"{where} has runs with other data, options, backend or seed, which cannot be continued; name another file."
         )
     return before
-
-
-def _search(
-    searches: Searches,
-    found: Stability,
-    n_jobs: int,
-    output: str | os.PathLike[str] | None,
-    report: Callable[[str], None],
-) -> Stability:
-    """Return the runs with those that were missing, up to an interrupt."""
-    runs, saved = dict(found.runs), time.monotonic()
-    missing = [number for number in range(1, found.asked + 1) if number not in runs]
-    for number, run in _here(searches, missing) if n_jobs == 1 else _spread(searches, missing, n_jobs):
-        runs[number] = run
-        found = replace(found, runs=dict(runs))
-        report(f"{len(runs)} of {found.asked} samples searched, {found.n_proved} proved")
-        if output is not None and time.monotonic() - saved > SAVE_EVERY:
-            save_or_warn(partial(found.save, output), "The bootstrap")
-            saved = time.monotonic()
-    limit = memory_limit()
-    if limit is not None and len(runs) < found.asked and not interrupts.requested():
-        report(f"stopped near the memory limit of {format_bytes(limit)}")
-    return found
-
-
-def _here(searches: Searches, numbers: list[int]) -> Iterator[tuple[int, SampleRun]]:
-    """Yield the runs of some samples, searched in this process."""
-    for number in numbers:
-        run = None if interrupts.requested() or exceeded() else searches.run(number)
-        if run is None:
-            return
-        yield number, run
-
-
-def _spread(searches: Searches, numbers: list[int], n_jobs: int) -> Iterator[tuple[int, SampleRun]]:
-    """Yield the runs of some samples in the order in which processes finish them, up to the memory limit.
-
-    Under a memory limit the processes share what is left of it, and are as many as it has room for.
-    """
-    n_workers, share = min(n_jobs, max(1, len(numbers))), None
-    if memory_limit() is not None:
-        room = available_memory() or 0
-        n_workers = max(1, min(n_workers, room // LEAST))
-        share = max(LEAST, room // n_workers)
-    executor = ProcessPoolExecutor(max_workers=n_workers, initializer=_begin, initargs=(searches, share))
-    try:
-        waiting: dict[Future[SampleRun | None], int] = {
-            executor.submit(_run, number): number for number in numbers
-        }
-        while waiting and not interrupts.requested() and not exceeded():
-            done, _ = wait(waiting, timeout=TICK, return_when=FIRST_COMPLETED)
-            for future in done:
-                number, run = waiting.pop(future), future.result()
-                if run is not None:
-                    yield number, run
-    except TerminatedWorkerError:
-        if not interrupts.requested():
-            raise SolverError(
-                "A process of the bootstrap ended by itself, most likely because memory ran out; use fewer processes "
-                "(--n-jobs). With --output, the finished samples are kept."
-            ) from None
-    finally:
-        executor.shutdown(wait=True, kill_workers=True)
-
-
-#: What the searches of a process have in common.
-_searches: Searches
-#: The memory limit of a process, which holds as long as the process lives.
-_limit: AbstractContextManager[None]
-
-
-def _begin(searches: Searches, most: int | None) -> None:
-    """Prepare a process, whose searches may take so many bytes."""
-    global _searches, _limit
-    workers.begin()
-    _limit = limited(most)
-    _limit.__enter__()
-    _searches = searches
-
-
-def _run(number: int) -> SampleRun | None:
-    """Search on a sample, in a process that `_begin` prepared."""
-    return _searches.run(number)

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from milpbn.claims.result import Result
 from milpbn.claims.selection import Trial
-from milpbn.data.dataset import Dataset
-from milpbn.network.calibration import LARGEST_LOSS, losses_of_logs
+from milpbn.data import Dataset, Table
+from milpbn.network.calibration import LARGEST_LOSS
 from milpbn.network.classifier import Classifier
 from milpbn.network.intervals import equal
-from milpbn.network.margins import log_posterior
 from milpbn.network.parameters.method import ParameterMethod
 from milpbn.network.structure import Structure
+from milpbn.problem.scores.spec import Score
 from milpbn.solving.grid import PARAMETERS, Setting
+from milpbn.solving.options import Options
+from milpbn.trials.judged import Judged
 
 
 @dataclass
@@ -43,15 +45,13 @@ class Sums:
     def add(self, classifier: Classifier | None, held_out: Dataset) -> None:
         """Add a classifier's predictions of the held-out rows of a split; without one every prediction is wrong."""
         self.splits += 1
-        weights = held_out.weights
         if classifier is None:
-            self.loss += float(weights.sum()) * LARGEST_LOSS
+            self.loss += float(held_out.weights.sum()) * LARGEST_LOSS
             return
-        log_joint = classifier.predict_log_joint(held_out)
-        right = log_joint.argmax(axis=1) == held_out.y
-        self.correct += float(weights[right].sum())
-        self.right += int(np.count_nonzero(right))
-        self.loss += float(weights @ losses_of_logs(log_posterior(log_joint), held_out.y))
+        judged = Judged.of_logs(classifier.predict_log_joint(held_out), held_out)
+        self.correct += float(judged.weights[judged.correct].sum())
+        self.right += int(np.count_nonzero(judged.correct))
+        self.loss += float(judged.weights @ judged.values["log_loss"])
 
 
 @dataclass
@@ -60,6 +60,8 @@ class Tally:
 
     Attributes
     ----------
+    setting : Setting
+        The setting.
     by_parameters : dict
         Results by parameters, in the words of `ParameterMethod`; generative ones (``ml``) are there in every case.
     total : float
@@ -75,6 +77,7 @@ class Tally:
         The structure that the last split gave.
     """
 
+    setting: Setting
     by_parameters: dict[str, Sums] = field(default_factory=lambda: {"ml": Sums()})
     total: float = 0.0
     rows: int = 0
@@ -95,15 +98,16 @@ class Tally:
         whole = {how: sums for how, sums in self.by_parameters.items() if sums.splits == self.splits}
         return min(whole.items(), key=lambda pair: round(pair[1].loss / self.total, 12))
 
-    def trial(self, setting: Setting) -> Trial:
-        """Return what the results say about the setting."""
+    @property
+    def trial(self) -> Trial:
+        """What the results say about the setting."""
         parameters, sums = self.best
-        options = dict(setting.options)
+        options = dict(self.setting.options)
         if PARAMETERS in options:
             options[PARAMETERS] = parameters
         return Trial(
-            setting.p,
-            setting.score.max_parents,
+            self.setting.p,
+            self.setting.score.max_parents,
             sums.correct / self.total,
             self.proved,
             self.splits,
@@ -113,6 +117,15 @@ class Tally:
             sums.right / self.rows if self.weighted else None,
             self.arcless,
         )
+
+    def applied(self, source: Table | Dataset, options: Options) -> tuple[Score, Table | Dataset, Options]:
+        """Return the score, the data and the options of a search with this setting on all training rows."""
+        if self.setting.discretisation is not None and isinstance(source, Table):
+            source = replace(source, discretisation=self.setting.discretisation)
+        if self.setting.missing == "drop" and isinstance(source, Table):
+            source = source.of_complete_rows()
+        options = replace(options, parameters=self.trial.options.get(PARAMETERS, options.parameters))
+        return self.setting.score, source, options
 
     def add(
         self,

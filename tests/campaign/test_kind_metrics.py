@@ -18,11 +18,11 @@ import milpbn
 from campaign.share import Share
 from milpbn.data import read_encodings, read_table
 from milpbn.errors import DataWarning
-from milpbn.learners.differences import paired_shares
-from milpbn.learners.judged import Judged, intervals, means
 from milpbn.learners.registry import get_learner
 from milpbn.network.evaluation import Evaluation, accuracies
 from milpbn.network.intervals import score_interval
+from milpbn.trials.differences import paired_shares
+from milpbn.trials.judged import Judged
 
 #: Draws of one case in the simulations.
 DRAWS = 40
@@ -114,7 +114,7 @@ def test_figures_are_those_of_scikit_learn(share: Share) -> None:
             alone = test.assign(y=test.y.where(test.y != "new"))
             wrong += [f"known: {text}" for text in differences_to(found.known, alone, proba)]
         judged = Judged.of(classifier, samples)
-        same, ends = means(judged.values, judged.weights), intervals(judged.values, judged.weights)
+        same, ends = judged.means(), judged.intervals()
         if not np.allclose(
             [same["test"], same["log_loss"], same["brier"]], [found.accuracy, found.log_loss, found.brier]
         ):

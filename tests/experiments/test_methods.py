@@ -27,6 +27,7 @@ from milpbn.problem.scores.spec import Score
 from milpbn.solving.api import solve
 from milpbn.solving.grid import Grid
 from milpbn.solving.options import Options
+from milpbn.solving.question import Question
 from milpbn.solving.selection import maximise_selected, select
 
 #: Two settings with cuts of their own.
@@ -172,7 +173,7 @@ def test_the_recipe_with_an_average(part):
     assert found["average"]["networks"] == 2
     table = part.table
     grid = replace(Grid.parse(SMALL, "log-loss"), average=2)
-    result = maximise_selected(part.training, Score(), Options(threads=1, verbose=False), grid)
+    result = maximise_selected(Question(part.training, Score()), Options(threads=1, verbose=False), grid)
     own = [
         evaluate(member, table.encode(member.variables, part.test_rows))
         for member in result.classifier.members

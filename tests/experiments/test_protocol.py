@@ -9,7 +9,7 @@ import numpy as np
 from milpbn.data import read_table
 from milpbn.data.dataset import UNKNOWN
 from milpbn.experiments.protocol import part_names, parts, table_hash
-from milpbn.solving.splits import validation_splits
+from milpbn.trials.parts import validation_splits
 
 
 def test_a_table_with_a_split_has_one_part(catalog):

@@ -15,7 +15,7 @@ from milpbn.learners import comparison, figures
 from milpbn.learners.appraisal import suboptimality
 from milpbn.learners.base import Control
 from milpbn.learners.comparison import compare, compare_each
-from milpbn.learners.contestants import exact_scores
+from milpbn.learners.contestants import Contest, exact_scores
 from milpbn.learners.figures import reference_row, show
 from milpbn.network.evaluation import accuracy
 
@@ -33,7 +33,7 @@ def split(data):
 def test_figures_are_those_of_each_method_alone(split):
     train, test = split
     names = ("tan", "sbm", "naive-bayes", "sm", "multinet")
-    rows = {row.name: row for row in compare_each(train, test, names, score={"p": 0.9})}
+    rows = {row.name: row for row in compare_each(train, test, Contest(names, score={"p": 0.9}))}
     assert list(rows) == ["sbm", "sm", "tan", "naive-bayes", "multinet"]
     reference = solve(train, Score(name="sbm", p=0.9))
     assert 0.0 <= rows["sbm"].relative_gap <= 1e-6
@@ -53,13 +53,13 @@ def test_figures_are_those_of_each_method_alone(split):
 def test_options_reach_their_learners(split):
     train, test = split
     options = {"tan": {"smoothing": 50.0}}
-    smooth, plain = (next(compare_each(train, test, ("tan",), options=o)) for o in (options, None))
+    smooth, plain = (next(compare_each(train, test, Contest(("tan",), options=o))) for o in (options, None))
     assert (smooth.options, plain.options) == (options["tan"], {})
     assert (smooth.training, smooth.test) != (plain.training, plain.test)
     with pytest.raises(InputError, match="'tan', which is not one of the learners"):
-        next(compare_each(train, test, ("naive-bayes",), options=options))
+        next(compare_each(train, test, Contest(("naive-bayes",), options=options)))
     with pytest.raises(InputError, match="tan has no option 'k'"):
-        next(compare_each(train, test, ("tan",), options={"tan": {"k": 3}}))
+        next(compare_each(train, test, Contest(("tan",), options={"tan": {"k": 3}})))
 
 
 def test_the_next_score_is_the_reference_if_the_first_fails(split, monkeypatch):
@@ -71,7 +71,7 @@ def test_the_next_score_is_the_reference_if_the_first_fails(split, monkeypatch):
         return solve_one(train, score, *others)
 
     monkeypatch.setattr(comparison, "_solve", fail)
-    listed = list(compare_each(*split, ("sm", "sbm", "tan")))
+    listed = list(compare_each(*split, Contest(("sm", "sbm", "tan"))))
     rows = {row.name: row for row in listed}
     assert rows["sm"].note == "not today"
     found = suboptimality(split[0], tan_structure(split[0]), solve(split[0], "sbm"), "sbm")
@@ -81,7 +81,7 @@ def test_the_next_score_is_the_reference_if_the_first_fails(split, monkeypatch):
     assert reference_row(listed).name == "sbm"
     assert "score and gap in nats: sbm, " in show(listed)
     monkeypatch.setattr(comparison, "_solve", lambda *a: fail(a[0], Score(name="sm"), None))
-    failed = list(compare_each(*split, ("sm", "tan")))
+    failed = list(compare_each(*split, Contest(("sm", "tan"))))
     assert reference_row(failed) is None
     assert failed[1].gap is None
     assert "no score and no gap: no exact search has a bound" in show(failed)
@@ -92,18 +92,20 @@ def test_gamma_is_for_the_scores_that_have_it(split):
         "cll": Score(name="cll", max_parents=1),
         "sm": Score(name="sm", p=0.9, max_parents=1),
     }
-    rows = list(compare_each(*split, ("cll", "sm"), score={"gamma": 1.0}))
+    rows = list(compare_each(*split, Contest(("cll", "sm"), score={"gamma": 1.0})))
     assert [row.details["score"]["gamma"] for row in rows] == [None, 1.0]
     for key in ("p", "gamma"):
         with pytest.raises(InputError, match=f"^{key} belongs to the scores sm and sbm"):
-            next(compare_each(*split, ("cll", "tan"), score={key: 0.9}))
+            next(compare_each(*split, Contest(("cll", "tan"), score={key: 0.9})))
     with pytest.raises(InputError, match="max_parents"):
-        next(compare_each(*split, ("sm", "tan"), score={"max_parents": 0}))
+        next(compare_each(*split, Contest(("sm", "tan"), score={"max_parents": 0})))
 
 
 def test_early_stops_are_reported(split):
     rows = list(
-        compare_each(*split, ("hill-climbing", "tan", "differentiable-tan"), control=Control(time_limit=1e-9))
+        compare_each(
+            *split, Contest(("hill-climbing", "tan", "differentiable-tan"), control=Control(time_limit=1e-9))
+        )
     )
     assert [row.stopped_early for row in rows] == [True, False, True]
     assert "time limit" in rows[0].note
@@ -111,7 +113,7 @@ def test_early_stops_are_reported(split):
 
 
 def test_without_a_score_there_are_no_gaps(split):
-    rows = list(compare_each(split[0], None, ("naive-bayes", "tan")))
+    rows = list(compare_each(split[0], None, Contest(("naive-bayes", "tan"))))
     assert [row.gap for row in rows] == [None, None]
     assert [row.test for row in rows] == [None, None]
     assert show(rows).splitlines()[-1].startswith("no score and no gap: they need an exact search; name a")
@@ -119,7 +121,7 @@ def test_without_a_score_there_are_no_gaps(split):
 
 def test_a_method_that_refuses_has_a_note(split):
     one_class = split[0].take(np.flatnonzero(split[0].y == 0))
-    rows = {row.name: row for row in compare_each(one_class, None, ("svm", "naive-bayes"))}
+    rows = {row.name: row for row in compare_each(one_class, None, Contest(("svm", "naive-bayes")))}
     assert "one class" in rows["svm"].note
     assert rows["svm"].training is None
     assert rows["naive-bayes"].training == 1.0
@@ -128,7 +130,7 @@ def test_a_method_that_refuses_has_a_note(split):
 def test_an_interrupt_keeps_the_finished_rows(split):
     names: list[str] = []
     control = Control(interrupted=lambda: bool(names))
-    for row in compare_each(*split, ("naive-bayes", "tan"), control=control):
+    for row in compare_each(*split, Contest(("naive-bayes", "tan"), control=control)):
         names.append(row.name)
     assert names == ["naive-bayes"]
 
@@ -156,11 +158,11 @@ def test_an_interrupt_gives_the_rows_there_are(split, monkeypatch):
 
 def test_unknown_names_are_refused(split):
     with pytest.raises(InputError, match="'nothing'"):
-        list(compare_each(*split, ("sm", "nothing")))
+        list(compare_each(*split, Contest(("sm", "nothing"))))
 
 
 def test_the_table_has_a_heading_and_a_line_per_learner(split):
-    text = show(list(compare_each(*split, ("sm", "multinet"))))
+    text = show(list(compare_each(*split, Contest(("sm", "multinet")))))
     lines = text.splitlines()
     columns = "test % 95 % interval log-loss Brier training % arcs parameters score gap of bound seconds"
     assert lines[0].split() == columns.split()

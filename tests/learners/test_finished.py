@@ -18,8 +18,9 @@ from milpbn.errors import InputError
 from milpbn.learners import comparison
 from milpbn.learners.base import Control
 from milpbn.learners.comparison import compare, training_and_test_rows
-from milpbn.learners.figures import Comparison
-from milpbn.learners.finished import UNFINISHED, FinishedRows, Reference, described
+from milpbn.learners.contestants import Contest
+from milpbn.learners.figures import Comparison, ComparisonRow
+from milpbn.learners.finished import UNFINISHED, FinishedRows
 from milpbn.learners.repeated import compare_over_folds
 from milpbn.problem.scores.spec import Score
 from milpbn.util.archives import read_sealed, write_sealed
@@ -160,22 +161,24 @@ def test_an_infinite_log_loss_and_missing_probabilities_are_kept(
     assert judged.log_losses is not None
     losses = judged.log_losses.copy()
     losses[0] = math.inf
-    assert FinishedRows(None, about).on(train, test).get("tan", None) is None
+    assert FinishedRows(None, about).on(train, test).get("tan") is None
     certain = replace(rows[0], judged=replace(judged, log_losses=losses), log_loss=math.inf)
     plain = replace(
         rows[1], judged=replace(judged, log_losses=None, squared_errors=None), log_loss=None, brier=None
     )
     kept = FinishedRows(path, about).on(train, test)
     for row in (certain, plain):
-        kept.add(row, None)
+        kept.add(row.name, row)
     found = FinishedRows(path, about, resume=True)
     assert len(found) == 2
     for row in (certain, plain):
-        saved = found.on(train, test).get(row.name, None)
+        saved = found.on(train, test).get(row.name)
         assert saved == replace(row, differences={})
         assert saved.judged is not None
-    assert found.on(test, train).get("tan", None) is None
-    assert found.on(train, test).get("tan", Reference("sm", Score(), 1.0)) is None
+    assert found.on(test, train).get("tan") is None
+    beside = found.on(train, test)
+    beside.so_far.append(ComparisonRow(name="sm", details={"bound": 1.0}))
+    assert beside.get("tan") is None
 
 
 def test_a_learner_that_fails_is_tried_again(split: tuple[Dataset, Dataset], tmp_path: Path) -> None:
@@ -309,7 +312,7 @@ def test_without_the_checkpoint_a_comparison_begins_anew(
 
 def test_a_damaged_state_is_named_and_dropped(split: tuple[Dataset, Dataset], tmp_path: Path) -> None:
     path = tmp_path / "state.npz"
-    about = described(f"{split[0].sha256} {split[1].sha256}", ("tan",), None, None, Stop().control())
+    about = Contest(("tan",), control=Stop().control()).described(f"{split[0].sha256} {split[1].sha256}")
     state = FinishedRows(path, about).on(*split).unfinished("tan")
     assert state is not None
     state.write_text("damaged")

@@ -13,10 +13,11 @@ from milpbn.data.dataset import MISSING, UNKNOWN
 from milpbn.errors import InputError
 from milpbn.learners import peers
 from milpbn.learners.base import Control
-from milpbn.learners.judged import Judged, means
 from milpbn.learners.registry import get_learner
 from milpbn.learners.svm_machine import indicators
 from milpbn.network.evaluation import accuracy, evaluate
+from milpbn.trials import executors
+from milpbn.trials.judged import Judged
 
 NAMES = ("logistic", "boosting", "random-forest")
 
@@ -94,13 +95,13 @@ def test_impossible_options_are_refused(name, wrong, message):
 
 def test_large_data_are_fitted_in_a_process_that_can_be_killed(data, monkeypatch):
     asked = []
-    real = peers.workers
+    real = executors.workers
 
     def workers(count, *, killable):
         asked.append(killable)
         return real(count, killable=False)
 
-    monkeypatch.setattr(peers, "workers", workers)
+    monkeypatch.setattr(executors, "workers", workers)
     learner = get_learner("random-forest")(n_estimators=2)
     learner.fit(data)
     monkeypatch.setattr(peers, "UNSTOPPABLE_ROWS", 50)
@@ -113,7 +114,7 @@ def test_rows_are_judged_one_by_one(data):
     test = replace(data, weights=np.arange(1.0, 91.0))
     judged = Judged.of(tan, test)
     figures = evaluate(tan, test)
-    found = means(judged.values, judged.weights)
+    found = judged.means()
     assert found["test"] == pytest.approx(accuracy(tan, test)) == figures.accuracy
     assert found["unweighted"] == figures.unweighted.accuracy
     assert found["log_loss"] == pytest.approx(figures.log_loss)
@@ -130,7 +131,7 @@ def test_support_vectors_have_calibrated_probabilities(data):
     learner = get_learner("svm")
     machine = learner(cost=1.0, sigma=1.0).fit(data).predictor
     judged = Judged.of(machine, data)
-    assert means(judged.values, judged.weights)["log_loss"] < np.log(3) + 0.05
+    assert judged.means()["log_loss"] < np.log(3) + 0.05
     without = learner(cost=1.0, sigma=1.0, probabilities=False).fit(data).predictor
     assert set(Judged.of(without, data).values) == {"test"}
     assert (without.predict_codes(data) == machine.predict_codes(data)).all()

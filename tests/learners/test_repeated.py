@@ -14,11 +14,12 @@ from milpbn.errors import InputError
 from milpbn.learners import comparison, repeated
 from milpbn.learners.base import Control
 from milpbn.learners.comparison import compare, compare_each
-from milpbn.learners.differences import corrected_interval, paired_shares
+from milpbn.learners.contestants import Contest
 from milpbn.learners.figures import ComparisonRow
-from milpbn.learners.judged import Judged, means
 from milpbn.learners.repeated import compare_over_folds, pooled
 from milpbn.network.intervals import wilson_interval
+from milpbn.trials.differences import corrected_interval, paired_shares
+from milpbn.trials.judged import Judged
 
 
 @pytest.fixture(scope="module")
@@ -44,7 +45,9 @@ def test_means_intervals_and_differences_are_those_of_the_parts(table, tmp_path)
     alone = []
     for fit, held in splits:
         train = table.dataset(fit)  # its own cuts
-        alone.append(list(compare_each(train, table.encode(train.variables, held), ("tan", "naive-bayes"))))
+        alone.append(
+            list(compare_each(train, table.encode(train.variables, held), Contest(("tan", "naive-bayes"))))
+        )
     tan, bayes = ([rows[k] for rows in alone] for k in (0, 1))
     rows = {row.name: row for row in found.rows}
     for name, parts in (("tan", tan), ("naive-bayes", bayes)):
@@ -85,7 +88,7 @@ def test_with_weights_the_intervals_contain_those_of_the_rows():
 
     def row(name, hits, part):
         judged = Judged(weights[part], hits[part], None, None)
-        return ComparisonRow(name=name, judged=judged, **means(judged.values, judged.weights))
+        return ComparisonRow(name=name, judged=judged, **judged.means())
 
     learners = [[row(name, hits, part) for part in held] for name, hits in (("a", right), ("b", other))]
     a, b = pooled(learners, "a", 1 / 9, 400, weights, held)

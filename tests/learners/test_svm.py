@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from dataclasses import replace
 from itertools import product
@@ -13,7 +12,7 @@ from running import random_data
 from sklearn.svm import SVC
 
 from milpbn.data.dataset import UNKNOWN
-from milpbn.errors import InputError, SolverError
+from milpbn.errors import InputError
 from milpbn.learners.base import Control
 from milpbn.learners.svm import (
     COSTS,
@@ -24,8 +23,7 @@ from milpbn.learners.svm import (
     squared_distances,
 )
 from milpbn.learners.svm_machine import fit_machine, indicators
-from milpbn.learners.workers import results, workers
-from milpbn.solving.splits import validation_splits
+from milpbn.trials.parts import validation_splits
 
 
 @pytest.fixture
@@ -175,14 +173,6 @@ def test_validation_takes_half_of_the_time(data, monkeypatch):
     learned = Svm().fit(data, Control(time_limit=60.0, report=report))
     assert told == [pytest.approx(30.0, abs=4.0)]
     assert learned.details["tried"] > 0
-
-
-def test_a_process_that_dies_is_a_sentence_or_a_stop():
-    with workers(1, killable=True) as pool, pytest.raises(SolverError, match="ended by itself"):
-        results(pool, [(os._exit, 1)], lambda: False)
-    asked = iter([False])
-    with workers(1, killable=True) as pool:
-        assert results(pool, [(os._exit, 1)], lambda: next(asked, time.sleep(1.0) or True)) is None
 
 
 @pytest.mark.parametrize(

@@ -13,16 +13,18 @@ from running import random_data
 
 import milpbn
 from milpbn.claims.result import Result
-from milpbn.claims.selection import Trial
 from milpbn.errors import InputError, NoIncumbentError, SolverError
 from milpbn.network import AveragedClassifier, Classifier
 from milpbn.problem.scores.spec import Score
-from milpbn.solving import averaging
-from milpbn.solving.averaging import Ranked, averaged, to_average
+from milpbn.solving import averaging, choosing
+from milpbn.solving.averaging import averaged, to_average
+from milpbn.solving.choosing import Choosing
 from milpbn.solving.grid import Grid
 from milpbn.solving.options import Options
 from milpbn.solving.progress import closing_block
+from milpbn.solving.question import Question
 from milpbn.solving.selection import maximise_selected, solve_selected
+from milpbn.solving.tally import Sums, Tally
 
 QUIET = Options(threads=1, verbose=False)
 
@@ -39,7 +41,7 @@ def frame():
 def ranked(settings, losses, splits=None):
     """Return settings with log-losses and numbers of splits, the best first."""
     found = [
-        Ranked(s, Trial(s.p, s.score.max_parents, 0.5, 0, n, loss), None)
+        Tally(s, {"ml": Sums(0.5, loss, n)}, total=1.0, splits=n)
         for s, loss, n in zip(settings, losses, splits or [5] * len(losses), strict=True)
     ]
     return sorted(found, key=lambda one: one.trial.rank("log-loss"))
@@ -71,8 +73,8 @@ def test_the_members_are_the_networks_of_the_best_settings(frame, tmp_path):
         "log-loss",
     )
     options = replace(QUIET, output=str(tmp_path / "r.json"), certificate=str(tmp_path / "p.npz"))
-    single = maximise_selected(table, Score(), QUIET, grid)
-    result = maximise_selected(table, Score(), options, replace(grid, average=3))
+    single = maximise_selected(Question(table, Score()), QUIET, grid)
+    result = maximise_selected(Question(table, Score()), options, replace(grid, average=3))
     assert isinstance(result.classifier, AveragedClassifier)
     assert (result.structure, result.objective, result.bound) == (
         single.structure,
@@ -142,21 +144,21 @@ def first_of(data):
     return settings, result
 
 
-def complete(result, settings, data, **changes):
-    given = {"subset": None, "deadline": None, "interrupted": False, "options": QUIET} | changes
-    options = given.pop("options")
-    return averaged(result, settings, 4, data, options, None, **given)
+def complete(result, settings, data, *, interrupted=False, options=QUIET, seconds=None, began=0.0):
+    options = replace(options, time_limit=seconds)
+    given = Choosing(Question(data, Score()), options, Grid(average=4), began)
+    return averaged(result, settings, given, interrupted=interrupted)
 
 
 def test_the_time_limit_leaves_the_networks_that_exist(monkeypatch):
     data = random_data(6, n_samples=30)
     settings, result = first_of(data)
-    found = complete(result, settings, data, deadline=time.monotonic() - 1.0)
+    found = complete(result, settings, data, seconds=1e-9)
     assert found.classifier is result.classifier
     assert found.average.note == "the time limit came before the others"
     assert found.objective == result.objective
 
-    calls, real = [], averaging.maximise
+    calls, real = [], choosing.maximise
 
     def stop_after_one(*arguments, **named):
         calls.append(named)
@@ -164,7 +166,7 @@ def test_the_time_limit_leaves_the_networks_that_exist(monkeypatch):
             raise NoIncumbentError("The time limit ended while it was tried.")
         return real(*arguments, **named)
 
-    monkeypatch.setattr(averaging, "maximise", stop_after_one)
+    monkeypatch.setattr(choosing, "maximise", stop_after_one)
     found = complete(result, settings, data)
     assert found.average.networks == len(found.classifier.members) == 2
     assert found.average.note == "The time limit ended while it was tried"
@@ -182,10 +184,12 @@ def test_the_networks_share_the_time_that_is_left(monkeypatch):
         now[0] += 4.0
         return result
 
-    monkeypatch.setattr(averaging, "maximise", record)
+    monkeypatch.setattr(choosing, "maximise", record)
     monkeypatch.setattr(averaging, "time", SimpleNamespace(monotonic=lambda: now[0]))
     settings[1] = replace(settings[1], incumbent=result.structure)
-    found = complete(result, settings, data, deadline=130.0, options=replace(QUIET, output="unused.json"))
+    found = complete(
+        result, settings, data, seconds=30.0, began=100.0, options=replace(QUIET, output="unused.json")
+    )
     assert asked[0] == (10.0, 100.0, None, result.structure)
     assert asked[1] == (13.0, 104.0, None, None)
     assert asked[2] == (22.0, 108.0, None, None)
@@ -210,7 +214,7 @@ def test_a_failure_of_another_network_loses_nothing(failure, note, monkeypatch):
             raise failure
         return replace(result, reason="no_solution", structure=None, objective=None, classifier=None)
 
-    monkeypatch.setattr(averaging, "maximise", fail)
+    monkeypatch.setattr(choosing, "maximise", fail)
     found = complete(result, settings, data)
     assert (found.average.networks, found.average.note, found.average.interrupted) == (1, note, False)
     assert found.classifier is result.classifier
@@ -220,7 +224,7 @@ def test_a_failure_of_another_network_loses_nothing(failure, note, monkeypatch):
 def test_an_interrupt_keeps_the_networks_that_exist(how, monkeypatch):
     data = random_data(6, n_samples=30)
     settings, result = first_of(data)
-    calls, real = [], averaging.maximise
+    calls, real = [], choosing.maximise
 
     def interrupt(*arguments, **named):
         calls.append(1)
@@ -230,7 +234,7 @@ def test_an_interrupt_keeps_the_networks_that_exist(how, monkeypatch):
             return replace(real(*arguments, **named), reason="feasible", limit="user")
         return real(*arguments, **named)
 
-    monkeypatch.setattr(averaging, "maximise", interrupt)
+    monkeypatch.setattr(choosing, "maximise", interrupt)
     options = replace(QUIET, interrupted=lambda: True) if how == "asked" else QUIET
     found = complete(result, settings, data, interrupted=how == "before", options=options)
     assert found.average.networks == (1 if how in ("before", "asked") else 2)
@@ -263,7 +267,7 @@ def test_times_count_from_the_beginning(frame):
     options = replace(QUIET, time_limit=60.0)
     grid = Grid.parse("p=.6,.9 max-parents=1")
     began = time.monotonic()
-    result = maximise_selected(milpbn.read_table(frame), Score(), options, replace(grid, average=2))
+    result = maximise_selected(Question(milpbn.read_table(frame), Score()), options, replace(grid, average=2))
     passed = time.monotonic() - began
     seconds = result.seconds
     assert seconds.total <= passed

@@ -19,8 +19,9 @@ from milpbn.network.parameters.path import fitted_path
 from milpbn.solving import interim, report, trials
 from milpbn.solving.grid import Grid
 from milpbn.solving.options import Options
+from milpbn.solving.question import Question
 from milpbn.solving.selection import choose, select, solve_selected
-from milpbn.solving.splits import datasets_of, splits_of, validation_datasets
+from milpbn.trials.parts import datasets_of, splits_of, validation_datasets
 from milpbn.util import interrupts
 
 QUICK = {"threads": 1, "verbose": False}
@@ -66,7 +67,9 @@ def test_the_seconds_of_a_trial_hold_where_there_is_no_time_limit(monkeypatch):
     run = trials.run
     monkeypatch.setattr(trials, "run", record)
     options = Options(threads=1, verbose=False)
-    choose(random_data(3, n_samples=40), milpbn.Score(), options, Grid((0.9,), (1,)), trial_seconds=7.5)
+    choose(
+        Question(random_data(3, n_samples=40), milpbn.Score()), options, Grid((0.9,), (1,)), trial_seconds=7.5
+    )
     assert asked == [7.5] * 5
 
 

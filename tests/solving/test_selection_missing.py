@@ -11,7 +11,7 @@ from milpbn.data.dataset import MISSING
 from milpbn.errors import DataWarning, InputError
 from milpbn.sklearn import MaxMarginBNClassifier
 from milpbn.solving.selection import solve_selected
-from milpbn.solving.splits import datasets_of, splits_of
+from milpbn.trials.parts import datasets_of, splits_of
 
 QUICK = {"threads": 1, "time_limit": 20.0, "verbose": False}
 GRID = "score=cll max-parents=1 missing=drop,state"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from concurrent.futures import Future
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,7 +16,6 @@ from milpbn.problem.scores.spec import Score
 from milpbn.solving import stability as module
 from milpbn.solving.options import Options
 from milpbn.solving.stability import Searches, bootstrap
-from milpbn.util.memory import LEAST, limited, memory_limit
 
 SCORE = Score(p=0.9)
 DATA = random_data([4, 4], n_features=3, n_samples=30, weights=True)
@@ -130,46 +128,6 @@ def test_near_the_memory_limit_the_finished_runs_are_kept(monkeypatch: pytest.Mo
     found = milpbn.stability(DATA, SCORE, samples=5, report=lines.append)
     assert (found.asked, set(found.runs)) == (5, {1, 2})
     assert lines[-1] == "stopped near the memory limit of 1.0 GiB"
-
-
-@pytest.mark.parametrize(
-    ("room", "workers", "share"), [(5 * LEAST, 3, 5 * LEAST // 3), (2 * LEAST, 2, LEAST), (9, 1, LEAST)]
-)
-def test_processes_share_the_memory_limit(
-    monkeypatch: pytest.MonkeyPatch, room: int, workers: int, share: int
-) -> None:
-    made: dict[str, object] = {}
-
-    class Executor:
-        def __init__(self, max_workers: int, initializer: object, initargs: tuple[object, ...]) -> None:
-            made.update(workers=max_workers, share=initargs[1])
-
-        def submit(self, *_: object) -> Future[None]:
-            done: Future[None] = Future()
-            done.set_result(None)
-            return done
-
-        def shutdown(self, **_: object) -> None:
-            pass
-
-    monkeypatch.setattr(module, "ProcessPoolExecutor", Executor)
-    monkeypatch.setattr(module, "available_memory", lambda: room)
-    with limited(2**40):
-        milpbn.stability(DATA, SCORE, samples=3, n_jobs=3)
-    assert made == {"workers": workers, "share": share}
-    milpbn.stability(DATA, SCORE, samples=3, n_jobs=2)
-    assert made == {"workers": 2, "share": None}
-
-
-def test_a_process_keeps_its_memory_limit(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module.workers, "begin", lambda: None)
-    searches = Searches(DATA, SCORE, milpbn.Constraints(), Options(threads=1, verbose=False), 0)
-    module._begin(searches, 2 * LEAST)
-    try:
-        assert memory_limit() == 2 * LEAST
-    finally:
-        module._limit.__exit__(None, None, None)
-    assert memory_limit() is None
 
 
 def test_a_sample_that_memory_stopped_does_not_count(monkeypatch: pytest.MonkeyPatch) -> None:

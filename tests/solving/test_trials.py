@@ -22,42 +22,42 @@ from milpbn.errors import InputError, NoIncumbentError
 from milpbn.problem.problem import build_problem
 from milpbn.problem.scores.spec import Score
 from milpbn.solving import trials as trials_module
-from milpbn.solving.grid import Grid
+from milpbn.solving.grid import Grid, Setting
 from milpbn.solving.options import Options
 from milpbn.solving.progress import closing_block
+from milpbn.solving.question import Question
 from milpbn.solving.selection import choose, maximise_selected
-from milpbn.solving.splits import validation_splits
 from milpbn.solving.tally import Sums, Tally
 from milpbn.solving.trials import FEWEST, Trials, survivors, trials_left
+from milpbn.trials.parts import validation_splits
 
 QUIET = Options(threads=1, verbose=False)
 
 
-def tallied(correct: float, loss: float, total: float = 100.0) -> Tally:
-    return Tally({"ml": Sums(correct, loss, 1)}, total=total, splits=1)
+def tallied(setting: Setting, correct: float, loss: float, total: float = 100.0) -> Tally:
+    return Tally(setting, {"ml": Sums(correct, loss, 1)}, total=total, splits=1)
 
 
 def test_the_better_half_of_the_settings_is_kept() -> None:
     settings = Grid(tuple(np.linspace(0.55, 0.95, 24).tolist()), (2,)).settings(Score())
-    found = {k: (tallied(50.0 + k, 100.0 - k), settings[k]) for k in range(24)}
-    assert survivors(range(24), found, "accuracy", 1000.0) == list(range(12, 24))
-    assert survivors(range(24), found, "log-loss", 1000.0) == list(range(12, 24))
-    assert survivors(range(16, 24), found, "accuracy", 1000.0) == list(range(16, 24))
+    found = {k: tallied(settings[k], 50.0 + k, 100.0 - k) for k in range(24)}
+    assert survivors(found, "accuracy", 1000.0) == list(range(12, 24))
+    assert survivors(found, "log-loss", 1000.0) == list(range(12, 24))
+    assert survivors({k: found[k] for k in range(16, 24)}, "accuracy", 1000.0) == list(range(16, 24))
     assert trials_left(24, 3, halving=True) == 24 + 12 + FEWEST
     assert trials_left(24, 3, halving=False) == 72
 
 
 def test_settings_that_cannot_win_are_stopped() -> None:
     settings = Grid((0.6, 0.7, 0.8), (2,)).settings(Score())
-    found = {0: (tallied(90.0, 1.0), settings[0]), 1: (tallied(79.0, 1.0), settings[1])}
-    found[2] = (tallied(80.0, 1.0), settings[2])
-    assert survivors(range(3), found, "accuracy", 10.0) == [0, 2]
-    assert survivors(range(3), found, "log-loss", 10.0) == [0, 1, 2]
+    found = {k: tallied(settings[k], right, 1.0) for k, right in enumerate((90.0, 79.0, 80.0))}
+    assert survivors(found, "accuracy", 10.0) == [0, 2]
+    assert survivors(found, "log-loss", 10.0) == [0, 1, 2]
 
 
 def test_the_log_loss_is_that_of_held_out_rows() -> None:
     data = random_data(3, n_samples=60)
-    chosen = choose(data, Score(), QUIET, Grid((0.9,), (2,), by="log-loss"))
+    chosen = choose(Question(data, Score()), QUIET, Grid((0.9,), (2,), by="log-loss"))
     total = 0.0
     for train, held_out in validation_splits_of(data):
         classifier = milpbn.solve(train, Score(p=0.9), threads=1, verbose=False).classifier
@@ -75,7 +75,7 @@ def validation_splits_of(data):
 def test_the_choice_is_the_best_and_reads_back(by: str, tmp_path: Path) -> None:
     data = random_data(11, n_samples=60)
     grid = Grid.parse("score=sm,cll p=.6,.9 max-parents=1,2 smoothing=.1,1,5", by)
-    result = maximise_selected(data, Score(), replace(QUIET, output=str(tmp_path / "r.json")), grid)
+    result = maximise_selected(Question(data, Score()), replace(QUIET, output=str(tmp_path / "r.json")), grid)
     chosen = result.selection
     assert chosen.by == by
     assert {t.splits for t in chosen.trials} > {5}  # some were stopped
@@ -97,7 +97,7 @@ def test_the_choice_is_the_best_and_reads_back(by: str, tmp_path: Path) -> None:
 def test_ties_are_reported() -> None:
     data = random_data(12, n_samples=40)
     same = Grid((0.9, 0.9000001), (1,))
-    result = maximise_selected(data, Score(), QUIET, same)
+    result = maximise_selected(Question(data, Score()), QUIET, same)
     assert result.selection.tied == 1
     assert "1 other setting is as good" in closing_block(result)
     assert result.selection.p == 0.9
@@ -111,7 +111,7 @@ def test_a_tie_is_never_decided_for_a_network_without_arcs() -> None:
     data = read_table(pd.DataFrame({**noise, "y": y}), target="y").dataset()
     alone = milpbn.solve(data, Score(p=0.9, max_parents=1), threads=1, verbose=False)
     assert not alone.structure.arcs
-    result = maximise_selected(data, Score(), QUIET, Grid((0.9, 0.99), (1,)))
+    result = maximise_selected(Question(data, Score()), QUIET, Grid((0.9, 0.99), (1,)))
     first, second = result.selection.trials
     assert first.accuracy == second.accuracy == 0.9
     assert first.arcless > 0 == second.arcless
@@ -121,14 +121,16 @@ def test_a_tie_is_never_decided_for_a_network_without_arcs() -> None:
     assert "the choice is the one of those with arcs with the fewest parents" in closing_block(result)
     assert Result.from_dict(result.to_dict()).selection == result.selection
     # Among networks with arcs, the smallest p is taken as before.
-    assert maximise_selected(data, Score(), QUIET, Grid((0.9, 0.99, 0.995), (1,))).selection.p == 0.99
+    assert (
+        maximise_selected(Question(data, Score()), QUIET, Grid((0.9, 0.99, 0.995), (1,))).selection.p == 0.99
+    )
     # A better network without arcs stays the choice.
     assert Trial(0.5, 1, 0.9, 0, 5, arcless=5).rank() < Trial(0.9, 1, 0.8, 0, 5).rank()
 
 
 def test_weights_of_validation_rows_are_named(tmp_path: Path) -> None:
     data = random_data(14, n_samples=60, weights=True)
-    result = maximise_selected(data, Score(), QUIET, Grid((0.6, 0.9), (1,)))
+    result = maximise_selected(Question(data, Score()), QUIET, Grid((0.6, 0.9), (1,)))
     best = result.selection.chosen
     splits = list(validation_splits_of(data))
     right, weight = [], []
@@ -149,13 +151,13 @@ def test_weights_of_validation_rows_are_named(tmp_path: Path) -> None:
 def test_starved_trials_are_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     """A search without time ends at its start: the structure of the trial before."""
     data = random_data(13, n_features=4, n_samples=60)
-    result = maximise_selected(data, Score(), QUIET, Grid((0.6, 0.9), (2,)))
+    result = maximise_selected(Question(data, Score()), QUIET, Grid((0.6, 0.9), (2,)))
     assert sum(t.starved for t in result.selection.trials) == 0
     real = Tally.add
     monkeypatch.setattr(
         Tally, "add", lambda self, r, held_out, _, fitted: real(self, r, held_out, True, fitted)
     )
-    result = maximise_selected(data, Score(), QUIET, Grid((0.6, 0.9), (2,)))
+    result = maximise_selected(Question(data, Score()), QUIET, Grid((0.6, 0.9), (2,)))
     assert "10 of 10 searches ended at their start for lack of time" in closing_block(result)
 
 
@@ -171,7 +173,7 @@ def test_a_selection_that_the_time_limit_ends_says_so(
         return real(self, k, train)
 
     monkeypatch.setattr(Trials, "_problem", late)
-    result = maximise_selected(data, Score(), QUIET, Grid((0.6, 0.9), (2,)))
+    result = maximise_selected(Question(data, Score()), QUIET, Grid((0.6, 0.9), (2,)))
     assert result.selection.timed_out
     assert not result.selection.interrupted
     assert "ended by the time limit" in closing_block(result)
@@ -180,13 +182,13 @@ def test_a_selection_that_the_time_limit_ends_says_so(
     assert Result.load(tmp_path / "r.json").selection == result.selection
     monkeypatch.undo()
     assert "ended by the time limit" not in closing_block(
-        maximise_selected(data, Score(), QUIET, Grid((0.6, 0.9), (2,)))
+        maximise_selected(Question(data, Score()), QUIET, Grid((0.6, 0.9), (2,)))
     )
 
 
 def test_a_dataset_keeps_its_cuts() -> None:
     with pytest.raises(InputError, match="give the selection a table"):
-        choose(random_data(1, n_samples=40), Score(), QUIET, Grid.parse("discretise=mdl,uniform:3"))
+        choose(Question(random_data(1, n_samples=40), Score()), QUIET, Grid.parse("discretise=mdl,uniform:3"))
 
 
 def test_select_takes_a_grid_on_the_command_line(tmp_path: Path) -> None:
@@ -220,10 +222,10 @@ def test_select_takes_a_grid_on_the_command_line(tmp_path: Path) -> None:
 def test_settings_with_few_parents_can_come_first_on_all_splits() -> None:
     data = random_data(14, n_samples=60)
     grid = replace(Grid.parse("score=cll max-parents=3,1,2"), smallest_first=True)
-    trials = choose(data, Score(), QUIET, grid).trials
+    trials = choose(Question(data, Score()), QUIET, grid).trials
     assert [t.max_parents for t in trials] == [1, 2, 3]
     assert {t.splits for t in trials} == {5}
-    plain = choose(data, Score(), QUIET, Grid.parse("score=cll max-parents=1,2,3")).trials
+    plain = choose(Question(data, Score()), QUIET, Grid.parse("score=cll max-parents=1,2,3")).trials
     assert plain == trials
 
 
@@ -237,7 +239,7 @@ def test_trials_of_the_native_engine_need_no_room_for_a_model(monkeypatch: pytes
 
     monkeypatch.setattr(trials_module, "build_problem", noted)
     data = random_data(15, n_samples=50)
-    choose(data, Score(name="cll"), QUIET, Grid(None, (1, 2)))
+    choose(Question(data, Score(name="cll")), QUIET, Grid(None, (1, 2)))
     assert not any(asked)
-    choose(data, Score(name="cll"), replace(QUIET, backend="highs"), Grid(None, (1,)))
+    choose(Question(data, Score(name="cll")), replace(QUIET, backend="highs"), Grid(None, (1,)))
     assert any(asked)

@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from milpbn.learners.differences import (
+from milpbn.network.intervals import mean_interval
+from milpbn.trials.differences import (
     Difference,
     corrected_interval,
     paired_means,
     paired_parts,
     paired_shares,
 )
-from milpbn.network.intervals import mean_interval
 
 
 def test_the_corrected_interval_is_that_of_nadeau_and_bengio():

@@ -1,0 +1,118 @@
+"""What a predictor does on single rows: which it classifies correctly, and how good its probabilities are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from milpbn.data.dataset import Dataset
+from milpbn.network.calibration import log_losses, losses_of_logs, squared_errors
+from milpbn.network.classifier import Predictor
+from milpbn.network.evaluation import labelled_rows
+from milpbn.network.intervals import Interval, equal, mean_interval, score_interval
+from milpbn.network.margins import log_posterior
+from milpbn.trials.differences import Difference, paired_means, paired_shares
+
+#: The largest values of the figures of rows; log-losses have none that matters.
+LARGEST = {"test": 1.0, "unweighted": 1.0, "brier": 2.0}
+#: The figures that are means of losses; the others are shares of correctly classified rows.
+LOSSES = ("log_loss", "brier")
+
+
+@dataclass(frozen=True, eq=False)
+class Judged:
+    """The rows with a class label, M of them, as a predictor classifies them.
+
+    A class that the training rows lack has the probability 0: it is an error (`milpbn.network.evaluation`).
+
+    Attributes
+    ----------
+    weights : float64 array, shape (M,)
+        Sample weights; all are positive in the rows of `of`.
+    correct : bool array, shape (M,)
+        Whether each row is classified correctly; a float64 array has shares of repetitions.
+    log_losses, squared_errors : float64 arrays, shape (M,), or None
+        Parts of log-loss in nats and Brier score (`milpbn.network.calibration`); None for a predictor without
+        probabilities.
+    """
+
+    weights: NDArray[np.float64]
+    correct: NDArray[np.bool_] | NDArray[np.float64]
+    log_losses: NDArray[np.float64] | None
+    squared_errors: NDArray[np.float64] | None
+
+    @classmethod
+    def of(cls, predictor: Predictor, data: Dataset) -> Judged:
+        """Classify rows.
+
+        Raises
+        ------
+        InputError
+            If no row has a class label and a positive weight.
+        """
+        rows = labelled_rows(data)
+        probabilities = predict_proba(predictor, rows)
+        correct = predictor.predict_codes(rows) == rows.y
+        if probabilities is None:
+            return cls(rows.weights, correct, None, None)
+        losses, errors = log_losses(probabilities, rows.y), squared_errors(probabilities, rows.y)
+        return cls(rows.weights, correct, losses, errors)
+
+    @classmethod
+    def of_logs(cls, logs: NDArray[np.float64], data: Dataset) -> Judged:
+        """Judge log-joints or log-posteriors of the classes, shape (M, C), of all rows of some data."""
+        log_posteriors = log_posterior(logs)
+        return cls(
+            data.weights,
+            logs.argmax(axis=1) == data.y,
+            losses_of_logs(log_posteriors, data.y),
+            squared_errors(np.exp(log_posteriors), data.y),
+        )
+
+    @property
+    def values(self) -> dict[str, NDArray[np.float64]]:
+        """What the rows add to the figures, by the attributes of `milpbn.learners.figures.ComparisonRow`."""
+        found = {"test": self.correct, "log_loss": self.log_losses, "brier": self.squared_errors}
+        return {key: values.astype(np.float64) for key, values in found.items() if values is not None}
+
+    def means(self) -> dict[str, Any]:
+        """Return the weighted means of `values`; `unweighted` is that of `test` without weights, if it differs."""
+        # Rounding errors may bring a quotient above the largest value.
+        return {key: min(LARGEST.get(key, np.inf), float(w @ v / w.sum())) for key, v, w in self._weighted()}
+
+    def intervals(self) -> dict[str, Interval]:
+        """Return the 95 % intervals of these means, as far as there are any."""
+        found = {}
+        for key, v, w in self._weighted():
+            interval = mean_interval(v, w) if key in LOSSES else score_interval(v, w)
+            if interval is not None:
+                found[key] = max(0.0, interval[0]), min(LARGEST.get(key, np.inf), interval[1])
+        return found
+
+    def minus(self, other: Judged) -> dict[str, Difference]:
+        """Return these means minus those of another predictor on the same rows, as far as they have intervals."""
+        found = {}
+        others = {key: v for key, v, _ in other._weighted()}
+        for key, v, w in self._weighted():
+            if key in others:
+                difference = (paired_means if key in LOSSES else paired_shares)(v, others[key], w)
+                if difference is not None:
+                    found[key] = difference
+        return found
+
+    def _weighted(self) -> Iterator[tuple[str, NDArray[np.float64], NDArray[np.float64]]]:
+        """Yield each figure's values and weights."""
+        for key, v in self.values.items():
+            yield key, v, self.weights
+        if not equal(self.weights):
+            yield "unweighted", self.values["test"], np.ones(len(self.weights))
+
+
+def predict_proba(predictor: Predictor, data: Dataset) -> NDArray[np.float64] | None:
+    """Return P(c | z_m) of a predictor, shape (M, C); None if it has no probabilities."""
+    method = getattr(predictor, "predict_proba", None)
+    return None if method is None else method(data)
