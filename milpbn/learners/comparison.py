@@ -102,10 +102,13 @@ def compare(
     test: Dataset | None,
     names: Sequence[str] = DEFAULT,
     *,
+    score: Mapping[str, Any] | None = None,
+    options: Mapping[str, Mapping[str, Any]] | None = None,
+    control: Control = Control(),
+    against: str | None = None,
     output: str | os.PathLike[str] | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
     resume: bool = False,
-    **how: Any,
 ) -> Comparison:
     """Run one learner after the other on one split, and return all figures.
 
@@ -117,6 +120,14 @@ def compare(
         Test rows, encoded with the training data's variables.
     names : sequence of str
         Margin scores, whose structures are found by exact search, and learners.
+    score : mapping, optional
+        Attributes of `Score` for the exact searches, without the name; p and gamma only for scores that take them.
+    options : mapping of mappings, optional
+        For each learner its options; those left out have their defaults.
+    control : Control
+        Seed, threads, parameters, reports, and the time limit that each learner has for itself.
+    against : str, optional
+        The learner to which the others' differences are stated; by default the first.
     output : path-like, optional
         A JSON file that is updated after every learner.
     checkpoint : path-like, optional
@@ -125,8 +136,6 @@ def compare(
         file beside it; their time limit is what is left of it.
     resume : bool
         Refuse to begin anew if there is no checkpoint yet.
-    **how
-        ``score``, ``options``, ``control`` and ``against`` of `milpbn.learners.contestants.Contest`.
 
     Returns
     -------
@@ -139,7 +148,7 @@ def compare(
     InputError
         As `Contest` and `compare_each`; if the checkpoint cannot be used.
     """
-    contest = Contest(names, **how)
+    contest = Contest(names, dict(score or {}), dict(options or {}), control, against)
     data = train.sha256 if test is None else f"{train.sha256} {test.sha256}"
     finished = FinishedRows(checkpoint, contest.described(data), resume=resume)
     found = without_rows(

@@ -124,8 +124,6 @@ class Contest:
     against: str | None = None
 
     def __post_init__(self) -> None:
-        for name in ("score", "options"):
-            object.__setattr__(self, name, dict(getattr(self, name) or {}))  # None is allowed, too
         check_names(self.names, self.options)
         check_against(self.names, self.against)
         _ = self.exact

@@ -15,6 +15,7 @@ from milpbn.data.dataset import Dataset, dropped_notes
 from milpbn.data.folds import Split, repeated_folds
 from milpbn.data.table import Table
 from milpbn.errors import InputError
+from milpbn.learners.base import Control
 from milpbn.learners.comparison import compare_each, last, without_rows
 from milpbn.learners.contestants import DEFAULT, Contest
 from milpbn.learners.figures import Comparison, ComparisonRow
@@ -39,10 +40,13 @@ def compare_over_folds(
     repeats: int = 1,
     names: Sequence[str] = DEFAULT,
     *,
+    score: Mapping[str, Any] | None = None,
+    options: Mapping[str, Mapping[str, Any]] | None = None,
+    control: Control = Control(),
+    against: str | None = None,
     output: str | os.PathLike[str] | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
     resume: bool = False,
-    **how: Any,
 ) -> Comparison:
     """Run every learner on every part of repeated stratified folds, and return means, intervals and differences.
 
@@ -59,13 +63,18 @@ def compare_over_folds(
         Number of folds, at least 2, and number of cross-validations; together at least 2 parts.
     names : sequence of str
         Margin scores, whose structures are found by exact search, and learners.
+    score : mapping, optional
+        Attributes of `Score` for the exact searches, without the name; p and gamma only for scores that take them.
+    options : mapping of mappings, optional
+        For each learner its options; those left out have their defaults.
+    control : Control
+        Seed, threads, parameters, reports, and the time limit that each learner has for itself on each part.
+    against : str, optional
+        The learner to which the others' differences are stated; by default the first.
     output : path-like, optional
         A JSON file that is updated after every part.
     checkpoint, resume
         As for `milpbn.learners.comparison.compare`; the checkpoint keeps every learner on every part.
-    **how
-        ``score``, ``options``, ``control`` and ``against`` of `milpbn.learners.contestants.Contest`. Each learner has
-        the whole time limit on each part.
 
     Returns
     -------
@@ -84,7 +93,7 @@ def compare_over_folds(
             f"The data {source.name!r} have {source.test_indices.size} test rows of their own, so --folds (folds) has "
             "no effect; leave it out, or split all rows anew with --split all."
         )
-    contest = Contest(names, **how)
+    contest = Contest(names, dict(score or {}), dict(options or {}), control, against)
     for name, own in contest.options.items():
         if own.get("checkpoint") is not None:
             raise InputError(

@@ -53,7 +53,7 @@ def test_figures_are_those_of_each_method_alone(split):
 def test_options_reach_their_learners(split):
     train, test = split
     options = {"tan": {"smoothing": 50.0}}
-    smooth, plain = (next(compare_each(train, test, Contest(("tan",), options=o))) for o in (options, None))
+    smooth, plain = (next(compare_each(train, test, Contest(("tan",), options=o))) for o in (options, {}))
     assert (smooth.options, plain.options) == (options["tan"], {})
     assert (smooth.training, smooth.test) != (plain.training, plain.test)
     with pytest.raises(InputError, match="'tan', which is not one of the learners"):
