@@ -157,7 +157,6 @@ def compare(data: str, table: TableOptions, score: ScoreOptions, run: dict[str, 
         time_limit=limits.time_limit,
         n_jobs=limits.n_threads,
         report=telling(None, quiet=run["quiet"]),
-        interrupted=interrupts.requested,
         parameters=run["parameters"],
     )
     how: dict[str, Any] = {name: run[name] for name in ("against", "output", "checkpoint")}

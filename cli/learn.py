@@ -186,7 +186,6 @@ def _learn(
             time_limit=left,
             n_jobs=limits.n_threads,
             report=telling(started, quiet=run.quiet),
-            interrupted=interrupts.requested,
             parameters=run.parameters,
             verbose=False if run.quiet else None,
         ),

@@ -34,7 +34,6 @@ class LearntClassifier(BaseBNClassifier):
                 random_state=seed(getattr(self, "random_state", 0)),
                 time_limit=getattr(self, "time_limit", None),
                 n_jobs=threads(getattr(self, "n_jobs", None)),
-                interrupted=interrupts.requested,
                 parameters=None if self.parameters in (None, "own") else self.parameters,
                 verbose=False,
             )

@@ -15,7 +15,8 @@ from milpbn.network.classifier import Predictor
 from milpbn.network.cpt import require_states
 from milpbn.network.parameters.method import ParameterMethod
 from milpbn.network.structure import Structure
-from milpbn.util import memory, stages
+from milpbn.util import interrupts, memory, stages
+from milpbn.util.budget import Budget
 from milpbn.util.clock import within
 from milpbn.util.options import option
 from milpbn.util.validation import convert_fields
@@ -37,7 +38,8 @@ class Control:
     report : callable
         Called from time to time with a line of text about the progress.
     interrupted : callable
-        Called often; when it returns True, the learner stops as it does at the time limit.
+        Called often; when it returns True, the learner stops as it does at the time limit. By default it is true after
+        a signal that was noted (`milpbn.util.interrupts`).
     parameters : str or None
         How the structures get their parameters (`milpbn.network.parameters`); None for the parameters that the learner
         fits itself. `milpbn.learners.parameters.learn_with_parameters` reads this, not the learner.
@@ -49,7 +51,7 @@ class Control:
     time_limit: float | None = None
     n_jobs: int = 1
     report: Callable[[str], None] = field(default=lambda line: None)
-    interrupted: Callable[[], bool] = field(default=lambda: False)
+    interrupted: Callable[[], bool] = field(default=interrupts.requested)
     parameters: str | None = None
     verbose: bool | None = None
 
@@ -60,10 +62,7 @@ class Control:
 
     def watch(self) -> Callable[[], bool]:
         """Start the clock, and return a function that says whether to stop; the memory limit stops, too."""
-        end = None if self.time_limit is None else time.monotonic() + self.time_limit
-        return lambda: (
-            self.interrupted() or (end is not None and time.monotonic() >= end) or memory.exceeded()
-        )
+        return Budget(self.time_limit, cancelled=self.interrupted).over
 
     def clock(self) -> Callable[[], Control]:
         """Start the clock for work in several parts, and return a function that gives the settings of the next part.

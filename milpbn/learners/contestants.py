@@ -81,11 +81,6 @@ def exact_scores(names: Sequence[str], attributes: Mapping[str, Any]) -> dict[st
     }
 
 
-def in_order(names: Sequence[str]) -> list[str]:
-    """Return names in the order in which they run: exact searches first."""
-    return sorted(names, key=lambda name: name not in margin_scores())
-
-
 def check_against(names: Sequence[str], against: str | None) -> None:
     """Refuse a learner that is not one of those to compare."""
     if against is not None and against not in names:
@@ -135,8 +130,8 @@ class Contest:
 
     @property
     def order(self) -> list[str]:
-        """The names in the order in which they run."""
-        return in_order(self.names)
+        """The names in the order in which they run: exact searches first."""
+        return sorted(self.names, key=lambda name: name not in self.exact)
 
     def described(self, data: str, **others: Any) -> dict[str, Any]:
         """Return what a comparison must have in common with the one whose checkpoint it goes on from.

@@ -65,7 +65,7 @@ def averaged(result: Result, settings: Sequence[Tally], choosing: Choosing, *, i
     """
     if not isinstance(result.classifier, Classifier):
         return result
-    options, asked, deadline = choosing.options, choosing.grid.average, choosing.deadline
+    options, asked, deadline = choosing.options, choosing.grid.average, choosing.budget.deadline
     began = time.monotonic()
     members, failures, note = [result.classifier], [], ""
     stopped = interrupted or result.limit is Limit.USER

@@ -11,6 +11,7 @@ from milpbn.solving.grid import Grid
 from milpbn.solving.options import Options
 from milpbn.solving.question import Question
 from milpbn.solving.tally import Tally
+from milpbn.util.budget import Budget
 
 #: Seconds for each trial without a time limit.
 TRIAL_SECONDS = 60.0
@@ -30,8 +31,8 @@ class Choosing:
         How to search. The trials take half of its time limit.
     grid : Grid
         The values to choose from.
-    began : float
-        `time.monotonic` value from which the time limit counts.
+    budget : Budget
+        The time limit of everything.
     trial_seconds : float
         Limit of each trial if the options have no time limit.
     """
@@ -39,13 +40,8 @@ class Choosing:
     question: Question
     options: Options
     grid: Grid
-    began: float
+    budget: Budget
     trial_seconds: float = TRIAL_SECONDS
-
-    @property
-    def deadline(self) -> float | None:
-        """`time.monotonic` value at which everything has to end; None without a limit."""
-        return self.options.deadline(self.began)
 
     def quiet(self, **changes: Any) -> Options:
         """Return the options of a search that writes no file and shows no progress, with other changes."""

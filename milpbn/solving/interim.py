@@ -61,7 +61,7 @@ class Interim:
             return
         rules = combine(atoms(constraints, rows.names))
         result = unsearched(
-            rows, score, options, structure, rules, constraints, self._choosing.began, Limit.TIME
+            rows, score, options, structure, rules, constraints, self._choosing.budget.began, Limit.TIME
         )
         if not self._begun:
             remove_certificate(options)

@@ -123,10 +123,6 @@ class Options(DeclaredOptions):
                 f"There is no acyclicity {self.acyclicity!r}; choose one of {', '.join(ACYCLICITY)}."
             )
 
-    def deadline(self, started: float) -> float | None:
-        """Return the `time.monotonic` value at which a run that began at `started` has to stop, or None."""
-        return None if self.time_limit is None else started + self.time_limit
-
     def search_deadline(self, started: float) -> float | None:
         """Return the `time.monotonic` value at which the search has to stop, or None. What follows takes time, too."""
         if self.time_limit is None:

@@ -27,6 +27,7 @@ from milpbn.solving.question import Question
 from milpbn.solving.tally import Tally
 from milpbn.solving.trials import Trials
 from milpbn.trials.parts import splits_of
+from milpbn.util.budget import Budget
 
 #: Seconds for the final search after the user has stopped the selection.
 INTERRUPTED_SECONDS = 0.5
@@ -112,13 +113,20 @@ def choose(
 
     `trial_seconds` limits each trial if the options have no time limit.
     """
-    began = time.monotonic() if started is None else started
-    return _compare(Choosing(_read(question, grid), options, grid, began, trial_seconds))[0]
+    return _compare(_begun(question, options, grid, started, trial_seconds))[0]
 
 
-def _read(question: Question, grid: Grid) -> Question:
-    """Return the question with its data read."""
-    return replace(question, data=source_of(question.data, grid))
+def _begun(
+    question: Question,
+    options: Options,
+    grid: Grid,
+    started: float | None,
+    trial_seconds: float = TRIAL_SECONDS,
+) -> Choosing:
+    """Begin a selection, whose time limit includes that the data are read."""
+    budget = Budget(options.time_limit, began=started)
+    read = replace(question, data=source_of(question.data, grid))
+    return Choosing(read, options, grid, budget, trial_seconds)
 
 
 def _compare(choosing: Choosing) -> tuple[Selection, list[Tally]]:
@@ -279,10 +287,10 @@ def maximise_selected(
     question: Question, options: Options, grid: Grid, *, started: float | None = None
 ) -> Result:
     """Do the same as `solve_selected`, with the question, the options and the values in one object each."""
-    began = time.monotonic() if started is None else started
-    choosing = Choosing(_read(question, grid), options, grid, began)
+    choosing = _begun(question, options, grid, started)
     chosen, ranked = _compare(choosing)
-    members, deadline, now = to_average(ranked, grid.average), choosing.deadline, time.monotonic()
+    members, now = to_average(ranked, grid.average), time.monotonic()
+    began, deadline = choosing.budget.began, choosing.budget.deadline
     own = options if options.start is not None else replace(options, start=chosen.incumbent)
     passed = 0.0
     if chosen.interrupted:

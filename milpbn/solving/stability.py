@@ -48,23 +48,14 @@ class Searches:
 
     Attributes
     ----------
-    dataset : Dataset
-        All rows.
-    score : Score
-        What to maximise.
-    constraints : Constraints
-        What every structure has to obey.
+    question : Question
+        What is asked, with all rows as data.
     options : Options
-        How to search.
-    seed : int
-        Seed of the samples.
+        How to search, with the seed of the samples.
     """
 
-    dataset: Dataset
-    score: Score
-    constraints: Constraints
+    question: Question
     options: Options
-    seed: int
 
     def run(self, number: int) -> SampleRun | None:
         """Search on a sample, or for number 0 on all rows.
@@ -73,9 +64,11 @@ class Searches:
         as the options say does not count.
         """
         began = time.monotonic()
-        data = self.dataset if number == 0 else bootstrap(self.dataset, self.seed, number)
+        asked = self.question
+        if number:
+            asked = replace(asked, data=bootstrap(asked.data, self.options.random_state, number))
         try:
-            result = maximise(Question(data, self.score, self.constraints), self.options)
+            result = maximise(asked, self.options)
         except MilpbnError as error:
             if number == 0:
                 raise
@@ -172,17 +165,17 @@ def stability(
     options = Options(
         backend=backend, time_limit=time_limit_each, threads=1, random_state=random_state, verbose=False
     )
-    spec = Score(name=score) if isinstance(score, str) else score
-    engine, version = checked_engine(options, spec)
+    question = Question.of(data, score, constraints)
+    engine, version = checked_engine(options, question.score)
     if output is not None:
         check_writable(output)
     dataset = training_data(data)
-    searches = Searches(dataset, spec, checked_constraints(constraints), options, options.random_state)
+    searches = Searches(replace(question, data=dataset), options)
     known = Stability(
         data=DataSummary.of(dataset),
         names=dataset.names,
-        score=spec,
-        constraints=searches.constraints,
+        score=question.score,
+        constraints=checked_constraints(question.constraints),
         seed=options.random_state,
         time_limit_each=options.time_limit,
         backend=version,

@@ -108,14 +108,14 @@ class Trials:
         scope = choosing.question.scope
         self._screen = scope if isinstance(scope, Screen) else None
         self._after_trial = after_trial
-        limit = choosing.options.time_limit
-        self._end = None if limit is None else choosing.began + SELECTION_SHARE * limit
+        limit, began = choosing.options.time_limit, choosing.budget.began
+        self._budget = Budget(None if limit is None else SELECTION_SHARE * limit, began=began)
         #: Whether a signal has come during the last trial.
         self._stopped = False
         #: Number of trials that are still to be made, at most.
         self._waiting = 0
         #: `time.monotonic` value at which the current trial has to end.
-        self._trial_end = choosing.began
+        self._trial_end = began
 
     def run(self) -> None:
         """Run all trials.
@@ -188,12 +188,10 @@ class Trials:
     def _problem(self, k: int, train: Dataset) -> Reduced:
         """Return the problem of a setting on training rows; that over the small parent sets if some are screened."""
         # The first trial may take all the time: without a trial there is nothing to choose from.
-        deadline = self._end if self.tallies else self._choosing.deadline
+        budget = self._budget if self.tallies else self._choosing.budget
         score, merge = self._settings[k].score, self._choosing.options.merge
         for_milp = self._engines[k][0].capabilities.milp
         constraints = checked_constraints(self._choosing.question.constraints)
-        now = time.monotonic()
-        budget = Budget(None if deadline is None else deadline - now, began=now)
         if self._screen is not None:
             stated = Statement(train, score, constraints, merge, for_milp, budget=budget)
             best = BestParentSets(self._screen)
@@ -215,8 +213,8 @@ class Trials:
         now = time.monotonic()
         fitted = self._settings[k].parameters != "ml"
         seconds = self._choosing.trial_seconds
-        if self._end is not None:
-            seconds = max(0.05, (self._end - now) / max(1, self._waiting))
+        if self._budget.deadline is not None:
+            seconds = max(0.05, (self._budget.deadline - now) / max(1, self._waiting))
         self._waiting -= 1
         self._trial_end = now + seconds
         p = self._settings[k].p
@@ -254,7 +252,7 @@ class Trials:
 
     def _report(self, tally: Tally) -> None:
         """Show what the trials of a setting found so far."""
-        trial, seconds = tally.trial, time.monotonic() - self._choosing.began
+        trial, seconds = tally.trial, time.monotonic() - self._choosing.budget.began
         weighted = "" if trial.unweighted is None else "weighted "
         LINE.keep(
             f"{seconds:8.1f}s  selection: {tally.setting.describe()}: {weighted}accuracy "

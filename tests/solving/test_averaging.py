@@ -25,6 +25,7 @@ from milpbn.solving.progress import closing_block
 from milpbn.solving.question import Question
 from milpbn.solving.selection import maximise_selected, solve_selected
 from milpbn.solving.tally import Sums, Tally
+from milpbn.util.budget import Budget
 
 QUIET = Options(threads=1, verbose=False)
 
@@ -146,7 +147,7 @@ def first_of(data):
 
 def complete(result, settings, data, *, interrupted=False, options=QUIET, seconds=None, began=0.0):
     options = replace(options, time_limit=seconds)
-    given = Choosing(Question(data, Score()), options, Grid(average=4), began)
+    given = Choosing(Question(data, Score()), options, Grid(average=4), Budget(seconds, began=began))
     return averaged(result, settings, given, interrupted=interrupted)
 
 

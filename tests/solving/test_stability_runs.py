@@ -15,6 +15,7 @@ from milpbn.errors import InputError, NoIncumbentError
 from milpbn.problem.scores.spec import Score
 from milpbn.solving import stability as module
 from milpbn.solving.options import Options
+from milpbn.solving.question import Question
 from milpbn.solving.stability import Searches, bootstrap
 
 SCORE = Score(p=0.9)
@@ -98,7 +99,7 @@ def test_an_interrupt_keeps_what_is_finished(tmp_path: Path, monkeypatch: pytest
 
 def test_a_sample_that_fails_does_not_end_the_others() -> None:
     """A row of a weight below 1 cannot be left out, unless the sample draws it more often."""
-    searches = Searches(DATA, replace(SCORE, leave_one_out=True), None, module.Options(verbose=False), 0)
+    searches = Searches(Question(DATA, replace(SCORE, leave_one_out=True)), Options(verbose=False))
     run = searches.run(1)
     assert run is not None
     assert run.structure is None
@@ -131,7 +132,7 @@ def test_near_the_memory_limit_the_finished_runs_are_kept(monkeypatch: pytest.Mo
 
 
 def test_a_sample_that_memory_stopped_does_not_count(monkeypatch: pytest.MonkeyPatch) -> None:
-    searches = Searches(DATA, SCORE, milpbn.Constraints(), Options(threads=1, verbose=False), 0)
+    searches = Searches(Question(DATA, SCORE), Options(threads=1, verbose=False))
     found = milpbn.solve(DATA, SCORE, threads=1, verbose=False)
     stopped = replace(found, reason="feasible", limit="memory", bound=found.bound + 1)
     monkeypatch.setattr(module, "maximise", lambda *_, **__: stopped)
