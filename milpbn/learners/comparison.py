@@ -146,7 +146,8 @@ def compare(
     Raises
     ------
     InputError
-        As `Contest` and `compare_each`; if the checkpoint cannot be used.
+        As `compare_each`; if a name or an option is unknown, out of range or without effect
+        (`milpbn.learners.contestants.Contest`); if the checkpoint cannot be used.
     """
     contest = Contest(names, dict(score or {}), dict(options or {}), control, against)
     data = train.sha256 if test is None else f"{train.sha256} {test.sha256}"

@@ -85,7 +85,7 @@ def compare_over_folds(
     Raises
     ------
     InputError
-        If the data have test rows of their own, or an option is out of range; see `Contest`. If a learner has a
+        If the data have test rows of their own, or an option is out of range; see `compare`. If a learner has a
         checkpoint of its own, which would be that of one part only.
     """
     if source.test_indices.size:
