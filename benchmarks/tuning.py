@@ -179,7 +179,8 @@ def _search(case: Case, data_dir: Path, limit: float) -> dict[str, Any]:
     from milpbn.engine.events import EventLog
     from milpbn.engine.root import Root
     from milpbn.engine.tree.search import BranchAndBound
-    from milpbn.heuristics.starts import first_incumbent
+    from milpbn.heuristics.local_search import search
+    from milpbn.heuristics.starts import plain_starts
     from milpbn.problem.constraints import Constraints
     from milpbn.problem.problem import build_problem
     from milpbn.problem.scores.spec import Score
@@ -203,7 +204,7 @@ def _search(case: Case, data_dir: Path, limit: float) -> dict[str, Any]:
             return self.bounds[-1] - self.tree.incumbent <= case.gap * abs(self.tree.incumbent)
 
     events = Listener()
-    start = first_incumbent(problem)
+    start = search(problem, plain_starts(problem))
     assert start is not None
     root = Root(problem, start)
     best = root.run(start, events)

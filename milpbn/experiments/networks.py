@@ -18,8 +18,7 @@ from milpbn.experiments.base import Method, MethodInput
 from milpbn.experiments.figures import Figures
 from milpbn.learners.base import Control
 from milpbn.learners.generative.closed_form import ClosedForm
-from milpbn.learners.generative.naive_bayes import NaiveBayes
-from milpbn.learners.generative.tan import Tan
+from milpbn.learners.generative.trees import NaiveBayes, Tan
 from milpbn.network.classifier import Classifier
 from milpbn.network.structure import Structure
 from milpbn.problem.scores.registry import find_score

@@ -87,3 +87,22 @@ def forest_structure(data: Dataset, above: Parents, *, conditional: bool) -> Str
     if conditional:
         return Structure(data.names, (*((*s, c) for s in sets), ()))
     return Structure(data.names, tuple(sets))
+
+
+def tan_structure(data: Dataset, root: int = 0) -> Structure:
+    """Return the TAN structure: the maximum spanning tree under I(X_i; X_j | C), directed away from `root`.
+
+    Parameters
+    ----------
+    data : Dataset
+        Training data.
+    root : int
+        Feature at the root of the tree.
+
+    Returns
+    -------
+    Structure
+        Every feature has the class as a parent; every feature except the root also has one feature parent.
+    """
+    above = spanning_tree(conditional_mutual_information(data), root)
+    return forest_structure(data, above, conditional=True)

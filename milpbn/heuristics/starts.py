@@ -1,13 +1,11 @@
-"""The first incumbent: simple structures, each improved by local search."""
+"""The structures from which local search begins."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 from milpbn.errors import InputError
-from milpbn.heuristics.local_search import search
-from milpbn.heuristics.trees import tan_structure
-from milpbn.heuristics.tuning import TUNING
+from milpbn.heuristics.spanning import tan_structure
 from milpbn.network.cpt import require_match
 from milpbn.network.structure import Structure
 from milpbn.problem.class_free import among
@@ -86,45 +84,4 @@ def _refusal(problem: Problem, start: Structure) -> str:
     return (
         f"In the start, {names[i]!r} has the parents {shown}, which are not one of its candidate sets; {cure}, "
         "or leave the start out."
-    )
-
-
-def first_incumbent(
-    problem: Problem,
-    start: Structure | None = None,
-    *,
-    random_state: int = 0,
-    restarts: int = TUNING.restarts,
-    stopping: Callable[[], bool] = lambda: False,
-    found: Callable[[Structure], object] = lambda structure: None,
-) -> Structure | None:
-    """Return the best structure that local search finds from the starts of `plain_starts`, or None.
-
-    Parameters
-    ----------
-    problem : Problem
-        The problem to maximise.
-    start : Structure, optional
-        The user's structure, which is the first start.
-    random_state : int
-        Seed of the search.
-    restarts : int
-        Number of perturbations of the best structure.
-    stopping : callable
-        Called often; when it returns True, the search ends with the best structure so far.
-    found : callable
-        Called with every structure that is better than all previous ones.
-
-    Raises
-    ------
-    InputError
-        See `plain_starts`.
-    """
-    return search(
-        problem,
-        plain_starts(problem, start),
-        random_state=random_state,
-        restarts=restarts,
-        stopping=stopping,
-        found=found,
     )

@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 
 #: Name of each learner, and its module and class within `milpbn.learners`.
 LEARNERS = {
-    "naive-bayes": "generative.naive_bayes:NaiveBayes",
-    "chow-liu": "generative.chow_liu:ChowLiu",
-    "tan": "generative.tan:Tan",
+    "naive-bayes": "generative.trees:NaiveBayes",
+    "chow-liu": "generative.trees:ChowLiu",
+    "tan": "generative.trees:Tan",
     "multinet": "generative.multinet:MultinetLearner",
     "exact": "generative.exact:Exact",
     "all-orders": "generative.orders:AllOrders",

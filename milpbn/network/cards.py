@@ -14,30 +14,21 @@ from milpbn.util.plurals import counted
 _CLASSES, _BOXES = 10, 400
 
 
-def network_card(variables: Sequence[Variable], structure: Structure, n_parameters: int) -> str:
-    """Return one network as HTML: the classes, the number of parameters, and its picture."""
-    rows = [
-        _classes(variables[-1]),
-        ("features", len(variables) - 1),
-        ("arcs", len(structure.arcs)),
-        ("parameters", n_parameters),
-    ]
-    return card(
-        "Bayesian network classifier", rows, picture(draw_network(structure.names, structure.parents))
-    )
-
-
-def tables_card(variables: Sequence[Variable], n_arcs: int, n_parameters: int) -> str:
-    """Return a pseudo-TAN as HTML; it has no picture, since its arcs may form cycles."""
+def network_card(
+    variables: Sequence[Variable], n_arcs: int, n_parameters: int, structure: Structure | None = None
+) -> str:
+    """Return one network as HTML, with its picture, or without a structure a pseudo-TAN, whose arcs may form cycles."""
     rows = [
         _classes(variables[-1]),
         ("features", len(variables) - 1),
         ("arcs", n_arcs),
         ("parameters", n_parameters),
     ]
-    return card(
-        "Pseudo-TAN classifier", rows, note("Its arcs may form cycles, so that there is no network to draw.")
-    )
+    if structure is None:
+        said = note("Its arcs may form cycles, so that there is no network to draw.")
+        return card("Pseudo-TAN classifier", rows, said)
+    drawn = draw_network(structure.names, structure.parents)
+    return card("Bayesian network classifier", rows, picture(drawn))
 
 
 def average_card(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -73,30 +73,31 @@ class Predictor(ABC):
         return self.labels[self.predict_codes(source)]
 
 
-class JointPredictor(Protocol):
+class JointPredictor(Predictor):
     """A predictor that compares classes by their log-probabilities."""
 
-    @property
-    def variables(self) -> tuple[Variable, ...]:
-        """Features first, the class variable last."""
-        ...
-
-    @property
-    def classes(self) -> tuple[str, ...]:
-        """Names of the classes as text, in the order of the columns of the log-joint."""
-        ...
-
+    @abstractmethod
     def encode(self, source: Source, *, ignore_unseen: bool = False) -> Dataset:
-        """Return samples as state codes."""
-        ...
+        """Return samples as state codes; see `milpbn.network.classifier.encode`."""
 
-    def predict(self, source: Source) -> NDArray[Any]:
-        """Return the label of each sample's class, shape (M,)."""
-        ...
-
+    @abstractmethod
     def predict_log_joint(self, source: Source) -> NDArray[np.float64]:
-        """Return log P(c, z_m) in nats, shape (M, C)."""
-        ...
+        """Return log P(c, known values of z_m) in nats, shape (M, C)."""
+
+    def predict_codes(self, source: Source) -> NDArray[np.intp]:
+        """Return the index of each sample's class among `classes`, shape (M,); ties go to the first class."""
+        return self.predict_log_joint(source).argmax(axis=1)
+
+    def predict_log_posterior(self, source: Source) -> NDArray[np.float64]:
+        """Return log P(c | z_m) in nats, shape (M, C); uniform for samples whose probability is 0 for every class."""
+        return log_posterior(self.predict_log_joint(source))
+
+    def predict_proba(self, source: Source) -> NDArray[np.float64]:
+        """Return P(c | z_m), shape (M, C); uniform for samples whose probability is 0 for every class.
+
+        The columns are in the order of `classes` (and `labels`).
+        """
+        return np.exp(self.predict_log_posterior(source))
 
 
 def score_of(provenance: Mapping[str, Any]) -> str:
@@ -195,7 +196,7 @@ def encode(
     return source
 
 
-class TableClassifier(Queries, Explainable, Predictor):
+class TableClassifier(Queries, Explainable, JointPredictor):
     """Base of classifiers with one table per variable, which compare classes by sums of log-probabilities.
 
     Where a row lacks features (`MISSING`), the probabilities of all states that they may have are summed: missing
@@ -238,21 +239,6 @@ class TableClassifier(Queries, Explainable, Predictor):
         """
         data = self.encode(source)
         return log_joint_of_rows(data.codes, data.names, self.cpts, len(self.classes))
-
-    def predict_codes(self, source: Source) -> NDArray[np.intp]:
-        """Return the index of each sample's class among `classes`, shape (M,); ties go to the first class."""
-        return self.predict_log_joint(source).argmax(axis=1)
-
-    def predict_log_posterior(self, source: Source) -> NDArray[np.float64]:
-        """Return log P(c | z_m) in nats, shape (M, C); uniform for samples whose probability is 0 for every class."""
-        return log_posterior(self.predict_log_joint(source))
-
-    def predict_proba(self, source: Source) -> NDArray[np.float64]:
-        """Return P(c | z_m), shape (M, C); uniform for samples whose probability is 0 for every class.
-
-        The columns are in the order of `classes` (and `labels`).
-        """
-        return np.exp(self.predict_log_posterior(source))
 
 
 @dataclass(frozen=True, eq=False)
@@ -349,7 +335,7 @@ class Classifier(TableClassifier):
 
     def _repr_html_(self) -> str:
         """Return what a notebook shows: the classes, the number of parameters, and the network."""
-        return network_card(self.variables, self.structure, self.n_parameters)
+        return network_card(self.variables, len(self.structure.arcs), self.n_parameters, self.structure)
 
     def _network(self) -> Network:
         return Network(self.variables, self.cpts)

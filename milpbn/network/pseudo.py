@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from milpbn.data.dataset import LABEL_TYPES, Variable
 from milpbn.errors import InputError
-from milpbn.network.cards import tables_card
+from milpbn.network.cards import network_card
 from milpbn.network.checks import ROW_SUM_TOLERANCE, check_variables
 from milpbn.network.classifier import TableClassifier
 from milpbn.network.cpt import Cpt
@@ -58,7 +58,7 @@ class PseudoClassifier(TableClassifier):
 
     def _repr_html_(self) -> str:
         """Return what a notebook shows: the classes, and the numbers of arcs and parameters."""
-        return tables_card(self.variables, self._n_arcs, self.n_parameters)
+        return network_card(self.variables, self._n_arcs, self.n_parameters)
 
     def __post_init__(self) -> None:
         check_variables(self.variables)

@@ -18,7 +18,8 @@ from milpbn.data.request import DataRequest
 from milpbn.engine.events import EventLog
 from milpbn.engine.root import root_bound
 from milpbn.errors import InputError
-from milpbn.heuristics.starts import first_incumbent
+from milpbn.heuristics.local_search import search
+from milpbn.heuristics.starts import plain_starts
 from milpbn.milp.files.commands import solver_commands
 from milpbn.milp.files.lp_file import write_lp
 from milpbn.milp.files.mps_file import MPS_OBJECTIVE_SIGN, write_mps
@@ -161,8 +162,11 @@ def export_model(
     counted = problem.sample_weights
     samples = None if counted is None else {int(m): float(counted[m]) for m in np.flatnonzero(counted)}
     end = time.monotonic() + START_SECONDS
-    best = first_incumbent(
-        problem, start, random_state=checked.random_state, stopping=lambda: time.monotonic() > end
+    best = search(
+        problem,
+        plain_starts(problem, start),
+        random_state=checked.random_state,
+        stopping=lambda: time.monotonic() > end,
     )
     assert best is not None  # constraints without a feasible structure were refused
     problem, best, kept, bound = _bounded(problem, best, reduced)

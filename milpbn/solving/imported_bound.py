@@ -7,7 +7,8 @@ import time
 
 from milpbn.claims.reasons import BoundSource
 from milpbn.errors import InputError
-from milpbn.heuristics.starts import first_incumbent
+from milpbn.heuristics.local_search import search
+from milpbn.heuristics.starts import plain_starts
 from milpbn.milp.files.sidecar import Sidecar
 from milpbn.milp.files.solution import Solution
 from milpbn.network.structure import Structure
@@ -173,7 +174,7 @@ def refuse_better(problem: Problem, structure: Structure, bound: float, constant
     """
     warm_up(problem, bounds=False)
     end = time.monotonic() + CHECK_SECONDS
-    better = first_incumbent(problem, structure, stopping=lambda: time.monotonic() > end)
+    better = search(problem, plain_starts(problem, structure), stopping=lambda: time.monotonic() > end)
     assert better is not None  # the structure itself is one
     value = problem.rescore(better)
     if bound < value - _allowed(value, constant):

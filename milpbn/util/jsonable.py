@@ -105,6 +105,12 @@ def read_text(path: str | os.PathLike[str], what: str) -> str:
         raise InputError(f"Cannot read the {what} {str(path)!r} ({reason}); check the path.") from None
 
 
+def unusable(what: str, path: str | os.PathLike[str], error: InputError) -> InputError:
+    """Return an error about the content of a file as a sentence that names the file; `what` is its kind."""
+    reason = str(error)
+    return InputError(f"The {what} {str(path)!r} is unusable: {reason[0].lower()}{reason[1:]}")
+
+
 def parse_object(text: str) -> dict[str, Any]:
     """Return the JSON object in a text; every number in it is within float64.
 

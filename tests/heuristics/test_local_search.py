@@ -11,7 +11,7 @@ from running import all_choices, optimum, random_data
 
 from milpbn.errors import InputError
 from milpbn.heuristics.local_search import LocalSearch, search
-from milpbn.heuristics.starts import first_incumbent
+from milpbn.heuristics.starts import plain_starts
 from milpbn.network.structure import Structure, topological_order
 from milpbn.problem.constraints import Constraints
 from milpbn.problem.problem import Problem, build_problem
@@ -178,7 +178,7 @@ def test_search_usually_finds_the_optimum_of_tiny_problems() -> None:
     hits = 0
     for seed in range(10):
         problem = make_problem("sm", seed)
-        best = first_incumbent(problem)
+        best = search(problem, plain_starts(problem))
         hits += best is not None and rescore(problem.data, best, problem.score) >= (
             optimum(problem.data, problem.score).objective - 1e-9
         )
@@ -215,7 +215,7 @@ def test_starts_outside_the_candidates_are_skipped() -> None:
 @pytest.mark.parametrize("name", ["sm", "aicc", "bdeu"])
 def test_first_incumbent_obeys_the_constraints(name: str, constraints: Constraints) -> None:
     problem = make_problem(name, 7, constraints)
-    best = first_incumbent(problem)
+    best = search(problem, plain_starts(problem))
     assert best is not None
     assert problem.obeys(best)
 
@@ -223,12 +223,12 @@ def test_first_incumbent_obeys_the_constraints(name: str, constraints: Constrain
 def test_first_incumbent_is_at_least_the_start() -> None:
     problem = make_problem("sm", 8)
     start = Structure(problem.candidates.names, ((3,), (0, 3), (1, 3), ()))
-    best = first_incumbent(problem, start, stopping=lambda: True)
+    best = search(problem, plain_starts(problem, start), stopping=lambda: True)
     assert rescore(problem.data, best, problem.score) >= rescore(problem.data, start, problem.score)
     outside = Structure(problem.candidates.names, ((), (0, 2, 3), (), (0, 2)))
     limited = build_problem(problem.data, replace(problem.score, max_parents=1))
     with pytest.raises(InputError, match="start"):
-        first_incumbent(limited, outside)
+        search(limited, plain_starts(limited, outside))
 
 
 def test_starts_that_aicc_is_not_defined_for_are_refused() -> None:
@@ -239,8 +239,8 @@ def test_starts_that_aicc_is_not_defined_for_are_refused() -> None:
     assert rescore(data, start, problem.score) == -np.inf
     assert not problem.obeys(start)
     with pytest.raises(InputError, match="start"):
-        first_incumbent(problem, start)
-    best = first_incumbent(problem)
+        search(problem, plain_starts(problem, start))
+    best = search(problem, plain_starts(problem))
     assert np.isfinite(rescore(data, best, problem.score))
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from running import dataset, random_data
 
 from milpbn.heuristics.information import conditional_mutual_information
-from milpbn.heuristics.trees import tan_structure
+from milpbn.heuristics.spanning import tan_structure
 from milpbn.network.structure import Structure
 
 

@@ -10,7 +10,7 @@ from running import random_data
 
 from milpbn import Score, rescore, solve
 from milpbn.errors import InputError
-from milpbn.heuristics.trees import tan_structure
+from milpbn.heuristics.spanning import tan_structure
 from milpbn.learners import comparison, figures
 from milpbn.learners.appraisal import suboptimality
 from milpbn.learners.base import Control

@@ -13,8 +13,7 @@ from milpbn.learners.appraisal import appraise
 from milpbn.learners.base import Control
 from milpbn.learners.comparison import compare
 from milpbn.learners.generative.multinet import MultinetLearner
-from milpbn.learners.generative.naive_bayes import NaiveBayes
-from milpbn.learners.generative.tan import Tan
+from milpbn.learners.generative.trees import NaiveBayes, Tan
 from milpbn.learners.parameters import learn_with_parameters
 from milpbn.learners.registry import get_learner
 from milpbn.learners.svm import Svm

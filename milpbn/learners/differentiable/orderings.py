@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 
 from milpbn.data.dataset import Dataset
 from milpbn.errors import InputError
-from milpbn.heuristics.trees import tan_structure
-from milpbn.network.structure import Structure
+from milpbn.heuristics.spanning import tan_structure
 
 #: Names of the learnt and the fixed structures. A pseudo-TAN has no ordering, so that it can have cycles.
 STRUCTURES = (
@@ -180,22 +179,6 @@ def candidate_choices(
     else:
         parents = [possible.tolist() for possible in candidates]
     return _optional_parents(parents)
-
-
-def choices_around(structure: Structure) -> tuple[tuple[tuple[int, ...], ...], ...]:
-    """Return candidate parent sets that include those of a TAN structure (R20's recovery experiment, section 4.6).
-
-    The features are put in a topological order of the structure. The candidate parents of a feature, besides the class,
-    are its predecessors.
-
-    Parameters
-    ----------
-    structure : Structure
-        A structure in which every feature has the class and at most one feature as parents, and the class has none.
-    """
-    label = len(structure.names) - 1
-    order = [i for i in structure.topological_order() if i != label]
-    return _optional_parents([earlier.tolist() for earlier in predecessors(order)])
 
 
 def _optional_parents(parents: Sequence[Sequence[int]]) -> tuple[tuple[tuple[int, ...], ...], ...]:

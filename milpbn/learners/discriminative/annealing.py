@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from milpbn.errors import InputError
-from milpbn.heuristics.trees import tan_structure
+from milpbn.heuristics.spanning import tan_structure
 from milpbn.heuristics.tuning import TUNING
 from milpbn.learners.base import Control, setting
 from milpbn.learners.discriminative.discriminative_scores import ChangingScore

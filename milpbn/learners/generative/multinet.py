@@ -12,16 +12,15 @@ from milpbn.errors import InputError
 from milpbn.learners.base import Control, Learned, Learner, setting
 from milpbn.learners.generative.closed_form import check_data
 from milpbn.learners.generative.forests import ForestOptions
-from milpbn.network.classifier import Classifier, Predictor, Source
+from milpbn.network.classifier import Classifier, JointPredictor, Source
 from milpbn.network.cpt import fit_cpts
 from milpbn.network.inference.rows import log_joint_of_rows
-from milpbn.network.margins import log_posterior
 from milpbn.network.prior import Prior
 from milpbn.network.structure import Structure
 
 
 @dataclass(frozen=True, eq=False)
-class Multinet(Predictor):
+class Multinet(JointPredictor):
     """One network of the features per class, and the probabilities of the classes.
 
     Attributes
@@ -59,14 +58,6 @@ class Multinet(Predictor):
         data = self.encode(source)
         columns = [log_joint_of_rows(data.codes, data.names, n.cpts[:-1], 1)[:, 0] for n in self.networks]
         return np.column_stack(columns) + self.log_prior
-
-    def predict_proba(self, source: Source) -> NDArray[np.float64]:
-        """Return P(c | x_m), shape (M, C); uniform for a sample to which every class gives probability 0."""
-        return np.exp(log_posterior(self.predict_log_joint(source)))
-
-    def predict_codes(self, source: Source) -> NDArray[np.intp]:
-        """Return the index of each sample's most probable class, shape (M,); ties go to the first class."""
-        return self.predict_log_joint(source).argmax(axis=1)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -26,7 +26,7 @@ from milpbn.data.labels import number_of
 from milpbn.errors import InputError
 from milpbn.problem.candidates import Candidates
 from milpbn.util.atomic import atomic_write_text
-from milpbn.util.jsonable import read_text
+from milpbn.util.jsonable import read_text, unusable
 from milpbn.util.text_lines import content_lines
 
 #: Numbers of lines, and their words.
@@ -104,10 +104,7 @@ def read_jkl(path: str | os.PathLike[str]) -> LocalScores:
     try:
         return _assemble(_pss(lines) if first in ("META", "VAR") else _jkl(lines))
     except InputError as error:
-        reason = str(error)
-        raise InputError(
-            f"The file of local scores {str(path)!r} is unusable: {reason[0].lower()}{reason[1:]}"
-        ) from None
+        raise unusable("file of local scores", path, error) from None
 
 
 def _jkl(lines: Lines) -> Listed:

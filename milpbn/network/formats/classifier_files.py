@@ -29,7 +29,7 @@ from milpbn.network.pseudo import FORMAT as PSEUDO_FORMAT
 from milpbn.network.pseudo import PseudoClassifier
 from milpbn.network.structure import Structure
 from milpbn.util.atomic import atomic_write_text
-from milpbn.util.jsonable import dump_json, finite_number, json_safe, parse_object, read_text
+from milpbn.util.jsonable import dump_json, finite_number, json_safe, parse_object, read_text, unusable
 
 T = TypeVar("T")
 #: Whatever a classifier file can hold.
@@ -72,10 +72,7 @@ def _load(path: str | os.PathLike[str], read: Callable[[Mapping[str, Any]], T]) 
     try:
         return read(parse_object(text))
     except InputError as error:
-        reason = str(error)
-        raise InputError(
-            f"The classifier file {str(path)!r} is unusable: {reason[0].lower()}{reason[1:]}"
-        ) from None
+        raise unusable("classifier file", path, error) from None
 
 
 def any_classifier_to_dict(classifier: AnyClassifier) -> dict[str, Any]:

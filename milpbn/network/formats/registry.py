@@ -26,7 +26,7 @@ from milpbn.network.formats.plain_network import as_classifier, plain_nodes
 from milpbn.network.formats.sql import classifier_to_sql
 from milpbn.network.formats.xmlbif import from_xmlbif, to_xmlbif
 from milpbn.util.atomic import atomic_path
-from milpbn.util.jsonable import dump_json, parse_object, read_text
+from milpbn.util.jsonable import dump_json, parse_object, read_text, unusable
 
 Reader: TypeAlias = Callable[[str, str | None], AnyClassifier]
 Writer: TypeAlias = Callable[[AnyClassifier], str | bytes]
@@ -95,10 +95,7 @@ def read_network(path: str | os.PathLike[str], target: str | None = None) -> Any
     try:
         return READERS[ending](text, target)
     except InputError as error:
-        reason = str(error)
-        raise InputError(
-            f"The network file {str(path)!r} is unusable: {reason[0].lower()}{reason[1:]}"
-        ) from None
+        raise unusable("network file", path, error) from None
 
 
 def write_network(classifier: AnyClassifier, path: str | os.PathLike[str]) -> None:

@@ -17,7 +17,7 @@ from milpbn.network.averaged import FORMAT as AVERAGED_FORMAT
 from milpbn.network.formats.classifier_files import parents_mapping
 from milpbn.network.structure import Structure
 from milpbn.util.atomic import atomic_write_text
-from milpbn.util.jsonable import parse_object, read_text
+from milpbn.util.jsonable import parse_object, read_text, unusable
 from milpbn.util.text_lines import content_lines
 
 # The quantifiers are possessive (*+): with backtracking, a line of many blanks would take quadratic time.
@@ -46,7 +46,7 @@ def read_structure(path: str | os.PathLike[str], names: Sequence[str]) -> Struct
     try:
         return Structure.from_mapping(names, mapping)
     except InputError as error:
-        raise _unusable(path, str(error)) from None
+        raise unusable("structure file", path, error) from None
 
 
 def read_parents(path: str | os.PathLike[str], names: Collection[str] | None = None) -> dict[str, list[str]]:
@@ -88,7 +88,7 @@ def read_parents(path: str | os.PathLike[str], names: Collection[str] | None = N
             )
         return parents_mapping(document["structure"])
     except InputError as error:
-        raise _unusable(path, str(error)) from None
+        raise unusable("structure file", path, error) from None
 
 
 def parse_arcs(text: str, names: Collection[str] | None = None) -> dict[str, list[str]]:
@@ -136,10 +136,6 @@ def write_arcs(structure: Structure, path: str | os.PathLike[str]) -> None:
         If the file cannot be written.
     """
     atomic_write_text(path, format_arcs(structure))
-
-
-def _unusable(path: str | os.PathLike[str], reason: str) -> InputError:
-    return InputError(f"The structure file {str(path)!r} is unusable: {reason[0].lower()}{reason[1:]}")
 
 
 def _unquote(name: str, line: int) -> str:

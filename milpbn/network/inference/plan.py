@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,6 +14,7 @@ from milpbn.network.cpt import Cpt
 from milpbn.network.inference.elimination import LogTable, extended_variables
 from milpbn.network.inference.order import Order, elimination_order
 from milpbn.network.structure import topological_order
+from milpbn.util.graphs import with_ancestors
 from milpbn.util.memory import format_bytes, require_memory
 
 #: Most numbers in the factors of one question, 2 GiB of float64.
@@ -88,7 +89,7 @@ class Planner:
         relevant = self.tables
         if not whole and self._acyclic:
             known = np.flatnonzero((codes != MISSING).any(axis=0))
-            needed = _with_ancestors(self._graph, {*kept, *known.tolist()})
+            needed = with_ancestors(self._graph, {*kept, *known.tolist()})
             relevant = [table for table in relevant if table.variable in needed]
         n_states = {
             v: n for table in relevant for v, n in zip(table.axes, table.n_states, strict=True) if free[v]
@@ -123,12 +124,3 @@ def require_room(plan: EliminationPlan, names: Sequence[str]) -> None:
             f"{format_bytes(MOST_NUMBERS * 8)}. {remedy[0].upper()}{remedy[1:]}."
         )
     require_memory(int(needed * _BYTES), f"Exact inference over {hidden}", remedy)
-
-
-def _with_ancestors(graph: Sequence[Sequence[int]], start: Iterable[int]) -> set[int]:
-    found, left = set(start), list(start)
-    while left:
-        new = set(graph[left.pop()]) - found
-        found |= new
-        left.extend(new)
-    return found

@@ -51,7 +51,7 @@ def nearest(
     Parameters
     ----------
     structure : Structure
-        A structure for which `milpbn.network.parameters.normalised.obstacle` returns None.
+        As for `milpbn.network.parameters.normalised.normalised`.
     weights : sequence of Cpt, length V
         Tables of finite weights in nats, as for `milpbn.network.parameters.normalised.normalised`.
     generative : sequence of Cpt, length V

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from milpbn.network.cpt import Cpt
 from milpbn.network.structure import Structure
+from milpbn.util.graphs import with_ancestors
 
 #: Largest number of entries of all tables that have additional parents: about 10 MB of a classifier's file.
 MAX_ENTRIES = 500_000
@@ -33,7 +34,7 @@ def normalised(structure: Structure, weights: Sequence[Cpt]) -> list[Cpt] | None
     Parameters
     ----------
     structure : Structure
-        A structure for which `obstacle` returns None.
+        A structure to which `completed` adds no arc, and has no reason against.
     weights : sequence of Cpt, length V
         Tables of finite weights in nats instead of probabilities. Those of features without the class as a parent
         have no part in the posterior; they must be logarithms of probabilities.
@@ -46,7 +47,7 @@ def normalised(structure: Structure, weights: Sequence[Cpt]) -> list[Cpt] | None
     Raises
     ------
     ValueError
-        If the structure has an obstacle.
+        If the structure is another one.
     """
     order = structure.topological_order()
     logs = upward(structure, order, [cpt.table for cpt in weights])[0]
@@ -79,7 +80,7 @@ def upward(
     Raises
     ------
     ValueError
-        If the structure has an obstacle.
+        If the structure is another one.
     """
     target = len(structure.names) - 1
     position = {i: rank for rank, i in enumerate(order)}
@@ -114,26 +115,6 @@ def spread(values: NDArray[np.float64], own: Sequence[int], axes: Sequence[int])
     return values.transpose(order).reshape([values.shape[own.index(j)] if j in own else 1 for j in axes])
 
 
-def obstacle(structure: Structure) -> str | None:
-    """Return why probability tables cannot hold all family weights of a structure, as a clause; None if they can.
-
-    The condition is that of Roos et al. (2005), Theorem 3: the parents of every feature that has the class among them
-    are adjacent to each other. Two parents of the class need not be, since the table of the class holds both.
-    """
-    target = len(structure.names) - 1
-    names = structure.names
-    for i, parents in enumerate(structure.parents[:target]):
-        if target not in parents:
-            continue
-        for one, other in combinations(parents, 2):
-            if _room_for(structure.parents, target, one, other):
-                continue
-            if other == target:
-                return f"{names[one]!r}, a parent of {names[i]!r}, is not adjacent to the class"
-            return f"{names[one]!r} and {names[other]!r}, parents of {names[i]!r}, are not adjacent"
-    return None
-
-
 def _room_for(parents: Sequence[Collection[int]], target: int, one: int, other: int) -> bool:
     """Whether some table has both variables as axes, so that it can hold a normaliser over them."""
     return other in parents[one] or one in parents[other] or {one, other} <= set(parents[target])
@@ -148,6 +129,9 @@ def completed(
 
     All added arcs follow one order, in which the ancestors of the class come first, then the class, then the other
     variables; so no cycle can arise.
+
+    None are needed under the condition of Roos et al. (2005), Theorem 3: the parents of every feature that has the
+    class among them are adjacent to each other. Two parents of the class need not be, as its own table holds both.
 
     Parameters
     ----------
@@ -170,7 +154,7 @@ def completed(
     """
     target = len(structure.names) - 1
     names = structure.names
-    above = _ancestors(structure, target)
+    above = with_ancestors(structure.parents, structure.parents[target])
     order = structure.topological_order()
     order = [i for i in order if i in above] + [target] + [i for i in order if i not in above and i != target]
     position = {i: rank for rank, i in enumerate(order)}
@@ -204,17 +188,6 @@ def completed(
     if clause is not None:
         return structure, [], f"the structure with the arcs that it needs breaks a constraint: {clause}"
     return found, added, None
-
-
-def _ancestors(structure: Structure, variable: int) -> set[int]:
-    """Return the variables with a directed path to a variable."""
-    found: set[int] = set()
-    waiting = [variable]
-    while waiting:
-        new = set(structure.parents[waiting.pop()]) - found
-        found |= new
-        waiting += new
-    return found
 
 
 def widened(

@@ -13,7 +13,8 @@ from milpbn.engine.root import Root
 from milpbn.engine.tree import primal
 from milpbn.engine.tree.primal import PrimalHeuristic
 from milpbn.engine.tuning import TUNING
-from milpbn.heuristics.starts import first_incumbent
+from milpbn.heuristics.local_search import search
+from milpbn.heuristics.starts import plain_starts
 from milpbn.problem.problem import build_problem
 from milpbn.problem.scores.spec import Score
 
@@ -23,7 +24,7 @@ def test_climbs_that_find_nothing_take_a_part_of_the_work_only(monkeypatch: pyte
     monkeypatch.setattr(primal, "TUNING", replace(TUNING, primal=tuned))
     data = random_data([61, 1], n_features=6, n_samples=100)
     problem = build_problem(data, Score(p=0.95), for_milp=False)
-    best = first_incumbent(problem, stopping=lambda: False)
+    best = search(problem, plain_starts(problem), stopping=lambda: False)
     assert best is not None
     root = Root(problem, best)
     heuristic = PrimalHeuristic(root, best, EventLog(), threading.RLock(), 0)

@@ -7,7 +7,7 @@ import pytest
 from running import random_data
 
 from milpbn.errors import InputError
-from milpbn.heuristics.trees import tan_structure
+from milpbn.heuristics.spanning import tan_structure
 from milpbn.learners.differentiable.orderings import (
     STRUCTURES,
     candidate_choices,

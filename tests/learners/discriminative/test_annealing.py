@@ -7,7 +7,7 @@ import plain_scores
 import pytest
 from running import random_data
 
-from milpbn.heuristics.trees import tan_structure
+from milpbn.heuristics.spanning import tan_structure
 from milpbn.learners.base import Control
 from milpbn.learners.discriminative import annealing
 from milpbn.learners.discriminative.annealing import Annealing

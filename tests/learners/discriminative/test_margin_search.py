@@ -11,7 +11,7 @@ from running import random_data
 
 from milpbn.data.dataset import UNKNOWN
 from milpbn.errors import InputError
-from milpbn.heuristics.trees import tan_structure
+from milpbn.heuristics.spanning import tan_structure
 from milpbn.learners.base import Control
 from milpbn.learners.discriminative import learner as discriminative
 from milpbn.learners.discriminative.annealing import Annealing

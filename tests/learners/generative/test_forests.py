@@ -14,9 +14,8 @@ from milpbn.heuristics.information import mutual_information
 from milpbn.heuristics.spanning import edge_terms, spanning_tree
 from milpbn.learners.base import Control
 from milpbn.learners.generative import aicc_forest as aicc_module
-from milpbn.learners.generative.chow_liu import ChowLiu
 from milpbn.learners.generative.forests import forest
-from milpbn.learners.generative.tan import Tan
+from milpbn.learners.generative.trees import ChowLiu, Tan
 from milpbn.network.classifier import Classifier
 from milpbn.network.structure import Structure
 

@@ -8,8 +8,7 @@ from learner_cases import duplicated, log_joint
 from running import random_data
 
 from milpbn.errors import InputError
-from milpbn.learners.generative.naive_bayes import NaiveBayes
-from milpbn.learners.generative.tan import Tan
+from milpbn.learners.generative.trees import NaiveBayes, Tan
 from milpbn.network.classifier import Classifier
 from milpbn.network.structure import Structure
 

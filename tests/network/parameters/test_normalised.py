@@ -2,14 +2,26 @@
 
 from __future__ import annotations
 
+from itertools import combinations
+
 import numpy as np
 import pytest
 from weight_cases import COMPLETED, NAMES, PERFECT, all_states, random_weights
 
 from milpbn.network.cpt import Cpt, class_log_joint, log_cpts
 from milpbn.network.margins import log_posterior
-from milpbn.network.parameters.normalised import MAX_ENTRIES, completed, normalised, obstacle, widened
+from milpbn.network.parameters.normalised import MAX_ENTRIES, completed, normalised, widened
 from milpbn.network.structure import Structure
+
+
+def obstacle(structure: Structure) -> str | None:
+    """Return why a structure does not meet the condition of Roos et al. (2005), Theorem 3; None if it does."""
+    target, parents = len(structure.names) - 1, structure.parents
+    for i, own in enumerate(parents[:target]):
+        for one, other in combinations(own, 2) if target in own else ():
+            if not (other in parents[one] or one in parents[other] or {one, other} <= set(parents[target])):
+                return f"{one} and {other}, parents of {i}, are not adjacent"
+    return None
 
 
 def posteriors(codes, structure: Structure, logs, n_classes: int) -> np.ndarray:

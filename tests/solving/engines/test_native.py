@@ -21,7 +21,7 @@ from milpbn.engine.tree.dispatch import ThreadDispatcher
 from milpbn.engine.tree.node import Restriction
 from milpbn.engine.tree.search import BranchAndBound
 from milpbn.errors import InputError
-from milpbn.heuristics.trees import tan_structure
+from milpbn.heuristics.spanning import tan_structure
 from milpbn.network.structure import Structure
 from milpbn.problem.constraints import Constraints
 from milpbn.problem.problem import Problem, build_problem
