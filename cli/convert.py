@@ -38,11 +38,12 @@ def convert(source: str, output: str, target: str | None, form: dict[str, Any]) 
     """
     check_outputs({"OUTPUT": output}, [source])
 
-    from milpbn.data.writing import table_ending
-    from milpbn.network.formats.registry import READERS, network_ending
+    from milpbn.data.writing import WRITERS
+    from milpbn.network.formats.registry import READERS
+    from milpbn.util.raw_files import ending_of
 
-    if table_ending(output) is not None:
-        if network_ending(source, READERS) is not None:
+    if ending_of(output, WRITERS) is not None:
+        if ending_of(source, READERS) is not None:
             raise InputError(
                 f"The ending of {source!r} is that of a network, and that of {output!r} is one of a table; both files "
                 "need endings of the same kind."

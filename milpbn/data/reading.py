@@ -25,7 +25,7 @@ from milpbn.data.text_format import NAMES, TextFormat
 from milpbn.errors import InputError
 from milpbn.util.extras import import_extra
 from milpbn.util.memory import format_bytes
-from milpbn.util.raw_files import most_unpacked, read_bytes, shown_name, unpack_gzip
+from milpbn.util.raw_files import ending_of, most_unpacked, read_bytes, shown_name, unpack_gzip
 
 Reader: TypeAlias = Callable[[bytes, str, TextFormat, Collection[str]], RawTable]
 
@@ -94,8 +94,7 @@ def read_file(
 
 def path_extension(path: Path) -> str | None:
     """Return the one of `READERS` that a file name has, without ``.gz``; None for another ending."""
-    name = path.name.lower().removesuffix(".gz")
-    return next((e for e in READERS if name.endswith(e)), None)
+    return ending_of(path.name.lower().removesuffix(".gz"), READERS)
 
 
 def path_stem(path: Path) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable
-from pathlib import Path
 
 import numpy as np
 
@@ -15,6 +14,7 @@ from milpbn.data.table import Table
 from milpbn.data.variables import encode_column, learn_nominal
 from milpbn.errors import InputError
 from milpbn.util.atomic import atomic_write_text
+from milpbn.util.raw_files import ending_of
 
 _PLAIN = re.compile(r"[A-Za-z0-9_.+-]+", re.ASCII)
 _ESCAPES = {"\\": "\\\\", "'": "\\'", "\n": "\\n", "\t": "\\t", "\r": "\\r"}
@@ -70,12 +70,6 @@ WRITERS: dict[str, Callable[[Table], str]] = {
 }
 
 
-def table_ending(path: str | os.PathLike[str]) -> str | None:
-    """Return the one of `WRITERS` that a file name has; None for another ending."""
-    name = Path(path).name.lower()
-    return next((ending for ending in WRITERS if name.endswith(ending)), None)
-
-
 def write_table(table: Table, path: str | os.PathLike[str]) -> None:
     """Write all rows of a table atomically; the ending of the file's name determines the format (`WRITERS`).
 
@@ -86,7 +80,7 @@ def write_table(table: Table, path: str | os.PathLike[str]) -> None:
     InputError
         If the ending is unknown, the format cannot hold the table, or the file cannot be written.
     """
-    ending = table_ending(path)
+    ending = ending_of(path, WRITERS)
     if ending is None:
         raise InputError(
             f"The ending of {str(path)!r} is not one of a table that is written; choose one of {', '.join(WRITERS)}."

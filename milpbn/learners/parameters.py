@@ -12,10 +12,10 @@ from milpbn.learners.base import Control, Learned, Learner
 from milpbn.network.classifier import Classifier
 from milpbn.network.parameters.method import ParameterMethod
 from milpbn.network.parameters.record import ParameterFit
-from milpbn.network.parameters.refit import refit_classifier
+from milpbn.network.parameters.refit import Until, refit_classifier
 from milpbn.util.clock import PARAMETERS_SHARE
 
-#: Adjective of the parameters that are kept where no others can be fitted; see `refit`.
+#: Adjective of the parameters that are kept where no others can be fitted; see `refit_classifier`.
 BEFORE = "learner's"
 
 
@@ -52,8 +52,7 @@ def learn_with_parameters(learner: Learner, data: Dataset, control: Control) -> 
         data,
         method,
         random_state=control.random_state,
-        deadline=None if control.time_limit is None else begun + control.time_limit,
-        interrupted=control.interrupted,
+        until=Until(None if control.time_limit is None else begun + control.time_limit, control.interrupted),
         report=control.report,
         before=BEFORE,
     )

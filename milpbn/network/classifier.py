@@ -18,7 +18,8 @@ from milpbn.errors import InputError
 from milpbn.network.cards import network_card
 from milpbn.network.checks import check_cpts, check_variables
 from milpbn.network.cpt import Cpt, fit_cpts
-from milpbn.network.explanation.explainable import Explainable
+from milpbn.network.explanation.local import LocalExplanation, explain_rows
+from milpbn.network.explanation.overall import GlobalExplanation, explain_tables, recorded_gamma
 from milpbn.network.inference.queries import Network, Queries
 from milpbn.network.inference.rows import log_joint_of_rows
 from milpbn.network.margins import log_posterior
@@ -196,7 +197,7 @@ def encode(
     return source
 
 
-class TableClassifier(Queries, Explainable, JointPredictor):
+class TableClassifier(Queries, JointPredictor):
     """Base of classifiers with one table per variable, which compare classes by sums of log-probabilities.
 
     Where a row lacks features (`MISSING`), the probabilities of all states that they may have are summed: missing
@@ -239,6 +240,52 @@ class TableClassifier(Queries, Explainable, JointPredictor):
         """
         data = self.encode(source)
         return log_joint_of_rows(data.codes, data.names, self.cpts, len(self.classes))
+
+    def explain_local(
+        self, source: Source, *, label: str | None = None, against: str | None = None
+    ) -> tuple[LocalExplanation, ...]:
+        """Explain the prediction of every sample: the log-odds of two classes as an exact sum over families.
+
+        Parameters
+        ----------
+        source : Dataset, pandas.DataFrame, str or path-like
+            Samples; see `milpbn.network.classifier.encode`.
+        label, against : str, optional
+            The classes to compare; by default the most probable ones of the sample.
+
+        Raises
+        ------
+        InputError
+            If the samples cannot be encoded, or a label is not a class of the classifier.
+        """
+        return explain_rows(self.variables, self.cpts, self.encode(source), label, against)
+
+    def explain_global(
+        self, source: Source | None = None, *, gamma: float | None = None
+    ) -> GlobalExplanation:
+        """Explain the classifier: the log-ratios of every family, and on data also importances and margins.
+
+        Parameters
+        ----------
+        source : Dataset, pandas.DataFrame, str or path-like, optional
+            Samples; see `milpbn.network.classifier.encode`.
+        gamma : float, optional
+            Desired log-margin in nats; samples below it are listed. By default the one that the classifier was learnt
+            with, if its provenance says so.
+
+        Raises
+        ------
+        InputError
+            If the samples cannot be encoded or have no weight, or gamma is not positive.
+        """
+        data = None if source is None else self.encode(source)
+        if gamma is None:
+            gamma = recorded_gamma(getattr(self, "provenance", {}))
+        return explain_tables(self.variables, self.cpts, data, gamma)
+
+    def __str__(self) -> str:
+        """Return the classifier's tables as text, shortened where there are many features."""
+        return str(self.explain_global())
 
 
 @dataclass(frozen=True, eq=False)

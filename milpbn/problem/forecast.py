@@ -117,14 +117,10 @@ def require_kept_room(data: Dataset, score: Score, n_sets: int, *, for_milp: boo
     cure = "keep fewer with --screen (screen)"
     require_memory(BYTES_PER_SET * n_sets, f"A list of {n_sets} kept parent sets", cure)
     if score.is_margin and for_milp:
-        _require_columns(data, score, n_sets, cure)
-
-
-def _require_columns(data: Dataset, score: Score, n_sets: int, cure: str) -> None:
-    with_class = count_candidates(data.n_features, replace(score, parent_sets=PAPER))
-    columns = min(n_sets, with_class) - data.n_features  # all but the features' sets without the class
-    per_column = 8 * n_margin_rows(data, score) + BYTES_PER_NONZERO * _n_model_rows(data, score)
-    require_memory(per_column * columns, COEFFICIENTS_AND_MODEL, cure)
+        with_class = count_candidates(data.n_features, replace(score, parent_sets=PAPER))
+        columns = min(n_sets, with_class) - data.n_features  # all but the features' sets without the class
+        per_column = 8 * n_margin_rows(data, score) + BYTES_PER_NONZERO * _n_model_rows(data, score)
+        require_memory(per_column * columns, COEFFICIENTS_AND_MODEL, cure)
 
 
 def n_margin_rows(data: Dataset, score: Score) -> int:
@@ -165,21 +161,7 @@ def tables_bytes(data: Dataset, sets: ParentSets, score: Score) -> int:
 def tensor_bytes(data: Dataset, sets: ParentSets, score: Score) -> int:
     """Forecast the peak memory of building the tables and the tensor of all coefficients, which a MILP needs.
 
-    The tensor takes 8 bytes per row and column, beside the tables.
-
-    Parameters
-    ----------
-    data : Dataset
-        Merged training data.
-    sets : Candidates or sequence of Admitted
-        The parent sets, as a list or as what rules and options admit.
-    score : Score
-        A margin score.
-
-    Returns
-    -------
-    int
-        Bytes.
+    The tensor takes 8 bytes per row and column, beside the tables. The parameters are those of `tables_bytes`.
     """
     size = extent(data, sets)
     kept, extra = _table_bytes(data, size, score)
@@ -274,21 +256,8 @@ def solver_bytes(data: Dataset, sets: ParentSets, score: Score) -> int:
     """Forecast the memory of the sparse model of a margin score and of the solver's own copies.
 
     A non-zero takes 12 bytes (value and column index). At the peak there are about six copies of it: one in the
-    model, and the others in the solver's input, presolve and relaxations, by rows and by columns.
-
-    Parameters
-    ----------
-    data : Dataset
-        Merged training data.
-    sets : Candidates or sequence of Admitted
-        The parent sets, as a list or as what rules and options admit.
-    score : Score
-        A margin score.
-
-    Returns
-    -------
-    int
-        Bytes, without those of the coefficients.
+    model, and the others in the solver's input, presolve and relaxations, by rows and by columns. Those of the
+    coefficients do not count here. The parameters are those of `tables_bytes`.
     """
     nonzeros = _n_model_rows(data, score) * (extent(data, sets).columns + 1)
     return BYTES_PER_NONZERO * nonzeros

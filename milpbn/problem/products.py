@@ -8,6 +8,7 @@ tables, which are `apart` from those of the other classes.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import fields
 from typing import NamedTuple
 
 import numpy as np
@@ -62,21 +63,8 @@ def flat_tables(families: FamilyTables, weights: NDArray[np.float64]) -> Tables:
     """Return the tables as the kernels take them; `weights`, shape (M,), are the samples'."""
     order = np.argsort(families.domain, kind="stable")
     first = np.searchsorted(families.domain[order], np.arange(len(families.sizes) + 1))
-    return Tables(
-        families.codes,
-        families.true,
-        families.rows,
-        families.strides,
-        families.sizes,
-        families.columns,
-        families.domain,
-        families.start,
-        families.values,
-        first.astype(np.int64),
-        order.astype(np.int64),
-        weights,
-        families.leave_one_out,
-    )
+    shared = {field.name: getattr(families, field.name) for field in fields(families)}
+    return Tables(**shared, first=first.astype(np.int64), members=order.astype(np.int64), weights=weights)
 
 
 @kernel(linked=True, inner=True)

@@ -13,7 +13,7 @@ from milpbn.claims.result import Result
 from milpbn.network.classifier import Classifier
 from milpbn.network.parameters.method import ParameterMethod
 from milpbn.network.parameters.record import ParameterFit
-from milpbn.network.parameters.refit import give_up, refit_classifier
+from milpbn.network.parameters.refit import Until, give_up, refit_classifier
 from milpbn.network.structure import Structure
 from milpbn.problem.constraints import Constraints
 from milpbn.problem.gate import objection
@@ -55,9 +55,8 @@ def with_parameters(job: Job, result: Result, *, interrupted: bool) -> Result:
             method,
             objection=objection_to_arcs(result.score, result.constraints),
             random_state=job.options.random_state,
-            deadline=job.budget.deadline,
+            until=Until(job.budget.deadline, lambda: interrupts.requested() or asked()),
             report=stages.tell,
-            interrupted=lambda: interrupts.requested() or asked(),
         )
     result = replace(result, classifier=classifier)
     return _recorded(result, record, time.monotonic() - begun)

@@ -7,6 +7,7 @@ import io
 import os
 import stat
 import zlib
+from collections.abc import Iterable
 from pathlib import Path
 
 from milpbn.errors import InputError
@@ -46,6 +47,12 @@ def read_bytes(path: str | os.PathLike[str]) -> bytes:
             "content to a file and name that file."
         )
     return data
+
+
+def ending_of(path: str | os.PathLike[str], endings: Iterable[str]) -> str | None:
+    """Return the one of the given endings that a file's name has, in any case of letters; None for another ending."""
+    name = Path(path).name.lower()
+    return next((ending for ending in endings if name.endswith(ending)), None)
 
 
 def shown_name(name: str) -> str:

@@ -4,8 +4,9 @@ import pandas as pd
 import pytest
 
 from milpbn.data import read_table
-from milpbn.data.writing import WRITERS, table_ending, write_table
+from milpbn.data.writing import WRITERS, write_table
 from milpbn.errors import InputError
+from milpbn.util.raw_files import ending_of
 
 FRAME = pd.DataFrame(
     {
@@ -42,4 +43,4 @@ def test_what_cannot_be_written_is_refused(tmp_path):
     with pytest.raises(InputError, match=r"choose one of \.arff, \.csv, \.dat"):
         write_table(table, tmp_path / "t.xls")
     assert not list(tmp_path.iterdir())
-    assert table_ending("A.ARFF") == ".arff"
+    assert ending_of("A.ARFF", WRITERS) == ".arff"

@@ -34,6 +34,7 @@ from milpbn.network.structure import Structure
 from milpbn.util.checkpoints import seconds_of
 from milpbn.util.clock import Pause
 from milpbn.util.compiled import kernel
+from milpbn.util.options import check_choice
 
 #: Seconds between two checkpoints, unless writing one takes long.
 CHECKPOINT_SECONDS = 30.0
@@ -95,19 +96,15 @@ class Training:
     averaged_runs: int = 1
 
     def __post_init__(self) -> None:
-        if self.epochs < 0:
-            raise InputError(f"epochs must be at least 0, got {self.epochs}.")
-        for name in ("batch_size", "averaged_runs"):
-            if getattr(self, name) < 1:
-                raise InputError(f"{name} must be at least 1, got {getattr(self, name)}.")
+        for name, least in (("epochs", 0), ("batch_size", 1), ("averaged_runs", 1)):
+            if getattr(self, name) < least:
+                raise InputError(f"{name} must be at least {least}, got {getattr(self, name)}.")
         for name in ("learning_rate", "structure_rate", "smoothing"):
             value = getattr(self, name)
             if not 0 < value <= 10:
                 raise InputError(f"{name} must be above 0 and at most 10, got {value}.")
-        if self.init not in ("uniform", "ml"):
-            raise InputError(f"init must be 'uniform' or 'ml', got {self.init!r}.")
-        if self.dtype not in ("float32", "float64"):
-            raise InputError(f"dtype must be 'float32' or 'float64', got {self.dtype!r}.")
+        check_choice("init", self.init, ("uniform", "ml"))
+        check_choice("dtype", self.dtype, ("float32", "float64"))
         if not 0 <= self.validation < 1:
             raise InputError(f"validation must be at least 0 and below 1, got {self.validation}.")
 
@@ -335,9 +332,8 @@ class _Runner:
         data, training = self.data, self.training
         epoch = done % training.epochs
         if done and epoch == 0:
-            for old, new in zip(
-                self.state, initial_state(self.layout, self.theta, training.dtype), strict=True
-            ):
+            begin = initial_state(self.layout, self.theta, training.dtype)
+            for old, new in zip(self.state, begin, strict=True):
                 old[...] = new
         rng = np.random.default_rng([seed, 1 + done])
         batch_size = min(training.batch_size, data.n_samples)

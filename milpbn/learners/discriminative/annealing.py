@@ -22,6 +22,7 @@ from milpbn.learners.base import Control, setting
 from milpbn.learners.discriminative.discriminative_scores import ChangingScore
 from milpbn.learners.discriminative.learner import Found, MarginLearner
 from milpbn.problem.candidates import ParentSet
+from milpbn.util.options import check_choice
 
 #: Number of random changes of the start whose mean effect is the first temperature.
 PROBES = 50
@@ -52,8 +53,7 @@ class Annealing(MarginLearner):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.start not in ("naive-bayes", "tan"):
-            raise InputError(f"start must be 'naive-bayes' or 'tan', got {self.start!r}.")
+        check_choice("start", self.start, ("naive-bayes", "tan"))
         if self.steps < 1:
             raise InputError(f"steps must be at least 1, got {self.steps}.")
         if self.temperature is not None and not (self.temperature > 0 and math.isfinite(self.temperature)):

@@ -20,6 +20,7 @@ from milpbn.network.structure import Structure
 from milpbn.problem.candidates import ParentSet
 from milpbn.problem.scores.spec import DEFAULT_P, gamma_from_p
 from milpbn.util.clock import SELECTION_SHARE
+from milpbn.util.options import check_choice
 from milpbn.util.threads import threads_used
 
 #: Number of folds for cross-validated scores, and for the choice of gamma: Pernkopf, Wohlmayr & Mücke (2011, P11),
@@ -75,8 +76,7 @@ class DiscriminativeLearner(Learner):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.evaluation not in ("train", "cv"):
-            raise InputError(f"evaluation must be 'train' or 'cv', got {self.evaluation!r}.")
+        check_choice("evaluation", self.evaluation, ("train", "cv"))
         self.estimation  # noqa: B018  # raises if a number is out of range
 
     @property

@@ -20,6 +20,7 @@ from milpbn.network.structure import Structure
 from milpbn.problem.candidates import ParentSet
 from milpbn.problem.rescore import rescore
 from milpbn.problem.scores.spec import Score
+from milpbn.util.options import check_choice
 
 #: Arcs to toggle, each (parent, child): one for an addition or deletion, two for a reversal.
 Move = tuple[tuple[int, int], ...]
@@ -223,8 +224,7 @@ class HillClimbing(Decomposable):
 
     def search(self, data: Dataset, control: Control) -> Found:
         """Return the best structure met; its score is in the details."""
-        if self.start not in ("naive-bayes", "empty"):
-            raise InputError(f"start must be 'naive-bayes' or 'empty', got {self.start!r}.")
+        check_choice("start", self.start, ("naive-bayes", "empty"))
         if self.tabu < 0 or self.patience < 0:
             raise InputError(f"tabu and patience must be at least 0, got {self.tabu} and {self.patience}.")
         left = control.clock()

@@ -8,8 +8,7 @@ register its functions here; `milpbn convert` has it at once.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable
-from pathlib import Path
+from collections.abc import Callable
 from typing import TypeAlias
 
 from milpbn.errors import InputError
@@ -27,6 +26,7 @@ from milpbn.network.formats.sql import classifier_to_sql
 from milpbn.network.formats.xmlbif import from_xmlbif, to_xmlbif
 from milpbn.util.atomic import atomic_path
 from milpbn.util.jsonable import dump_json, parse_object, read_text, unusable
+from milpbn.util.raw_files import ending_of
 
 Reader: TypeAlias = Callable[[str, str | None], AnyClassifier]
 Writer: TypeAlias = Callable[[AnyClassifier], str | bytes]
@@ -65,12 +65,6 @@ WRITERS: dict[str, Writer] = {
 }
 
 
-def network_ending(path: str | os.PathLike[str], endings: Iterable[str]) -> str | None:
-    """Return the one of the given endings that a file's name has, in any case of letters; None for another ending."""
-    name = Path(path).name.lower()
-    return next((ending for ending in endings if name.endswith(ending)), None)
-
-
 def read_network(path: str | os.PathLike[str], target: str | None = None) -> AnyClassifier:
     """Read a classifier from a file of any format in `READERS`.
 
@@ -86,7 +80,7 @@ def read_network(path: str | os.PathLike[str], target: str | None = None) -> Any
     InputError
         If the ending is unknown, or the file cannot be read or holds no network; the message names the file.
     """
-    ending = network_ending(path, READERS)
+    ending = ending_of(path, READERS)
     if ending is None:
         raise InputError(
             f"The ending of {str(path)!r} is not one of a network; rename the file to one of {', '.join(READERS)}."
@@ -106,23 +100,22 @@ def write_network(classifier: AnyClassifier, path: str | os.PathLike[str]) -> No
     InputError
         If the ending is unknown, the format cannot hold this kind of classifier, or the file cannot be written.
     """
-    check_network_ending(path)
-    ending = network_ending(path, WRITERS)
-    assert ending is not None
-    content = WRITERS[ending](classifier)
+    content = WRITERS[check_network_ending(path)](classifier)
     with atomic_path(path) as temporary:
         temporary.write_bytes(content if isinstance(content, bytes) else content.encode())
 
 
-def check_network_ending(path: str | os.PathLike[str]) -> None:
-    """Check that `write_network` knows a file's ending.
+def check_network_ending(path: str | os.PathLike[str]) -> str:
+    """Return the ending of a file, which is one of those that `write_network` knows.
 
     Raises
     ------
     InputError
-        If it does not; the message lists the known ones.
+        If it is another one; the message lists the known ones.
     """
-    if network_ending(path, WRITERS) is None:
+    ending = ending_of(path, WRITERS)
+    if ending is None:
         raise InputError(
             f"The ending of {str(path)!r} is not one of a network; choose one of {', '.join(WRITERS)}."
         )
+    return ending

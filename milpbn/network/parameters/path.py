@@ -41,7 +41,7 @@ def fitted_path(
 ) -> Iterator[tuple[ParameterMethod, Classifier]]:
     """Yield one classifier for each kappa and strength that a method compares, with these values before it.
 
-    The fits are those of `milpbn.network.parameters.refit.refit` with given values, to an accuracy that is enough for a
+    The fits are those of `milpbn.network.parameters.refit` with given values, to an accuracy that is enough for a
     comparison. Where tables cannot hold fitted parameters, there is only the classifier itself, under ``ml``.
 
     Parameters
@@ -85,7 +85,7 @@ def fitted_path(
         strengths: list[float | None] = [] if method == "temperature" else list(STRENGTHS)
         for strength in ([] if method == "cll" or kappa in (0.0, 1.0) else [None]) + strengths:
             if strength is not None:
-                with library_threads(1):  # see `milpbn.network.parameters.refit.refit`
+                with library_threads(1):  # as in `milpbn.network.parameters.refit`
                     deviations = fit_deviations(
                         samples,
                         kappa * generative,

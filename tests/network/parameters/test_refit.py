@@ -16,7 +16,7 @@ from milpbn.network.parameters import refit as module
 from milpbn.network.parameters.design import Design
 from milpbn.network.parameters.folds import generative_log_joint, make_folds
 from milpbn.network.parameters.record import ParameterFit, recorded
-from milpbn.network.parameters.refit import refit, refit_classifier
+from milpbn.network.parameters.refit import Until, refit_classifier
 from milpbn.network.prior import Prior
 from milpbn.network.structure import Structure
 
@@ -49,10 +49,10 @@ def loss(classifier: Classifier, data) -> float:
 
 def test_ml_gives_the_generative_tables(data) -> None:
     structure = Structure(data.names, TAN)
-    found = refit(data, structure, "ml", 0.5)
-    for cpt, other in zip(found.cpts, fit_cpts(data, structure, 0.5), strict=True):
+    after, record = refit_classifier(Classifier.fit(data, structure, 0.5), data, "ml")
+    for cpt, other in zip(after.cpts, fit_cpts(data, structure, 0.5), strict=True):
         assert np.array_equal(cpt.table, other.table)
-    assert found.record == ParameterFit()
+    assert replace(record, seconds=0.0) == ParameterFit()
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -91,11 +91,10 @@ def test_posteriors_are_those_of_offset_and_deviations(data, monkeypatch) -> Non
         return deviations
 
     monkeypatch.setattr(module, "fit_deviations", spy)
-    found = refit(data, structure, "hybrid")
-    assert found.record.added_arcs == (("class", "x0"),)
-    assert found.structure != structure
+    classifier, record = refit_classifier(Classifier.fit(data, structure), data, "hybrid")
+    assert record.added_arcs == (("class", "x0"),)
+    assert classifier.structure != structure
     ((rows, scores),) = kept
-    classifier = Classifier(data.variables, found.structure, found.cpts)
     sample = replace(data, codes=rows.codes, weights=rows.totals)
     np.testing.assert_allclose(
         log_posterior(classifier.predict_log_joint(sample)), log_posterior(scores), rtol=0, atol=1e-10
@@ -109,7 +108,8 @@ def test_rows_of_weight_0_change_nothing(data, method) -> None:
     weights[::3] = 0.0
     some = replace(data, weights=weights)
     taken = data.take(np.flatnonzero(weights))
-    one, other = (refit(rows, structure, method) for rows in (some, taken))
+    fitted = (refit_classifier(Classifier.fit(rows, structure), rows, method) for rows in (some, taken))
+    (one, _), (other, _) = fitted
     for cpt, same in zip(one.cpts, other.cpts, strict=True):
         np.testing.assert_allclose(cpt.table, same.table, rtol=1e-9)
 
@@ -145,10 +145,10 @@ def test_structures_that_cannot_hold_the_parameters_keep_theirs(data) -> None:
 @pytest.mark.parametrize("method", METHODS)
 def test_without_time_or_interrupted_the_parameters_are_kept(data, method) -> None:
     before = Classifier.fit(data, Structure(data.names, TAN))
-    assert kept_as_before(before, data, method, deadline=time.monotonic() - 1).note == (
+    assert kept_as_before(before, data, method, until=Until(time.monotonic() - 1)).note == (
         "The time limit ended before the parameters were fitted; the generative parameters are kept."
     )
-    assert kept_as_before(before, data, method, interrupted=lambda: True).note == (
+    assert kept_as_before(before, data, method, until=Until(interrupted=lambda: True)).note == (
         "The run was interrupted before the parameters were fitted; the generative parameters are kept."
     )
 
@@ -157,7 +157,8 @@ def test_without_time_or_interrupted_the_parameters_are_kept(data, method) -> No
 def test_an_interrupt_at_any_moment_leaves_a_classifier(data, moment) -> None:
     before = Classifier.fit(data, Structure(data.names, TAN))
     asked = itertools.count()
-    after, record = refit_classifier(before, data, "hybrid", interrupted=lambda: next(asked) > moment)
+    until = Until(interrupted=lambda: next(asked) > moment)
+    after, record = refit_classifier(before, data, "hybrid", until=until)
     assert after.predict_proba(data).shape == (data.n_samples, 2)
     assert record.fitted or "interrupted" in record.note
 
@@ -167,9 +168,10 @@ def test_a_choice_that_is_cut_short_has_a_note(data, monkeypatch) -> None:
     now = time.monotonic()
     # The clock jumps past the end of the choice after three strengths, and not past the deadline.
     monkeypatch.setattr(module.time, "monotonic", lambda: now + (80 if len(lines) > 2 else 0))
-    found = refit(data, Structure(data.names, TAN), "cll", deadline=now + 100, report=lines.append)
-    assert found.record.fitted
-    assert "ended the choice" in found.record.note
+    before = Classifier.fit(data, Structure(data.names, TAN))
+    _, record = refit_classifier(before, data, "cll", until=Until(now + 100), report=lines.append)
+    assert record.fitted
+    assert "ended the choice" in record.note
 
 
 def test_a_fit_that_is_stopped_at_the_end_keeps_the_parameters(data, monkeypatch) -> None:
@@ -211,7 +213,7 @@ def test_a_lack_of_memory_keeps_the_parameters(data, monkeypatch) -> None:
 
 def test_unknown_methods_are_refused(data) -> None:
     with pytest.raises(InputError, match="There are no parameters 'best'; choose one of ml, cll"):
-        refit(data, Structure(data.names, TAN), "best")
+        refit_classifier(Classifier.fit(data, Structure(data.names, TAN)), data, "best")
 
 
 def test_unseen_values_are_summed_out(data) -> None:
