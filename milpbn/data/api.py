@@ -12,11 +12,10 @@ import pandas as pd
 
 from milpbn.data.catalog import CatalogEntry
 from milpbn.data.cells import cells_of
-from milpbn.data.chosen_columns import ColumnOptions, choose_columns
 from milpbn.data.column import Column, take_column
 from milpbn.data.dataset import OWN_STATE
 from milpbn.data.discretisation import Discretisation
-from milpbn.data.kept_rows import rows_to_keep
+from milpbn.data.kept import ColumnOptions, choose_columns, rows_to_keep
 from milpbn.data.kinds import Kind, decide_kinds, describe_kinds, doubts_on_kinds
 from milpbn.data.remarks import remark_on_index, remark_on_missing_codes
 from milpbn.data.request import DataRequest

@@ -128,7 +128,7 @@ def family_tables(
     leave_one_out: bool = False,
     budget: Budget | None = None,
 ) -> FamilyTables:
-    """Count the data and build the tables of all families.
+    """Count the data, and return the tables of all families.
 
     The smoothed ML parameters are theta_{j|h} = (n_{j|h} + a) / (n_h + a sp(X_i)), P12 (2) with Laplace
     smoothing; `milpbn.network.prior` has the general formula. With `binary` the class is re-read as {c, not c} in the
@@ -149,10 +149,6 @@ def family_tables(
     budget : Budget, optional
         Its time and memory; without one there is no limit of time.
 
-    Returns
-    -------
-    FamilyTables
-
     Raises
     ------
     NoIncumbentError
@@ -161,21 +157,13 @@ def family_tables(
     budget = budget or Budget()
     c = candidates.n_variables - 1
     columns = active_columns(candidates)
-    members: dict[ParentSet, list[int]] = {}
-    for k, p in enumerate(columns.tolist()):
-        if k % 4096 == 0:
-            budget.check("parent sets were listed", "parent sets")
-        child = int(candidates.variable[p])
-        domain = tuple(sorted({child, *candidates.flat[p]} - {c}))
-        members.setdefault(domain, []).append(k)
+    members = _columns_by_domain(candidates, columns, budget)
     codes = [np.ascontiguousarray(data.codes[:, j]) for j in range(data.n_variables)]
     n_states = data.n_states
     width = max((len(d) for d in members), default=0) + binary
     rows = np.full((len(members), max(1, width)), -1, dtype=np.int64)
-    strides = np.zeros_like(rows)
-    sizes = np.empty(len(members), dtype=np.int64)
-    domain_of = np.empty(len(columns), dtype=np.int64)
-    start = np.empty(len(columns), dtype=np.int64)
+    strides, sizes = np.zeros_like(rows), np.empty(len(members), dtype=np.int64)
+    domain_of, start = np.empty((2, len(columns)), dtype=np.int64)
     factor, n_entries = (data.n_classes, 2) if binary else (1, data.n_classes)
     two_tables = leave_one_out and not binary
     means = CoefficientPrior(data, prior, binary=binary, leave_one_out=leave_one_out)
@@ -200,8 +188,7 @@ def family_tables(
             rows[number, len(own_rows)], strides[number, len(own_rows)] = c, 1
         sizes[number] = counted.size * factor
         for k in inside:
-            p = int(columns[k])
-            child = int(candidates.variable[p])
+            child = int(candidates.variable[columns[k]])
             child_of = None if child == c else child
             domain_of[k], start[k] = number, filled
             for table in counted.tables(child_of, means, binary=binary, leave_one_out=leave_one_out):
@@ -212,6 +199,19 @@ def family_tables(
     return FamilyTables(
         np.stack(codes), true, rows, strides, sizes, columns, domain_of, start, values[:filled], two_tables
     )
+
+
+def _columns_by_domain(
+    candidates: Candidates, columns: NDArray[np.int64], budget: Budget
+) -> dict[ParentSet, list[int]]:
+    """Return the domains, each with the positions of its columns."""
+    c, members = candidates.n_variables - 1, dict[ParentSet, list[int]]()
+    for k, p in enumerate(columns.tolist()):
+        if k % 4096 == 0:
+            budget.check("parent sets were listed", "parent sets")
+        domain = tuple(sorted({int(candidates.variable[p]), *candidates.flat[p]} - {c}))
+        members.setdefault(domain, []).append(k)
+    return members
 
 
 def largest_size(data: Dataset, domain: ParentSet) -> int:

@@ -283,8 +283,7 @@ def build_problem(
     merge: bool = True,
     for_milp: bool = True,
     budget: Budget | None = None,
-    subset: Subset | None = None,
-    sample_weights: NDArray[np.float64] | None = None,
+    subset: Subset | NDArray[np.float64] | None = None,
     listed: tuple[Rules, Candidates] | None = None,
 ) -> Problem:
     """Build candidate sets and coefficients.
@@ -303,10 +302,9 @@ def build_problem(
         Include the tensor of all coefficients and a sparse model in the memory forecast.
     budget : Budget, optional
         Its time and memory; without one there is no limit of time.
-    subset : Subset, optional
-        Sum the margins over representative samples instead of all.
-    sample_weights : float64 array, shape (M,), optional
-        Weights of the margins of the (merged) samples, from a subset that was chosen before.
+    subset : Subset or float64 array, shape (M,), optional
+        Sum the margins over representative samples instead of all; an array has the weights of the margins of the
+        (merged) samples, from a subset that was chosen before.
     listed : Rules and Candidates, optional
         The rules and all or some of the parent sets. By default all are listed here.
 
@@ -328,8 +326,7 @@ def build_problem(
     require_units(data, score.leave_one_out)
     if merge:
         data = data.merged
-    if subset is not None:
-        sample_weights = subset.weights(data, score)
+    weights = subset.weights(data, score) if isinstance(subset, Subset) else subset
     if listed is None:
         rules, admitted = usable_sets(data, score, constraints, for_milp=for_milp)
         listed = rules, list_candidates(data.names, admitted, budget)
@@ -338,10 +335,10 @@ def build_problem(
     linear, error = linear_terms(data, score, candidates, rules, budget)
     margins = None
     if score.is_margin:
-        margins = margin_rows(data, candidates, score, budget, sample_weights)
+        margins = margin_rows(data, candidates, score, budget, weights)
     curve = None
     if score.kind.curve is not None:
         curve = score.kind.curve(parameter_counts(data, candidates), data.total_weight)
         curve.range(candidates.offsets)
     asked = constraints or Constraints()
-    return Problem(data, score, candidates, rules, linear, error, margins, curve, sample_weights, asked)
+    return Problem(data, score, candidates, rules, linear, error, margins, curve, weights, asked)

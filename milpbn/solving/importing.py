@@ -185,5 +185,5 @@ def _exported_problem(sidecar: Sidecar, dataset: Dataset) -> Problem:
         sidecar.constraints,
         merge=sidecar.merge,
         for_milp=False,
-        sample_weights=counted,
+        subset=counted,
     )

@@ -128,7 +128,7 @@ class Statement:
             merge=self.merge,
             for_milp=self.for_milp,
             budget=self.budget,
-            sample_weights=weights,
+            subset=weights,
             listed=(self.resolved[0], candidates),
         )
 

@@ -8,7 +8,7 @@ import networkx as nx
 import numpy as np
 import pytest
 
-from milpbn.network.inference.order import elimination_order
+from milpbn.network.inference.plan import elimination_order
 
 
 def costs(graph: nx.Graph, order, sizes) -> list[float]:
