@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from milpbn.heuristics.neighbours import best_neighbours
+from milpbn.heuristics.local_search import best_neighbours
 from milpbn.problem.problem import Problem
 from milpbn.util.saved_arrays import SavedArrays, number
 

@@ -3,6 +3,7 @@
 The functions return a `Scene`; `save` writes it. SVG needs no further library, PNG and PDF need the extra ``[plot]``.
 """
 
+from milpbn.plotting.canvas import SUFFIXES, check_picture, save
 from milpbn.plotting.explanations import (
     draw_importances,
     draw_margins,
@@ -10,7 +11,6 @@ from milpbn.plotting.explanations import (
     draw_table,
 )
 from milpbn.plotting.figures import draw_comparison, draw_widths
-from milpbn.plotting.files import SUFFIXES, check_picture, save
 from milpbn.plotting.results import draw_result, draw_structure, draw_trace
 
 __all__ = [

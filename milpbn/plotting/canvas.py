@@ -1,4 +1,4 @@
-"""Draws a picture with matplotlib, for PNG and PDF."""
+"""Files of pictures: SVG, and by matplotlib PNG and PDF."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ from functools import cache
 from typing import Any, Literal
 
 from milpbn.drawing.scene import COLOURS, DASHES, Box, Label, Path, Scene
-from milpbn.errors import MilpbnWarning, warn
+from milpbn.drawing.svg import to_svg
+from milpbn.errors import InputError, MilpbnWarning, warn
+from milpbn.util.atomic import atomic_path, atomic_write_text
 from milpbn.util.extras import import_extra
 from milpbn.util.printing import printable
 
@@ -40,6 +42,8 @@ _FIRST = "DejaVu Sans"
 _DPI, _LARGEST = 144.0, 30000.0
 _INCH = 96.0
 _SIDES: dict[str, Literal["left", "center", "right"]] = {"start": "left", "middle": "center", "end": "right"}
+#: Picture formats that can be written.
+SUFFIXES = (".png", ".svg", ".pdf")
 
 
 def require_matplotlib() -> None:
@@ -176,3 +180,35 @@ def _charmap(family: str) -> frozenset[int]:
     except ValueError:
         return frozenset()
     return frozenset(FT2Font(path).get_charmap())
+
+
+def check_picture(path: str | os.PathLike[str]) -> None:
+    """Raise `InputError` if a file's suffix is not one of `SUFFIXES`, or needs the extra ``[plot]`` and lacks it."""
+    suffix = os.path.splitext(path)[1].lower()
+    if suffix not in SUFFIXES:
+        raise InputError(f"A picture file ends in {', '.join(SUFFIXES)}; {os.fspath(path)!r} does not.")
+    if suffix != ".svg":
+        require_matplotlib()
+
+
+def save(scene: Scene, path: str | os.PathLike[str]) -> None:
+    """Write a picture, whole or not at all.
+
+    Parameters
+    ----------
+    scene : Scene
+        What one of the functions ``draw_...`` returned.
+    path : path
+        ``.png``, ``.svg`` or ``.pdf``.
+
+    Raises
+    ------
+    InputError
+        If the suffix is another, the file cannot be written, or the extra ``[plot]`` is missing for a PNG or PDF.
+    """
+    check_picture(path)
+    if os.path.splitext(path)[1].lower() == ".svg":
+        atomic_write_text(path, to_svg(scene))
+        return
+    with atomic_path(path) as temporary:
+        write_with_matplotlib(scene, temporary)

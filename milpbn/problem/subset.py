@@ -8,11 +8,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from milpbn.data.dataset import Dataset
-from milpbn.data.representatives import representative_weights
+from milpbn.data.sums import exact_sums
 from milpbn.errors import InputError
 from milpbn.problem.scores.registry import sums_of_samples
 from milpbn.problem.scores.spec import Score
 from milpbn.util.validation import whole_number
+
+#: Largest number of k-means iterations; the groups need not have converged.
+ROUNDS = 20
 
 
 @dataclass(frozen=True)
@@ -57,3 +60,76 @@ class Subset:
             those = " and ".join(", ".join(sums_of_samples()).rsplit(", ", 1))
             raise InputError(f"A subset can represent all samples under {those}, not under {score.name}.")
         return representative_weights(data, self.samples, self.random_state)
+
+
+def representative_weights(data: Dataset, n_samples: int, random_state: int = 0) -> NDArray[np.float64]:
+    """Choose representative samples, and weights with which they represent all samples.
+
+    Peharz and Pernkopf (2012, section 4) mention the idea and leave the method open.
+
+    Every class gets a number of samples in proportion to its weight, at least one. k-means groups its rows by their
+    indicator vectors, whose squared distance is twice the number of features that differ. The row nearest to a group's
+    centre gets the weight of the whole group.
+
+    Parameters
+    ----------
+    data : Dataset
+        Training data without unknown values; merged identical rows make it faster.
+    n_samples : int
+        Number of samples to choose.
+    random_state : int
+        Seed of k-means.
+
+    Returns
+    -------
+    float64 array, shape (M,)
+        Weights whose sum in every class is that of the data's weights; 0 for rows that are not chosen. If the data
+        have at most `n_samples` rows, these are the data's weights.
+
+    Raises
+    ------
+    InputError
+        If `n_samples` is smaller than the number of classes in the data.
+    """
+    # Late: half a second that only subsets need.
+    from sklearn.cluster import KMeans
+    from sklearn.preprocessing import OneHotEncoder
+
+    classes, inverse = np.unique(data.y, return_inverse=True)
+    if n_samples < len(classes):
+        raise InputError(
+            f"A subset of {n_samples} samples cannot represent {len(classes)} classes; take at least {len(classes)}."
+        )
+    if n_samples >= data.n_samples:
+        return data.weights.copy()
+    counts = _shares(data.total_weights(inverse, len(classes)), np.bincount(inverse), n_samples)
+    chosen = np.zeros(data.n_samples)
+    for c, count in enumerate(counts):
+        rows = np.flatnonzero(inverse == c)
+        if count == len(rows):
+            chosen[rows] = data.weights[rows]
+            continue
+        indicators = OneHotEncoder().fit_transform(data.X[rows])
+        groups = KMeans(int(count), n_init=1, max_iter=ROUNDS, random_state=random_state)
+        distances = groups.fit_transform(indicators, sample_weight=data.weights[rows])
+        label = distances.argmin(axis=1)
+        weight = exact_sums(label, data.weights[rows], int(count))
+        for k in np.flatnonzero(weight):
+            members = np.flatnonzero(label == k)
+            chosen[rows[members[distances[members, k].argmin()]]] = weight[k]
+    return chosen
+
+
+def _shares(weights: NDArray[np.float64], rows: NDArray[np.int64], total: int) -> NDArray[np.int64]:
+    """Divide `total` samples among the classes in proportion to their weights, int64 array of shape (C,).
+
+    Every class gets at least 1 sample and at most as many as it has rows.
+    """
+    counts = np.ones(len(weights), dtype=np.int64)
+    for _ in range(total - len(weights)):
+        # The next sample goes to the class with the most weight per sample among those with rows left.
+        behind = np.where(counts < rows, weights / counts, -1.0)
+        if behind.max() < 0:
+            break
+        counts[behind.argmax()] += 1
+    return counts

@@ -8,10 +8,10 @@ from oracle import acyclic_structures, candidate_sets, random_dataset
 
 from milpbn import Score, Structure, rescore, solve
 from milpbn.claims.result import Result
-from milpbn.data.representatives import representative_weights
 from milpbn.errors import InputError
 from milpbn.network.cpt import class_log_joint, fit_cpts
 from milpbn.network.margins import log_margins
+from milpbn.problem.subset import representative_weights
 
 
 @pytest.fixture

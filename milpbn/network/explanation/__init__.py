@@ -2,7 +2,7 @@
 
 log P(c, z) is a sum with one term per family. So the log-odds of two classes are an exact sum of log-ratios: nothing is
 sampled, and no other model stands in for the classifier. `local` explains predictions, `overall` the whole classifier,
-and `rules` writes its tables as text.
+and `evidence` has its tables, also as text.
 """
 
 from milpbn.network.explanation.evidence import FamilyTable, family_tables

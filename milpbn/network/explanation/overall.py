@@ -12,8 +12,7 @@ from numpy.typing import NDArray
 from milpbn.data.dataset import MISSING, Dataset, Variable
 from milpbn.errors import InputError
 from milpbn.network.cpt import Cpt
-from milpbn.network.explanation.evidence import FamilyTable, family_tables
-from milpbn.network.explanation.rules import rules
+from milpbn.network.explanation.evidence import FamilyTable, family_tables, rules
 from milpbn.network.explanation.terms import Terms, base_rates, log_ratio, terms, with_base_rate
 from milpbn.network.explanation.wording import base_rate_of, more, nats
 from milpbn.network.margins import log_margins, soft_margin

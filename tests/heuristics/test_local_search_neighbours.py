@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from running import all_choices, random_data
 
-from milpbn.heuristics.neighbours import best_neighbours
+from milpbn.heuristics.local_search import best_neighbours
 from milpbn.network.structure import Structure
 from milpbn.problem.constraints import Constraints
 from milpbn.problem.problem import build_problem
