@@ -101,7 +101,6 @@ def test_the_search_leaves_time_for_parameters() -> None:
     assert Options(time_limit=10.0, parameters="cll").search_deadline(5.0) == 5.0 + 10.0 * (
         1 - PARAMETERS_SHARE
     )
-    assert Options(time_limit=10.0, parameters="cll").deadline(5.0) == 15.0
     assert Options(parameters="cll").search_deadline(5.0) is None
     with pytest.raises(InputError, match="no parameters 'mm'"):
         Options(parameters="mm")
