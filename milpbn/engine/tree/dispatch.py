@@ -88,5 +88,6 @@ def _expand_nodes(search: TreeSearch) -> None:
         point = empty_point(search.context.model)
         while (task := search.hand_out(wait=True)) is not None:
             search.take_back(task, expand(search.context, task, point, search.primal, search.stopping))
+            task = None  # it is closed, and must not be opened again by an error in the next `hand_out`
     except BaseException as error:
         search.fail(task, error)

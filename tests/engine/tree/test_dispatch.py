@@ -150,3 +150,26 @@ def test_structures_found_elsewhere_become_the_incumbent() -> None:
     tree = BranchAndBound(root, Structure.empty(data.names), record, dispatcher=apart)
     assert tree.run()
     assert record.structures[-1].parents in optimum(data, problem.score).structures
+
+
+def test_an_error_between_two_expansions_opens_no_closed_node_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    data = random_data([51, 0], n_features=6, n_samples=120)
+    problem = build_problem(data, Score(p=0.95))
+    best = solve(data, Score(p=0.95), verbose=False).structure
+    root = Root(problem, best, proof=Proof())
+    root.run(best, EventLog())
+    tree = BranchAndBound(root, best, EventLog())
+    hand_out, taken = tree.hand_out, []
+
+    def failing(*, wait: bool) -> NodeTask | None:
+        if len(taken) == 2:
+            raise MemoryError
+        taken.append(hand_out(wait=wait))
+        return taken[-1]
+
+    monkeypatch.setattr(tree, "hand_out", failing)
+    with pytest.raises(MemoryError):
+        tree.run()
+    state = tree.state()
+    assert state is not None
+    assert not {node.number for node in state.nodes} & {task.node.number for task in taken}
