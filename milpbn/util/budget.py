@@ -189,7 +189,15 @@ class Budget:
         if self.deadline is None and memory.memory_limit() is None:
             return work()
         done: list[T] = []
-        within(lambda: done.append(work()), self.over, name="milpbn-work")
+        found: list[Limit] = []
+
+        def stopping() -> bool:
+            # `over` would end the budget, even if the work ends in time and its memory is free again.
+            found.extend(filter(None, [self._found()]))
+            return bool(found)
+
+        within(lambda: done.append(work()), stopping, name="milpbn-work")
         if not done:
+            self.end(found[0])
             self.check(doing)
         return done[0]

@@ -82,6 +82,24 @@ def test_work_that_is_not_waited_for_ends_with_a_sentence_even_if_memory_is_free
     ended.set()
 
 
+def test_memory_that_is_free_again_after_the_work_does_not_end_the_budget(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    answers = iter([True])
+    seen = threading.Event()
+
+    def exceeded() -> bool:
+        seen.set()
+        return next(answers, False)
+
+    monkeypatch.setattr(memory, "exceeded", exceeded)
+    budget = Budget()
+    with memory.limited(2 * GIB):
+        assert budget.before(lambda: seen.wait(60), "the data were read")
+        assert budget.stop() is None
+        budget.check("tables were made")
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="needs /proc")
 def test_child_processes_are_counted() -> None:
     alone = memory.used_memory()
