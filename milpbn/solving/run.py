@@ -82,7 +82,8 @@ def run(job: Job) -> Result:
         with _saving(session):
             known = report.known(final=True)
     finally:
-        session.budget.close()  # a thread that nobody waits for may still run
+        for budget in (session.budget, job.budget):
+            budget.close()  # a thread that nobody waits for may still search, or build a problem
     if session.error is None:
         result = with_parameters(job, known[0], interrupted=session.budget.stopped is Limit.USER)
         known = result, known[1]

@@ -211,6 +211,29 @@ def test_what_work_returns_or_raises_comes_back() -> None:
         clock.within(refuse, lambda: False, name="refuse")
 
 
+def test_a_problem_that_nobody_waits_for_is_not_built_to_the_end(
+    sketched: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(clock, "GRACE", 0.05)
+    building, given_up = threading.Event(), threading.Event()
+
+    def build(*arguments: Any, budget: Budget, **options: Any) -> Any:
+        if threading.current_thread() is threading.main_thread():  # the problem over the small parent sets
+            return build_problem(*arguments, budget=budget, **options)
+        building.set()
+        try:
+            while True:
+                budget.check("tables were made")
+                building.wait(0.01)
+        finally:
+            given_up.set()
+
+    monkeypatch.setattr(solving, "build_problem", build)
+    result = milpbn.solve("corral", interrupted=building.is_set, **QUICK)
+    assert result.limit == "user"
+    assert given_up.wait(60)
+
+
 @pytest.mark.parametrize("interrupted", [False, True])
 def test_a_learner_that_ignores_the_stop_is_not_waited_for(deaf: threading.Event, interrupted: bool) -> None:
     @dataclass(frozen=True, kw_only=True)
