@@ -147,7 +147,7 @@ def family_tables(
     leave_one_out : bool
         Leave one unit of a sample's weight out of its own parameters; no weight is below 1.
     budget : Budget, optional
-        Its time and memory; without one there is no limit of time.
+        The time and memory that this may take; by default there is no limit of time.
 
     Raises
     ------

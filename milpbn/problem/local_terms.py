@@ -26,7 +26,7 @@ def local_terms(
     kind : ScoreKind
         The score with its options.
     budget : Budget, optional
-        Its time and memory; without one there is no limit of time.
+        The time and memory that this may take; by default there is no limit of time.
 
     Returns
     -------

@@ -158,7 +158,7 @@ def margin_rows(
     score : Score
         A margin score.
     budget : Budget, optional
-        Its time and memory; without one there is no limit of time.
+        The time and memory that this may take; by default there is no limit of time.
     sample_weights : float64 array, shape (M,), optional
         Weights of the samples' margins, instead of those of the data; samples of weight 0 get no rows. The parameters
         are estimated from all data.

@@ -301,7 +301,7 @@ def build_problem(
     for_milp : bool
         Include the tensor of all coefficients and a sparse model in the memory forecast.
     budget : Budget, optional
-        Its time and memory; without one there is no limit of time.
+        The time and memory that this may take; by default there is no limit of time.
     subset : Subset or float64 array, shape (M,), optional
         Sum the margins over representative samples instead of all; an array has the weights of the margins of the
         (merged) samples, from a subset that was chosen before.

@@ -129,9 +129,8 @@ class BestSets(Enlargement):
         """Search and bound over the small sets, rank the others there, and build the problem over the best."""
         done = self._enlarge(session, kernels, options)
         if not done:
-            session.stop(
-                Limit.TIME
-            )  # whatever the reason was: an engine must not search over the small sets only
+            # Whatever the reason was: an engine must not search over the small sets only.
+            session.stop(Limit.TIME)
         return done
 
     def _enlarge(self, session: Session, kernels: Kernels, options: Options) -> bool:

@@ -44,7 +44,7 @@ class Question:
         screen: int | None = None,
         random_state: int = 0,
     ) -> Question:
-        """Return the question in the short spelling of `milpbn.solve`, with the seed of the subset.
+        """Return the question that the arguments of `milpbn.solve` ask; the seed draws the subset.
 
         Raises
         ------

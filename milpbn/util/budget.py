@@ -1,4 +1,4 @@
-"""What a run may use: time and memory, until somebody asks it to stop. A part of a run has a part of its budget."""
+"""Budgets: the time and memory that a run, or a part of it, may use, and whether somebody asked it to stop."""
 
 from __future__ import annotations
 

@@ -89,7 +89,7 @@ class Effort:
     discarded: int = 0
 
     def probe_budget(self) -> float:
-        """Return the steps that probes of one more node may take before they are discarded."""
+        """Return how many steps may go to discarded probes at the next node."""
         if not self.probes:
             return 0.0
         first = min(_TREE.first_probing, _TREE.early_probing * self.steps)

@@ -89,7 +89,7 @@ class BranchAndBound:
         #: Number of nodes so far, without the root.
         self._n_children = 0
         self._failure: BaseException | None = None
-        #: What held before the expansion that was handed out last, while it is the only one.
+        #: The state before the expansion that was handed out last; None while several nodes are being expanded.
         self._mark: _Mark | None = None
         #: The state at a stop, before the only expansion, which the stop may have cut short.
         self._stopped: SearchState | None = None
