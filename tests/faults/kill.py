@@ -1,6 +1,6 @@
 """Signals at random instants: what SIGKILL, SIGTERM and SIGINT leave of commands with every output option.
 
-    python -m tests.faults.kill [WORD ...] [--count 200] [--seconds S] [--output results/reliability/kill.json]
+    python tests/faults/kill.py [WORD ...] [--count 200] [--seconds S] [--output results/reliability/kill.json]
 
 Every instant starts a command of `CELLS`, sends it a signal at a random time of its run, or just when it writes a file,
 and checks (`examine`): every file that is there is complete; a result is verified with its certificate, a classifier
@@ -33,7 +33,19 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from benchmarks.common import read_results, write_results
+from shared import (
+    MARK,
+    PROGRAM,
+    RELIABILITY,
+    add_pause,
+    chosen,
+    orphans,
+    read_results,
+    results_of,
+    wait_while,
+    write_results,
+)
+
 from milpbn.certificate.format import load_proof
 from milpbn.certificate.verify.check import verify
 from milpbn.data import Dataset, read_table
@@ -42,8 +54,6 @@ from milpbn.learners.finished import UNFINISHED
 from milpbn.milp.files.sidecar import Sidecar
 from milpbn.network import load_classifier, read_structure
 from milpbn.util.atomic import PREFIX
-
-from .common import MARK, PROGRAM, RELIABILITY, add_pause, chosen, orphans, results_of, wait_while
 
 SIGNALS = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT)
 #: Seconds within which a signal must be obeyed, and a second one; on a busy machine times its load per core.

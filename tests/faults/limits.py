@@ -1,6 +1,6 @@
 """Time limits and interrupts of commands: every verb, backend, score and learner, on wide and large tables.
 
-    python -m tests.faults.limits [WORD ...] --data-dir DIR [--images-dir DIR] [--output DIR] [--list]
+    python tests/faults/limits.py [WORD ...] --data-dir DIR [--images-dir DIR] [--output DIR] [--list]
 
 Each cell is a command with a time limit or a signal. Its record, in the archive limits/cells.jsonl.gz of the output
 folder, states how long the process lived beyond the limit (or the signal), its exit code, the longest time without a
@@ -10,7 +10,7 @@ again. A limit may be exceeded by 5 % or 2 s, whichever is larger; a signal must
 `cold` begin without compiled kernels. With words, only the cells whose names have all of them are run. Takes some 35
 minutes.
 
-    python -m tests.faults.limits --million [--output DIR]
+    python tests/faults/limits.py --million [--output DIR]
 
 Solves 1,000,000 rows of 30 features with 4 states and 3 classes (p = .9, two parents), and records peak memory and gap.
 """
@@ -33,13 +33,10 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from shared import PROGRAM, RELIABILITY, chosen, forest, parser, wide_continuous, wide_nominal
 
-from benchmarks.common import parser
-from benchmarks.generated import forest, wide_continuous, wide_nominal
 from milpbn.learners.registry import LEARNERS
 from milpbn.trials.store import ARCHIVE, Store
-
-from .common import PROGRAM, RELIABILITY, chosen
 
 #: A limit may be exceeded by this share of it or by these seconds, whichever is larger; a signal by these seconds.
 SHARE, SECONDS = 0.05, 2.0

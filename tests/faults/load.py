@@ -1,14 +1,14 @@
 """Searches in a loop over random tables: memory, threads, open files, child processes and temporary files stay flat.
 
-    python -m tests.faults.load api [--seconds S] [--output results/reliability/load.json]
-    python -m tests.faults.load command [--seconds S]
-    python -m tests.faults.load letter --data-dir DIR [--time-limit 3600]
+    python tests/faults/load.py api [--seconds S] [--output results/reliability/load.json]
+    python tests/faults/load.py command [--seconds S]
+    python tests/faults/load.py letter --data-dir DIR [--time-limit 3600]
 
 `api` calls `milpbn.solve` in one process, with every backend in turn, all kinds of scores, and files; every certificate
 is verified. What leaks shows there. `command` starts `milpbn solve` again and again, and looks for what each process
 leaves behind: child processes, temporary files, locked files. Each run adds a session to the results, with its samples
 of the process; the hours add up. While the file named by `--pause` exists, no new search begins, and the clock stands
-still. Run it at a low priority: `nice -n 19 python -m tests.faults.load ...`.
+still. Run it at a low priority: `nice -n 19 python tests/faults/load.py ...`.
 
 `letter` solves letter for an hour with a certificate, and checks that the certificate stays below its maximum size and
 is verified. It takes all cores for the hour, or as many as `--threads` says.
@@ -37,15 +37,13 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
+from shared import MARK, PROGRAM, RELIABILITY, add_pause, orphans, results_of, wait_while, write_results
 
 import milpbn
-from benchmarks.common import write_results
 from milpbn.certificate.format import LARGEST
 from milpbn.certificate.verify.check import verify
 from milpbn.data import Dataset, read_table
 from milpbn.util.memory import used_memory
-
-from .common import MARK, PROGRAM, RELIABILITY, add_pause, orphans, results_of, wait_while
 
 #: Searches of `api` before the first sample: imports, kernels and the solvers' own pools come with them.
 WARM = 30

@@ -18,8 +18,7 @@ def test_signals_at_random_instants_leave_whole_files_and_no_process(tmp_path: P
     output = tmp_path / "kill.json"
     command = [
         sys.executable,
-        "-m",
-        "tests.faults.kill",
+        "tests/faults/kill.py",
         "export",
         "jkl",
         "--count",

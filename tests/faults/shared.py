@@ -9,8 +9,14 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from benchmarks.common import RESULTS, read_results
-from tests.campaign.tally import versions
+ROOT = Path(__file__).resolve().parents[2]
+# The root itself must not be on the path: its milpbn/ has neither the command line nor the instances, which an
+# installation has.
+sys.path[1:1] = [str(ROOT / "benchmarks"), str(ROOT / "tests")]
+
+from campaign.tally import versions  # noqa: E402
+from common import RESULTS, parser, read_results, write_results  # noqa: E402, F401
+from generated import forest, wide_continuous, wide_nominal  # noqa: E402, F401
 
 PROGRAM = Path(sys.executable).with_name("milpbn")
 RELIABILITY = RESULTS / "reliability"
@@ -36,9 +42,9 @@ def wait_while(pause: Path | None) -> float:
     return time.monotonic() - began
 
 
-def add_pause(parser: argparse.ArgumentParser) -> None:
+def add_pause(options: argparse.ArgumentParser) -> None:
     """Add the option that names this file."""
-    parser.add_argument("--pause", type=Path, metavar="FILE", help="begin nothing new while this file exists")
+    options.add_argument("--pause", type=Path, metavar="FILE", help="begin nothing new while this file exists")
 
 
 def orphans(mark: str, grace: float) -> list[str]:
