@@ -44,7 +44,9 @@ def wait_while(pause: Path | None) -> float:
 
 def add_pause(options: argparse.ArgumentParser) -> None:
     """Add the option that names this file."""
-    options.add_argument("--pause", type=Path, metavar="FILE", help="begin nothing new while this file exists")
+    options.add_argument(
+        "--pause", type=Path, metavar="FILE", help="begin nothing new while this file exists"
+    )
 
 
 def orphans(mark: str, grace: float) -> list[str]:
