@@ -342,5 +342,6 @@ def _outcome(
     if proved:
         return Outcome(finished=True, detail=detail)
     if optimal and in_time:
-        return Outcome(limit="gap", detail=detail)
+        # Its best point breaks a row by too much, or its gap is not 0.
+        return Outcome(limit=None if objective is None else "gap", detail=detail)
     return Outcome(limit=limit, detail=detail)
