@@ -1,4 +1,4 @@
-"""Codes of raw columns under given variables, with sentences that count what has no code of its own."""
+"""Raw columns encoded with the states of given variables, and remarks that count the values without a state."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the parameters of all classifiers are, declared once: how X and y are read, and what a fit sets."""
+"""The parameters that all classifiers share: how X and y are read, and the attributes that `fit` sets."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def _of_score() -> str:
 
 @dataclass_transform(kw_only_default=True, eq_default=False)
 def estimator(kind: T) -> T:
-    """Turn the annotated names of a class, and of its bases, into parameters of an estimator, by keyword only.
+    """Make the annotated attributes of a class and of its bases the keyword-only parameters of an estimator.
 
     In the docstring, ``{data}``, ``{fitted}`` and ``{score}`` stand for the entries of `DATA`, of `FITTED` and of the
     options of a score, without those that the docstring has itself.

@@ -240,5 +240,5 @@ def _outcome(
     if detail == "OPTIMAL":
         return Outcome(finished=True, detail=detail)
     # CP-SAT may end a moment before the deadline when its own time limit is over.
-    by_user = events.stopping() and settings.remaining() != 0.0
-    return Outcome(limit="user" if by_user or settings.remaining() is None else "time", detail=detail)
+    by_user = events.stopping() or settings.remaining() is None
+    return Outcome(limit="user" if by_user else "time", detail=detail)

@@ -15,7 +15,7 @@ F = TypeVar("F")
 K = TypeVar("K", contravariant=True)
 
 
-class Keeps(Protocol[K, F]):
+class CellStore(Protocol[K, F]):
     """A store of what cells hold. It decides what is worth being kept."""
 
     def get(self, cell: K, /) -> F | None:
@@ -28,7 +28,7 @@ class Keeps(Protocol[K, F]):
 def run_cells(
     cells: Iterable[C],
     compute: Callable[[C], F | None],
-    store: Keeps[C, F],
+    store: CellStore[C, F],
     spread: Inline = INLINE,
     *,
     stopping: Callable[[], bool] = lambda: False,
@@ -42,7 +42,7 @@ def run_cells(
         so that it may depend on that.
     compute : callable
         Returns what the method finds, or why it fails; None if it was stopped, so that nothing is kept.
-    store : Keeps
+    store : CellStore
         Where contents come from and go to.
     spread : Inline or Processes
         Where cells are computed.

@@ -61,7 +61,7 @@ def option(default: Any, help: str, **extra: Any) -> Any:  # click's word for it
             Of an option that only some scores take: the message to others, a format string of `option`, `scores` (those
             that take it) and `score`.
         ``belongs_to``
-            The option that a score must take to take this one, if not this one itself.
+            Name of another option: the scores that take that one take this one, too.
         ``file``
             "input" or "output" if the value is the path of a file that is read or written.
         ``takes``

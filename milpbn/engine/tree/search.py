@@ -171,7 +171,7 @@ class BranchAndBound:
         return NodeTask(node, numbers, self.rule.costs.copy(), effort.probe_budget(), effort.steps)
 
     def take_back(self, task: NodeTask, expansion: Expansion | None) -> None:
-        """Take the expansion of a node, or None if it was not expanded; climb for better structures before."""
+        """Climb for better structures, then take the expansion of a node; None if the node was not expanded."""
         self.primal.climb_near_incumbent(task.numbers[1] // 2, task.steps)
         self.primal.explore_list()
         with self._lock:

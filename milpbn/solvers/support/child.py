@@ -111,17 +111,14 @@ class ChildSolver(Solver):
                 if answer or ended.stopped or first:
                     break
                 # A kept child may have died of its earlier jobs, or of waiting; a new one can do this job.
-        if not answer and ended.stopped:
-            return Outcome(limit="time" if settings.remaining() == 0.0 else "user", detail="killed")
-        if not answer:
+        if not answer and not ended.stopped:
             raise crash_of(self.name, ended.code, words)
-        outcome = answer[0]
+        outcome = answer[0] if answer else Outcome(limit="user", detail="killed")
         if isinstance(outcome, BaseException):
             raise outcome
-        if outcome.limit == "user" and settings.remaining() == 0.0:
-            # The deadline asked the child to stop a moment before the solver's own time limit.
-            return replace(outcome, limit="time")
-        return outcome
+        # The deadline asks the child to stop, too, often a moment before the solver's own time limit.
+        by_deadline = outcome.limit == "user" and settings.remaining() == 0.0
+        return replace(outcome, limit="time") if by_deadline else outcome
 
 
 @dataclass(frozen=True)
