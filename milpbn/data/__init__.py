@@ -9,10 +9,9 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from milpbn.data.dataset import MISSING, UNKNOWN, Dataset, Variable
-
 if TYPE_CHECKING:
     from milpbn.data.api import read_table
+    from milpbn.data.dataset import MISSING, UNKNOWN, Dataset, Variable
     from milpbn.data.folds import stratified_folds, validation_split
     from milpbn.data.mdlp import mdlp_cuts
     from milpbn.data.samples import read_encodings, read_samples
@@ -34,7 +33,11 @@ __all__ = [
 
 # Imported at first use, because pandas and numba take half a second each, and `milpbn --help` needs neither.
 _LAZY = {
+    "Dataset": "dataset",
+    "MISSING": "dataset",
     "Table": "table",
+    "UNKNOWN": "dataset",
+    "Variable": "dataset",
     "mdlp_cuts": "mdlp",
     "read_encodings": "samples",
     "read_samples": "samples",

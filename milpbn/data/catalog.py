@@ -14,13 +14,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from milpbn.data.options import Missing
 from milpbn.errors import InputError
 from milpbn.util.raw_files import read_bytes
 
 #: Environment variable that names the catalog's folder.
 DATA_DIR_VARIABLE = "MILPBN_DATA"
 
-_MISSING = {"drop row": "drop", "value": "state"}
+_MISSING: dict[str, Missing] = {"drop row": "drop", "value": "state"}
 
 
 @dataclass(frozen=True)
@@ -44,7 +45,7 @@ class CatalogEntry:
     name: str
     path: Path
     continuous: tuple[str, ...]
-    missing: str
+    missing: Missing
     train_rows: int | None
 
 

@@ -11,26 +11,11 @@ from numpy.typing import NDArray
 from milpbn.data.column import Column
 from milpbn.data.dataset import DROPPED
 from milpbn.data.left_out import Why, chosen_features, default_target, describe_left_out, look_alikes
+from milpbn.data.options import Missing, ReadingOptions
+from milpbn.data.raw_table import RawTable
 from milpbn.data.row_index import is_unnamed
-from milpbn.data.sources import Loaded
-from milpbn.data.table import OWN_STATES, Missing
+from milpbn.data.table import OWN_STATES
 from milpbn.errors import DataWarning, InputError, warn
-
-
-@dataclass(frozen=True, kw_only=True)
-class ColumnOptions:
-    """What the user says about columns, by their names; the attributes are options of `milpbn.data.read_table`."""
-
-    target: str | None
-    drop: tuple[str, ...]
-    features: tuple[str, ...]
-    continuous: tuple[str, ...]
-    nominal: tuple[str, ...]
-
-    @property
-    def declared(self) -> tuple[str, ...]:
-        """The columns whose kind is declared."""
-        return *self.continuous, *self.nominal
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,16 +43,14 @@ class ChosenColumns:
     notes: list[str]
 
 
-def choose_columns(columns: Mapping[str, Column], loaded: Loaded, options: ColumnOptions) -> ChosenColumns:
+def choose_columns(columns: Mapping[str, Column], raw: RawTable, options: ReadingOptions) -> ChosenColumns:
     """Choose the class and the features, and warn of columns that are left out because of what they look like.
 
     Parameters
     ----------
     columns : mapping from name to Column
         All columns but that of the weights, in their order.
-    loaded : Loaded
-        The table's source.
-    options : ColumnOptions
+    options : ReadingOptions
         A target that it names exists.
 
     Raises
@@ -75,12 +58,12 @@ def choose_columns(columns: Mapping[str, Column], loaded: Loaded, options: Colum
     InputError
         If an option names a column that does not exist, options contradict one another, or no feature is left.
     """
-    where, entry = loaded.where, loaded.entry
+    where, entry = raw.where, raw.entry
     target = last = list(columns)[-1]
     if options.target is not None:
-        target = options.target
-    elif not loaded.has_class and (entry is None or is_unnamed(last)):
-        target = default_target(columns, options.nominal, loaded.index) or last
+        target = str(options.target)
+    elif not raw.has_class and (entry is None or is_unnamed(last)):
+        target = default_target(columns, options.nominal, raw.index) or last
     columns = {name: columns[name] for name in (*(n for n in columns if n != target), target)}
     asked = chosen_features(list(columns), target, where, drop=options.drop, features=options.features)
     _require_kept(asked, options.declared)
@@ -89,7 +72,7 @@ def choose_columns(columns: Mapping[str, Column], loaded: Loaded, options: Colum
         undeclared = []
     elif entry is not None:  # it says what the columns are, if they have names
         undeclared = [name for name in undeclared if is_unnamed(name)]
-    left_out = {**asked, **look_alikes(columns, undeclared, loaded.index)}
+    left_out = {**asked, **look_alikes(columns, undeclared, raw.index)}
     notes = describe_left_out(columns, left_out)
     if options.target is None and target != last:
         notes.append(f"The class is the last of the other columns, {target!r}.")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -21,9 +21,8 @@ from milpbn.data.labels import (
     number_of,
     truth_of,
 )
+from milpbn.data.options import States
 from milpbn.errors import InputError
-
-States = Literal["seen", "declared"]
 
 #: Label of the state that stands for missing values.
 MISSING_LABEL = "?"

@@ -8,12 +8,19 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from milpbn.data.column import Column
+from milpbn.data.column import Column, take_column
 from milpbn.data.variables import encode_column, learn_nominal
 from milpbn.errors import InputError
 
 #: The smallest positive weight that is accepted, and the largest sum of all weights.
 SMALLEST, LARGEST_SUM = 1e-15, 1e15
+
+
+def weights_in(frame: pd.DataFrame, name: str | None, where: str) -> NDArray[np.float64]:
+    """Return the weights in the column that the option `weights` names, shape (M,); 1 for every row without one."""
+    if name is None:
+        return np.ones(len(frame))
+    return row_weights(Column.of(take_column(frame, name, "weights", where), where), where)
 
 
 def row_weights(column: Column, where: str) -> NDArray[np.float64]:

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from milpbn.data.text_format import TextFormat
+from milpbn.data.options import TextFormat
 from milpbn.errors import InputError
 
 
