@@ -64,17 +64,7 @@ class _Attribute:
 def parse_arff(text: str, where: str) -> pd.DataFrame:
     """Parse the text of an ARFF file.
 
-    Parameters
-    ----------
-    text : str
-        The file's text.
-    where : str
-        Name of the file in error messages.
-
-    Returns
-    -------
-    DataFrame
-        Text columns; nominal attributes are categoricals with the declared values in their order.
+    Columns are text, but nominal attributes are categoricals with the declared values in their order.
 
     Raises
     ------

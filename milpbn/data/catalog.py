@@ -26,21 +26,7 @@ _MISSING: dict[str, Missing] = {"drop row": "drop", "value": "state"}
 
 @dataclass(frozen=True)
 class CatalogEntry:
-    """One known data set.
-
-    Attributes
-    ----------
-    name : str
-        Catalog name.
-    path : Path
-        The table's file, whose hash has been checked.
-    continuous : tuple of str
-        Columns to discretise; all others are nominal.
-    missing : str
-        Missing value policy, as in `Table`.
-    train_rows : int or None
-        Number of training rows at the start of the file; None without a split.
-    """
+    """One known data set."""
 
     name: str
     path: Path

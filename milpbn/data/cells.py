@@ -29,16 +29,9 @@ def read_cells(
 ) -> RawTable:
     """Return a table with nulls for missing values, and with plain numbers where its cells are text without a type.
 
-    The sentences about the form of the file and of numbers are issued as warnings.
-
-    Parameters
-    ----------
-    numbers : collection of str
-        Columns that hold numbers, also where some of their cells do not look like it.
-    only_numbers : bool
-        Whether all other columns stay as they are, as in a table for prediction, which may also lack columns.
-    texts : collection of str
-        Columns that stay text.
+    The sentences about the form of the file and of numbers are issued as warnings. The columns `numbers` hold numbers,
+    also where some of their cells do not look like it, and `texts` stay text. With `only_numbers`, as for a table for
+    prediction, which may also lack columns, all columns but `numbers` stay as they are.
 
     Raises
     ------

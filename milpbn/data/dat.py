@@ -21,17 +21,7 @@ from milpbn.util.text_lines import content_lines
 def parse_dat(text: str, where: str) -> pd.DataFrame:
     """Parse the text of a .dat file.
 
-    Parameters
-    ----------
-    text : str
-        The file's text.
-    where : str
-        Name of the file in error messages.
-
-    Returns
-    -------
-    DataFrame
-        Categorical columns; their categories are the values that occur, numbers by size and others as text.
+    The columns are categorical; their categories are the values that occur, numbers by size and others as text.
 
     Raises
     ------

@@ -83,22 +83,17 @@ class Discretisation:
     ) -> NDArray[np.float64]:
         """Return the ascending cuts of one feature, midpoints between neighbouring distinct values.
 
+        A value belongs to the interval whose number is the count of cuts strictly below it. Without a cut, the array is
+        empty.
+
         Parameters
         ----------
         values : float64 array, shape (M,)
             The feature in the training rows, finite.
         classes : int array, shape (M,)
             Class codes in 0 .. n_classes - 1; only ``mdl`` uses them.
-        n_classes : int
-            Number of classes.
         weights : float64 array, shape (M,)
             Sample weights; all methods but ``uniform`` count a weight of 2 as two samples.
-
-        Returns
-        -------
-        float64 array
-            A value belongs to the interval whose number is the count of cuts strictly below it. Empty if the method
-            makes no cut.
         """
         from milpbn.data.mdlp import mdlp_cuts, midpoints  # numba takes half a second to import
 

@@ -24,16 +24,8 @@ def encode_columns(
 
     Categories that are not in the training rows become `UNKNOWN`, missing values without a state of their own
     `MISSING`. The values of a feature whose column is absent are `MISSING` even if missing values have a state, since
-    that state stands for an empty cell of a column that was there. The notes count them. Other columns are ignored.
-
-    Parameters
-    ----------
-    columns : mapping from name to Column
-        The table. If the class column is absent, all classes are `MISSING`.
-    variables : sequence of Variable
-        Features first, the class variable last.
-    weights : float64 array, shape (M,)
-        Sample weights.
+    that state stands for an empty cell of a column that was there. The notes count them. Other columns are ignored. If
+    the class column is absent, all classes are `MISSING`. `weights` has shape (M,).
 
     Raises
     ------
@@ -100,12 +92,8 @@ def _places(counts: Mapping[str, int]) -> str:
 class Encodings(Dataset):
     """The same rows in the codes of several sets of variables: those of the first set, and the others beside them.
 
-    All sets have the same names of variables, and the same classes.
-
-    Attributes
-    ----------
-    others : tuple of Dataset
-        The rows in the codes of the other sets, in the same order.
+    All sets have the same names of variables, and the same classes. `others` has the rows in the codes of the other
+    sets, in the same order.
 
     Raises
     ------
@@ -160,15 +148,8 @@ def check_seen(data: Dataset, columns: Mapping[str, Column], *, ignore: bool) ->
     """Refuse a table with a column of which no value occurs in the training data; it may be coded in another way.
 
     A column with one such value only, in any number of rows, is not refused: a small table may well have a new value.
-
-    Parameters
-    ----------
-    data : Dataset
-        The encoded rows. Where they are encoded in several ways, a value counts as unseen if it is in all of them.
-    columns : mapping from name to Column
-        The raw rows.
-    ignore : bool
-        Warn instead of refusing.
+    Where rows are encoded in several ways, a value counts as unseen if it is in all of them. With `ignore`, such a
+    column is warned of instead.
 
     Raises
     ------

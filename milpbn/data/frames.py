@@ -98,10 +98,8 @@ def unmasked(array: Any) -> Any:
 def column_of(labels: Any) -> pd.Series:
     """Return the labels of rows as a series with the index 0 .. M - 1, named as they are.
 
-    Parameters
-    ----------
-    labels : array-like, shape (M,) or (M, 1)
-        A series of pandas or polars, an Arrow array, a table of one column, an array or a list.
+    The labels, shape (M,) or (M, 1), are a series of pandas or polars, an Arrow array, a table of one column, an array
+    or a list.
 
     Raises
     ------

@@ -46,12 +46,7 @@ class ChosenColumns:
 def choose_columns(columns: Mapping[str, Column], raw: RawTable, options: ReadingOptions) -> ChosenColumns:
     """Choose the class and the features, and warn of columns that are left out because of what they look like.
 
-    Parameters
-    ----------
-    columns : mapping from name to Column
-        All columns but that of the weights, in their order.
-    options : ReadingOptions
-        A target that it names exists.
+    A target that the options name exists.
 
     Raises
     ------

@@ -44,19 +44,6 @@ def decide_kinds(
 ) -> dict[str, Kind]:
     """Return the kind of every column: declared by the user, else known from the catalog, else detected.
 
-    Parameters
-    ----------
-    columns : mapping from name to Column
-        Features and the target.
-    target : str
-        The class column, always nominal.
-    where : str
-        Name of the table in error messages.
-    continuous, nominal : collections of str
-        Columns that the user declared.
-    known : mapping from name to kind, optional
-        Kinds that the catalog gives.
-
     Raises
     ------
     InputError

@@ -71,19 +71,6 @@ def chosen_features(
 ) -> dict[str, Why]:
     """Return the columns that the options leave out, by name: those of `drop`, and those not in `features`.
 
-    Parameters
-    ----------
-    names : sequence of str
-        All columns but that of the weights.
-    target : str
-        The class column.
-    where : str
-        Name of the table in error messages.
-    drop : collection of str
-        Columns to leave out.
-    features : collection of str
-        The features; if empty, all columns but the target.
-
     Raises
     ------
     InputError
@@ -112,15 +99,9 @@ def look_alikes(
 ) -> dict[str, Why]:
     """Return the columns among some that are of no use as features, by name; see `looks_like`.
 
-    Parameters
-    ----------
-    columns : mapping from name to Column
-        All columns but that of the weights, in their order. The first ones are a **row index** if their names say so
-        (`milpbn.data.row_index.leading_labels`).
-    candidates : collection of str
-        The columns that may be left out.
-    index : collection of str
-        Columns that the source declares as the index of a data frame.
+    `columns` are all but that of the weights, in their order. The first ones are a **row index** if their names say so
+    (`milpbn.data.row_index.leading_labels`), and so are those that the source declares as the index of a data frame
+    (`index`).
     """
     labels = {*leading_labels(list(columns)), *index}
     found: dict[str, Why | None] = {

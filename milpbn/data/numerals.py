@@ -89,12 +89,7 @@ def convert(cell: str, marks: Marks) -> str | None:
 def written(cells: Collection[str], asked: Marks | None = None) -> Written | None:
     """Return how the different cells of a column are written as numbers; None if no one way fits all of them.
 
-    Parameters
-    ----------
-    cells : collection of str
-        Different cells, without missing ones.
-    asked : Marks, optional
-        The marks that the user gives; an empty one stands for any.
+    The cells are not missing. `asked` are the marks that the user gives; an empty one stands for any.
     """
     asked = asked or Marks("")
     if asked == Marks("") and all(map(is_plain, cells)):
@@ -126,18 +121,8 @@ def choose(
 ) -> tuple[Marks, str]:
     """Return which of two ways of writing counts for a column, and why, as the end of a sentence.
 
-    Parameters
-    ----------
-    found : Written
-        A column that both fit.
-    cells : collection of str
-        Its different cells.
-    decimals : collection of str
-        The decimal marks that other columns show.
-    separator : str or None
-        What separates the cells of the file.
-    usual : str or None
-        The decimal mark of the training table, if this one is for prediction.
+    `decimals` are the decimal marks that other columns show, and `usual` is that of the training table, if this one is
+    for prediction.
     """
     assert found.other is not None
     by_decimal = {marks.decimal: marks for marks in (found.marks, found.other)}

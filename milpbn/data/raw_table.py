@@ -23,24 +23,12 @@ class RawTable:
     ----------
     frame : DataFrame
         Raw columns; once `milpbn.data.sources.load_source` has read it, with checked names and the index 0 .. M - 1.
-    where : str
-        Name of the table in error messages.
-    name : str
-        Name for reports.
-    entry : CatalogEntry or None
-        The table's catalog entry; None without one.
     untyped : bool
         Whether the cells are text because the file has no types: CSV, TSV, and all but nominal columns of ARFF.
     has_class : bool
         Whether the last column is the class in any case: of an array, and of a pair (X, y).
-    form : TextFormat
-        What the user says about the file.
-    separator : str or None
-        What separates the cells of the file.
     decimal : str or None
         The decimal mark of the columns whose numbers were not plain; None if there are none, or if they differ in it.
-    notes : tuple of str
-        Sentences about how the file was read.
     """
 
     frame: pd.DataFrame

@@ -47,12 +47,7 @@ def read_file(
     The ending of the name determines the format (`READERS`, each also with ``.gz``). Text is UTF-8, or UTF-16 or UTF-32
     with a byte order mark, with any line ends. How the cells of CSV files are separated is found from all lines
     (`milpbn.data.separators.divide`), and so is whether the first one holds the names of the columns. Blank lines are
-    skipped.
-
-    Parameters
-    ----------
-    known : collection of str
-        Names of columns that a classifier knows.
+    skipped. `known` are names of columns that a classifier knows.
 
     Returns
     -------

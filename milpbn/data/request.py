@@ -20,14 +20,8 @@ ROWS = ("train", "all")
 class DataRequest:
     """The source of training data and how to read it, in JSON-safe values.
 
-    Attributes
-    ----------
-    source : str
-        Path, catalog name or instance name.
-    rows : {"train", "all"}
-        Rows that are training data, in a table with a split.
-    options : mapping
-        Keyword arguments of `milpbn.data.read_table`.
+    The source is a path, or the name of a catalog entry or an instance. `rows` says which rows are training data in a
+    table with a split, ``train`` or ``all``. The options are keyword arguments of `milpbn.data.read_table`.
     """
 
     source: str

@@ -122,12 +122,7 @@ def numbers_rows(numbers: np.ndarray, most_parts: int = MOST_PARTS) -> bool:
     - in any order, there are more than `FEW_NUMBERS` from 0 or 1 without a hole, none is more frequent than a smaller
       one, and none more frequent than `MOST_PARTS`.
 
-    Parameters
-    ----------
-    numbers : integer array, shape (M,)
-        In the order of the rows.
-    most_parts : int
-        Number of parts that may begin to count again.
+    The integers, shape (M,), are in the order of the rows.
     """
     rows = len(numbers)
     if rows < LEAST_ROWS or numbers.min() < 0:
@@ -197,16 +192,7 @@ def fit_header(header: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str
 
 
 def name_unnamed(names: Sequence[str], empty: Sequence[bool], where: str) -> list[str]:
-    """Return the names with those of pandas, such as ``Unnamed: 0``, for row labels and empty columns without a name.
-
-    Parameters
-    ----------
-    names : sequence of str
-        Names of all columns; those of columns without a name are empty.
-    empty : sequence of bool
-        Whether each column has no values.
-    where : str
-        Name of the table in error messages.
+    """Return the names, with those of pandas, such as ``Unnamed: 0``, for row labels and empty columns that have none.
 
     Raises
     ------

@@ -37,7 +37,9 @@ def read_encodings(
 
     Columns are matched by name; other columns are ignored, and the class column may be absent. A value without a state
     becomes `UNKNOWN`, a missing one or one of an absent column `MISSING`; the notes count them (see
-    `milpbn.data.encodings.encode_columns`). The table is read once.
+    `milpbn.data.encodings.encode_columns`). The table is read once. The result has the type `Encodings` if there are
+    several sets. With `ignore_unseen`, there is a warning where `milpbn.data.encodings.check_seen` would refuse a
+    column none of whose values has a state.
 
     Parameters
     ----------
@@ -49,13 +51,6 @@ def read_encodings(
     form : TextFormat or mapping, optional
         The arguments of `milpbn.data.read_table` about text files and missing values, from ``separator`` on. Columns
         that the variables know as numbers are read as such.
-    ignore_unseen : bool
-        Warn where `milpbn.data.encodings.check_seen` would refuse a column none of whose values has a state.
-
-    Returns
-    -------
-    Dataset
-        Of one set a `Dataset`, of several an `Encodings`.
 
     Raises
     ------

@@ -33,20 +33,11 @@ def learn_nominal(
 ) -> Variable:
     """Return the variable of a nominal column.
 
-    If all labels are numbers, they are compared and ordered by value ("1", 1 and 1.0 are one state);
-    otherwise, and where `Column.differs_as_text`, they are compared and ordered as text. If `Column.is_boolean`, TRUE
-    and true are one state. Declared states keep their order.
-
-    Parameters
-    ----------
-    column : Column
-        The raw column.
-    rows : int64 array
-        Positions of the training rows.
-    states : {'seen', 'declared'}
-        Take the labels of the training rows, or the labels that the file or type declares, if it does.
-    missing_state : bool
-        Give missing values a state of their own, the last one, if the training rows have any.
+    If all labels are numbers, they are compared and ordered by value ("1", 1 and 1.0 are one state); otherwise, and
+    where `Column.differs_as_text`, they are compared and ordered as text. If `Column.is_boolean`, TRUE and true are one
+    state. Declared states keep their order. `states` says whether the labels are those of the training rows, or those
+    that the file or type declares, if it does. With `missing_state`, missing values get a state of their own, the last
+    one, if the training rows have any.
     """
     seen = np.unique(column.codes[rows])
     has_missing = bool(seen.size and seen[0] < 0)
@@ -90,26 +81,9 @@ def learn_continuous(
 ) -> Variable:
     """Return the variable of a continuous column.
 
-    Parameters
-    ----------
-    column : Column
-        The raw column, numeric.
-    rows : int64 array, shape (M,)
-        Positions of the training rows.
-    classes : int32 array, shape (M,)
-        Class codes of the training rows.
-    n_classes : int
-        Number of classes.
-    weights : float64 array, shape (M,)
-        Weights of the training rows.
-    missing_state : bool
-        Give missing values a state of their own, the last one, if the training rows have any.
-    discretisation : Discretisation, optional
-        How to find the cuts; by default the MDL criterion.
-
-    Notes
-    -----
-    Without a cut, all numbers have the same state.
+    `rows`, `classes` (codes) and `weights` belong to the training rows, shape (M,). By default the cuts are those of
+    the MDL criterion; without a cut, all numbers have the same state. With `missing_state`, missing values get a state
+    of their own, the last one, if the training rows have any.
     """
     method = discretisation or Discretisation()
     codes = column.codes[rows]

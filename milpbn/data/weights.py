@@ -52,12 +52,7 @@ def row_weights(column: Column, where: str) -> NDArray[np.float64]:
 def require_range(weights: NDArray[np.float64], what: str) -> None:
     """Check that weights are within the range for which `milpbn.problem.rounding` bounds the rounding errors.
 
-    Parameters
-    ----------
-    weights : float64 array, shape (M,)
-        Sample weights.
-    what : str
-        Beginning of the error messages, a plural.
+    `what` begins the error messages, a plural.
 
     Raises
     ------
@@ -83,14 +78,10 @@ def class_factors(
 
     Parameters
     ----------
-    target : Column
-        The class column.
     spec : mapping from label to weight, or 'balanced'
         The factors of classes; classes that are not in the mapping have factor 1. 'balanced' means
         W / (C W_c), where W is the total weight of the training rows, W_c that of class c, and C the number
         of classes in the training rows: all classes get the same weight, and the total stays W.
-    weights : float64 array, shape (M,)
-        Sample weights.
     train : int64 array
         Positions of the training rows.
 
@@ -136,14 +127,9 @@ def effective_copies(weights: NDArray[np.float64], copies: NDArray[np.float64]) 
     """Return weights times one factor, so that they sum to the effective number of rows.
 
     Kish's effective size of rows with factors f, each in n copies, is (sum n f)^2 / sum n f^2: the number of rows
-    without factors whose shares vary as much. It is the number of copies if all factors are equal.
-
-    Parameters
-    ----------
-    weights : float64 array, shape (M,)
-        Positive weights, those of classes included.
-    copies : float64 array, shape (M,)
-        How many rows each row stands for, without the weights of classes; positive.
+    without factors whose shares vary as much. It is the number of copies if all factors are equal. The weights, those
+    of classes included, and the copies, how many rows each row stands for without them, are positive and have shape
+    (M,).
     """
     factors = weights / copies
     factors = factors / factors.max()  # so that no square overflows

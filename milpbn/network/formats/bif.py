@@ -29,7 +29,6 @@ from milpbn.network.formats.plain_network import (
     PlainNode,
     as_classifier,
     encode_words,
-    one_network,
     plain_nodes,
 )
 
@@ -45,7 +44,7 @@ def to_bif(classifier: AnyClassifier) -> str:
     InputError
         If it is not one network.
     """
-    originals = plain_nodes(one_network(classifier, "A BIF file"))
+    originals = plain_nodes(classifier, "A BIF file")
     nodes = _with_two_states(originals)
     words = dict(zip([n.name for n in nodes], _words((n.name for n in nodes), "v", names=True), strict=True))
     labels = {node.name: _words(node.states, "s") for node in nodes}
@@ -131,12 +130,7 @@ def _is_word(text: str, name: bool) -> bool:
 def from_bif(text: str, target: str | None = None) -> Classifier:
     """Return the classifier in the text of a BIF file.
 
-    Parameters
-    ----------
-    text : str
-        Text of the file.
-    target : str, optional
-        Name of the class variable; files that milpbn wrote name it themselves.
+    `target` is the name of the class variable; files that milpbn wrote name it themselves.
 
     Raises
     ------

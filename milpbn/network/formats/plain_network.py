@@ -53,10 +53,6 @@ class PlainNode:
 
     Attributes
     ----------
-    name : str
-        Its name.
-    states : tuple of str
-        Its labels.
     parents : tuple of str
         Names of its parents, in any order.
     table : float64 array, shape (states of each parent..., states of the variable)
@@ -75,12 +71,7 @@ class PlainNode:
 def one_network(classifier: AnyClassifier, what: str) -> Classifier:
     """Return a classifier that is a single Bayesian network.
 
-    Parameters
-    ----------
-    classifier : AnyClassifier
-        Any classifier.
-    what : str
-        What is to hold it, which begins the sentence of an error, such as "A BIF file".
+    `what` is to hold it, and begins the sentence of an error, such as "A BIF file".
 
     Raises
     ------
@@ -99,18 +90,19 @@ def one_network(classifier: AnyClassifier, what: str) -> Classifier:
     return classifier
 
 
-def plain_nodes(classifier: Classifier) -> tuple[PlainNode, ...]:
-    """Return the nodes of a classifier: features first, the class last."""
-    names = classifier.structure.names
+def plain_nodes(classifier: AnyClassifier, what: str) -> tuple[PlainNode, ...]:
+    """Return the nodes of a classifier: features first, the class last; `what` is that of `one_network`."""
+    network = one_network(classifier, what)
+    names = network.structure.names
     return tuple(
         PlainNode(
             v.name,
             v.states,
             tuple(names[j] for j in cpt.parents),
             cpt.table,
-            _properties(classifier, cpt.variable),
+            _properties(network, cpt.variable),
         )
-        for v, cpt in zip(classifier.variables, classifier.cpts, strict=True)
+        for v, cpt in zip(network.variables, network.cpts, strict=True)
     )
 
 
@@ -138,15 +130,10 @@ def _properties(classifier: Classifier, index: int) -> dict[str, str]:
 def as_classifier(nodes: Sequence[PlainNode], target: str | None, origin: str) -> Classifier:
     """Return the classifier that predicts one variable of a network.
 
-    Parameters
-    ----------
-    nodes : sequence of PlainNode
-        The network, in any order. Names and labels are those of the properties `NAME` and `STATES` where it has them.
-        Rows of the tables are normalised if they are within `LARGEST_DEFICIT` of 1.
-    target : str or None
-        Name of the class variable; None takes the one that has the property ``milpbn_class``.
-    origin : str
-        Where the network comes from, for the classifier's provenance, such as "BIF".
+    The nodes may have any order; names and labels are those of the properties `NAME` and `STATES` where they have them.
+    Rows of the tables are normalised if they are within `LARGEST_DEFICIT` of 1. Without a target, the class is the
+    variable that has the property ``milpbn_class``. The provenance says where the network comes from (`origin`, such as
+    "BIF").
 
     Raises
     ------

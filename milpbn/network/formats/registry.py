@@ -40,7 +40,7 @@ def _read_json(text: str, target: str | None) -> AnyClassifier:
         raise InputError(
             "It holds no single network, so its class variable cannot be changed; leave the target out."
         )
-    return as_classifier(plain_nodes(classifier), target, "a classifier of another variable")
+    return as_classifier(plain_nodes(classifier, "A file"), target, "a classifier of another variable")
 
 
 #: Readers by the ending of the file's name.

@@ -45,12 +45,8 @@ class SumStep:
 
     Attributes
     ----------
-    feature : int
-        The feature.
     factors : tuple of int
         Positions of the factors: those of the tables come first, then the results of the steps in order.
-    left : tuple of int
-        The features of the result.
     """
 
     feature: int
@@ -64,12 +60,6 @@ class ScoringPlan:
 
     Attributes
     ----------
-    variables : tuple of Variable
-        Features first, the class last.
-    factors : tuple of TableFactor
-        The tables that the posteriors depend on.
-    steps : tuple of SumStep
-        In order.
     last : tuple of int
         Positions of the factors without features whose sum is the log-joint; see `SumStep.factors`.
     """

@@ -23,7 +23,6 @@ from milpbn.network.formats.plain_network import (
     PlainNode,
     as_classifier,
     encode_words,
-    one_network,
     plain_nodes,
 )
 
@@ -39,7 +38,7 @@ def to_xmlbif(classifier: AnyClassifier) -> str:
     InputError
         If it is not one network, or a name is not text that XML can hold.
     """
-    nodes = plain_nodes(one_network(classifier, "An XMLBIF file"))
+    nodes = plain_nodes(classifier, "An XMLBIF file")
     for node in nodes:
         if _changes(node.name):
             raise InputError(
@@ -83,12 +82,7 @@ def _changes(text: str) -> bool:
 def from_xmlbif(text: str, target: str | None = None) -> Classifier:
     """Return the classifier in the text of an XMLBIF file.
 
-    Parameters
-    ----------
-    text : str
-        Text of the file.
-    target : str, optional
-        Name of the class variable; files that milpbn wrote name it themselves.
+    `target` is the name of the class variable; files that milpbn wrote name it themselves.
 
     Raises
     ------
