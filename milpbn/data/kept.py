@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from milpbn.data.column import Column
 from milpbn.data.dataset import DROPPED
-from milpbn.data.left_out import Why, chosen_features, default_target, describe_left_out, look_alikes
+from milpbn.data.left_out import Why, default_target, describe_left_out, look_alikes
 from milpbn.data.options import Missing, ReadingOptions
 from milpbn.data.raw_table import RawTable
 from milpbn.data.row_index import is_unnamed
@@ -22,18 +22,9 @@ from milpbn.errors import DataWarning, InputError, warn
 class ChosenColumns:
     """The columns of a table by their use.
 
-    Attributes
-    ----------
-    columns : dict of str to Column
-        The features in their order, and the class last.
-    candidates : dict of str to Column
-        These and the columns that were left out because of what they look like.
-    undeclared : tuple of str
-        Features that neither an option nor the catalog says anything of.
-    left_out : dict of str to str
-        Why each of the other columns is left out.
-    notes : list of str
-        Sentences about the choice.
+    `columns` are the features in their order, and the class last; `candidates` are these and those that were left out
+    because of what they look like. Neither an option nor the catalog says anything of the features `undeclared`. The
+    notes are sentences about the choice.
     """
 
     columns: dict[str, Column]
@@ -60,8 +51,7 @@ def choose_columns(columns: Mapping[str, Column], raw: RawTable, options: Readin
     elif not raw.has_class and (entry is None or is_unnamed(last)):
         target = default_target(columns, options.nominal, raw.index) or last
     columns = {name: columns[name] for name in (*(n for n in columns if n != target), target)}
-    asked = chosen_features(list(columns), target, where, drop=options.drop, features=options.features)
-    _require_kept(asked, options.declared)
+    asked = _asked(list(columns), target, where, options)
     undeclared = [name for name in columns if name not in (*asked, *options.declared, target)]
     if options.features:
         undeclared = []
@@ -84,13 +74,32 @@ def choose_columns(columns: Mapping[str, Column], raw: RawTable, options: Readin
     )
 
 
-def _require_kept(asked: Mapping[str, str], declared: Collection[str]) -> None:
-    """Refuse a declared kind of a column that the options leave out."""
-    for name in declared:
+def _asked(names: Sequence[str], target: str, where: str, options: ReadingOptions) -> dict[str, Why]:
+    """Return the columns that the options leave out: those of `drop`, and those not in `features` if there are any."""
+    for option in ("drop", "features"):
+        for name in getattr(options, option):
+            if name not in names:
+                raise InputError(
+                    f"The option {option!r} names {name!r}, which is not a column of {where} ({', '.join(names)})."
+                )
+            if name == target:
+                raise InputError(
+                    f"The option {option!r} names {name!r}, which is the target; leave it out of the option, or name "
+                    "another target."
+                )
+    drop, features = options.drop, options.features
+    both = [name for name in features if name in drop]
+    if both:
+        raise InputError(f"Column {both[0]!r} is in both 'drop' and 'features'; leave it out of one of them.")
+    asked: dict[str, Why] = {
+        name: "asked" for name in names if name in drop or (features and name not in (*features, target))
+    }
+    for name in options.declared:
         if name in asked:
             raise InputError(
                 f"Column {name!r} is declared nominal or continuous, but 'drop' or 'features' leaves it out; keep one."
             )
+    return asked
 
 
 def _nothing_left(columns: Mapping[str, Column], target: str, where: str) -> str:

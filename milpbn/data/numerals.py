@@ -12,14 +12,13 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from functools import cache
 
+from milpbn.data.labels import number_of
+
 _CURRENCY = r"[$€£¥₹₩₽₺₪₫₱₦₴฿¢]|R\$|(?:USD|EUR|CHF|GBP|JPY|CNY|INR|SEK|NOK|DKK|PLN|CZK|HUF|Fr|Rs|kr|zł)\.?(?![A-Za-z])"
 _PER_CENT = "%‰\uff05"
 _MINUS = "\u2212\u2013\u2010\u2011\uff0d-"  # the last one stands at the end of a set of characters
 _BLANKS = " \u00a0\u2007\u2009\u202f"
 _APOSTROPHES = "'\u2019\u02bc"
-_PLAIN = re.compile(
-    r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?|[+-]?inf(?:inity)?", re.IGNORECASE
-)
 _POINT_OR_GROUPS = re.compile(r"[+-]?(?:[0-9]+|[1-9][0-9]{0,2}(?:\.[0-9]{3})+)")
 _ADDRESS = re.compile(r"(?:[0-9]{1,3}\.){3}[0-9]{1,3}")
 _TELEPHONE = re.compile(r"\+[0-9]+[ \u00a0][0-9 \u00a0]+")
@@ -64,7 +63,7 @@ class Written:
 
 def is_plain(cell: str) -> bool:
     """Return whether a cell is a number with a decimal point and nothing else, white space around it aside."""
-    return _PLAIN.fullmatch(cell.strip()) is not None
+    return not math.isnan(number_of(cell))
 
 
 def rough_number(cell: str) -> float:

@@ -151,16 +151,6 @@ def may_be_row_index(column: Column) -> bool:
     return bool(column.integers.min() >= 0) and not is_row_index(column)
 
 
-def _may_identify(name: str) -> bool:
-    return may_name_rows(name) or is_named(name, ID_WORDS)
-
-
-def _are_row_numbers(labels: Sequence[str]) -> bool:
-    return all(re.fullmatch("[0-9]{1,15}", label) for label in labels) and numbers_rows(
-        np.array(labels, dtype=np.int64)
-    )
-
-
 def fit_header(header: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
     """Return a name per cell of the rows of a text file; names that the header lacks are empty.
 
@@ -179,8 +169,12 @@ def fit_header(header: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str
     last = next((k for k, column in enumerate(reversed(columns)) if any(column)), width)
     after = min(last, more)  # separators after the last cell
     labels = list(zip(*columns[: max(1, more - after)], strict=True))
-    different = 1 < len(set(labels)) == len(labels) or _are_row_numbers([label for label, *_ in labels])
-    different = different and not (header and _may_identify(header[0].strip()))
+    first = header[0].strip() if header else ""
+    numbers = all(re.fullmatch("[0-9]{1,15}", label) for label, *_ in labels)
+    different = 1 < len(set(labels)) == len(labels) or (
+        numbers and numbers_rows(np.array([label for label, *_ in labels], dtype=np.int64))
+    )
+    different = different and not (may_name_rows(first) or is_named(first, ID_WORDS))
     if after == more:
         counts = (
             different

@@ -108,7 +108,14 @@ def class_factors(
                 raise InputError(
                     f"The class weights name {label!r}, which is not a class of {target.name!r} ({known})."
                 )
-            factors[code] = _positive(spec[label], label)
+            try:
+                factors[code] = float(spec[label])
+            except (TypeError, ValueError):
+                factors[code] = np.nan
+            if not (np.isfinite(factors[code]) and factors[code] > 0):
+                raise InputError(
+                    f"The class weight of {label!r} must be a positive number, not {spec[label]!r}."
+                )
     return factors[classes]
 
 
@@ -134,14 +141,3 @@ def effective_copies(weights: NDArray[np.float64], copies: NDArray[np.float64]) 
     factors = weights / copies
     factors = factors / factors.max()  # so that no square overflows
     return copies * factors * (float(copies @ factors) / float(copies @ factors**2))
-
-
-def _positive(weight: object, label: object) -> float:
-    """Return a class weight as a number; raise InputError if it is not a positive one."""
-    try:
-        number = float(weight)  # type: ignore[arg-type]
-    except (TypeError, ValueError):
-        number = np.nan
-    if not (np.isfinite(number) and number > 0):
-        raise InputError(f"The class weight of {label!r} must be a positive number, not {weight!r}.")
-    return number

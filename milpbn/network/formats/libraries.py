@@ -1,4 +1,4 @@
-"""Networks as objects of other libraries (extra ``formats``): graphs of networkx, models of pgmpy, networks of pyAgrum."""
+"""Networks as objects of other libraries (extra ``formats``): of networkx, pgmpy and pyAgrum."""
 
 from __future__ import annotations
 
