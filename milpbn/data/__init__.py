@@ -10,17 +10,26 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from milpbn.data.api import read_table as read_table
-    from milpbn.data.dataset import (
-        MISSING as MISSING,
-        UNKNOWN as UNKNOWN,
-        Dataset as Dataset,
-        Variable as Variable,
-    )
-    from milpbn.data.folds import stratified_folds as stratified_folds, validation_split as validation_split
-    from milpbn.data.mdlp import mdlp_cuts as mdlp_cuts
-    from milpbn.data.samples import read_encodings as read_encodings, read_samples as read_samples
-    from milpbn.data.table import Table as Table
+    from milpbn.data.api import read_table
+    from milpbn.data.dataset import MISSING, UNKNOWN, Dataset, Variable
+    from milpbn.data.folds import stratified_folds, validation_split
+    from milpbn.data.mdlp import mdlp_cuts
+    from milpbn.data.samples import read_encodings, read_samples
+    from milpbn.data.table import Table
+
+__all__ = [
+    "MISSING",
+    "UNKNOWN",
+    "Dataset",
+    "Table",
+    "Variable",
+    "mdlp_cuts",
+    "read_encodings",
+    "read_samples",
+    "read_table",
+    "stratified_folds",
+    "validation_split",
+]
 
 # Imported at first use, because pandas and numba take half a second each, and `milpbn --help` needs neither.
 _LAZY = {
@@ -36,9 +45,6 @@ _LAZY = {
     "stratified_folds": "folds",
     "validation_split": "folds",
 }
-
-
-__all__ = [*_LAZY]
 
 
 def __getattr__(name: str) -> Any:

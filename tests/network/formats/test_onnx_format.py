@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
-from scored_elsewhere import expected, fitted, networks, new_rows, rows
+from scored_elsewhere import check_cuts, check_networks, fitted, networks, new_rows, rows
 
 from milpbn.data import read_table
 from milpbn.errors import InputError
@@ -33,22 +33,11 @@ def scored(classifier, frame: pd.DataFrame):
 @pytest.mark.parametrize("missing", ["drop", "state"])
 @pytest.mark.parametrize("frame", [rows(2, 40), new_rows()], ids=["known", "new"])
 def test_a_model_returns_the_classifiers_probabilities(missing, frame):
-    for name, classifier in networks(missing).items():
-        labels, shares = scored(classifier, frame)
-        known = expected(classifier, frame)
-        np.testing.assert_allclose(shares, known, rtol=0, atol=1e-9, err_msg=name)
-        best = np.sort(known, axis=1)
-        clear = best[:, -1] - best[:, -2] > 1e-9
-        assert (labels == classifier.predict(frame))[clear].all()
+    check_networks(scored, missing, frame)
 
 
 def test_a_value_at_a_cut_belongs_to_the_interval_below():
-    classifier = networks()["chain"]
-    near = [value for cut in classifier.variables[0].cuts for value in (cut, np.nextafter(cut, 9))]
-    frame = pd.concat([rows(2, 1)] * len(near), ignore_index=True).assign(**{"x y": near})
-    shares = scored(classifier, frame)[1]
-    np.testing.assert_allclose(shares, classifier.predict_proba(frame), rtol=0, atol=1e-12)
-    assert not np.allclose(shares[0], shares[1])
+    check_cuts(scored)
 
 
 def test_networks_that_read_a_column_in_two_ways_are_refused():
