@@ -145,7 +145,7 @@ def test_infinite_values_are_refused_with_their_row(tmp_path: Path) -> None:
 def test_class_weights_are_no_rows_for_the_mdl_criterion() -> None:
     """Noise gets no cut from weights; multiplying all class weights changes nothing; sample weights are rows."""
     made = 0
-    for seed in range(40):
+    for seed in range(10):
         rng = np.random.default_rng(seed)
         frame = pd.DataFrame({"x": rng.normal(size=600), "n": rng.integers(1, 4, 600)})
         frame["y"] = np.where(rng.permutation(600) < 12, "rare", "usual")
@@ -163,7 +163,7 @@ def test_class_weights_are_no_rows_for_the_mdl_criterion() -> None:
         for factors in ("balanced", {"rare": 5.0}, None):
             assert cuts(frame, factors) == cuts(copies, factors, None)
         made += bool(alike[0])
-    assert made <= 4  # with the weights as rows, all 40
+    assert made <= 1  # with the weights as rows, all 10
 
 
 def test_class_weights_change_the_shares() -> None:
