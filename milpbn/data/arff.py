@@ -64,13 +64,9 @@ class _Attribute:
 def parse_arff(text: str, where: str) -> pd.DataFrame:
     """Parse the text of an ARFF file.
 
-    Columns are text, but nominal attributes are categoricals with the declared values in their order.
-
-    Raises
-    ------
-    InputError
-        If a line is malformed, a type is unknown or relational, a value is not declared or not a number, a
-        row has another length, or rows have instance weights. The message names the line.
+    Columns are text, but nominal attributes are categoricals with the declared values in their order. Raises
+    `InputError` if a line is malformed, a type is unknown or relational, a value is not declared or not a number, a row
+    has another length, or rows have instance weights. The message names the line.
     """
     lines = content_lines(text, "%")
     attributes = _parse_header(lines, where)

@@ -44,10 +44,7 @@ def find_data_dir(data_dir: str | os.PathLike[str] | None = None) -> Path | None
 def catalog_names(data_dir: Path) -> list[str]:
     """Return the names of a catalog, sorted.
 
-    Raises
-    ------
-    InputError
-        If the folder has no readable ``catalog.json``.
+    Raises `InputError` if the folder has no readable ``catalog.json``.
     """
     return sorted(_read_catalog(data_dir))
 
@@ -55,10 +52,7 @@ def catalog_names(data_dir: Path) -> list[str]:
 def find_entry(name: str, data_dir: Path) -> CatalogEntry | None:
     """Return the catalog entry of a name and check its file; return None if the catalog lacks the name.
 
-    Raises
-    ------
-    InputError
-        If the catalog cannot be read or is malformed, or if the file is absent or has another hash.
+    Raises `InputError` if the catalog cannot be read or is malformed, or if the file is absent or has another hash.
     """
     entry = _read_catalog(data_dir).get(name)
     if entry is None:

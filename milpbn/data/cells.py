@@ -31,12 +31,8 @@ def read_cells(
 
     The sentences about the form of the file and of numbers are issued as warnings. The columns `numbers` hold numbers,
     also where some of their cells do not look like it, and `texts` stay text. With `only_numbers`, as for a table for
-    prediction, which may also lack columns, all columns but `numbers` stay as they are.
-
-    Raises
-    ------
-    InputError
-        If a value that means a missing one is given for a column that does not exist.
+    prediction, which may also lack columns, all columns but `numbers` stay as they are. Raises `InputError` if a value
+    that means a missing one is given for a column that does not exist.
     """
     frame, form, where = raw.frame, raw.form, raw.where
     options = form.na_values.items()
@@ -91,12 +87,8 @@ def mark_missing(
 ) -> tuple[pd.DataFrame, dict[str, list[str]]]:
     """Return a frame with nulls for the values that mean a missing one, and those values that no cell has.
 
-    A cell has a value if its text or its number is that of the value.
-
-    Raises
-    ------
-    InputError
-        If there is no column of a name.
+    A cell has a value if its text or its number is that of the value. Raises `InputError` if there is no column of a
+    name.
     """
     unknown = [name for name in na_values if name != EVERY and name not in frame]
     if unknown:

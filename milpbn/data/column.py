@@ -87,11 +87,7 @@ class Column:
         """Factorise a series whose integer index holds the row numbers in the source.
 
         `untyped` says that the cells are text because the file has no types; a categorical has its own in any case.
-
-        Raises
-        ------
-        InputError
-            If the cells hold lists or other containers instead of single values.
+        Raises `InputError` if the cells hold lists or other containers instead of single values.
         """
         name = str(series.name)
         try:
@@ -255,12 +251,8 @@ class Column:
     def check_numeric(self, where: str, remedy: str, *, others: NDArray[np.bool_] | None = None) -> None:
         """Check that all values are finite numbers.
 
-        The distinct values `others`, bool array of shape (K,), need not be numbers; `remedy` ends the message.
-
-        Raises
-        ------
-        InputError
-            If a value is not a finite number; the message names the first such row.
+        The distinct values `others`, bool array of shape (K,), need not be numbers; `remedy` ends the message. Raises
+        `InputError` if a value is not a finite number; the message names the first such row.
         """
         value = self.describe_first(~np.isfinite(self.numbers) & (True if others is None else ~others))
         if value is not None:
@@ -270,10 +262,7 @@ class Column:
 def take_column(frame: pd.DataFrame, name: object, option: str, where: str) -> pd.Series:
     """Return the column that an option names; a number stands for itself.
 
-    Raises
-    ------
-    InputError
-        If it is no name, or no column has it.
+    Raises `InputError` if it is no name, or no column has it.
     """
     if not isinstance(name, str | int | float | np.integer):
         raise InputError(f"The option {option!r} must be the name of a column, got a {type(name).__name__}.")

@@ -21,13 +21,9 @@ from milpbn.util.text_lines import content_lines
 def parse_dat(text: str, where: str) -> pd.DataFrame:
     """Parse the text of a .dat file.
 
-    The columns are categorical; their categories are the values that occur, numbers by size and others as text.
-
-    Raises
-    ------
-    InputError
-        If a line is malformed, the number of rows is another one, or a column has more values than its arity; the
-        message names the line or the column.
+    The columns are categorical; their categories are the values that occur, numbers by size and others as text. Raises
+    `InputError` if a line is malformed, the number of rows is another one, or a column has more values than its arity;
+    the message names the line or the column.
     """
     lines = [(number, line.split()) for number, line in content_lines(text)]
     if len(lines) > 2 and lines[0][1] == [str(len(lines[1][1]))] and len(lines[1][1]) > 1:
@@ -70,13 +66,9 @@ def _order(label: str) -> tuple[bool, float, str]:
 def format_dat(data: Dataset) -> str:
     """Return discrete data as the text of a .dat file.
 
-    White space in names becomes ``_``. The states of a column with a label that is no word, such as
-    ``(-inf, 48.5]``, are written as codes from 0; a comment lists them.
-
-    Raises
-    ------
-    InputError
-        If two names become the same word, a value has no state, or the rows have weights.
+    White space in names becomes ``_``. The states of a column with a label that is no word, such as ``(-inf, 48.5]``,
+    are written as codes from 0; a comment lists them. Raises `InputError` if two names become the same word, a value
+    has no state, or the rows have weights.
     """
     names = [re.sub(r"\s", "_", name) for name in data.names]
     repeated = [name for name in names if names.count(name) > 1]

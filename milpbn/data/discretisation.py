@@ -59,10 +59,7 @@ class Discretisation:
     def parse(cls, text: str | Discretisation) -> Discretisation:
         """Return the method that a text such as ``mdl`` or ``quantile:5`` names.
 
-        Raises
-        ------
-        InputError
-            If the text names none.
+        Raises `InputError` if the text names none.
         """
         if isinstance(text, Discretisation):
             return text

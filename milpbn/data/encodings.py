@@ -25,12 +25,8 @@ def encode_columns(
     Categories that are not in the training rows become `UNKNOWN`, missing values without a state of their own
     `MISSING`. The values of a feature whose column is absent are `MISSING` even if missing values have a state, since
     that state stands for an empty cell of a column that was there. The notes count them. Other columns are ignored. If
-    the class column is absent, all classes are `MISSING`. `weights` has shape (M,).
-
-    Raises
-    ------
-    InputError
-        If no feature has a column, or a value of a discretised feature is not a finite number.
+    the class column is absent, all classes are `MISSING`. `weights` has shape (M,). Raises `InputError` if no feature
+    has a column, or a value of a discretised feature is not a finite number.
     """
     codes = np.full((len(weights), len(variables)), MISSING, dtype=np.int32)
     unseen: dict[str, int] = {}
@@ -93,12 +89,7 @@ class Encodings(Dataset):
     """The same rows in the codes of several sets of variables: those of the first set, and the others beside them.
 
     All sets have the same names of variables, and the same classes. `others` has the rows in the codes of the other
-    sets, in the same order.
-
-    Raises
-    ------
-    InputError
-        If the encodings are not of the same rows.
+    sets, in the same order. Raises `InputError` if the encodings are not of the same rows.
     """
 
     others: tuple[Dataset, ...] = ()

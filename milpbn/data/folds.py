@@ -38,12 +38,7 @@ def repeated_folds(
     """Return the (training, test) rows of several stratified cross-validations, one after the other.
 
     The positions ascend. They are those of scikit-learn's `RepeatedStratifiedKFold`, with the exceptions of
-    `stratified_folds`.
-
-    Raises
-    ------
-    InputError
-        If a number is out of range.
+    `stratified_folds`. Raises `InputError` if a number is out of range.
     """
     from sklearn.model_selection import RepeatedKFold, RepeatedStratifiedKFold
 

@@ -37,12 +37,8 @@ class ChosenColumns:
 def choose_columns(columns: Mapping[str, Column], raw: RawTable, options: ReadingOptions) -> ChosenColumns:
     """Choose the class and the features, and warn of columns that are left out because of what they look like.
 
-    A target that the options name exists.
-
-    Raises
-    ------
-    InputError
-        If an option names a column that does not exist, options contradict one another, or no feature is left.
+    A target that the options name exists. Raises `InputError` if an option names a column that does not exist, options
+    contradict one another, or no feature is left.
     """
     where, entry = raw.where, raw.entry
     target = last = list(columns)[-1]

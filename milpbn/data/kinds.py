@@ -44,11 +44,8 @@ def decide_kinds(
 ) -> dict[str, Kind]:
     """Return the kind of every column: declared by the user, else known from the catalog, else detected.
 
-    Raises
-    ------
-    InputError
-        If a declared column does not exist or is declared as both kinds, if the class column is declared
-        continuous or looks continuous, or if a value of a continuous column is not a finite number.
+    Raises `InputError` if a declared column does not exist or is declared as both kinds, if the class column is
+    declared continuous or looks continuous, or if a value of a continuous column is not a finite number.
     """
     for option, names in (("continuous", continuous), ("nominal", nominal)):
         for name in names:

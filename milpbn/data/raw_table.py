@@ -68,12 +68,8 @@ def generated_names(n: int, known: Collection[str] = ()) -> list[str]:
 def check_frame(frame: pd.DataFrame, where: str) -> pd.DataFrame:
     """Return the frame with column names as text and the index 0 .. M - 1.
 
-    First columns without a name, and empty ones, are called ``Unnamed: 0`` and so on (`name_unnamed`).
-
-    Raises
-    ------
-    InputError
-        If the name of another column is empty, a name occurs twice, or there are no rows.
+    First columns without a name, and empty ones, are called ``Unnamed: 0`` and so on (`name_unnamed`). Raises
+    `InputError` if the name of another column is empty, a name occurs twice, or there are no rows.
     """
     frame = frame.reset_index(drop=True)
     names = ["" if c is None or c is pd.NA or c != c else str(c).strip() for c in frame.columns]

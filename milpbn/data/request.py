@@ -48,10 +48,7 @@ class DataRequest:
     def from_dict(cls, values: Mapping[str, Any], where: str = "The description of the data") -> DataRequest:
         """Return the request that `to_dict` described.
 
-        Raises
-        ------
-        InputError
-            If the values have another form than those of `to_dict`; `where` begins the sentence.
+        Raises `InputError` if the values have another form than those of `to_dict`; `where` begins the sentence.
         """
         f = Fields(values, where)
         f.known(("source", "rows", "options"))

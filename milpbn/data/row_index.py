@@ -188,10 +188,7 @@ def fit_header(header: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str
 def name_unnamed(names: Sequence[str], empty: Sequence[bool], where: str) -> list[str]:
     """Return the names, with those of pandas, such as ``Unnamed: 0``, for row labels and empty columns that have none.
 
-    Raises
-    ------
-    InputError
-        If another column has no name: one that has values and does not come first.
+    Raises `InputError` if another column has no name: one that has values and does not come first.
     """
     found = list(names)
     leading = True

@@ -118,11 +118,7 @@ def encode_column(variable: Variable, column: Column, where: str = "the table") 
     """Return the state codes of a raw column, shape (M,), by the rule of `milpbn.data.labels`.
 
     Values without a state get `UNKNOWN`. Missing values get their own state if the variable has one, else `MISSING`.
-
-    Raises
-    ------
-    InputError
-        If the variable is discretised and a value is neither a finite number nor one of its intervals.
+    Raises `InputError` if the variable is discretised and a value is neither a finite number nor one of its intervals.
     """
     known = states_of(variable)
     codes = np.full(len(column.values), UNKNOWN, dtype=np.int32)
@@ -152,11 +148,8 @@ def states_of(variable: Variable) -> StateLabels:
 def encode_value(variable: Variable, value: Any, where: str) -> int:
     """Return the state code of one raw value as `encode_column` does; the label of an interval is a value, too.
 
-    Raises
-    ------
-    InputError
-        If the variable is discretised and the value is neither a finite number nor the label of an interval, or if the
-        value is a container.
+    Raises `InputError` if the variable is discretised and the value is neither a finite number nor the label of an
+    interval, or if the value is a container.
     """
     column = Column.of(pd.Series([value], name=variable.name, dtype=object), where)
     number = np.isfinite(column.numbers).all()

@@ -26,10 +26,8 @@ def weights_in(frame: pd.DataFrame, name: str | None, where: str) -> NDArray[np.
 def row_weights(column: Column, where: str) -> NDArray[np.float64]:
     """Return the weights in a column, shape (M,).
 
-    Raises
-    ------
-    InputError
-        If a weight is missing, negative or not a finite number, or if all are zero. The message names the row.
+    Raises `InputError` if a weight is missing, negative or not a finite number, or if all are zero. The message names
+    the row.
     """
     if column.missing.any():
         row = column.rows[np.flatnonzero(column.missing)[0]] + 1
@@ -52,12 +50,8 @@ def row_weights(column: Column, where: str) -> NDArray[np.float64]:
 def require_range(weights: NDArray[np.float64], what: str) -> None:
     """Check that weights are within the range for which `milpbn.problem.rounding` bounds the rounding errors.
 
-    `what` begins the error messages, a plural.
-
-    Raises
-    ------
-    InputError
-        If a weight is not a finite number, negative, or positive and below 1e-15; or if the sum exceeds 1e15.
+    `what` begins the error messages, a plural. Raises `InputError` if a weight is not a finite number, negative, or
+    positive and below 1e-15; or if the sum exceeds 1e15.
     """
     if not weights.sum() <= LARGEST_SUM:
         raise InputError(f"{what} sum to more than {LARGEST_SUM:g}; divide them by a large number.")

@@ -27,10 +27,8 @@ _TOKEN = re.compile(
 def read_nodes(text: str) -> list[PlainNode]:
     """Return the nodes of a BIF file in the order of their declarations.
 
-    Raises
-    ------
-    InputError
-        If the text is not BIF, or not a network of discrete variables; the sentence names the line where there is one.
+    Raises `InputError` if the text is not BIF, or not a network of discrete variables; the sentence names the line
+    where there is one.
     """
     return _Parser(text).nodes()
 

@@ -25,10 +25,7 @@ def to_dot(structure: Structure) -> str:
 def classifier_to_dot(classifier: AnyClassifier) -> str:
     """Return the structure of a classifier as `to_dot` does.
 
-    Raises
-    ------
-    InputError
-        If the classifier is not one network.
+    Raises `InputError` if the classifier is not one network.
     """
     return to_dot(one_network(classifier, "A DOT file").structure)
 

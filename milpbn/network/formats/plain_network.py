@@ -71,12 +71,8 @@ class PlainNode:
 def one_network(classifier: AnyClassifier, what: str) -> Classifier:
     """Return a classifier that is a single Bayesian network.
 
-    `what` is to hold it, and begins the sentence of an error, such as "A BIF file".
-
-    Raises
-    ------
-    InputError
-        If it is an average or a pseudo-TAN.
+    `what` is to hold it, and begins the sentence of an error, such as "A BIF file". Raises `InputError` if it is an
+    average or a pseudo-TAN.
     """
     if isinstance(classifier, AveragedClassifier):
         raise InputError(
@@ -133,13 +129,8 @@ def as_classifier(nodes: Sequence[PlainNode], target: str | None, origin: str) -
     The nodes may have any order; names and labels are those of the properties `NAME` and `STATES` where they have them.
     Rows of the tables are normalised if they are within `LARGEST_DEFICIT` of 1. Without a target, the class is the
     variable that has the property ``milpbn_class``. The provenance says where the network comes from (`origin`, such as
-    "BIF").
-
-    Raises
-    ------
-    InputError
-        If there is no such variable, or the nodes do not make up a network: names or states that occur twice,
-        unknown parents, cycles, tables of another shape or without probabilities.
+    "BIF"). Raises `InputError` if there is no such variable, or the nodes do not make up a network: names or states
+    that occur twice, unknown parents, cycles, tables of another shape or without probabilities.
     """
     nodes = _with_original_texts(_without_unused_states(nodes))
     names = [node.name for node in nodes]

@@ -108,10 +108,7 @@ def write_network(classifier: AnyClassifier, path: str | os.PathLike[str]) -> No
 def check_network_ending(path: str | os.PathLike[str]) -> str:
     """Return the ending of a file, which is one of those that `write_network` knows.
 
-    Raises
-    ------
-    InputError
-        If it is another one; the message lists the known ones.
+    Raises `InputError` if it is another one; the message lists the known ones.
     """
     ending = ending_of(path, WRITERS)
     if ending is None:

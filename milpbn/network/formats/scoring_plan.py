@@ -78,10 +78,7 @@ class ScoringPlan:
 def plans_of(classifier: TableClassifier | AveragedClassifier) -> tuple[ScoringPlan, ...]:
     """Return the computation of each network of a classifier, one if it is no average.
 
-    Raises
-    ------
-    InputError
-        If a sum would need more than `MOST_ENTRIES` entries.
+    Raises `InputError` if a sum would need more than `MOST_ENTRIES` entries.
     """
     members = classifier.members if isinstance(classifier, AveragedClassifier) else (classifier,)
     return tuple(_plan(member) for member in members)

@@ -94,10 +94,8 @@ def read_parents(path: str | os.PathLike[str], names: Collection[str] | None = N
 def parse_arcs(text: str, names: Collection[str] | None = None) -> dict[str, list[str]]:
     """Return ``{variable: [parents...]}`` from the text of an arc list.
 
-    Raises
-    ------
-    InputError
-        If a line is not an arc, names a variable that is not in `names`, or makes a variable its own parent.
+    Raises `InputError` if a line is not an arc, names a variable that is not in `names`, or makes a variable its own
+    parent.
     """
     parents: dict[str, list[str]] = {}
     for number, line in content_lines(text):
