@@ -7,13 +7,12 @@ from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import Any
 
-from milpbn.data.catalog import CatalogEntry
 from milpbn.data.cells import read_cells
 from milpbn.data.column import take_column
 from milpbn.data.dataset import OWN_STATE
 from milpbn.data.discretisation import Discretisation
 from milpbn.data.kept import choose_columns, rows_to_keep
-from milpbn.data.kinds import Kind, decide_kinds, describe_kinds, doubts_on_kinds
+from milpbn.data.kinds import decide_kinds, describe_kinds, doubts_on_kinds
 from milpbn.data.options import Missing, ReadingOptions, States
 from milpbn.data.raw_table import RawTable
 from milpbn.data.remarks import remark_on_index, remark_on_missing_codes
@@ -103,10 +102,7 @@ def _read(source: Source, options: ReadingOptions) -> Table:
     chosen = choose_columns(everything, raw, options)
     columns = chosen.columns
     *names, class_name = columns
-    known = _catalog_kinds(entry, raw) if entry else None
-    kinds = decide_kinds(
-        columns, class_name, where, continuous=options.continuous, nominal=options.nominal, known=known
-    )
+    kinds = decide_kinds(columns, class_name, raw, options)
     policy = options.missing or (entry.missing if entry else "drop")
     keep, dropped = rows_to_keep(columns, class_name, weights, policy, where)
     doubts = doubts_on_kinds(columns, names, kinds, options.declared if entry is None else names)
@@ -152,13 +148,3 @@ def _cells(raw: RawTable, options: ReadingOptions) -> RawTable:
     known = raw.entry.continuous if raw.entry else ()
     numbers = {*options.continuous, *known, str(options.weights)}
     return read_cells(raw, numbers, only_numbers=raw.entry is not None, texts=texts)
-
-
-def _catalog_kinds(entry: CatalogEntry, raw: RawTable) -> dict[str, Kind]:
-    names = list(map(str, raw.frame.columns))
-    unknown = [name for name in entry.continuous if name not in names]
-    if unknown:
-        raise InputError(
-            f"The catalog calls {unknown[0]!r} of {entry.name!r} continuous, but there is no such column."
-        )
-    return {name: "continuous" if name in entry.continuous else "nominal" for name in names}

@@ -29,17 +29,9 @@ def parse_delimited(
 ) -> RawTable:
     """Parse the text of a file, whose name in error messages is `where`.
 
-    Parameters
-    ----------
-    separator : str, optional
-        The separator of the file's format, unless the user gives one; by default it is found (`divide`).
-    known : collection of str
-        Names of columns that a classifier knows. A line that has most of them is no row.
-
-    Raises
-    ------
-    InputError
-        If a row has more or fewer cells than there are names, or a quotation mark is not closed.
+    The separator of the file's format counts unless the user gives one; by default it is found (`divide`). A line that
+    has most of the names of columns that a classifier knows (`known`) is no row. Raises `InputError` if a row has more
+    or fewer cells than there are names, or a quotation mark is not closed.
     """
     divided = divide(text, where, form.separator or separator)
     notes = _on_separators(divided, where)

@@ -81,16 +81,8 @@ class Discretisation:
         """Return the ascending cuts of one feature, midpoints between neighbouring distinct values.
 
         A value belongs to the interval whose number is the count of cuts strictly below it. Without a cut, the array is
-        empty.
-
-        Parameters
-        ----------
-        values : float64 array, shape (M,)
-            The feature in the training rows, finite.
-        classes : int array, shape (M,)
-            Class codes in 0 .. n_classes - 1; only ``mdl`` uses them.
-        weights : float64 array, shape (M,)
-            Sample weights; all methods but ``uniform`` count a weight of 2 as two samples.
+        empty. The values, class codes and weights are those of the training rows, shape (M,), and the values are
+        finite. Only ``mdl`` uses the classes; all methods but ``uniform`` count a weight of 2 as two samples.
         """
         from milpbn.data.mdlp import mdlp_cuts, midpoints  # numba takes half a second to import
 

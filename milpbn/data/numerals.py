@@ -40,18 +40,9 @@ class Marks:
 class Written:
     """How the numbers of a column are written.
 
-    Attributes
-    ----------
-    marks : Marks
-        A way of writing that fits all cells.
-    other : Marks or None
-        Another one that also fits, but gives other numbers.
-    example : str
-        A cell that the two ways read differently, or else one that is no plain number, or else the first.
-    plain : bool
-        Whether all cells are plain numbers as they stand.
-    speaks : bool
-        Whether the cells show which the decimal mark is.
+    The marks fit all cells, and so do those of `other`, which give other numbers. The example is a cell that the two
+    ways read differently, or else one that is no plain number, or else the first. `plain` says whether all cells are
+    plain numbers as they stand, `speaks` whether they show which the decimal mark is.
     """
 
     marks: Marks

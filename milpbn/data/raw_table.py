@@ -19,16 +19,11 @@ from milpbn.errors import InputError
 class RawTable:
     """The cells of a source.
 
-    Attributes
-    ----------
-    frame : DataFrame
-        Raw columns; once `milpbn.data.sources.load_source` has read it, with checked names and the index 0 .. M - 1.
-    untyped : bool
-        Whether the cells are text because the file has no types: CSV, TSV, and all but nominal columns of ARFF.
-    has_class : bool
-        Whether the last column is the class in any case: of an array, and of a pair (X, y).
-    decimal : str or None
-        The decimal mark of the columns whose numbers were not plain; None if there are none, or if they differ in it.
+    The frame has raw columns; once `milpbn.data.sources.load_source` has read it, with checked names and the index 0 ..
+    M - 1. `where` names the table in error messages, and `name` in reports. The cells are text because the file has no
+    types if the table is `untyped`: CSV, TSV, and all but nominal columns of ARFF. The last column is the class in any
+    case if it `has_class`: of an array, and of a pair (X, y). `decimal` is the decimal mark of the columns whose
+    numbers were not plain; None if there are none, or if they differ in it.
     """
 
     frame: pd.DataFrame

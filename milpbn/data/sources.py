@@ -37,15 +37,9 @@ def load_source(
     """Load a table from any source.
 
     A string is first tried as the name of a file, then as a catalog name, then as an embedded instance;
-    ``instance:NAME`` is always an embedded instance.
-
-    Parameters
-    ----------
-    source : path, str, DataFrame, array, tuple or RawTable
-        See `milpbn.data.read_table`; what is loaded already is returned.
-    names : sequence of str, optional
-        Column names for arrays, the class last; by default ``x1``, ``x2``, ... and ``class``. With names,
-        an array may lack the class. A line of a text file that has most of them is no row.
+    ``instance:NAME`` is always an embedded instance. What is loaded already is returned. `names` are those of the
+    columns of arrays, the class last; by default ``x1``, ``x2``, ... and ``class``. With names, an array may lack the
+    class, and a line of a text file that has most of them is no row.
 
     Raises
     ------

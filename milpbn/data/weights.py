@@ -70,19 +70,10 @@ def class_factors(
 ) -> NDArray[np.float64]:
     """Return the factor on each row's weight that belongs to its class, shape (M,).
 
-    Parameters
-    ----------
-    spec : mapping from label to weight, or 'balanced'
-        The factors of classes; classes that are not in the mapping have factor 1. 'balanced' means
-        W / (C W_c), where W is the total weight of the training rows, W_c that of class c, and C the number
-        of classes in the training rows: all classes get the same weight, and the total stays W.
-    train : int64 array
-        Positions of the training rows.
-
-    Raises
-    ------
-    InputError
-        If a label is not a class, a weight is not a positive number, or `spec` is another word than 'balanced'.
+    Classes that are not in the mapping `spec` have the factor 1. 'balanced' means W / (C W_c), where W is the total
+    weight of the training rows, W_c that of class c, and C the number of classes in the training rows: all classes get
+    the same weight, and the total stays W. `train` has the positions of the training rows. Raises `InputError` if a
+    label is not a class, a weight is not a positive number, or `spec` is another word than 'balanced'.
     """
     everything = np.arange(len(target.codes))
     variable = learn_nominal(target, everything)

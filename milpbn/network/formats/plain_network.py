@@ -51,14 +51,9 @@ _YES_NO = {True: "yes", False: "no"}
 class PlainNode:
     """A discrete variable with its parents and its table.
 
-    Attributes
-    ----------
-    parents : tuple of str
-        Names of its parents, in any order.
-    table : float64 array, shape (states of each parent..., states of the variable)
-        P(variable | parents), with the parents in the order of ``parents``.
-    properties : mapping of str to str
-        Properties such as ``milpbn_cuts``; the values have no white space, equals sign or semicolon.
+    The parents are given by their names, in any order. The table has the shape (states of each parent..., states of the
+    variable) and holds P(variable | parents), with the parents in this order. The properties, such as ``milpbn_cuts``,
+    have values without white space, equals sign or semicolon.
     """
 
     name: str
