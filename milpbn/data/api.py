@@ -78,7 +78,7 @@ def read_table(
         weights sum to less than half the number of rows. And if rows with missing values were dropped, with their
         number. The table's notes say so, too.
     """
-    options = ReadingOptions.among(locals())
+    options = ReadingOptions.of(locals())
     stages.enter("reading")
     return _read(source if y is None else pair_of(source, y), options)
 
@@ -115,10 +115,6 @@ def _read(source: Source, options: ReadingOptions) -> Table:
     own_state = [name for name in names if policy == "state" and columns[name].missing[keep].any()]
     notes = [*raw.notes, *chosen.notes, *describe_kinds(columns, names, kinds), *doubts, *dropped]
     notes += [f"{OWN_STATE}: {', '.join(own_state)}."] * bool(own_state)
-    request = None
-    if isinstance(source, str | os.PathLike):
-        stored = replace(options, missing=options.missing if policy == "drop" else policy).stored()
-        request = DataRequest(os.fspath(source), options=stored)
     table = Table(
         name=options.name or raw.name,
         frame=frame.loc[keep, list(columns)],
@@ -131,12 +127,16 @@ def _read(source: Source, options: ReadingOptions) -> Table:
         notes=tuple(notes),
         left_out=chosen.left_out,
         label_type=columns[class_name].label_type,
-        request=request,
         untyped=raw.untyped,
         gaps=count_gaps(columns, class_name) if policy == "drop" else {},
         form=options.lasting(raw.decimal),
     )
-    return table if options.class_weights is None else table.weigh_classes(options.class_weights)
+    if options.class_weights is not None:
+        table = table.weigh_classes(options.class_weights)
+    if not isinstance(source, str | os.PathLike):
+        return table
+    stored = replace(options, missing=options.missing if policy == "drop" else policy).stored()
+    return replace(table, request=DataRequest(os.fspath(source), options=stored))
 
 
 def _cells(raw: RawTable, options: ReadingOptions) -> RawTable:

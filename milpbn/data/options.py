@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields, replace
-from typing import Any, Literal, get_args
+from typing import Any, Literal, Self, get_args
 
 from milpbn.errors import InputError
 from milpbn.util.options import option
@@ -123,9 +123,10 @@ class TextFormat:
             object.__setattr__(self, name, value)
 
     @classmethod
-    def of(cls, options: Mapping[str, Any]) -> TextFormat:
-        """Return the format that is among the keyword arguments of `milpbn.read_table`."""
-        return TextFormat(**{name: options[name] for name in TEXT_OPTIONS if name in options})
+    def of(cls, arguments: Mapping[str, Any]) -> Self:
+        """Return the options among the arguments of `milpbn.read_table`, by their names."""
+        names = (item.name for item in fields(cls) if item.name != "usual")
+        return cls(**{name: arguments[name] for name in names if name in arguments})
 
     def options(self) -> dict[str, Any]:
         """Return the keyword arguments that give this format, in JSON-safe values."""
@@ -242,11 +243,6 @@ class ReadingOptions(TextFormat):
             names = (given,) if isinstance(given, str) else tuple(str(name) for name in given)
             object.__setattr__(self, option_, names)
         super().__post_init__()
-
-    @classmethod
-    def among(cls, arguments: Mapping[str, Any]) -> ReadingOptions:
-        """Return the options among a function's arguments, by their names."""
-        return cls(**{item.name: arguments[item.name] for item in fields(cls) if item.name in arguments})
 
     @property
     def declared(self) -> tuple[str, ...]:
