@@ -15,6 +15,7 @@ import numpy as np
 import pandas as pd
 
 from milpbn.data.labels import ALWAYS_MISSING, number_of
+from milpbn.data.raw_table import text_frame
 from milpbn.errors import InputError
 from milpbn.util.raw_files import most_unpacked
 from milpbn.util.text_lines import content_lines
@@ -79,16 +80,17 @@ def parse_arff(text: str, where: str) -> pd.DataFrame:
                 "characters; to read it all the same, write it as CSV and name that file."
             )
         rows.append(_read_row(line, attributes, f"Line {number} of {where}"))
-    columns = zip(*rows, strict=True) if rows else [()] * len(attributes)
-    data: list[pd.Series] = []
-    for attribute, column in zip(attributes, columns, strict=True):
+    columns: list[np.ndarray | pd.Categorical] = []
+    for attribute, column in zip(
+        attributes, zip(*rows, strict=True) if rows else [()] * len(attributes), strict=True
+    ):
         cells = np.array(column, dtype=object)
-        if attribute.values is not None:
-            cells[[cell in ALWAYS_MISSING and cell not in attribute.known for cell in column]] = None
-            data.append(pd.Series(pd.Categorical(cells, categories=list(attribute.values))))
+        if attribute.values is None:
+            columns.append(cells)
         else:
-            data.append(pd.Series(cells, dtype=object))
-    return pd.concat(data, axis=1).set_axis([a.name for a in attributes], axis=1)
+            cells[[cell in ALWAYS_MISSING and cell not in attribute.known for cell in column]] = None
+            columns.append(pd.Categorical(cells, categories=list(attribute.values)))
+    return text_frame([attribute.name for attribute in attributes], columns)
 
 
 def _parse_header(lines: Iterator[tuple[int, str]], where: str) -> list[_Attribute]:

@@ -14,6 +14,7 @@ import pandas as pd
 
 from milpbn.data.dataset import Dataset
 from milpbn.data.labels import MISSING_MARKERS, number_of
+from milpbn.data.raw_table import text_frame
 from milpbn.errors import InputError
 from milpbn.util.text_lines import content_lines
 
@@ -52,8 +53,8 @@ def parse_dat(text: str, where: str) -> pd.DataFrame:
         values = sorted({cell for cell in cells if cell is not None}, key=_order)
         if len(values) > int(arity):
             raise InputError(f"Column {name!r} of {where} has {len(values)} values, but the arity {arity}.")
-        columns.append(pd.Series(pd.Categorical(cells, categories=values)))
-    return pd.concat(columns, axis=1).set_axis(names, axis=1)
+        columns.append(pd.Categorical(cells, categories=values))
+    return text_frame(names, columns)
 
 
 def _order(label: str) -> tuple[bool, float, str]:

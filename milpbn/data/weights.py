@@ -17,18 +17,14 @@ SMALLEST, LARGEST_SUM = 1e-15, 1e15
 
 
 def weights_in(frame: pd.DataFrame, name: str | None, where: str) -> NDArray[np.float64]:
-    """Return the weights in the column that the option `weights` names, shape (M,); 1 for every row without one."""
-    if name is None:
-        return np.ones(len(frame))
-    return row_weights(Column.of(take_column(frame, name, "weights", where), where), where)
-
-
-def row_weights(column: Column, where: str) -> NDArray[np.float64]:
-    """Return the weights in a column, shape (M,).
+    """Return the weights in the column that the option `weights` names, shape (M,); 1 for every row without one.
 
     Raises `InputError` if a weight is missing, negative or not a finite number, or if all are zero. The message names
     the row.
     """
+    if name is None:
+        return np.ones(len(frame))
+    column = Column.of(take_column(frame, name, "weights", where), where)
     if column.missing.any():
         row = column.rows[np.flatnonzero(column.missing)[0]] + 1
         raise InputError(
