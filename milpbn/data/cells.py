@@ -42,7 +42,7 @@ def read_cells(
     cells = {str(name): _different_texts(series) for name, series in frame.items()}
     cells |= {name: [cell for cell in cells[name] if is_number(cell)] for name in cells if name in numbers}
     found = {name: how for name, some in cells.items() if some and (how := written(some, asked))}
-    decimals = {how.marks.decimal for how in found.values() if how.speaks}
+    decimals = {how.marks.decimal for how in found.values() if how.shows_decimal}
     changed: dict[str, pd.Series] = {}
     shown: list[str] = []
     notes: list[str] = []
@@ -68,7 +68,7 @@ def read_cells(
         if plain:
             changed[name] = frame[name].map(lambda cell, plain=plain: plain.get(cell, cell)).astype(object)
             shown.append(f"{name!r} ({how.example!r} as {_shown(how.example, marks)})")
-            used |= {marks.decimal} if how.speaks else set()
+            used |= {marks.decimal} if how.shows_decimal else set()
     if shown:
         frame, absent = mark_missing(frame.assign(**changed), absent, where)
         remedy = "" if only_numbers else _remedy(next(iter(changed)))

@@ -18,12 +18,7 @@ def stratified_folds(classes: ArrayLike, n_folds: int, random_state: int | None 
 
     A class with fewer members than folds occurs in some of the test folds only. If all classes are that small, the
     folds are not stratified. `classes` has class codes, shape (M,). Positions ascend, and every row is in exactly one
-    test fold.
-
-    Raises
-    ------
-    InputError
-        If there are fewer than two folds, or more folds than rows.
+    test fold. Raises `InputError` if there are fewer than two folds, or more folds than rows.
     """
     from sklearn.model_selection import KFold, StratifiedKFold
 
@@ -68,12 +63,7 @@ def validation_split(classes: ArrayLike, fraction: float, random_state: int | No
     """Return (training, validation) rows, stratified if possible.
 
     The positions ascend. They are not stratified if a class has only one member, or if one of the two has fewer rows
-    than there are classes.
-
-    Raises
-    ------
-    InputError
-        If the fraction is not inside (0, 1), or there are fewer than two rows.
+    than there are classes. Raises `InputError` if the fraction is not inside (0, 1), or there are fewer than two rows.
     """
     from sklearn.model_selection import ShuffleSplit, StratifiedShuffleSplit
 

@@ -42,14 +42,14 @@ class Written:
 
     The marks fit all cells, and so do those of `other`, which give other numbers. The example is a cell that the two
     ways read differently, or else one that is no plain number, or else the first. `plain` says whether all cells are
-    plain numbers as they stand, `speaks` whether they show which the decimal mark is.
+    plain numbers as they stand, `shows_decimal` whether they show which the decimal mark is.
     """
 
     marks: Marks
     other: Marks | None
     example: str
     plain: bool
-    speaks: bool
+    shows_decimal: bool
 
 
 def is_plain(cell: str) -> bool:
@@ -97,9 +97,9 @@ def written(cells: Collection[str], asked: Marks | None = None) -> Written | Non
     marks, other = ways[0], ways[1] if len(ways) > 1 else None
     differing = [] if other is None else [c for c in cells if convert(c, marks) != convert(c, other)]
     unusual = differing or [cell for cell in cells if not is_plain(cell)] or list(cells)
-    speaks = not differing and any(mark in cell for cell in cells for mark in ".,")
+    shows_decimal = not differing and any(mark in cell for cell in cells for mark in ".,")
     plain = marks.decimal == "." and all(map(is_plain, cells))
-    return Written(marks, other if differing else None, unusual[0].strip(), plain, speaks)
+    return Written(marks, other if differing else None, unusual[0].strip(), plain, shows_decimal)
 
 
 def choose(
@@ -126,7 +126,7 @@ def choose(
         return by_decimal["," if mark == "." else "."], "as integers of three digits stand beside it"
     if mark == "," and separator == ";":
         return by_decimal[","], "as semicolons separate the cells"
-    return by_decimal["."], "as a decimal mark is a point unless something speaks against it"
+    return by_decimal["."], "as a decimal mark is a point unless something shows_decimal against it"
 
 
 def _fit(cells: Iterable[str], decimal: str, asked: Marks) -> Marks | None:

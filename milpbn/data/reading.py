@@ -47,22 +47,12 @@ def read_file(
     The ending of the name determines the format (`READERS`, each also with ``.gz``). Text is UTF-8, or UTF-16 or UTF-32
     with a byte order mark, with any line ends. How the cells of CSV files are separated is found from all lines
     (`milpbn.data.separators.divide`), and so is whether the first one holds the names of the columns. Blank lines are
-    skipped. `known` are names of columns that a classifier knows.
-
-    Returns
-    -------
-    RawTable
-        Raw cells with the index 0 .. M - 1, and sentences about what was found. Columns of CSV and TSV files are text.
-        Nominal attributes of ARFF files are categoricals with the declared values, and others are text. Columns of .dat
-        files are categoricals. Parquet keeps its types; ``attrs`` has the names of the columns that are the
-        index of the data frame in the file (`milpbn.data.row_index.DECLARED_INDEX`).
-
-    Raises
-    ------
-    InputError
-        If the file does not exist, is a folder, or cannot be read, decompressed, decoded or parsed; if an option is not
-        for its format; or if it has an unknown ending, rows of different lengths, no rows, or empty or duplicate column
-        names.
+    skipped. `known` are names of columns that a classifier knows. The index of the frame is 0 .. M - 1. Columns of CSV
+    and TSV files are text. Nominal attributes of ARFF files are categoricals with the declared values, and others are
+    text. Columns of .dat files are categoricals. Parquet keeps its types; ``attrs`` has the names of the columns that
+    are the index of the data frame in the file (`milpbn.data.row_index.DECLARED_INDEX`). Raises `InputError` if the
+    file does not exist, is a folder, or cannot be read, decompressed, decoded or parsed; if an option is not for its
+    format; or if it has an unknown ending, rows of different lengths, no rows, or empty or duplicate column names.
     """
     form = form or TextFormat()
     path = Path(path)

@@ -39,13 +39,8 @@ def load_source(
     A string is first tried as the name of a file, then as a catalog name, then as an embedded instance;
     ``instance:NAME`` is always an embedded instance. What is loaded already is returned. `names` are those of the
     columns of arrays, the class last; by default ``x1``, ``x2``, ... and ``class``. With names, an array may lack the
-    class, and a line of a text file that has most of them is no row.
-
-    Raises
-    ------
-    InputError
-        If the source has an unknown type, cannot be found or read, or has unusable column names; or if an option is
-        not for its kind.
+    class, and a line of a text file that has most of them is no row. Raises `InputError` if the source has an unknown
+    type, cannot be found or read, or has unusable column names; or if an option is not for its kind.
     """
     if isinstance(source, RawTable):
         return source

@@ -19,10 +19,10 @@ from milpbn.network.formats.classifier_files import (
     any_classifier_from_dict,
     any_classifier_to_dict,
 )
-from milpbn.network.formats.dot import classifier_to_dot
 from milpbn.network.formats.onnx_format import classifier_to_onnx
 from milpbn.network.formats.plain_network import as_classifier, plain_nodes
 from milpbn.network.formats.sql import classifier_to_sql
+from milpbn.network.formats.structure_files import classifier_to_dot
 from milpbn.network.formats.xmlbif import from_xmlbif, to_xmlbif
 from milpbn.util.atomic import atomic_path
 from milpbn.util.jsonable import dump_json, parse_object, read_text, unusable
