@@ -62,6 +62,15 @@ class _Attribute:
         return self.values is None and not (self.numeric and np.isnan(number_of(cell)))
 
 
+class _Attributes(list[_Attribute]):
+    """The declared columns in their order."""
+
+    @cached_property
+    def defaults(self) -> list[str]:
+        """The values of a sparse row that leaves all out."""
+        return [attribute.default for attribute in self]
+
+
 def parse_arff(text: str, where: str) -> pd.DataFrame:
     """Parse the text of an ARFF file.
 
@@ -81,9 +90,8 @@ def parse_arff(text: str, where: str) -> pd.DataFrame:
             )
         rows.append(_read_row(line, attributes, f"Line {number} of {where}"))
     columns: list[np.ndarray | pd.Categorical] = []
-    for attribute, column in zip(
-        attributes, zip(*rows, strict=True) if rows else [()] * len(attributes), strict=True
-    ):
+    by_column = zip(*rows, strict=True) if rows else [()] * len(attributes)
+    for attribute, column in zip(attributes, by_column, strict=True):
         cells = np.array(column, dtype=object)
         if attribute.values is None:
             columns.append(cells)
@@ -93,9 +101,9 @@ def parse_arff(text: str, where: str) -> pd.DataFrame:
     return text_frame([attribute.name for attribute in attributes], columns)
 
 
-def _parse_header(lines: Iterator[tuple[int, str]], where: str) -> list[_Attribute]:
+def _parse_header(lines: Iterator[tuple[int, str]], where: str) -> _Attributes:
     """Read the declarations up to and including ``@data``; an attribute that KEEL calls the output is the last one."""
-    attributes: list[_Attribute] = []
+    attributes = _Attributes()
     outputs: list[str] = []
     for number, line in lines:
         keyword = line.split(None, 1)[0].lower()
@@ -141,7 +149,7 @@ def _parse_attribute(line: str, at: str) -> _Attribute:
     return _Attribute(name, None, numeric=word in _NUMERIC)
 
 
-def _read_row(line: str, attributes: list[_Attribute], at: str) -> list[str]:
+def _read_row(line: str, attributes: _Attributes, at: str) -> list[str]:
     """Return the values of a row: without a comment at its end if that is possible, else as the line stands.
 
     `at` names the line and the file.
@@ -160,7 +168,7 @@ def _without_comment(line: str) -> str:
     return line if found is None else found[1].rstrip()
 
 
-def _parse_row(line: str, attributes: list[_Attribute], at: str) -> list[str]:
+def _parse_row(line: str, attributes: _Attributes, at: str) -> list[str]:
     if line.startswith("{"):
         return _parse_sparse(line, attributes, at)
     cells = _split_row(line, len(attributes), at)
@@ -194,11 +202,11 @@ def _check_cell(attribute: _Attribute, cell: str, at: str) -> None:
         raise InputError(f"{at}: the value {cell!r} of {attribute.name!r} is not {expected}.")
 
 
-def _parse_sparse(line: str, attributes: list[_Attribute], at: str) -> list[str]:
+def _parse_sparse(line: str, attributes: _Attributes, at: str) -> list[str]:
     """Parse ``{0 x, 3 'y z'}``: positions of attributes, counted from 0, and their values."""
     if not line.endswith("}"):
         raise InputError(f"{at} lacks the closing brace of a sparse row.")
-    cells = [attribute.default for attribute in attributes]
+    cells = list(attributes.defaults)
     for pair in _split_pairs(line[1:-1]):
         match = _SPARSE.fullmatch(pair)
         if match is None or int(match[1]) >= len(attributes):

@@ -26,7 +26,7 @@ _MISSING: dict[str, Missing] = {"drop row": "drop", "value": "state"}
 
 @dataclass(frozen=True)
 class CatalogEntry:
-    """One known data set."""
+    """One known data set: its file, whose hash has been checked, and what the catalog says of it (see above)."""
 
     name: str
     path: Path

@@ -126,7 +126,7 @@ def choose(
         return by_decimal["," if mark == "." else "."], "as integers of three digits stand beside it"
     if mark == "," and separator == ";":
         return by_decimal[","], "as semicolons separate the cells"
-    return by_decimal["."], "as a decimal mark is a point unless something shows_decimal against it"
+    return by_decimal["."], "as a decimal mark is a point unless something speaks against it"
 
 
 def _fit(cells: Iterable[str], decimal: str, asked: Marks) -> Marks | None:
