@@ -68,6 +68,7 @@ def test_two_ways_of_writing_get_a_sentence() -> None:
     alone = read({"t": ["1,234", "2,345"]}, separator="\t")
     assert alone.frame["t"].tolist() == ["1234", "2345"]
     assert "In column 't', '1,234' may be 1234 or 1.234; it is read as 1234" in alone.notes[1]
+    assert "as a decimal mark is a point unless something speaks against it" in alone.notes[1]
     other = read({"t": ["1.234", "2.345"], "u": ["0,5", "1"]})
     assert other.frame["t"].tolist() == ["1234", "2345"]
     assert "as the decimal mark of other columns is ','" in other.notes[1]

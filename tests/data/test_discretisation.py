@@ -17,7 +17,6 @@ from milpbn.cli.app import app
 from milpbn.data.api import read_table
 from milpbn.data.discretisation import BINNING, Discretisation
 from milpbn.data.mdlp import mdlp_cuts
-from milpbn.data.request import DataRequest
 from milpbn.errors import DataWarning, InputError
 
 
@@ -255,10 +254,3 @@ def test_the_command_line_takes_a_method(tmp_path: Path) -> None:
     assert other.exit_code == 2
     assert "data" in other.stderr
     assert json.loads((tmp_path / "r.json").read_text())["notes"] == []
-
-
-def test_requests_keep_the_method(tmp_path: Path) -> None:
-    request = DataRequest(str(toy(tmp_path)), "all", {"discretise": "quantile:4"})
-    again = DataRequest.from_dict(request.to_dict())
-    read = read_table(again.source, **again.options).dataset(again.rows)
-    assert read.variables[0].n_states == 4

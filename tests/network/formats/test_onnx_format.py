@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
-from scored_elsewhere import check_cuts, check_networks, fitted, networks, new_rows, rows
+from scored_elsewhere import check_cuts, check_networks, fitted, new_rows, rows
 
 from milpbn.data import read_table
 from milpbn.errors import InputError
-from milpbn.network import AveragedClassifier, Classifier, Structure, write_network
+from milpbn.network import AveragedClassifier, Classifier, Structure
 from milpbn.network.formats.onnx_format import classifier_to_onnx
 
 pytest.importorskip("onnx")
@@ -49,12 +49,6 @@ def test_networks_that_read_a_column_in_two_ways_are_refused():
     members = tuple(Classifier.fit(data, Structure.naive_bayes(data.names)) for data in read)
     with pytest.raises(InputError, match="'n' as numbers and as text"):
         classifier_to_onnx(AveragedClassifier(members))
-
-
-def test_convert_writes_the_model(tmp_path):
-    classifier = networks()["chain"]
-    write_network(classifier, tmp_path / "model.onnx")
-    assert (tmp_path / "model.onnx").read_bytes() == classifier_to_onnx(classifier)
 
 
 def test_text_is_stripped_and_truth_values_are_found():

@@ -11,7 +11,7 @@ from scored_elsewhere import TARGET, check_cuts, check_networks, expected, netwo
 
 from milpbn.data.dataset import Dataset, Variable
 from milpbn.errors import InputError
-from milpbn.network import Classifier, Structure, write_network
+from milpbn.network import Classifier, Structure
 from milpbn.network.formats import sql
 from milpbn.network.formats.sql import classifier_to_sql
 
@@ -70,12 +70,6 @@ def test_nul_is_refused():
     classifier = Classifier.fit(data, Structure.naive_bayes(data.names))
     with pytest.raises(InputError, match="NUL"):
         classifier_to_sql(classifier)
-
-
-def test_convert_writes_the_query(tmp_path):
-    classifier = networks()["average"]
-    write_network(classifier, tmp_path / "query.sql")
-    assert (tmp_path / "query.sql").read_text(encoding="utf-8") == classifier_to_sql(classifier)
 
 
 def test_columns_of_text_hold_numbers_and_truth_values_as_well():
