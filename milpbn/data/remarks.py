@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from milpbn.data.column import Column
 from milpbn.data.dataset import PREDICTS_CLASS, Variable
 from milpbn.data.labels import ALWAYS_MISSING
-from milpbn.data.row_index import may_be_row_index
+from milpbn.data.row_index import is_made_up, is_row_index
 
 #: Words that may stand for a missing value, in small letters; some spellings of them always do.
 _WORDS = {
@@ -32,7 +32,12 @@ _CHANCE = 1e-3
 
 def remark_on_index(columns: Mapping[str, Column], names: Collection[str]) -> list[str]:
     """Return a sentence on columns that are kept under a name that programs give to row numbers, if there are any."""
-    found = [name for name in names if may_be_row_index(columns[name])]
+    found = []
+    for name in filter(is_made_up, names):
+        column = columns[name]
+        integers = column.integers if column.is_numeric else None
+        if integers is not None and integers.min() >= 0 and not is_row_index(column):
+            found.append(name)
     if not found:
         return []
     return [

@@ -144,13 +144,6 @@ def numbers_rows(numbers: np.ndarray, most_parts: int = MOST_PARTS) -> bool:
     return (many or most_parts > MOST_PARTS) and parts <= most_parts and rows >= LEAST_ROWS * parts
 
 
-def may_be_row_index(column: Column) -> bool:
-    """Return whether a column is kept under a made-up name and holds integers from 0, which may be row numbers."""
-    if not is_made_up(column.name) or not column.is_numeric or column.integers is None:
-        return False
-    return bool(column.integers.min() >= 0) and not is_row_index(column)
-
-
 def fit_header(header: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
     """Return a name per cell of the rows of a text file; names that the header lacks are empty.
 
