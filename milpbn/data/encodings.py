@@ -29,17 +29,13 @@ def encode_columns(
     has a column, or a value of a discretised feature is not a finite number.
     """
     codes = np.full((len(weights), len(variables)), MISSING, dtype=np.int32)
-    unseen: dict[str, int] = {}
-    missing: dict[str, int] = {}
     for i, variable in enumerate(variables):
-        column = columns.get(variable.name)
-        if column is None:
-            continue
-        codes[:, i] = encode_column(variable, column, repr(name))
-        unseen[variable.name] = int(np.count_nonzero(codes[:, i] == UNKNOWN))
-        missing[variable.name] = int(np.count_nonzero(codes[:, i] == MISSING))
+        if variable.name in columns:
+            codes[:, i] = encode_column(variable, columns[variable.name], repr(name))
+    data = Dataset(name, tuple(variables), codes, weights)
+    missing = {feature: count for feature, count in missing_values(data).items() if feature in columns}
     target = variables[-1].name
-    no_class, new_class = missing.pop(target, 0), unseen.pop(target, 0)
+    no_class, new_class = (int(np.count_nonzero(data.y == code)) for code in (MISSING, UNKNOWN))
     features = [v.name for v in variables[:-1]]
     absent = [feature for feature in features if feature not in columns]
     if len(absent) == len(features):
@@ -47,14 +43,15 @@ def encode_columns(
             f"The table {name!r} has none of the columns that the classifier knows, such as {features[0]!r}; is it "
             "another table, or one without a line of column names?"
         )
+    named = target in columns
     notes = [
-        *([f"There is no column {target!r}: the classes are unknown."] if target not in columns else []),
+        *([] if named else [f"There is no column {target!r}: the classes are unknown."]),
         *([f"Rows with a class label that training never saw: {new_class}."] if new_class else []),
-        *([f"Rows without a class label: {no_class}."] if no_class else []),
-        *_unseen_note(unseen),
+        *([f"Rows without a class label: {no_class}."] if named and no_class else []),
+        *_unseen_note(unknown_values(data)),
         *_missing_note(absent, missing, len(features)),
     ]
-    return Dataset(name, tuple(variables), codes, weights, tuple(notes))
+    return replace(data, notes=tuple(notes))
 
 
 def describe_absent(absent: Sequence[str], n_features: int) -> str:
@@ -81,7 +78,7 @@ def _missing_note(absent: Sequence[str], missing: Mapping[str, int], n_features:
 
 
 def _places(counts: Mapping[str, int]) -> str:
-    return ", ".join(f"{n} in {name!r}" for name, n in counts.items() if n)
+    return ", ".join(f"{n} in {name!r}" for name, n in counts.items())
 
 
 @dataclass(frozen=True, eq=False, repr=False)
