@@ -90,7 +90,7 @@ def read_table(
 def _read(source: Source, options: ReadingOptions) -> Table:
     """Do the same as `read_table`, with the options in one object."""
     discretisation = Discretisation.parse(options.discretise)
-    raw = _cells(load_source(source, options.data_dir, form=options), options)
+    raw = _plain_cells(load_source(source, options.data_dir, form=options), options)
     where, entry, frame = raw.where, raw.entry, raw.frame
     weights = weights_in(frame, options.weights, where)
     if options.weights is not None:
@@ -143,7 +143,7 @@ def _read(source: Source, options: ReadingOptions) -> Table:
     return replace(table, request=DataRequest(os.fspath(source), options=stored))
 
 
-def _cells(raw: RawTable, options: ReadingOptions) -> RawTable:
+def _plain_cells(raw: RawTable, options: ReadingOptions) -> RawTable:
     """Return the table with nulls for missing values, and with plain numbers."""
     texts = set(options.nominal)
     # A class is no number, unless the user says how numbers are written.
@@ -183,7 +183,7 @@ def _choose_columns(columns: Mapping[str, Column], raw: RawTable, options: Readi
     elif not raw.has_class and (entry is None or is_unnamed(last)):
         target = default_target(columns, options.nominal, raw.index) or last
     columns = {name: columns[name] for name in (*(n for n in columns if n != target), target)}
-    asked = _asked(list(columns), target, where, options)
+    asked = _left_out_by_options(list(columns), target, where, options)
     undeclared = [name for name in columns if name not in (*asked, *options.declared, target)]
     if options.features:
         undeclared = []
@@ -206,7 +206,9 @@ def _choose_columns(columns: Mapping[str, Column], raw: RawTable, options: Readi
     )
 
 
-def _asked(names: Sequence[str], target: str, where: str, options: ReadingOptions) -> dict[str, Why]:
+def _left_out_by_options(
+    names: Sequence[str], target: str, where: str, options: ReadingOptions
+) -> dict[str, Why]:
     """Return the columns that the options leave out: those of `drop`, and those not in `features` if there are any."""
     for option in ("drop", "features"):
         for name in getattr(options, option):

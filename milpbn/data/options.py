@@ -238,10 +238,10 @@ class ReadingOptions(TextFormat):
             )
         if self.states not in get_args(States):
             raise InputError(f"The states must be one of {', '.join(get_args(States))}; got {self.states!r}.")
-        for option_ in COLUMN_LISTS:
-            given = getattr(self, option_)
+        for column_list in COLUMN_LISTS:
+            given = getattr(self, column_list)
             names = (given,) if isinstance(given, str) else tuple(str(name) for name in given)
-            object.__setattr__(self, option_, names)
+            object.__setattr__(self, column_list, names)
         super().__post_init__()
 
     @property
