@@ -10,11 +10,10 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from milpbn.data.api import read_table
+    from milpbn.data.api import read_encodings, read_samples, read_table
     from milpbn.data.dataset import MISSING, UNKNOWN, Dataset, Variable
     from milpbn.data.folds import stratified_folds, validation_split
     from milpbn.data.mdlp import mdlp_cuts
-    from milpbn.data.samples import read_encodings, read_samples
     from milpbn.data.table import Table
 
 __all__ = [
@@ -39,8 +38,8 @@ _LAZY = {
     "UNKNOWN": "dataset",
     "Variable": "dataset",
     "mdlp_cuts": "mdlp",
-    "read_encodings": "samples",
-    "read_samples": "samples",
+    "read_encodings": "api",
+    "read_samples": "api",
     "read_table": "api",
     "stratified_folds": "folds",
     "validation_split": "folds",
