@@ -19,7 +19,7 @@ from milpbn.errors import InputError
 
 if TYPE_CHECKING:
     from milpbn.data import Dataset
-    from milpbn.data.sources import Loaded
+    from milpbn.data.raw_table import RawTable
     from milpbn.network import Evaluation
     from milpbn.network.formats.classifier_files import AnyClassifier
     from milpbn.network.parameters.record import ParameterFit
@@ -171,10 +171,12 @@ def read_rows(
     return samples, rows
 
 
-def load_table(classifier: AnyClassifier, data: str, data_dir: str | None, form: Mapping[str, Any]) -> Loaded:
+def load_table(
+    classifier: AnyClassifier, data: str, data_dir: str | None, form: Mapping[str, Any]
+) -> RawTable:
     """Return the cells of a table for prediction, read as the training table was where the options do not say how."""
+    from milpbn.data.options import TextFormat
     from milpbn.data.sources import load_source
-    from milpbn.data.text_format import TextFormat
     from milpbn.network.classifier import form_of
 
     names = [variable.name for variable in classifier.variables]

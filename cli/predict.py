@@ -20,7 +20,7 @@ from milpbn.errors import InputError
 
 if TYPE_CHECKING:
     from milpbn.data import Dataset
-    from milpbn.data.sources import Loaded
+    from milpbn.data.raw_table import RawTable
     from milpbn.network.formats.classifier_files import AnyClassifier
 
 
@@ -107,7 +107,7 @@ def predict(
         atomic_write_text(written.output, text.getvalue())
 
 
-def _kept_columns(classifier: AnyClassifier, table: Loaded, asked: Sequence[str]) -> dict[str, list[str]]:
+def _kept_columns(classifier: AnyClassifier, table: RawTable, asked: Sequence[str]) -> dict[str, list[str]]:
     """Return the cells of the columns that are written before the predictions; missing ones are empty."""
     from milpbn.data.labels import label_of
     from milpbn.data.row_index import is_unnamed

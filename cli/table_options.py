@@ -8,9 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from milpbn.cli.declared import options_of
 from milpbn.cli.sections import given, option, option_group
-from milpbn.cli.types import CLASS_WEIGHTS, FOLDER, MISSING_VALUES, NAME, NAMES, word
+from milpbn.cli.types import CLASS_WEIGHTS, FOLDER, MISSING_VALUES
+from milpbn.data.options import COLUMN_LISTS, TEXT_OPTIONS, ReadingOptions, TextFormat
 from milpbn.errors import InputError
+from milpbn.util.options import declared
 
 if TYPE_CHECKING:
     from milpbn.claims.result import Result
@@ -56,7 +59,7 @@ class TableOptions:
     @property
     def form(self) -> dict[str, Any]:
         """The options of text files."""
-        return {key: value for key, value in self.settings.items() if key in TEXT}
+        return {key: value for key, value in self.settings.items() if key in TEXT_OPTIONS}
 
     def request(self, source: str) -> DataRequest:
         """Return source and options as a record, for the sidecar of an exported model."""
@@ -65,42 +68,8 @@ class TableOptions:
         return DataRequest(source, self.rows, self.settings)
 
 
-#: Names of the options of text files.
-TEXT = ("separator", "decimal", "thousands", "encoding", "na_values", "header")
 #: Options of every verb that reads a table: how a text file is written.
-TEXT_OPTIONS = (
-    option(
-        "--separator",
-        type=word("character", "comma", "semicolon", "tab", "pipe", "blank"),
-        help="What separates the cells of a text file: a character, or comma, semicolon, tab, pipe or blank.",
-    ),
-    option(
-        "--decimal",
-        type=word("character", "point", "comma"),
-        help="What stands before decimal places: a character, or point or comma.",
-    ),
-    option(
-        "--thousands",
-        type=word("character", "point", "comma", "blank", "apostrophe"),
-        help="What stands between groups of digits: a character, or point, comma, blank or apostrophe.",
-    ),
-    option(
-        "--encoding",
-        type=word("name", "utf-8", "utf-16", "cp1252", "latin-1"),
-        help="Encoding of a text file, such as cp1252; by default UTF-8.",
-    ),
-    option(
-        "--na-values",
-        type=MISSING_VALUES,
-        multiple=True,
-        help="More values that mean a missing one: 999,unknown for all columns, or age=999 for one.",
-    ),
-    option(
-        "--header/--no-header",
-        default=None,
-        help="Whether the first line of a text file holds the names of the columns.",
-    ),
-)
+TEXT_FILES = options_of(TextFormat, na_values={"type": MISSING_VALUES, "multiple": True})
 
 
 def text_settings(**values: Any) -> dict[str, Any]:
@@ -112,49 +81,19 @@ def text_settings(**values: Any) -> dict[str, Any]:
 
 
 #: Adds the argument ``form`` to verbs that read a table for prediction.
-text_options = option_group("Text files", "form", *TEXT_OPTIONS)(text_settings)
+text_options = option_group("Text files", "form", *TEXT_FILES)(text_settings)
 
 
 @option_group(
     "Table",
     "table",
-    option(
-        "--target", type=NAME, help="Class column; by default the last one that does not number the rows."
-    ),
-    option(
-        "--drop", type=NAMES, multiple=True, help="Columns that are not features, such as --drop id,name."
-    ),
-    option(
-        "--features",
-        type=NAMES,
-        multiple=True,
-        help="The features; other columns are left out. By default all columns, except those that look like "
-        "row numbers, identifiers, dates or free text.",
-    ),
-    option("--continuous", type=NAMES, multiple=True, help="Columns to discretise."),
-    option(
-        "--discretise",
-        "--discretize",
-        type=word("method", "mdl", "quantile:5", "uniform:5", "kmeans:5"),
-        default="mdl",
-        show_default=True,
-        help="How continuous columns are cut: mdl (minimum description length), or K intervals by quantile:K, "
-        "uniform:K or kmeans:K, for example quantile:5.",
-    ),
-    option("--nominal", type=NAMES, multiple=True, help="Columns whose values are states as they stand."),
-    option(
-        "--missing",
-        type=click.Choice(["drop", "state", "error"]),
-        help="Missing values: drop their rows (the default), make them a state of their own, or refuse the data.",
-    ),
-    option("--weights", type=NAME, help="Column of sample weights, not used as a feature."),
-    option("--class-weights", type=CLASS_WEIGHTS, help="Factor on the sample weights of each class."),
-    option("--data-dir", type=FOLDER, help="Folder of the catalog; by default the variable MILPBN_DATA."),
-    option(
-        "--states",
-        type=click.Choice(["seen", "declared"]),
-        default="seen",
-        help="States of nominal columns: those seen in training rows, or all that an ARFF or Parquet file declares.",
+    *options_of(
+        ReadingOptions,
+        [item.name for item in declared(ReadingOptions) if item.name not in TEXT_OPTIONS],
+        **{name: {"multiple": True} for name in COLUMN_LISTS},
+        discretise={"default": "mdl", "show_default": True},
+        class_weights={"type": CLASS_WEIGHTS},
+        data_dir={"type": FOLDER},
     ),
     option(
         "--split",
@@ -163,15 +102,15 @@ text_options = option_group("Text files", "form", *TEXT_OPTIONS)(text_settings)
         show_default=True,
         help="Which rows to train on, where the catalog splits the data.",
     ),
-    *TEXT_OPTIONS,
+    *TEXT_FILES,
 )
 def table_options(split: str, **values: Any) -> TableOptions:
     """Gather the options of the table; options at their defaults are left out."""
-    form = text_settings(**{name: values.pop(name) for name in TEXT})
-    for name, default in (("discretise", "mdl"), ("states", "seen")):
-        if values[name] == default:
+    form = text_settings(**{name: values.pop(name) for name in TEXT_OPTIONS})
+    for name in ("discretise", "states"):
+        if values[name] == getattr(ReadingOptions, name):
             values[name] = None
-    for key in ("drop", "features", "continuous", "nominal"):
+    for key in COLUMN_LISTS:
         values[key] = [name for names in values[key] for name in names]
     # An empty name, for instance from an unset shell variable, is passed on so that it is refused.
     return TableOptions(split, {key: value for key, value in values.items() if value or value == ""} | form)

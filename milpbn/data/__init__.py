@@ -9,13 +9,11 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from milpbn.data.dataset import MISSING, UNKNOWN, Dataset, Variable
-
 if TYPE_CHECKING:
-    from milpbn.data.api import read_table
+    from milpbn.data.api import read_encodings, read_samples, read_table
+    from milpbn.data.dataset import MISSING, UNKNOWN, Dataset, Variable
     from milpbn.data.folds import stratified_folds, validation_split
     from milpbn.data.mdlp import mdlp_cuts
-    from milpbn.data.samples import read_encodings, read_samples
     from milpbn.data.table import Table
 
 __all__ = [
@@ -34,10 +32,14 @@ __all__ = [
 
 # Imported at first use, because pandas and numba take half a second each, and `milpbn --help` needs neither.
 _LAZY = {
+    "Dataset": "dataset",
+    "MISSING": "dataset",
     "Table": "table",
+    "UNKNOWN": "dataset",
+    "Variable": "dataset",
     "mdlp_cuts": "mdlp",
-    "read_encodings": "samples",
-    "read_samples": "samples",
+    "read_encodings": "api",
+    "read_samples": "api",
     "read_table": "api",
     "stratified_folds": "folds",
     "validation_split": "folds",

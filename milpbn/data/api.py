@@ -1,29 +1,30 @@
-"""Read a `Table` from a path, a name, a data frame or arrays."""
+"""Read tables: a `Table` to learn from, with its class, features and rows, and samples whose class is predicted."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Mapping
-from dataclasses import asdict, replace
-from typing import Any, cast, get_args
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
-import pandas as pd
+from numpy.typing import NDArray
 
-from milpbn.data.catalog import CatalogEntry
-from milpbn.data.cells import cells_of
+from milpbn.data.cells import read_cells
 from milpbn.data.column import Column, take_column
-from milpbn.data.dataset import OWN_STATE
+from milpbn.data.dataset import DROPPED, OWN_STATE, Dataset, Variable
 from milpbn.data.discretisation import Discretisation
-from milpbn.data.kept import ColumnOptions, choose_columns, rows_to_keep
-from milpbn.data.kinds import Kind, decide_kinds, describe_kinds, doubts_on_kinds
+from milpbn.data.encodings import Encodings, check_seen, describe_absent, encode_columns
+from milpbn.data.kinds import decide_kinds, describe_kinds, doubts_on_kinds
+from milpbn.data.left_out import Why, default_target, describe_left_out, look_alikes
+from milpbn.data.options import Missing, ReadingOptions, States, TextFormat
+from milpbn.data.raw_table import RawTable
 from milpbn.data.remarks import remark_on_index, remark_on_missing_codes
 from milpbn.data.request import DataRequest
-from milpbn.data.sources import Source, load_source
-from milpbn.data.table import MISSING_POLICIES, Missing, Table, count_gaps, factorise
-from milpbn.data.text_format import TextFormat
-from milpbn.data.variables import States
-from milpbn.data.weights import doubt_on_total, row_weights
+from milpbn.data.row_index import is_unnamed
+from milpbn.data.sources import Source, load_source, pair_of
+from milpbn.data.table import OWN_STATES, Table, count_gaps, factorise
+from milpbn.data.weights import doubt_on_total, weights_in
 from milpbn.errors import DataWarning, InputError, warn
 from milpbn.util import stages
 
@@ -56,51 +57,17 @@ def read_table(
     Parameters
     ----------
     source : path, str, DataFrame, array or tuple
-        A file (see `milpbn.data.reading.read_frame`), a name of the catalog or of an embedded instance,
+        A file (see `milpbn.data.reading.read_file`), a name of the catalog or of an embedded instance,
         a data frame (of pandas, polars, pyarrow or another library with Arrow data; an index is no column), a
         two-dimensional array with the class as its last column, or a pair (X, y). A
         string is first tried as the name of a file, then as a catalog name, then as an instance. Columns
         of arrays are called ``x1``, ``x2``, ... and ``class``.
     y : array-like, optional
         Class labels, one per row, if `source` is an array or data frame of features; the same as the pair (X, y).
-    target : str, optional
-        The class column; by default the last column that does not number the rows
-        (`milpbn.data.left_out.default_target`), or y of a pair.
-    drop : collection of str
-        Columns that are not features.
-    features : collection of str
-        The features; all other columns are left out. By default all columns are features, except those that look like
-        identifiers, dates or free text (`milpbn.data.left_out.looks_like`) and are neither declared continuous or
-        nominal nor in a table of the catalog.
-    continuous, nominal : collections of str
-        Columns declared as continuous and as nominal. The kinds of the others come from the catalog or
-        are detected (see `milpbn.data.kinds.detect_kind`).
-    missing : {'drop', 'state', 'error'}, optional
-        Drop rows with missing values, give the missing values of a feature a state of their own, or
-        raise an error. The default is the catalog's choice, or 'drop' without one. Nulls and the words in
-        `milpbn.data.labels.MISSING_MARKERS` are missing. 'state', too, drops rows without a class.
-    weights : str, optional
-        A column of sample weights; it is not a feature then. Rows of weight zero are dropped.
-    class_weights : mapping from label to weight, or 'balanced', optional
-        Factors on the weights; see `milpbn.data.weights.class_factors`.
-    data_dir : path-like, optional
-        The catalog's folder; by default the value of the environment variable ``MILPBN_DATA``.
-    name : str, optional
-        Name for reports; by default the file's stem or the source's name.
-    states : {'seen', 'declared'}
-        Take the states of nominal variables from the training rows, or from the declarations of an ARFF
-        file or a pandas categorical.
-    discretise : str or Discretisation
-        How continuous features are cut into intervals: ``mdl``, or ``quantile:K``, ``uniform:K`` or ``kmeans:K`` with K
-        intervals; see `milpbn.data.discretisation.Discretisation`. Cuts come from training rows only.
-    separator, decimal, thousands, encoding : str, optional
-        How a text file is written: the characters between cells, before decimal places and between thousands, and the
-        name of its encoding. By default the file is looked at (`milpbn.data.separators`, `milpbn.data.numerals`).
-    na_values : collection, or mapping from column name to collection, optional
-        More values that mean a missing one, in every column or in those that are named.
-    header : bool, optional
-        Whether the first line of a text file holds the names of the columns. By default it does unless it looks like a
-        row (`milpbn.data.delimited`); columns without names are called ``x1``, ``x2``, ... and ``class``.
+    target, drop, features, continuous, nominal, missing, weights, class_weights, data_dir, name, states, discretise
+        Which columns and rows are used, and how; see `milpbn.data.options.ReadingOptions`.
+    separator, decimal, thousands, encoding, na_values, header
+        How a text file is written; see `milpbn.data.options.TextFormat`.
 
     Raises
     ------
@@ -116,133 +83,275 @@ def read_table(
         weights sum to less than half the number of rows. And if rows with missing values were dropped, with their
         number. The table's notes say so, too.
     """
+    options = ReadingOptions.of(locals())
     stages.enter("reading")
-    if y is not None:
-        source = _pair(source, y)
-    if missing is not None and missing not in MISSING_POLICIES:
-        raise InputError(
-            f"The missing value policy must be one of {', '.join(MISSING_POLICIES)}; got {missing!r}."
-        )
-    if states not in get_args(States):
-        raise InputError(f"The states must be one of {', '.join(get_args(States))}; got {states!r}.")
-    discretisation = Discretisation.parse(discretise)
-    form = TextFormat.of(
-        {
-            **{"separator": separator, "decimal": decimal, "thousands": thousands},
-            **{"encoding": encoding, "na_values": na_values, "header": header},
-        }
-    )
-    loaded = load_source(source, data_dir, form=form)
-    where, entry = loaded.where, loaded.entry
-    options = ColumnOptions(
-        target=None if target is None else str(target),
-        drop=_names(drop),
-        features=_names(features),
-        continuous=_names(continuous),
-        nominal=_names(nominal),
-    )
-    # A class is no number, unless the user says how numbers are written.
-    texts = set(options.nominal)
-    if decimal is None and thousands is None:
-        texts.add(str(loaded.frame.columns[-1] if target is None else target))
-    numbers = {*options.continuous, *(entry.continuous if entry else ()), str(weights)}
-    cells = cells_of(loaded, numbers, entry is not None, texts)
-    frame = cells.frame
-    policy = missing or cast(Missing, entry.missing if entry else "drop")
-    row_weight = np.ones(len(frame))
-    if weights is not None:
-        weight_column = take_column(frame, weights, "weights", where)
-        weights = str(weight_column.name)
-        row_weight = row_weights(Column.of(weight_column, where), where)
-        frame = frame.drop(columns=weights)
+    return _read_table(source if y is None else pair_of(source, y), options)
+
+
+def read_samples(source: Source, variables: tuple[Variable, ...], **options: Any) -> Dataset:
+    """Do the same as `read_encodings` for one set of variables."""
+    return read_encodings(source, (variables,), **options)
+
+
+def read_encodings(
+    source: Source | RawTable | Table,
+    sets: Sequence[tuple[Variable, ...]],
+    *,
+    weights: str | None = None,
+    data_dir: str | os.PathLike[str] | None = None,
+    name: str | None = None,
+    form: TextFormat | Mapping[str, Any] | None = None,
+    ignore_unseen: bool = False,
+) -> Dataset:
+    """Read a table for prediction, and encode every row, in the table's order, with variables of classifiers.
+
+    Columns are matched by name; other columns are ignored, and the class column may be absent. A value without a state
+    becomes `UNKNOWN`, a missing one or one of an absent column `MISSING`; the notes count them (see
+    `milpbn.data.encodings.encode_columns`). The table is read once. The result has the type `Encodings` if there are
+    several sets. With `ignore_unseen`, there is a warning where `milpbn.data.encodings.check_seen` would refuse a
+    column none of whose values has a state.
+
+    Parameters
+    ----------
+    source, weights, data_dir, name
+        As for `milpbn.data.read_table`, but rows of weight zero are kept. A `Table` has weights of its own; all its
+        rows are encoded.
+    sets : sequence of tuples of Variable
+        Sets of variables with the same names: features first, the class variable last.
+    form : TextFormat or mapping, optional
+        The arguments of `milpbn.data.read_table` about text files and missing values, from ``separator`` on. Columns
+        that the variables know as numbers are read as such.
+
+    Raises
+    ------
+    InputError
+        For an unreadable source, a table with no feature's column, or a value or column that cannot be encoded.
+
+    Warns
+    -----
+    DataWarning
+        If features have no column; they are named. (Missing values in a column that is there are only counted in the
+        notes.)
+    MilpbnWarning
+        See `milpbn.data.encodings.check_seen`.
+    """
+    if isinstance(source, Table):
+        data = Encodings.of([source.encode(variables) for variables in sets])
+        check_seen(data, source.columns, ignore=ignore_unseen)
+        return data
+    form = form if isinstance(form, TextFormat) else TextFormat.of(form or {})
+    everything = [v for variables in sets for v in variables]
+    raw = load_source(source, data_dir, [v.name for v in sets[0]], form)
+    numbers = {v.name for v in everything if v.numeric or v.cuts is not None}
+    raw = read_cells(raw, {*numbers, str(weights)}, only_numbers=True)
+    row_weight = weights_in(raw.frame, weights, raw.where)
+    absent = [v.name for v in sets[0][:-1] if v.name not in raw.frame.columns]
+    if absent:
+        warn(f"{describe_absent(absent, len(sets[0]) - 1)}: marginalised.", DataWarning)
+    needed = {v.name for v in everything}
+    used = raw.frame[[c for c in raw.frame.columns if c in needed]]
+    columns = factorise(used, raw.where, untyped=raw.untyped)
+    coded = [encode_columns(columns, variables, row_weight, name or raw.name) for variables in sets]
+    data = Encodings.of([replace(d, notes=(*raw.notes, *d.notes)) for d in coded])
+    check_seen(data, columns, ignore=ignore_unseen)
+    return data
+
+
+def _read_table(source: Source, options: ReadingOptions) -> Table:
+    """Do the same as `read_table`, with the options in one object."""
+    discretisation = Discretisation.parse(options.discretise)
+    raw = _plain_cells(load_source(source, options.data_dir, form=options), options)
+    where, entry, frame = raw.where, raw.entry, raw.frame
+    weights = weights_in(frame, options.weights, where)
+    if options.weights is not None:
+        frame = frame.drop(columns=str(options.weights))
     if frame.shape[1] < 2:
         raise InputError(
             f"The only column of {where} is {str(frame.columns[0])!r}; a table needs features and a class, separated "
             "by commas, semicolons or tabs."
         )
-    columns = factorise(frame, where, untyped=loaded.untyped)
-    if target is not None:
-        take_column(frame, target, "target", where)
-    chosen = choose_columns(columns, loaded, options)
+    everything = factorise(frame, where, untyped=raw.untyped)
+    if options.target is not None:
+        take_column(frame, options.target, "target", where)
+    chosen = _choose_columns(everything, raw, options)
     columns = chosen.columns
     *names, class_name = columns
-    known = _catalog_kinds(entry, loaded.frame) if entry else None
-    kinds = decide_kinds(
-        columns, class_name, where, continuous=options.continuous, nominal=options.nominal, known=known
-    )
-    keep, dropped = rows_to_keep(columns, class_name, row_weight, policy, where)
+    kinds = decide_kinds(columns, class_name, raw, options)
+    policy = options.missing or (entry.missing if entry else "drop")
+    keep, dropped = _rows_to_keep(columns, class_name, weights, policy, where)
     doubts = doubts_on_kinds(columns, names, kinds, options.declared if entry is None else names)
     if entry is None:
         doubts += remark_on_index(columns, chosen.undeclared)
         doubts += remark_on_missing_codes(chosen.candidates, names)
-    doubts += doubt_on_total(row_weight[keep])
+    doubts += doubt_on_total(weights[keep])
     for doubt in doubts:
         warn(doubt, DataWarning)
     own_state = [name for name in names if policy == "state" and columns[name].missing[keep].any()]
-    notes = [
-        *loaded.notes,
-        *cells.notes,
-        *chosen.notes,
-        *describe_kinds(columns, names, kinds),
-        *doubts,
-        *dropped,
-    ]
+    notes = [*raw.notes, *chosen.notes, *describe_kinds(columns, names, kinds), *doubts, *dropped]
     notes += [f"{OWN_STATE}: {', '.join(own_state)}."] * bool(own_state)
     table = Table(
-        name=name or loaded.name,
+        name=options.name or raw.name,
         frame=frame.loc[keep, list(columns)],
         kinds=kinds,
-        weights=row_weight[keep],
+        weights=weights[keep],
         missing=policy,
         train_rows=entry.train_rows if entry else None,
-        states=states,
+        states=options.states,
         discretisation=discretisation,
         notes=tuple(notes),
         left_out=chosen.left_out,
         label_type=columns[class_name].label_type,
-        untyped=loaded.untyped,
+        untyped=raw.untyped,
         gaps=count_gaps(columns, class_name) if policy == "drop" else {},
-        form=form.lasting(cells.decimal),
+        form=options.lasting(raw.decimal),
     )
-    if class_weights is not None:
-        table = table.weigh_classes(class_weights)
+    if options.class_weights is not None:
+        table = table.weigh_classes(options.class_weights)
     if not isinstance(source, str | os.PathLike):
         return table
-    asked = {
-        **asdict(options),
-        "missing": policy if missing is not None or policy != "drop" else None,
-        "weights": weights,
-        "class_weights": class_weights,
-        "data_dir": data_dir,
-        "name": name,
-        "states": None if states == "seen" else states,
-        **form.options(),
+    stored = replace(options, missing=options.missing if policy == "drop" else policy).stored()
+    return replace(table, request=DataRequest(os.fspath(source), options=stored))
+
+
+def _plain_cells(raw: RawTable, options: ReadingOptions) -> RawTable:
+    """Return the table with nulls for missing values, and with plain numbers."""
+    texts = set(options.nominal)
+    # A class is no number, unless the user says how numbers are written.
+    if options.decimal is None and options.thousands is None:
+        texts.add(str(raw.frame.columns[-1] if options.target is None else options.target))
+    known = raw.entry.continuous if raw.entry else ()
+    numbers = {*options.continuous, *known, str(options.weights)}
+    return read_cells(raw, numbers, only_numbers=raw.entry is not None, texts=texts)
+
+
+@dataclass(frozen=True, eq=False)
+class _Chosen:
+    """The columns of a table by their use.
+
+    `columns` are the features in their order, and the class last; `candidates` are these and those that were left out
+    because of what they look like. Neither an option nor the catalog says anything of the features `undeclared`. The
+    notes are sentences about the choice.
+    """
+
+    columns: dict[str, Column]
+    candidates: dict[str, Column]
+    undeclared: tuple[str, ...]
+    left_out: dict[str, Why]
+    notes: list[str]
+
+
+def _choose_columns(columns: Mapping[str, Column], raw: RawTable, options: ReadingOptions) -> _Chosen:
+    """Choose the class and the features, and warn of columns that are left out because of what they look like.
+
+    A target that the options name exists. Raises `InputError` if an option names a column that does not exist, options
+    contradict one another, or no feature is left.
+    """
+    where, entry = raw.where, raw.entry
+    target = last = list(columns)[-1]
+    if options.target is not None:
+        target = str(options.target)
+    elif not raw.has_class and (entry is None or is_unnamed(last)):
+        target = default_target(columns, options.nominal, raw.index) or last
+    columns = {name: columns[name] for name in (*(n for n in columns if n != target), target)}
+    asked = _left_out_by_options(list(columns), target, where, options)
+    undeclared = [name for name in columns if name not in (*asked, *options.declared, target)]
+    if options.features:
+        undeclared = []
+    elif entry is not None:  # it says what the columns are, if they have names
+        undeclared = [name for name in undeclared if is_unnamed(name)]
+    left_out = {**asked, **look_alikes(columns, undeclared, raw.index)}
+    notes = describe_left_out(columns, left_out)
+    if options.target is None and target != last:
+        notes.append(f"The class is the last of the other columns, {target!r}.")
+    if len(left_out) == len(columns) - 1:
+        raise InputError(f"No column of {where} is left as a feature. {' '.join(notes)}")
+    if by_themselves := notes[bool(asked) :]:
+        warn(" ".join(by_themselves), DataWarning)
+    return _Chosen(
+        {name: column for name, column in columns.items() if name not in left_out},
+        {name: column for name, column in columns.items() if name not in asked},
+        tuple(name for name in undeclared if name not in left_out),
+        left_out,
+        notes,
+    )
+
+
+def _left_out_by_options(
+    names: Sequence[str], target: str, where: str, options: ReadingOptions
+) -> dict[str, Why]:
+    """Return the columns that the options leave out: those of `drop`, and those not in `features` if there are any."""
+    for option in ("drop", "features"):
+        for name in getattr(options, option):
+            if name not in names:
+                raise InputError(
+                    f"The option {option!r} names {name!r}, which is not a column of {where} ({', '.join(names)})."
+                )
+            if name == target:
+                raise InputError(
+                    f"The option {option!r} names {name!r}, which is the target; leave it out of the option, or name "
+                    "another target."
+                )
+    drop, features = options.drop, options.features
+    both = [name for name in features if name in drop]
+    if both:
+        raise InputError(f"Column {both[0]!r} is in both 'drop' and 'features'; leave it out of one of them.")
+    asked: dict[str, Why] = {
+        name: "asked" for name in names if name in drop or (features and name not in (*features, target))
     }
-    return replace(table, request=DataRequest.of(source, asked))
+    for name in options.declared:
+        if name in asked:
+            raise InputError(
+                f"Column {name!r} is declared nominal or continuous, but 'drop' or 'features' leaves it out; keep one."
+            )
+    return asked
 
 
-def _pair(source: Source, y: Any) -> Source:
-    """Return features and labels that were given as two arguments as one source."""
-    if isinstance(y, str):
+def _nothing_left(columns: Mapping[str, Column], target: str, where: str) -> str:
+    """Return what is missing in a table of which no row can be kept, and what to do."""
+    if columns[target].missing.all():
+        return f"No row of {where} has a class in column {target!r}; name another target."
+    empty = [name for name, column in columns.items() if column.missing.all()]
+    if not empty:
+        return f"Every row of {where} has missing values and was dropped; {OWN_STATES}."
+    return (
+        f"Every row of {where} was dropped, as there are no values in {', '.join(map(repr, empty))}; leave "
+        f"{'it' if len(empty) == 1 else 'them'} out (--drop {','.join(empty)}), or {OWN_STATES}."
+    )
+
+
+def _rows_to_keep(
+    columns: Mapping[str, Column], target: str, weights: NDArray[np.float64], policy: Missing, where: str
+) -> tuple[NDArray[np.bool_], list[str]]:
+    """Return which rows are kept, shape (M,), and a sentence on every reason why rows are dropped."""
+    missing = columns[target].missing
+    if policy != "state":
+        missing = np.logical_or.reduce([c.missing for c in columns.values()])
+    if policy == "error" and missing.any():
+        row = np.flatnonzero(missing)[0]
+        name = next(name for name, c in columns.items() if c.missing[row])
         raise InputError(
-            f"The second argument holds class labels, one per row, but is the text {y!r}; name the class column with "
-            f"target={y!r}."
+            f"The value in row {row + 1} of {where}, column {name!r}, is missing; fill it in, or choose the "
+            "missing value policy 'drop' or 'state'."
         )
-    if isinstance(source, str | os.PathLike | tuple):
-        raise InputError(
-            "Class labels y go with an array or a data frame of features X; in a file the class is a column (target)."
+    if missing.all():
+        raise InputError(_nothing_left(columns, target, where))
+    weightless = weights == 0
+    keep = ~missing & ~weightless
+    if not keep.any():
+        raise InputError(f"All rows of {where} without missing values have the weight zero.")
+    absent = "a missing class" if policy == "state" else "missing values"
+    if missing.any():
+        remedy = (
+            "" if policy == "state" else "; missing='state' gives missing values a state of their own instead"
         )
-    return (source, y)
-
-
-def _catalog_kinds(entry: CatalogEntry, frame: pd.DataFrame) -> dict[str, Kind]:
-    unknown = [c for c in entry.continuous if c not in frame.columns]
-    if unknown:
-        raise InputError(
-            f"The catalog calls {unknown[0]!r} of {entry.name!r} continuous, but there is no such column."
+        warn(
+            f"{DROPPED} {absent}: {np.count_nonzero(missing)} of {len(missing)} of {where}{remedy}.",
+            DataWarning,
         )
-    return {str(c): "continuous" if c in entry.continuous else "nominal" for c in frame.columns}
-
-
-def _names(option: Collection[str]) -> tuple[str, ...]:
-    return (option,) if isinstance(option, str) else tuple(str(name) for name in option)
+    reasons = {absent: missing, "a weight of zero": weightless & ~missing}
+    notes = [
+        f"{DROPPED} {reason}: {np.count_nonzero(rows)} of {len(rows)}."
+        for reason, rows in reasons.items()
+        if rows.any()
+    ]
+    return keep, notes

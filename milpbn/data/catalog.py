@@ -14,37 +14,24 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from milpbn.data.options import Missing
 from milpbn.errors import InputError
 from milpbn.util.raw_files import read_bytes
 
 #: Environment variable that names the catalog's folder.
 DATA_DIR_VARIABLE = "MILPBN_DATA"
 
-_MISSING = {"drop row": "drop", "value": "state"}
+_MISSING: dict[str, Missing] = {"drop row": "drop", "value": "state"}
 
 
 @dataclass(frozen=True)
 class CatalogEntry:
-    """One known data set.
-
-    Attributes
-    ----------
-    name : str
-        Catalog name.
-    path : Path
-        The table's file, whose hash has been checked.
-    continuous : tuple of str
-        Columns to discretise; all others are nominal.
-    missing : str
-        Missing value policy, as in `Table`.
-    train_rows : int or None
-        Number of training rows at the start of the file; None without a split.
-    """
+    """One known data set: its file, whose hash has been checked, and what the catalog says of it (see above)."""
 
     name: str
     path: Path
     continuous: tuple[str, ...]
-    missing: str
+    missing: Missing
     train_rows: int | None
 
 
@@ -57,10 +44,7 @@ def find_data_dir(data_dir: str | os.PathLike[str] | None = None) -> Path | None
 def catalog_names(data_dir: Path) -> list[str]:
     """Return the names of a catalog, sorted.
 
-    Raises
-    ------
-    InputError
-        If the folder has no readable ``catalog.json``.
+    Raises `InputError` if the folder has no readable ``catalog.json``.
     """
     return sorted(_read_catalog(data_dir))
 
@@ -68,10 +52,7 @@ def catalog_names(data_dir: Path) -> list[str]:
 def find_entry(name: str, data_dir: Path) -> CatalogEntry | None:
     """Return the catalog entry of a name and check its file; return None if the catalog lacks the name.
 
-    Raises
-    ------
-    InputError
-        If the catalog cannot be read or is malformed, or if the file is absent or has another hash.
+    Raises `InputError` if the catalog cannot be read or is malformed, or if the file is absent or has another hash.
     """
     entry = _read_catalog(data_dir).get(name)
     if entry is None:

@@ -5,14 +5,14 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 
 import pandas as pd
 
 from milpbn.data.labels import MISSING_MARKERS, label_of, number_of
 from milpbn.data.numerals import Marks, Written, choose, convert, is_number, is_plain, written
-from milpbn.data.sources import Loaded
-from milpbn.data.text_format import EVERY, TextFormat
+from milpbn.data.options import EVERY
+from milpbn.data.raw_table import RawTable
 from milpbn.errors import DataWarning, InputError, warn
 
 #: A number behind a sign of comparison or before a unit.
@@ -24,62 +24,17 @@ _MEASURE = re.compile(
 _FIRST = 50
 
 
-@dataclass(frozen=True)
-class Cells:
-    """The cells of a table as they are to be used.
-
-    Attributes
-    ----------
-    frame : DataFrame
-        Raw columns whose missing values are null, and whose numbers are plain.
-    notes : tuple of str
-        Sentences about numbers that were not plain.
-    decimal : str or None
-        The decimal mark of the columns that were not plain; None if there are none, or if they differ in it.
-    """
-
-    frame: pd.DataFrame
-    notes: tuple[str, ...]
-    decimal: str | None
-
-
 def read_cells(
-    frame: pd.DataFrame,
-    form: TextFormat,
-    where: str,
-    *,
-    untyped: bool,
-    separator: str | None = None,
-    numbers: Collection[str] = (),
-    only_numbers: bool = False,
-    texts: Collection[str] = (),
-) -> Cells:
-    """Return the cells of a table with nulls for missing values, and with plain numbers.
+    raw: RawTable, numbers: Collection[str] = (), *, only_numbers: bool = False, texts: Collection[str] = ()
+) -> RawTable:
+    """Return a table with nulls for missing values, and with plain numbers where its cells are text without a type.
 
-    Parameters
-    ----------
-    frame : DataFrame
-        Raw columns.
-    form : TextFormat
-        The options of the user.
-    where : str
-        Name of the table in error messages.
-    untyped : bool
-        Whether the cells are text because the file has no types. Text that has a type stays as it is, with a sentence.
-    separator : str, optional
-        What separates the cells of the file.
-    numbers : collection of str
-        Columns that hold numbers, also where some of their cells do not look like it.
-    only_numbers : bool
-        Whether all other columns stay as they are, as in a table for prediction, which may also lack columns.
-    texts : collection of str
-        Columns that stay text.
-
-    Raises
-    ------
-    InputError
-        If a value that means a missing one is given for a column that does not exist.
+    The sentences about the form of the file and of numbers are issued as warnings. The columns `numbers` hold numbers,
+    also where some of their cells do not look like it, and `texts` stay text. With `only_numbers`, as for a table for
+    prediction, which may also lack columns, all columns but `numbers` stay as they are. Raises `InputError` if a value
+    that means a missing one is given for a column that does not exist.
     """
+    frame, form, where = raw.frame, raw.form, raw.where
     options = form.na_values.items()
     na_values = {key: v for key, v in options if not only_numbers or key == EVERY or key in frame}
     frame, absent = mark_missing(frame, na_values, where)
@@ -87,7 +42,7 @@ def read_cells(
     cells = {str(name): _different_texts(series) for name, series in frame.items()}
     cells |= {name: [cell for cell in cells[name] if is_number(cell)] for name in cells if name in numbers}
     found = {name: how for name, some in cells.items() if some and (how := written(some, asked))}
-    decimals = {how.marks.decimal for how in found.values() if how.speaks}
+    decimals = {how.marks.decimal for how in found.values() if how.shows_decimal}
     changed: dict[str, pd.Series] = {}
     shown: list[str] = []
     notes: list[str] = []
@@ -99,9 +54,9 @@ def read_cells(
             continue
         marks, why = how.marks, ""
         if how.other is not None:
-            marks, why = choose(how, cells[name], decimals, separator, form.usual)
+            marks, why = choose(how, cells[name], decimals, raw.separator, form.usual)
         plain = {} if how.plain and marks == Marks() else _plain_texts(cells[name], marks)
-        if not untyped:
+        if not raw.untyped:
             notes += [
                 f"Column {name!r} of {where} is text, though {how.example!r} looks like a number; if it is one, turn "
                 "the column into numbers."
@@ -113,7 +68,7 @@ def read_cells(
         if plain:
             changed[name] = frame[name].map(lambda cell, plain=plain: plain.get(cell, cell)).astype(object)
             shown.append(f"{name!r} ({how.example!r} as {_shown(how.example, marks)})")
-            used |= {marks.decimal} if how.speaks else set()
+            used |= {marks.decimal} if how.shows_decimal else set()
     if shown:
         frame, absent = mark_missing(frame.assign(**changed), absent, where)
         remedy = "" if only_numbers else _remedy(next(iter(changed)))
@@ -121,26 +76,10 @@ def read_cells(
     if absent and not only_numbers:
         values = ", ".join(repr(value) for given in absent.values() for value in given)
         notes.append(f"No cell of {where} holds the missing value {values} that was given.")
-    return Cells(frame, tuple(notes), used.pop() if len(used) == 1 else None)
-
-
-def cells_of(
-    loaded: Loaded, numbers: Collection[str], only_numbers: bool, texts: Collection[str] = ()
-) -> Cells:
-    """Return the cells of a source (`read_cells`), and issue the sentences about its form as warnings."""
-    cells = read_cells(
-        loaded.frame,
-        loaded.form,
-        loaded.where,
-        untyped=loaded.untyped,
-        separator=loaded.separator,
-        numbers=numbers,
-        only_numbers=only_numbers,
-        texts=texts,
-    )
-    for note in (*loaded.notes, *cells.notes):
+    notes = [*raw.notes, *notes]
+    for note in notes:
         warn(note, DataWarning)
-    return cells
+    return replace(raw, frame=frame, notes=tuple(notes), decimal=used.pop() if len(used) == 1 else None)
 
 
 def mark_missing(
@@ -148,12 +87,8 @@ def mark_missing(
 ) -> tuple[pd.DataFrame, dict[str, list[str]]]:
     """Return a frame with nulls for the values that mean a missing one, and those values that no cell has.
 
-    A cell has a value if its text or its number is that of the value.
-
-    Raises
-    ------
-    InputError
-        If there is no column of a name.
+    A cell has a value if its text or its number is that of the value. Raises `InputError` if there is no column of a
+    name.
     """
     unknown = [name for name in na_values if name != EVERY and name not in frame]
     if unknown:

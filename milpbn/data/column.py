@@ -59,8 +59,6 @@ class Column:
 
     Attributes
     ----------
-    name : str
-        Column name.
     codes : int64 array, shape (M,)
         Index of each row's value in `values`; negative if the value is missing: -1 for a null, and -2 - k for
         ``words[k]``.
@@ -88,19 +86,8 @@ class Column:
     def of(cls, series: pd.Series, where: str = "the table", *, untyped: bool = False) -> Column:
         """Factorise a series whose integer index holds the row numbers in the source.
 
-        Parameters
-        ----------
-        series : Series
-            Raw cells.
-        where : str
-            Name of the table in error messages.
-        untyped : bool
-            Whether the cells are text because the file has no types; a categorical has its own in any case.
-
-        Raises
-        ------
-        InputError
-            If the cells hold lists or other containers instead of single values.
+        `untyped` says that the cells are text because the file has no types; a categorical has its own in any case.
+        Raises `InputError` if the cells hold lists or other containers instead of single values.
         """
         name = str(series.name)
         try:
@@ -228,14 +215,7 @@ class Column:
     ) -> NDArray[Any]:
         """Return what belongs to each row's value, shape (M,), from what belongs to each distinct one.
 
-        Parameters
-        ----------
-        of_values : array, shape (K,)
-            What belongs to `values`.
-        of_missing : scalar
-            What belongs to a null, and to all `words` unless `of_words` says otherwise.
-        of_words : sequence, optional
-            What belongs to each of `words`.
+        `of_missing` belongs to a null, and to all `words` unless `of_words` has a value for each of these.
         """
         # Negative codes count from the end.
         ends = [*reversed(of_words or [of_missing] * len(self.words)), of_missing]
@@ -271,19 +251,8 @@ class Column:
     def check_numeric(self, where: str, remedy: str, *, others: NDArray[np.bool_] | None = None) -> None:
         """Check that all values are finite numbers.
 
-        Parameters
-        ----------
-        where : str
-            Name of the table in error messages.
-        remedy : str
-            Advice that ends the message.
-        others : bool array, shape (K,), optional
-            Distinct values that need not be numbers.
-
-        Raises
-        ------
-        InputError
-            If a value is not a finite number; the message names the first such row.
+        The distinct values `others`, bool array of shape (K,), need not be numbers; `remedy` ends the message. Raises
+        `InputError` if a value is not a finite number; the message names the first such row.
         """
         value = self.describe_first(~np.isfinite(self.numbers) & (True if others is None else ~others))
         if value is not None:
@@ -293,10 +262,7 @@ class Column:
 def take_column(frame: pd.DataFrame, name: object, option: str, where: str) -> pd.Series:
     """Return the column that an option names; a number stands for itself.
 
-    Raises
-    ------
-    InputError
-        If it is no name, or no column has it.
+    Raises `InputError` if it is no name, or no column has it.
     """
     if not isinstance(name, str | int | float | np.integer):
         raise InputError(f"The option {option!r} must be the name of a column, got a {type(name).__name__}.")

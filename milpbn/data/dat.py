@@ -14,6 +14,7 @@ import pandas as pd
 
 from milpbn.data.dataset import Dataset
 from milpbn.data.labels import MISSING_MARKERS, number_of
+from milpbn.data.raw_table import text_frame
 from milpbn.errors import InputError
 from milpbn.util.text_lines import content_lines
 
@@ -21,23 +22,9 @@ from milpbn.util.text_lines import content_lines
 def parse_dat(text: str, where: str) -> pd.DataFrame:
     """Parse the text of a .dat file.
 
-    Parameters
-    ----------
-    text : str
-        The file's text.
-    where : str
-        Name of the file in error messages.
-
-    Returns
-    -------
-    DataFrame
-        Categorical columns; their categories are the values that occur, numbers by size and others as text.
-
-    Raises
-    ------
-    InputError
-        If a line is malformed, the number of rows is another one, or a column has more values than its arity; the
-        message names the line or the column.
+    The columns are categorical; their categories are the values that occur, numbers by size and others as text. Raises
+    `InputError` if a line is malformed, the number of rows is another one, or a column has more values than its arity;
+    the message names the line or the column.
     """
     lines = [(number, line.split()) for number, line in content_lines(text)]
     if len(lines) > 2 and lines[0][1] == [str(len(lines[1][1]))] and len(lines[1][1]) > 1:
@@ -66,8 +53,8 @@ def parse_dat(text: str, where: str) -> pd.DataFrame:
         values = sorted({cell for cell in cells if cell is not None}, key=_order)
         if len(values) > int(arity):
             raise InputError(f"Column {name!r} of {where} has {len(values)} values, but the arity {arity}.")
-        columns.append(pd.Series(pd.Categorical(cells, categories=values)))
-    return pd.concat(columns, axis=1).set_axis(names, axis=1)
+        columns.append(pd.Categorical(cells, categories=values))
+    return text_frame(names, columns)
 
 
 def _order(label: str) -> tuple[bool, float, str]:
@@ -80,13 +67,9 @@ def _order(label: str) -> tuple[bool, float, str]:
 def format_dat(data: Dataset) -> str:
     """Return discrete data as the text of a .dat file.
 
-    White space in names becomes ``_``. The states of a column with a label that is no word, such as
-    ``(-inf, 48.5]``, are written as codes from 0; a comment lists them.
-
-    Raises
-    ------
-    InputError
-        If two names become the same word, a value has no state, or the rows have weights.
+    White space in names becomes ``_``. The states of a column with a label that is no word, such as ``(-inf, 48.5]``,
+    are written as codes from 0; a comment lists them. Raises `InputError` if two names become the same word, a value
+    has no state, or the rows have weights.
     """
     names = [re.sub(r"\s", "_", name) for name in data.names]
     repeated = [name for name in names if names.count(name) > 1]

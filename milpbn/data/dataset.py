@@ -220,12 +220,7 @@ class Dataset:
     def total_weights(self, index: NDArray[np.integer], size: int) -> NDArray[np.float64]:
         """Return the total weight of the rows of each group, float64 array of shape (size,).
 
-        Parameters
-        ----------
-        index : integer array, shape (M,)
-            Group of each row, from 0 to ``size - 1``.
-        size : int
-            Number of groups.
+        `index` has the group of each row, shape (M,), from 0 to ``size - 1``.
         """
         return sums_of_parts(index, self._parts, size)
 

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 
 import numpy as np
-import pandas as pd
 
 from milpbn.data.labels import MISSING_MARKERS
 from milpbn.data.numerals import is_number, rough_number
+from milpbn.data.options import TextFormat
+from milpbn.data.raw_table import RawTable, generated_names, text_frame
 from milpbn.data.row_index import fit_header
 from milpbn.data.separators import WORDS, Divided, TextRow, divide, is_comment
-from milpbn.data.text_format import TextFormat
 from milpbn.errors import InputError
 
 #: A column of numbers has few different ones if at most this many, each in so many rows on average.
@@ -25,37 +24,14 @@ _BEGINNING = 1000
 _SHOWN = 3
 
 
-@dataclass(frozen=True)
-class RawTable:
-    """The cells of a file, sentences about how they were found, and what separates them (None in a binary file)."""
-
-    frame: pd.DataFrame
-    notes: tuple[str, ...] = ()
-    separator: str | None = None
-
-
 def parse_delimited(
     text: str, form: TextFormat, where: str, separator: str | None = None, known: Collection[str] = ()
 ) -> RawTable:
-    """Parse delimited text.
+    """Parse the text of a file, whose name in error messages is `where`.
 
-    Parameters
-    ----------
-    text : str
-        The file's text.
-    form : TextFormat
-        The options of the user.
-    where : str
-        Name of the file in error messages.
-    separator : str, optional
-        The separator of the file's format, unless the user gives one; by default it is found (`divide`).
-    known : collection of str
-        Names of columns that a classifier knows. A line that has most of them is no row.
-
-    Raises
-    ------
-    InputError
-        If a row has more or fewer cells than there are names, or a quotation mark is not closed.
+    The separator of the file's format counts unless the user gives one; by default it is found (`divide`). A line that
+    has most of the names of columns that a classifier knows (`known`) is no row. Raises `InputError` if a row has more
+    or fewer cells than there are names, or a quotation mark is not closed.
     """
     divided = divide(text, where, form.separator or separator)
     notes = _on_separators(divided, where)
@@ -67,25 +43,8 @@ def parse_delimited(
     columns = list(zip(*rows, strict=True)) if rows else [()] * len(names)
     if found and _begin_with_units(names, columns, where, notes):
         columns = [column[1:] for column in columns]
-    frame = frame_of(names, [np.array(column, dtype=object) for column in columns])
-    return RawTable(frame, tuple(notes), divided.separator)
-
-
-def frame_of(names: Sequence[str], columns: Sequence[np.ndarray | pd.Categorical]) -> pd.DataFrame:
-    """Return a frame of the given columns without inferring types; names need not be unique yet."""
-    series = [
-        pd.Series(column, dtype=None if isinstance(column, pd.Categorical) else object) for column in columns
-    ]
-    return pd.concat(series, axis=1).set_axis(list(names), axis=1) if series else pd.DataFrame()
-
-
-def generated_names(n: int, known: Collection[str] = ()) -> list[str]:
-    """Return the names of columns that have none: ``x1``, ``x2``, ..., and ``class`` for the last.
-
-    The last one is no class if a classifier knows it under the name of a feature.
-    """
-    names = [f"x{k + 1}" for k in range(n)]
-    return names if not names or names[-1] in known else [*names[:-1], "class"]
+    frame = text_frame(names, [np.array(column, dtype=object) for column in columns])
+    return RawTable(frame, where, separator=divided.separator, notes=tuple(notes))
 
 
 def _on_separators(divided: Divided, where: str) -> list[str]:

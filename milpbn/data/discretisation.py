@@ -59,10 +59,7 @@ class Discretisation:
     def parse(cls, text: str | Discretisation) -> Discretisation:
         """Return the method that a text such as ``mdl`` or ``quantile:5`` names.
 
-        Raises
-        ------
-        InputError
-            If the text names none.
+        Raises `InputError` if the text names none.
         """
         if isinstance(text, Discretisation):
             return text
@@ -83,22 +80,9 @@ class Discretisation:
     ) -> NDArray[np.float64]:
         """Return the ascending cuts of one feature, midpoints between neighbouring distinct values.
 
-        Parameters
-        ----------
-        values : float64 array, shape (M,)
-            The feature in the training rows, finite.
-        classes : int array, shape (M,)
-            Class codes in 0 .. n_classes - 1; only ``mdl`` uses them.
-        n_classes : int
-            Number of classes.
-        weights : float64 array, shape (M,)
-            Sample weights; all methods but ``uniform`` count a weight of 2 as two samples.
-
-        Returns
-        -------
-        float64 array
-            A value belongs to the interval whose number is the count of cuts strictly below it. Empty if the method
-            makes no cut.
+        A value belongs to the interval whose number is the count of cuts strictly below it. Without a cut, the array is
+        empty. The values, class codes and weights are those of the training rows, shape (M,), and the values are
+        finite. Only ``mdl`` uses the classes; all methods but ``uniform`` count a weight of 2 as two samples.
         """
         from milpbn.data.mdlp import mdlp_cuts, midpoints  # numba takes half a second to import
 

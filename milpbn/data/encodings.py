@@ -1,4 +1,7 @@
-"""Samples whose rows are encoded in several ways, for predictors that have several sets of cuts."""
+"""Raw columns encoded with the states of given variables, also in several ways, and remarks on values without a state.
+
+Predictors that are averages have several sets of variables, with different cuts.
+"""
 
 from __future__ import annotations
 
@@ -9,25 +12,81 @@ import numpy as np
 from numpy.typing import NDArray
 
 from milpbn.data.column import Column
-from milpbn.data.dataset import MISSING, UNKNOWN, Dataset
+from milpbn.data.dataset import MISSING, UNKNOWN, Dataset, Variable
+from milpbn.data.variables import encode_column
 from milpbn.errors import InputError, MilpbnWarning, warn
+
+
+def encode_columns(
+    columns: Mapping[str, Column], variables: Sequence[Variable], weights: NDArray[np.float64], name: str
+) -> Dataset:
+    """Encode raw columns, matched by name, with given variables.
+
+    Categories that are not in the training rows become `UNKNOWN`, missing values without a state of their own
+    `MISSING`. The values of a feature whose column is absent are `MISSING` even if missing values have a state, since
+    that state stands for an empty cell of a column that was there. The notes count them. Other columns are ignored. If
+    the class column is absent, all classes are `MISSING`. `weights` has shape (M,). Raises `InputError` if no feature
+    has a column, or a value of a discretised feature is not a finite number.
+    """
+    codes = np.full((len(weights), len(variables)), MISSING, dtype=np.int32)
+    for i, variable in enumerate(variables):
+        if variable.name in columns:
+            codes[:, i] = encode_column(variable, columns[variable.name], repr(name))
+    data = Dataset(name, tuple(variables), codes, weights)
+    missing = {feature: count for feature, count in missing_values(data).items() if feature in columns}
+    target = variables[-1].name
+    no_class, new_class = (int(np.count_nonzero(data.y == code)) for code in (MISSING, UNKNOWN))
+    features = [v.name for v in variables[:-1]]
+    absent = [feature for feature in features if feature not in columns]
+    if len(absent) == len(features):
+        raise InputError(
+            f"The table {name!r} has none of the columns that the classifier knows, such as {features[0]!r}; is it "
+            "another table, or one without a line of column names?"
+        )
+    named = target in columns
+    notes = [
+        *([] if named else [f"There is no column {target!r}: the classes are unknown."]),
+        *([f"Rows with a class label that training never saw: {new_class}."] if new_class else []),
+        *([f"Rows without a class label: {no_class}."] if named and no_class else []),
+        *_unseen_note(unknown_values(data)),
+        *_missing_note(absent, missing, len(features)),
+    ]
+    return replace(data, notes=tuple(notes))
+
+
+def describe_absent(absent: Sequence[str], n_features: int) -> str:
+    """Return words that name the columns that are absent, of the columns of so many features."""
+    names = ", ".join(map(repr, absent))
+    return f"{len(absent)} of {n_features} columns {'is' if len(absent) == 1 else 'are'} absent ({names})"
+
+
+def _unseen_note(counts: Mapping[str, int]) -> list[str]:
+    """Return a sentence with the total and the number in each column; no sentence if the total is zero."""
+    total = sum(counts.values())
+    what = "Values that training never saw, which contribute nothing to the class scores"
+    return [f"{what}: {total} ({_places(counts)})."] if total else []
+
+
+def _missing_note(absent: Sequence[str], missing: Mapping[str, int], n_features: int) -> list[str]:
+    """Return a sentence on absent columns and missing values; no sentence if there are none."""
+    total, parts = sum(missing.values()), []
+    if absent:
+        parts.append(describe_absent(absent, n_features))
+    if total:
+        parts.append(f"{total} {'value is' if total == 1 else 'values are'} missing ({_places(missing)})")
+    return [f"{', '.join(parts)}: marginalised."] if parts else []
+
+
+def _places(counts: Mapping[str, int]) -> str:
+    return ", ".join(f"{n} in {name!r}" for name, n in counts.items())
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Encodings(Dataset):
     """The same rows in the codes of several sets of variables: those of the first set, and the others beside them.
 
-    All sets have the same names of variables, and the same classes.
-
-    Attributes
-    ----------
-    others : tuple of Dataset
-        The rows in the codes of the other sets, in the same order.
-
-    Raises
-    ------
-    InputError
-        If the encodings are not of the same rows.
+    All sets have the same names of variables, and the same classes. `others` has the rows in the codes of the other
+    sets, in the same order. Raises `InputError` if the encodings are not of the same rows.
     """
 
     others: tuple[Dataset, ...] = ()
@@ -77,15 +136,8 @@ def check_seen(data: Dataset, columns: Mapping[str, Column], *, ignore: bool) ->
     """Refuse a table with a column of which no value occurs in the training data; it may be coded in another way.
 
     A column with one such value only, in any number of rows, is not refused: a small table may well have a new value.
-
-    Parameters
-    ----------
-    data : Dataset
-        The encoded rows. Where they are encoded in several ways, a value counts as unseen if it is in all of them.
-    columns : mapping from name to Column
-        The raw rows.
-    ignore : bool
-        Warn instead of refusing.
+    Where rows are encoded in several ways, a value counts as unseen if it is in all of them. With `ignore`, such a
+    column is warned of instead.
 
     Raises
     ------

@@ -16,27 +16,9 @@ Split = tuple[NDArray[np.int64], NDArray[np.int64]]
 def stratified_folds(classes: ArrayLike, n_folds: int, random_state: int | None = None) -> list[Split]:
     """Return the (training, test) rows of a shuffled stratified k-fold cross-validation.
 
-    A class with fewer members than folds occurs in some of the test folds only. If all classes are that
-    small, the folds are not stratified.
-
-    Parameters
-    ----------
-    classes : int array, shape (M,)
-        Class codes.
-    n_folds : int
-        Number of folds, from 2 to M.
-    random_state : int, optional
-        Seed of the shuffling.
-
-    Returns
-    -------
-    list of (int64 array, int64 array)
-        Ascending row positions; every row is in exactly one test fold.
-
-    Raises
-    ------
-    InputError
-        If there are fewer than two folds, or more folds than rows.
+    A class with fewer members than folds occurs in some of the test folds only. If all classes are that small, the
+    folds are not stratified. `classes` has class codes, shape (M,). Positions ascend, and every row is in exactly one
+    test fold. Raises `InputError` if there are fewer than two folds, or more folds than rows.
     """
     from sklearn.model_selection import KFold, StratifiedKFold
 
@@ -50,28 +32,8 @@ def repeated_folds(
 ) -> list[Split]:
     """Return the (training, test) rows of several stratified cross-validations, one after the other.
 
-    They are those of scikit-learn's `RepeatedStratifiedKFold`, with the exceptions of `stratified_folds`.
-
-    Parameters
-    ----------
-    classes : int array, shape (M,)
-        Class codes.
-    n_folds : int
-        Number of folds, from 2 to M.
-    n_repeats : int
-        Number of cross-validations, at least 1.
-    random_state : int, optional
-        Seed of the shuffling.
-
-    Returns
-    -------
-    list of (int64 array, int64 array)
-        Ascending row positions, ``n_repeats * n_folds`` pairs; every row is in one test fold of each repetition.
-
-    Raises
-    ------
-    InputError
-        If a number is out of range.
+    The positions ascend. They are those of scikit-learn's `RepeatedStratifiedKFold`, with the exceptions of
+    `stratified_folds`. Raises `InputError` if a number is out of range.
     """
     from sklearn.model_selection import RepeatedKFold, RepeatedStratifiedKFold
 
@@ -100,26 +62,8 @@ def _splits(splitter: Any, y: NDArray) -> list[Split]:
 def validation_split(classes: ArrayLike, fraction: float, random_state: int | None = None) -> Split:
     """Return (training, validation) rows, stratified if possible.
 
-    They are not stratified if a class has only one member, or if one of the two has fewer rows than there are classes.
-
-    Parameters
-    ----------
-    classes : int array, shape (M,)
-        Class codes.
-    fraction : float
-        Share of the validation rows, in (0, 1).
-    random_state : int, optional
-        Seed of the draw.
-
-    Returns
-    -------
-    (int64 array, int64 array)
-        Ascending row positions.
-
-    Raises
-    ------
-    InputError
-        If the fraction is not inside (0, 1), or there are fewer than two rows.
+    The positions ascend. They are not stratified if a class has only one member, or if one of the two has fewer rows
+    than there are classes. Raises `InputError` if the fraction is not inside (0, 1), or there are fewer than two rows.
     """
     from sklearn.model_selection import ShuffleSplit, StratifiedShuffleSplit
 

@@ -31,12 +31,7 @@ def frame_of(table: Any) -> pd.DataFrame | None:
     """Return a table of any library as a data frame of pandas, and None for anything that is no table.
 
     Types become those that pandas reads from Parquet: categoricals stay categoricals, dates stay dates, and nulls are
-    missing values.
-
-    Raises
-    ------
-    InputError
-        If the table is not computed yet, or Arrow data cannot be converted.
+    missing values. Raises `InputError` if the table is not computed yet, or Arrow data cannot be converted.
     """
     if isinstance(table, pd.DataFrame):
         return table
@@ -60,13 +55,9 @@ def frame_of(table: Any) -> pd.DataFrame | None:
 def frame_of_arrow(table: Any, where: str) -> pd.DataFrame:
     """Return a table of pyarrow as a data frame.
 
-    The columns that the table's pandas metadata name as the index are columns of the data frame, and its ``attrs``
-    has their names (`milpbn.data.row_index.DECLARED_INDEX`).
-
-    Raises
-    ------
-    InputError
-        If pyarrow cannot convert the table; `where` names it.
+    The columns that the table's pandas metadata name as the index are columns of the data frame, and its ``attrs`` has
+    their names (`milpbn.data.row_index.DECLARED_INDEX`). Raises `InputError` if pyarrow cannot convert the table;
+    `where` names it.
     """
     try:
         frame: pd.DataFrame = table.replace_schema_metadata(None).to_pandas()
@@ -98,15 +89,8 @@ def unmasked(array: Any) -> Any:
 def column_of(labels: Any) -> pd.Series:
     """Return the labels of rows as a series with the index 0 .. M - 1, named as they are.
 
-    Parameters
-    ----------
-    labels : array-like, shape (M,) or (M, 1)
-        A series of pandas or polars, an Arrow array, a table of one column, an array or a list.
-
-    Raises
-    ------
-    InputError
-        If there is not one label per row.
+    The labels, shape (M,) or (M, 1), are a series of pandas or polars, an Arrow array, a table of one column, an array
+    or a list. Raises `InputError` if there is not one label per row.
     """
     frame = frame_of(labels)
     if frame is not None:

@@ -22,10 +22,7 @@ _ATTRIBUTE = re.compile(
 def column_names(path: str | os.PathLike[str]) -> list[str]:
     """Return the names of the columns; none if the beginning of the file does not have them.
 
-    Parameters
-    ----------
-    path : path-like
-        A file in one of the formats `HEADERS`, also with ``.gz``. Pipes and devices are not read.
+    The file is in one of the formats `HEADERS`, also with ``.gz``. Pipes and devices are not read.
 
     Raises
     ------

@@ -9,6 +9,8 @@ import numpy as np
 
 from milpbn.data.column import Column
 from milpbn.data.left_out import may_be_codes
+from milpbn.data.options import ReadingOptions
+from milpbn.data.raw_table import RawTable
 from milpbn.errors import InputError
 
 Kind = Literal["nominal", "continuous"]
@@ -34,37 +36,22 @@ def detect_kind(column: Column) -> Kind:
 
 
 def decide_kinds(
-    columns: Mapping[str, Column],
-    target: str,
-    where: str,
-    *,
-    continuous: Collection[str] = (),
-    nominal: Collection[str] = (),
-    known: Mapping[str, Kind] | None = None,
+    columns: Mapping[str, Column], target: str, raw: RawTable, options: ReadingOptions
 ) -> dict[str, Kind]:
     """Return the kind of every column: declared by the user, else known from the catalog, else detected.
 
-    Parameters
-    ----------
-    columns : mapping from name to Column
-        Features and the target.
-    target : str
-        The class column, always nominal.
-    where : str
-        Name of the table in error messages.
-    continuous, nominal : collections of str
-        Columns that the user declared.
-    known : mapping from name to kind, optional
-        Kinds that the catalog gives.
-
-    Raises
-    ------
-    InputError
-        If a declared column does not exist or is declared as both kinds, if the class column is declared
-        continuous or looks continuous, or if a value of a continuous column is not a finite number.
+    The class column, `target`, is always nominal. Raises `InputError` if a declared column does not exist or is
+    declared as both kinds, if the class column is declared continuous or looks continuous, or if a value of a
+    continuous column is not a finite number.
     """
-    for option, names in (("continuous", continuous), ("nominal", nominal)):
-        for name in names:
+    where, entry, continuous, nominal = raw.where, raw.entry, options.continuous, options.nominal
+    unknown = [name for name in (entry.continuous if entry else ()) if name not in raw.frame.columns]
+    if entry and unknown:
+        raise InputError(
+            f"The catalog calls {unknown[0]!r} of {entry.name!r} continuous, but there is no such column."
+        )
+    for option in ("continuous", "nominal"):
+        for name in getattr(options, option):
             if name not in columns:
                 raise InputError(f"The option {option!r} names {name!r}, which is not a column of {where}.")
     for name in continuous:
@@ -73,7 +60,11 @@ def decide_kinds(
     if target in continuous:
         raise InputError(f"The target {target!r} cannot be continuous: the class of a classifier is nominal.")
 
-    kinds: dict[str, Kind] = {name: (known or {}).get(name) or detect_kind(c) for name, c in columns.items()}
+    kinds: dict[str, Kind]
+    if entry:
+        kinds = {name: "continuous" if name in entry.continuous else "nominal" for name in columns}
+    else:
+        kinds = {name: detect_kind(column) for name, column in columns.items()}
     kinds |= dict.fromkeys(nominal, "nominal")
     kinds |= dict.fromkeys(continuous, "continuous")
     if target not in nominal:
@@ -87,9 +78,7 @@ def decide_kinds(
 
 
 def describe_kinds(
-    columns: Mapping[str, Column],
-    features: Sequence[str],
-    kinds: Mapping[str, Kind],
+    columns: Mapping[str, Column], features: Sequence[str], kinds: Mapping[str, Kind]
 ) -> list[str]:
     """Return sentences that list the continuous features and the numeric nominal ones, for the user."""
     groups = {

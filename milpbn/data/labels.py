@@ -104,12 +104,8 @@ def truth_of(label: str) -> bool | None:
 class StateLabels:
     """The states of a variable, to which labels belong by the rule of this module.
 
-    Parameters
-    ----------
-    states : sequence of str
-        Their labels, without the state of missing values.
-    numeric : bool
-        Whether all of them are numbers or intervals, so that every text of a number is that number.
+    The states, without that of missing values, are given by their labels. They are `numeric` if all of them are numbers
+    or intervals, so that every text of a number is that number.
     """
 
     def __init__(self, states: Sequence[str], *, numeric: bool = False) -> None:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from datetime import date, datetime
 from typing import Literal, get_args
 
@@ -29,7 +29,6 @@ from milpbn.data.row_index import (
     leading_labels,
     numbers_rows,
 )
-from milpbn.errors import InputError
 
 #: Why a column is left out: what it looks like, or because the options say so.
 Why = Literal["identifier", "date", "free text", "row index", "empty", "asked"]
@@ -66,61 +65,14 @@ _JAPANESE_DATE = re.compile(r"(?:\d{4}|(?:令和|平成|昭和)(?:\d{1,2}|元)) 
 _UNSPACED = re.compile(r"[\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff]")
 
 
-def chosen_features(
-    names: Sequence[str], target: str, where: str, *, drop: Collection[str], features: Collection[str]
-) -> dict[str, Why]:
-    """Return the columns that the options leave out, by name: those of `drop`, and those not in `features`.
-
-    Parameters
-    ----------
-    names : sequence of str
-        All columns but that of the weights.
-    target : str
-        The class column.
-    where : str
-        Name of the table in error messages.
-    drop : collection of str
-        Columns to leave out.
-    features : collection of str
-        The features; if empty, all columns but the target.
-
-    Raises
-    ------
-    InputError
-        If an option names a column that does not exist, or the target, or if both name the same column.
-    """
-    for option, given in (("drop", drop), ("features", features)):
-        for name in given:
-            if name not in names:
-                raise InputError(
-                    f"The option {option!r} names {name!r}, which is not a column of {where} ({', '.join(names)})."
-                )
-            if name == target:
-                raise InputError(
-                    f"The option {option!r} names {name!r}, which is the target; leave it out of the option, or name "
-                    "another target."
-                )
-    both = [name for name in features if name in drop]
-    if both:
-        raise InputError(f"Column {both[0]!r} is in both 'drop' and 'features'; leave it out of one of them.")
-    asked: Why = "asked"
-    return {n: asked for n in names if n != target and (n in drop or (features and n not in features))}
-
-
 def look_alikes(
     columns: Mapping[str, Column], candidates: Collection[str], index: Collection[str] = ()
 ) -> dict[str, Why]:
     """Return the columns among some that are of no use as features, by name; see `looks_like`.
 
-    Parameters
-    ----------
-    columns : mapping from name to Column
-        All columns but that of the weights, in their order. The first ones are a **row index** if their names say so
-        (`milpbn.data.row_index.leading_labels`).
-    candidates : collection of str
-        The columns that may be left out.
-    index : collection of str
-        Columns that the source declares as the index of a data frame.
+    `columns` are all but that of the weights, in their order. The first ones are a **row index** if their names say so
+    (`milpbn.data.row_index.leading_labels`), and so are those that the source declares as the index of a data frame
+    (`index`).
     """
     labels = {*leading_labels(list(columns)), *index}
     found: dict[str, Why | None] = {

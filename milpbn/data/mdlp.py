@@ -35,8 +35,6 @@ def mdlp_cuts(
         Finite values.
     classes : int array, shape (M,)
         Class codes in 0 .. n_classes - 1.
-    n_classes : int
-        Number of classes.
     weights : float array, shape (M,), optional
         Non-negative sample weights; an integer weight equals that many copies of the sample.
 

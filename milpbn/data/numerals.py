@@ -12,14 +12,13 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from functools import cache
 
+from milpbn.data.labels import number_of
+
 _CURRENCY = r"[$€£¥₹₩₽₺₪₫₱₦₴฿¢]|R\$|(?:USD|EUR|CHF|GBP|JPY|CNY|INR|SEK|NOK|DKK|PLN|CZK|HUF|Fr|Rs|kr|zł)\.?(?![A-Za-z])"
 _PER_CENT = "%‰\uff05"
 _MINUS = "\u2212\u2013\u2010\u2011\uff0d-"  # the last one stands at the end of a set of characters
 _BLANKS = " \u00a0\u2007\u2009\u202f"
 _APOSTROPHES = "'\u2019\u02bc"
-_PLAIN = re.compile(
-    r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?|[+-]?inf(?:inity)?", re.IGNORECASE
-)
 _POINT_OR_GROUPS = re.compile(r"[+-]?(?:[0-9]+|[1-9][0-9]{0,2}(?:\.[0-9]{3})+)")
 _ADDRESS = re.compile(r"(?:[0-9]{1,3}\.){3}[0-9]{1,3}")
 _TELEPHONE = re.compile(r"\+[0-9]+[ \u00a0][0-9 \u00a0]+")
@@ -41,30 +40,21 @@ class Marks:
 class Written:
     """How the numbers of a column are written.
 
-    Attributes
-    ----------
-    marks : Marks
-        A way of writing that fits all cells.
-    other : Marks or None
-        Another one that also fits, but gives other numbers.
-    example : str
-        A cell that the two ways read differently, or else one that is no plain number, or else the first.
-    plain : bool
-        Whether all cells are plain numbers as they stand.
-    speaks : bool
-        Whether the cells show which the decimal mark is.
+    The marks fit all cells, and so do those of `other`, which give other numbers. The example is a cell that the two
+    ways read differently, or else one that is no plain number, or else the first. `plain` says whether all cells are
+    plain numbers as they stand, `shows_decimal` whether they show which the decimal mark is.
     """
 
     marks: Marks
     other: Marks | None
     example: str
     plain: bool
-    speaks: bool
+    shows_decimal: bool
 
 
 def is_plain(cell: str) -> bool:
     """Return whether a cell is a number with a decimal point and nothing else, white space around it aside."""
-    return _PLAIN.fullmatch(cell.strip()) is not None
+    return not math.isnan(number_of(cell))
 
 
 def rough_number(cell: str) -> float:
@@ -89,12 +79,7 @@ def convert(cell: str, marks: Marks) -> str | None:
 def written(cells: Collection[str], asked: Marks | None = None) -> Written | None:
     """Return how the different cells of a column are written as numbers; None if no one way fits all of them.
 
-    Parameters
-    ----------
-    cells : collection of str
-        Different cells, without missing ones.
-    asked : Marks, optional
-        The marks that the user gives; an empty one stands for any.
+    The cells are not missing. `asked` are the marks that the user gives; an empty one stands for any.
     """
     asked = asked or Marks("")
     if asked == Marks("") and all(map(is_plain, cells)):
@@ -112,9 +97,9 @@ def written(cells: Collection[str], asked: Marks | None = None) -> Written | Non
     marks, other = ways[0], ways[1] if len(ways) > 1 else None
     differing = [] if other is None else [c for c in cells if convert(c, marks) != convert(c, other)]
     unusual = differing or [cell for cell in cells if not is_plain(cell)] or list(cells)
-    speaks = not differing and any(mark in cell for cell in cells for mark in ".,")
+    shows_decimal = not differing and any(mark in cell for cell in cells for mark in ".,")
     plain = marks.decimal == "." and all(map(is_plain, cells))
-    return Written(marks, other if differing else None, unusual[0].strip(), plain, speaks)
+    return Written(marks, other if differing else None, unusual[0].strip(), plain, shows_decimal)
 
 
 def choose(
@@ -126,18 +111,8 @@ def choose(
 ) -> tuple[Marks, str]:
     """Return which of two ways of writing counts for a column, and why, as the end of a sentence.
 
-    Parameters
-    ----------
-    found : Written
-        A column that both fit.
-    cells : collection of str
-        Its different cells.
-    decimals : collection of str
-        The decimal marks that other columns show.
-    separator : str or None
-        What separates the cells of the file.
-    usual : str or None
-        The decimal mark of the training table, if this one is for prediction.
+    `decimals` are the decimal marks that other columns show, and `usual` is that of the training table, if this one is
+    for prediction.
     """
     assert found.other is not None
     by_decimal = {marks.decimal: marks for marks in (found.marks, found.other)}

@@ -16,12 +16,11 @@ from typing import TypeAlias
 import pandas as pd
 
 from milpbn.data.arff import is_arff, parse_arff
-from milpbn.data.column import Column
 from milpbn.data.dat import parse_dat
-from milpbn.data.delimited import RawTable, parse_delimited
+from milpbn.data.delimited import parse_delimited
 from milpbn.data.frames import frame_of_arrow
-from milpbn.data.row_index import name_unnamed
-from milpbn.data.text_format import NAMES, TextFormat
+from milpbn.data.options import TEXT_OPTIONS, TextFormat
+from milpbn.data.raw_table import RawTable, check_frame
 from milpbn.errors import InputError
 from milpbn.util.extras import import_extra
 from milpbn.util.memory import format_bytes
@@ -29,6 +28,8 @@ from milpbn.util.raw_files import ending_of, most_unpacked, read_bytes, shown_na
 
 Reader: TypeAlias = Callable[[bytes, str, TextFormat, Collection[str]], RawTable]
 
+#: Endings of files whose cells are text of any meaning.
+UNTYPED = (".csv", ".tsv", ".arff")
 #: Byte order marks and their encodings; that of UTF-32 begins with that of UTF-16.
 _MARKS = (
     (codecs.BOM_UTF32_LE, "utf-32"),
@@ -36,11 +37,6 @@ _MARKS = (
     (codecs.BOM_UTF16_LE, "utf-16"),
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
-
-
-def read_frame(path: str | os.PathLike[str]) -> pd.DataFrame:
-    """Return the cells of a table's file; see `read_file`."""
-    return read_file(path).frame
 
 
 def read_file(
@@ -51,31 +47,12 @@ def read_file(
     The ending of the name determines the format (`READERS`, each also with ``.gz``). Text is UTF-8, or UTF-16 or UTF-32
     with a byte order mark, with any line ends. How the cells of CSV files are separated is found from all lines
     (`milpbn.data.separators.divide`), and so is whether the first one holds the names of the columns. Blank lines are
-    skipped.
-
-    Parameters
-    ----------
-    path : path-like
-        Path of the file.
-    form : TextFormat, optional
-        What the user says about the file.
-    known : collection of str
-        Names of columns that a classifier knows.
-
-    Returns
-    -------
-    RawTable
-        Raw cells with the index 0 .. M - 1, and sentences about what was found. Columns of CSV and TSV files are text.
-        Nominal attributes of ARFF files are categoricals with the declared values, and others are text. Columns of .dat
-        files are categoricals. Parquet keeps its types; ``attrs`` has the names of the columns that are the
-        index of the data frame in the file (`milpbn.data.row_index.DECLARED_INDEX`).
-
-    Raises
-    ------
-    InputError
-        If the file does not exist, is a folder, or cannot be read, decompressed, decoded or parsed; if an option is not
-        for its format; or if it has an unknown ending, rows of different lengths, no rows, or empty or duplicate column
-        names.
+    skipped. `known` are names of columns that a classifier knows. The index of the frame is 0 .. M - 1. Columns of CSV
+    and TSV files are text. Nominal attributes of ARFF files are categoricals with the declared values, and others are
+    text. Columns of .dat files are categoricals. Parquet keeps its types; ``attrs`` has the names of the columns that
+    are the index of the data frame in the file (`milpbn.data.row_index.DECLARED_INDEX`). Raises `InputError` if the
+    file does not exist, is a folder, or cannot be read, decompressed, decoded or parsed; if an option is not for its
+    format; or if it has an unknown ending, rows of different lengths, no rows, or empty or duplicate column names.
     """
     form = form or TextFormat()
     path = Path(path)
@@ -89,7 +66,9 @@ def read_file(
     where = repr(str(path))
     form.require_only(OPTIONS[extension], f"{extension} files")
     raw = READERS[extension](data, where, form, known)
-    return replace(raw, frame=check_frame(raw.frame, where))
+    return replace(
+        raw, frame=check_frame(raw.frame, where), name=path_stem(path), untyped=extension in UNTYPED
+    )
 
 
 def path_extension(path: Path) -> str | None:
@@ -104,33 +83,6 @@ def path_stem(path: Path) -> str:
     """
     name = path.name[:-3] if path.name.lower().endswith(".gz") else path.name
     return shown_name(Path(name).stem)
-
-
-def check_frame(frame: pd.DataFrame, where: str) -> pd.DataFrame:
-    """Return the frame with column names as text and the index 0 .. M - 1.
-
-    First columns without a name, and empty ones, are called ``Unnamed: 0`` and so on (`name_unnamed`).
-
-    Raises
-    ------
-    InputError
-        If the name of another column is empty, a name occurs twice, or there are no rows.
-    """
-    frame = frame.reset_index(drop=True)
-    names = ["" if c is None or c is pd.NA or c != c else str(c).strip() for c in frame.columns]
-    empty = [not name and bool(Column.of(frame.iloc[:, k]).missing.all()) for k, name in enumerate(names)]
-    names = name_unnamed(names, empty, where)
-    seen: set[str] = set()
-    for name in names:
-        if name in seen:
-            raise InputError(
-                f"The column name {name!r} occurs more than once in {where}; names must differ, and the "
-                "first line of a text file must hold them (if it is a row, give --no-header)."
-            )
-        seen.add(name)
-    if frame.empty:
-        raise InputError(f"There are no rows in {where}; a table needs column names and at least one row.")
-    return frame.set_axis(names, axis=1)
 
 
 def _read_bytes(path: Path) -> bytes:
@@ -196,7 +148,7 @@ def _parse_parquet(data: bytes, where: str) -> pd.DataFrame:
 
 def _reader(parse: Callable[[str, str], pd.DataFrame]) -> Reader:
     """Return the reader of a text format that says itself where its cells and names are."""
-    return lambda data, where, form, known: RawTable(parse(_decode(data, where, form), where))
+    return lambda data, where, form, known: RawTable(parse(_decode(data, where, form), where), where)
 
 
 def _delimited(separator: str | None) -> Reader:
@@ -212,13 +164,13 @@ READERS: dict[str, Reader] = {
     ".tsv": _delimited("\t"),
     ".arff": _reader(parse_arff),
     ".dat": _reader(lambda text, where: (parse_arff if is_arff(text) else parse_dat)(text, where)),
-    ".parquet": lambda data, where, form, known: RawTable(_parse_parquet(data, where)),
+    ".parquet": lambda data, where, form, known: RawTable(_parse_parquet(data, where), where),
 }
 
 #: The options of text files that each format has.
 OPTIONS = {
-    ".csv": NAMES,
-    ".tsv": NAMES,
+    ".csv": TEXT_OPTIONS,
+    ".tsv": TEXT_OPTIONS,
     ".arff": ("encoding", "decimal", "thousands", "na_values"),
     ".dat": ("encoding", "na_values"),
     ".parquet": ("na_values",),

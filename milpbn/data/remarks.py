@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from milpbn.data.column import Column
 from milpbn.data.dataset import PREDICTS_CLASS, Variable
 from milpbn.data.labels import ALWAYS_MISSING
-from milpbn.data.row_index import may_be_row_index
+from milpbn.data.row_index import is_made_up, is_row_index
 
 #: Words that may stand for a missing value, in small letters; some spellings of them always do.
 _WORDS = {
@@ -32,7 +32,12 @@ _CHANCE = 1e-3
 
 def remark_on_index(columns: Mapping[str, Column], names: Collection[str]) -> list[str]:
     """Return a sentence on columns that are kept under a name that programs give to row numbers, if there are any."""
-    found = [name for name in names if may_be_row_index(columns[name])]
+    found = []
+    for name in filter(is_made_up, names):
+        column = columns[name]
+        integers = column.integers if column.is_numeric else None
+        if integers is not None and integers.min() >= 0 and not is_row_index(column):
+            found.append(name)
     if not found:
         return []
     return [
@@ -45,14 +50,7 @@ def remark_on_missing_codes(columns: Mapping[str, Column], names: Collection[str
     """Return sentences on values that may stand for missing ones, and on words that are missing values but may not be.
 
     The former are words, such as ``unknown``, and numbers such as -1, 9, 99 and -999 far from all others of their
-    column, the latter words such as ``None``.
-
-    Parameters
-    ----------
-    columns : mapping from name to Column
-        The columns that are used.
-    names : collection of str
-        Those in which numbers are looked at as well.
+    column, the latter words such as ``None``. Numbers are looked at in the columns `names` only.
     """
     found, words = [], []
     for name, column in columns.items():
@@ -121,16 +119,8 @@ def remark_on_leaks(
 
     A feature of K states does so by chance in at most C^K of all assignments of the M classes to the rows, whose number
     is a multinomial coefficient; a discretised one in as many for each choice of its K - 1 cuts. A remark needs that
-    this share, times the number of features, is below `_CHANCE`.
-
-    Parameters
-    ----------
-    variables : sequence of Variable
-        Features first, the class last.
-    codes : int32 array, shape (M, V)
-        Their states in the training rows.
-    n_values : sequence of int
-        Number of different values of each feature before it was discretised.
+    this share, times the number of features, is below `_CHANCE`. The codes, shape (M, V), are those of the training
+    rows; `n_values` are the numbers of different values of each feature before it was discretised.
     """
     y, n_classes = codes[:, -1], variables[-1].n_states
     sizes = np.bincount(y)

@@ -8,63 +8,25 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from milpbn.data.options import COLUMN_LISTS, OPTIONS
 from milpbn.errors import InputError
 from milpbn.util.jsonable import Fields, shorten
 
 #: Values of `DataRequest.rows`.
 ROWS = ("train", "all")
-#: Options whose values are texts, and options whose values are lists of texts.
-TEXTS, NAMES = (
-    (
-        *("target", "missing", "weights", "data_dir", "name", "states", "discretise"),
-        *("separator", "decimal", "thousands", "encoding"),
-    ),
-    ("drop", "features", "continuous", "nominal"),
-)
 
 
 @dataclass(frozen=True)
 class DataRequest:
     """The source of training data and how to read it, in JSON-safe values.
 
-    Attributes
-    ----------
-    source : str
-        Path, catalog name or instance name.
-    rows : {"train", "all"}
-        Rows that are training data, in a table with a split.
-    options : mapping
-        Keyword arguments of `milpbn.data.read_table`.
+    The source is a path, or the name of a catalog entry or an instance. `rows` says which rows are training data in a
+    table with a split, ``train`` or ``all``. The options are keyword arguments of `milpbn.data.read_table`.
     """
 
     source: str
     rows: str = "train"
     options: Mapping[str, Any] = field(default_factory=dict)
-
-    @classmethod
-    def of(cls, source: str | os.PathLike[str], options: Mapping[str, Any]) -> DataRequest:
-        """Return the request of the training rows of a source; options that are None or empty are left out.
-
-        Parameters
-        ----------
-        source : str or path
-            The source, as it was given.
-        options : mapping
-            Valid arguments of `milpbn.data.read_table`.
-        """
-        safe: dict[str, Any] = {}
-        for key, value in options.items():
-            if key in ("na_values", "header"):
-                safe[key] = value
-            elif isinstance(value, Mapping):
-                safe[key] = {str(label): float(factor) for label, factor in value.items()}
-            elif key in NAMES:
-                safe[key] = list(value)
-            elif value is not None:
-                safe[key] = os.fspath(value)
-        return cls(
-            os.fspath(source), "train", {key: value for key, value in safe.items() if value or value is False}
-        )
 
     def with_options(self, **options: str | None) -> DataRequest:
         """Return the request with some options changed; those that are None are left out."""
@@ -86,16 +48,13 @@ class DataRequest:
     def from_dict(cls, values: Mapping[str, Any], where: str = "The description of the data") -> DataRequest:
         """Return the request that `to_dict` described.
 
-        Raises
-        ------
-        InputError
-            If the values have another form than those of `to_dict`; `where` begins the sentence.
+        Raises `InputError` if the values have another form than those of `to_dict`; `where` begins the sentence.
         """
         f = Fields(values, where)
         f.known(("source", "rows", "options"))
         options = f.fields("options")
         for key in options:
-            if key in NAMES:
+            if key in COLUMN_LISTS:
                 options.texts(key)
             elif key == "class_weights" and isinstance(options.get(key), Mapping):
                 factors = options.fields(key)
@@ -107,7 +66,7 @@ class DataRequest:
                 by_column = options.fields(key)
                 for name in by_column:
                     by_column.texts(name)
-            elif key in (*TEXTS, "class_weights"):
+            elif key in OPTIONS:
                 options.text(key)
             else:
                 raise InputError(f"{where} has the unknown option {shorten(key)}.")

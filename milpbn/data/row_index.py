@@ -122,12 +122,7 @@ def numbers_rows(numbers: np.ndarray, most_parts: int = MOST_PARTS) -> bool:
     - in any order, there are more than `FEW_NUMBERS` from 0 or 1 without a hole, none is more frequent than a smaller
       one, and none more frequent than `MOST_PARTS`.
 
-    Parameters
-    ----------
-    numbers : integer array, shape (M,)
-        In the order of the rows.
-    most_parts : int
-        Number of parts that may begin to count again.
+    The integers, shape (M,), are in the order of the rows.
     """
     rows = len(numbers)
     if rows < LEAST_ROWS or numbers.min() < 0:
@@ -149,23 +144,6 @@ def numbers_rows(numbers: np.ndarray, most_parts: int = MOST_PARTS) -> bool:
     return (many or most_parts > MOST_PARTS) and parts <= most_parts and rows >= LEAST_ROWS * parts
 
 
-def may_be_row_index(column: Column) -> bool:
-    """Return whether a column is kept under a made-up name and holds integers from 0, which may be row numbers."""
-    if not is_made_up(column.name) or not column.is_numeric or column.integers is None:
-        return False
-    return bool(column.integers.min() >= 0) and not is_row_index(column)
-
-
-def _may_identify(name: str) -> bool:
-    return may_name_rows(name) or is_named(name, ID_WORDS)
-
-
-def _are_row_numbers(labels: Sequence[str]) -> bool:
-    return all(re.fullmatch("[0-9]{1,15}", label) for label in labels) and numbers_rows(
-        np.array(labels, dtype=np.int64)
-    )
-
-
 def fit_header(header: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
     """Return a name per cell of the rows of a text file; names that the header lacks are empty.
 
@@ -184,8 +162,12 @@ def fit_header(header: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str
     last = next((k for k, column in enumerate(reversed(columns)) if any(column)), width)
     after = min(last, more)  # separators after the last cell
     labels = list(zip(*columns[: max(1, more - after)], strict=True))
-    different = 1 < len(set(labels)) == len(labels) or _are_row_numbers([label for label, *_ in labels])
-    different = different and not (header and _may_identify(header[0].strip()))
+    first = header[0].strip() if header else ""
+    numbers = all(re.fullmatch("[0-9]{1,15}", label) for label, *_ in labels)
+    different = 1 < len(set(labels)) == len(labels) or (
+        numbers and numbers_rows(np.array([label for label, *_ in labels], dtype=np.int64))
+    )
+    different = different and not (may_name_rows(first) or is_named(first, ID_WORDS))
     if after == more:
         counts = (
             different
@@ -197,21 +179,9 @@ def fit_header(header: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str
 
 
 def name_unnamed(names: Sequence[str], empty: Sequence[bool], where: str) -> list[str]:
-    """Return the names with those of pandas, such as ``Unnamed: 0``, for row labels and empty columns without a name.
+    """Return the names, with those of pandas, such as ``Unnamed: 0``, for row labels and empty columns that have none.
 
-    Parameters
-    ----------
-    names : sequence of str
-        Names of all columns; those of columns without a name are empty.
-    empty : sequence of bool
-        Whether each column has no values.
-    where : str
-        Name of the table in error messages.
-
-    Raises
-    ------
-    InputError
-        If another column has no name: one that has values and does not come first.
+    Raises `InputError` if another column has no name: one that has values and does not come first.
     """
     found = list(names)
     leading = True

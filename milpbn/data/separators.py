@@ -42,10 +42,6 @@ def divide(text: str, where: str, separator: str | None = None) -> Divided:
 
     Parameters
     ----------
-    text : str
-        The file's text.
-    where : str
-        Name of the file in error messages.
     separator : str, optional
         The separator; a blank stands for any number of blanks and tabs. By default it is the first of these:
 
@@ -65,18 +61,13 @@ def divide(text: str, where: str, separator: str | None = None) -> Divided:
         text = text[said.end() :]
     skipped = 1 if said else 0
     separator = separator or (said[1] if said else None)
-    if separator is not None:
-        return Divided(list(_records(text, separator, where, skipped)), separator)
     first = _first_line(text)
-    candidates = [mark for mark in SEPARATORS if mark in first]
-    if len(candidates) == 1:
-        return Divided(list(_records(text, candidates[0], where, skipped)), candidates[0])
-    if not candidates:
-        whole = _regular(text, " ", where, skipped) if len(first.split()) > 1 else None
-        return Divided(whole or list(_records(text, ",", where, skipped)), " " if whole else ",")
-    found = {mark: records for mark in candidates if (records := _regular(text, mark, where, skipped))}
+    candidates = [separator] if separator else [mark for mark in SEPARATORS if mark in first]
+    found: dict[str, list[TextRow]] = {}
+    if len(candidates) > 1 or (not candidates and len(first.split()) > 1):
+        found = {m: rows for m in candidates or " " if (rows := _regular(text, m, where, skipped))}
     if not found:
-        most = max(reversed(candidates), key=first.count)
+        most = max(reversed(candidates), key=first.count, default=",")
         return Divided(list(_records(text, most, where, skipped)), most)
     best, *rivals = (
         sorted(found, key=lambda mark: -_share_of_numbers(found[mark])) if len(found) > 1 else found

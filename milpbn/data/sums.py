@@ -29,21 +29,8 @@ def exact_sums(index: NDArray[np.integer], weights: NDArray[np.float64], size: i
 
     Every weight is divided into parts. The numbers of one part are multiples of one power of two, and have so few bits
     that their sums are exact. Whole numbers have one part. Other weights have one part for every 53 - log2(M) bits: six
-    for weights between 1e-15 and 1e15 in a million rows.
-
-    Parameters
-    ----------
-    index : integer array, shape (M,)
-        Group of each row, from 0 to ``size - 1``.
-    weights : float64 array, shape (M,)
-        Finite and not negative.
-    size : int
-        Number of groups.
-
-    Returns
-    -------
-    float64 array, shape (size,)
-        Sum of weights by group.
+    for weights between 1e-15 and 1e15 in a million rows. The weights are finite and not negative; `index` has the group
+    of each row, from 0 to ``size - 1``. Both have shape (M,), and the result has shape (size,).
     """
     return sums_of_parts(index, exact_parts(weights), size)
 

@@ -9,28 +9,27 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, Literal, get_args
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
-from milpbn.data.coding import encode_columns
 from milpbn.data.column import Column
 from milpbn.data.dataset import DROPPED, OWN_STATE, UNUSED, Dataset, Variable, dropped_notes
 from milpbn.data.discretisation import Discretisation
+from milpbn.data.encodings import encode_columns
 from milpbn.data.kinds import Kind
 from milpbn.data.left_out import Why
+from milpbn.data.options import Missing, States
 from milpbn.data.remarks import remark_on_leaks
 from milpbn.data.request import DataRequest
-from milpbn.data.variables import States, encode_column, learn_continuous, learn_nominal
+from milpbn.data.variables import encode_column, learn_continuous, learn_nominal
 from milpbn.data.weights import class_factors, effective_copies, require_range
 from milpbn.errors import DataWarning, InputError, warn
 from milpbn.util import stages
 from milpbn.util.jsonable import shorten
 
-Missing = Literal["drop", "state", "error"]
-MISSING_POLICIES: tuple[Missing, ...] = get_args(Missing)
 #: What to do where too few rows are without missing values.
 OWN_STATES = (
     "give missing values a state of their own with the missing value policy 'state' (--missing state)"
@@ -279,7 +278,7 @@ class Table:
         return replace(found, rows="all") if rows == "all" else found
 
     def encode(self, variables: Sequence[Variable], rows: str | ArrayLike = "all") -> Dataset:
-        """Encode rows with given variables; see `milpbn.data.coding.encode_columns`.
+        """Encode rows with given variables; see `milpbn.data.encodings.encode_columns`.
 
         Rows that the policy 'drop' removed are not encoded, as in Peharz and Pernkopf (2012), while
         `milpbn.data.read_samples` keeps every row. The notes of the result are only about the encoding.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -21,9 +21,8 @@ from milpbn.data.labels import (
     number_of,
     truth_of,
 )
+from milpbn.data.options import States
 from milpbn.errors import InputError
-
-States = Literal["seen", "declared"]
 
 #: Label of the state that stands for missing values.
 MISSING_LABEL = "?"
@@ -34,20 +33,11 @@ def learn_nominal(
 ) -> Variable:
     """Return the variable of a nominal column.
 
-    If all labels are numbers, they are compared and ordered by value ("1", 1 and 1.0 are one state);
-    otherwise, and where `Column.differs_as_text`, they are compared and ordered as text. If `Column.is_boolean`, TRUE
-    and true are one state. Declared states keep their order.
-
-    Parameters
-    ----------
-    column : Column
-        The raw column.
-    rows : int64 array
-        Positions of the training rows.
-    states : {'seen', 'declared'}
-        Take the labels of the training rows, or the labels that the file or type declares, if it does.
-    missing_state : bool
-        Give missing values a state of their own, the last one, if the training rows have any.
+    If all labels are numbers, they are compared and ordered by value ("1", 1 and 1.0 are one state); otherwise, and
+    where `Column.differs_as_text`, they are compared and ordered as text. If `Column.is_boolean`, TRUE and true are one
+    state. Declared states keep their order. `states` says whether the labels are those of the training rows, or those
+    that the file or type declares, if it does. With `missing_state`, missing values get a state of their own, the last
+    one, if the training rows have any.
     """
     seen = np.unique(column.codes[rows])
     has_missing = bool(seen.size and seen[0] < 0)
@@ -91,26 +81,9 @@ def learn_continuous(
 ) -> Variable:
     """Return the variable of a continuous column.
 
-    Parameters
-    ----------
-    column : Column
-        The raw column, numeric.
-    rows : int64 array, shape (M,)
-        Positions of the training rows.
-    classes : int32 array, shape (M,)
-        Class codes of the training rows.
-    n_classes : int
-        Number of classes.
-    weights : float64 array, shape (M,)
-        Weights of the training rows.
-    missing_state : bool
-        Give missing values a state of their own, the last one, if the training rows have any.
-    discretisation : Discretisation, optional
-        How to find the cuts; by default the MDL criterion.
-
-    Notes
-    -----
-    Without a cut, all numbers have the same state.
+    `rows`, `classes` (codes) and `weights` belong to the training rows, shape (M,). By default the cuts are those of
+    the MDL criterion; without a cut, all numbers have the same state. With `missing_state`, missing values get a state
+    of their own, the last one, if the training rows have any.
     """
     method = discretisation or Discretisation()
     codes = column.codes[rows]
@@ -145,11 +118,7 @@ def encode_column(variable: Variable, column: Column, where: str = "the table") 
     """Return the state codes of a raw column, shape (M,), by the rule of `milpbn.data.labels`.
 
     Values without a state get `UNKNOWN`. Missing values get their own state if the variable has one, else `MISSING`.
-
-    Raises
-    ------
-    InputError
-        If the variable is discretised and a value is neither a finite number nor one of its intervals.
+    Raises `InputError` if the variable is discretised and a value is neither a finite number nor one of its intervals.
     """
     known = states_of(variable)
     codes = np.full(len(column.values), UNKNOWN, dtype=np.int32)
@@ -179,11 +148,8 @@ def states_of(variable: Variable) -> StateLabels:
 def encode_value(variable: Variable, value: Any, where: str) -> int:
     """Return the state code of one raw value as `encode_column` does; the label of an interval is a value, too.
 
-    Raises
-    ------
-    InputError
-        If the variable is discretised and the value is neither a finite number nor the label of an interval, or if the
-        value is a container.
+    Raises `InputError` if the variable is discretised and the value is neither a finite number nor the label of an
+    interval, or if the value is a container.
     """
     column = Column.of(pd.Series([value], name=variable.name, dtype=object), where)
     number = np.isfinite(column.numbers).all()

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from milpbn.data.column import Column
+from milpbn.data.column import Column, take_column
 from milpbn.data.variables import encode_column, learn_nominal
 from milpbn.errors import InputError
 
@@ -16,14 +16,15 @@ from milpbn.errors import InputError
 SMALLEST, LARGEST_SUM = 1e-15, 1e15
 
 
-def row_weights(column: Column, where: str) -> NDArray[np.float64]:
-    """Return the weights in a column, shape (M,).
+def weights_in(frame: pd.DataFrame, name: str | None, where: str) -> NDArray[np.float64]:
+    """Return the weights in the column that the option `weights` names, shape (M,); 1 for every row without one.
 
-    Raises
-    ------
-    InputError
-        If a weight is missing, negative or not a finite number, or if all are zero. The message names the row.
+    Raises `InputError` if a weight is missing, negative or not a finite number, or if all are zero. The message names
+    the row.
     """
+    if name is None:
+        return np.ones(len(frame))
+    column = Column.of(take_column(frame, name, "weights", where), where)
     if column.missing.any():
         row = column.rows[np.flatnonzero(column.missing)[0]] + 1
         raise InputError(
@@ -45,17 +46,8 @@ def row_weights(column: Column, where: str) -> NDArray[np.float64]:
 def require_range(weights: NDArray[np.float64], what: str) -> None:
     """Check that weights are within the range for which `milpbn.problem.rounding` bounds the rounding errors.
 
-    Parameters
-    ----------
-    weights : float64 array, shape (M,)
-        Sample weights.
-    what : str
-        Beginning of the error messages, a plural.
-
-    Raises
-    ------
-    InputError
-        If a weight is not a finite number, negative, or positive and below 1e-15; or if the sum exceeds 1e15.
+    `what` begins the error messages, a plural. Raises `InputError` if a weight is not a finite number, negative, or
+    positive and below 1e-15; or if the sum exceeds 1e15.
     """
     if not weights.sum() <= LARGEST_SUM:
         raise InputError(f"{what} sum to more than {LARGEST_SUM:g}; divide them by a large number.")
@@ -74,23 +66,10 @@ def class_factors(
 ) -> NDArray[np.float64]:
     """Return the factor on each row's weight that belongs to its class, shape (M,).
 
-    Parameters
-    ----------
-    target : Column
-        The class column.
-    spec : mapping from label to weight, or 'balanced'
-        The factors of classes; classes that are not in the mapping have factor 1. 'balanced' means
-        W / (C W_c), where W is the total weight of the training rows, W_c that of class c, and C the number
-        of classes in the training rows: all classes get the same weight, and the total stays W.
-    weights : float64 array, shape (M,)
-        Sample weights.
-    train : int64 array
-        Positions of the training rows.
-
-    Raises
-    ------
-    InputError
-        If a label is not a class, a weight is not a positive number, or `spec` is another word than 'balanced'.
+    Classes that are not in the mapping `spec` have the factor 1. 'balanced' means W / (C W_c), where W is the total
+    weight of the training rows, W_c that of class c, and C the number of classes in the training rows: all classes get
+    the same weight, and the total stays W. `train` has the positions of the training rows. Raises `InputError` if a
+    label is not a class, a weight is not a positive number, or `spec` is another word than 'balanced'.
     """
     everything = np.arange(len(target.codes))
     variable = learn_nominal(target, everything)
@@ -110,7 +89,14 @@ def class_factors(
                 raise InputError(
                     f"The class weights name {label!r}, which is not a class of {target.name!r} ({known})."
                 )
-            factors[code] = _positive(spec[label], label)
+            try:
+                factors[code] = float(spec[label])
+            except (TypeError, ValueError):
+                factors[code] = np.nan
+            if not (np.isfinite(factors[code]) and factors[code] > 0):
+                raise InputError(
+                    f"The class weight of {label!r} must be a positive number, not {spec[label]!r}."
+                )
     return factors[classes]
 
 
@@ -129,26 +115,10 @@ def effective_copies(weights: NDArray[np.float64], copies: NDArray[np.float64]) 
     """Return weights times one factor, so that they sum to the effective number of rows.
 
     Kish's effective size of rows with factors f, each in n copies, is (sum n f)^2 / sum n f^2: the number of rows
-    without factors whose shares vary as much. It is the number of copies if all factors are equal.
-
-    Parameters
-    ----------
-    weights : float64 array, shape (M,)
-        Positive weights, those of classes included.
-    copies : float64 array, shape (M,)
-        How many rows each row stands for, without the weights of classes; positive.
+    without factors whose shares vary as much. It is the number of copies if all factors are equal. The weights, those
+    of classes included, and the copies, how many rows each row stands for without them, are positive and have shape
+    (M,).
     """
     factors = weights / copies
     factors = factors / factors.max()  # so that no square overflows
     return copies * factors * (float(copies @ factors) / float(copies @ factors**2))
-
-
-def _positive(weight: object, label: object) -> float:
-    """Return a class weight as a number; raise InputError if it is not a positive one."""
-    try:
-        number = float(weight)  # type: ignore[arg-type]
-    except (TypeError, ValueError):
-        number = np.nan
-    if not (np.isfinite(number) and number > 0):
-        raise InputError(f"The class weight of {label!r} must be a positive number, not {weight!r}.")
-    return number

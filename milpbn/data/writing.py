@@ -24,12 +24,8 @@ def format_arff(table: Table) -> str:
     """Return a table as the text of an ARFF file, the class last.
 
     Continuous columns are ``numeric``, others nominal with all their values; a missing value is ``?``. Weights of rows
-    are left out unless they are a column.
-
-    Raises
-    ------
-    InputError
-        If the rows have weights, which ARFF files keep in a form that few programs read.
+    are left out unless they are a column. Raises `InputError` if the rows have weights, which ARFF files keep in a form
+    that few programs read.
     """
     _refuse_weights(table)
     rows = np.arange(table.n_rows)
@@ -53,10 +49,7 @@ def format_arff(table: Table) -> str:
 def format_csv(table: Table) -> str:
     """Return the raw cells of a table as CSV, the class last; missing values are empty.
 
-    Raises
-    ------
-    InputError
-        If the rows have weights.
+    Raises `InputError` if the rows have weights.
     """
     _refuse_weights(table)
     return table.frame.to_csv(index=False, lineterminator="\n")

@@ -14,7 +14,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from milpbn.data import Table, read_table
-from milpbn.data.table import MISSING_POLICIES
+from milpbn.data.options import MISSING_POLICIES
 from milpbn.data.weights import doubt_on_total, require_range
 from milpbn.errors import DataWarning, InputError, warn
 from milpbn.estimators.explained import ExplainedEstimator

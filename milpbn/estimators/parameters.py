@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from textwrap import fill, indent
 from typing import Any, TypeVar, dataclass_transform
 
+from milpbn.data.options import ReadingOptions
 from milpbn.estimators.inputs import Columns
 from milpbn.problem.scores.options import DeclaredScore
 from milpbn.util.options import declared
@@ -91,8 +92,8 @@ class DataParameters:
     continuous: Columns = None
     nominal: Columns = None
     missing: str = "drop"
-    states: str = "seen"
+    states: str = ReadingOptions.states
     absent_columns: str = "error"
-    discretise: str = "mdl"
+    discretise: str = ReadingOptions.discretise
     class_weight: Mapping[Any, float] | str | None = None
     random_state: Any = 0

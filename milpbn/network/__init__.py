@@ -10,12 +10,17 @@ from milpbn.network.classifier import Classifier, TableClassifier
 from milpbn.network.cpt import Cpt, class_log_joint, fit_cpts
 from milpbn.network.evaluation import Evaluation, evaluate
 from milpbn.network.formats.classifier_files import load_any_classifier, load_classifier, save_classifier
-from milpbn.network.formats.dot import to_dot
-from milpbn.network.formats.networkx_graphs import from_networkx, structure_from_networkx, to_networkx
-from milpbn.network.formats.pgmpy_models import from_pgmpy, to_pgmpy
-from milpbn.network.formats.pyagrum_networks import from_pyagrum, to_pyagrum
+from milpbn.network.formats.libraries import (
+    from_networkx,
+    from_pgmpy,
+    from_pyagrum,
+    structure_from_networkx,
+    to_networkx,
+    to_pgmpy,
+    to_pyagrum,
+)
 from milpbn.network.formats.registry import read_network, write_network
-from milpbn.network.formats.structure_files import read_parents, read_structure, write_arcs
+from milpbn.network.formats.structure_files import read_parents, read_structure, to_dot, write_arcs
 from milpbn.network.inference.queries import Explanation
 from milpbn.network.margins import log_margins, log_posterior, soft_margin
 from milpbn.network.pseudo import PseudoClassifier

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from milpbn.data.dataset import Dataset, Variable, dropped_notes
 from milpbn.data.encodings import encodings_of
 from milpbn.data.left_out import WHYS
-from milpbn.data.text_format import TextFormat
+from milpbn.data.options import TextFormat
 from milpbn.errors import InputError
 from milpbn.network.cards import network_card
 from milpbn.network.checks import check_cpts, check_variables

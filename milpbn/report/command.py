@@ -8,8 +8,8 @@ from typing import Any
 
 from milpbn.claims.reasons import BoundSource
 from milpbn.claims.result import Result
-from milpbn.data.request import NAMES, DataRequest
-from milpbn.data.text_format import EVERY
+from milpbn.data.options import COLUMN_LISTS, EVERY
+from milpbn.data.request import DataRequest
 from milpbn.network.parameters.method import ParameterMethod
 from milpbn.problem.constraints import Constraints
 from milpbn.problem.scores.spec import Score
@@ -57,7 +57,7 @@ def _table_words(request: DataRequest) -> list[str]:
         if key == "name":  # a name for reports, which is no option of the command line
             continue
         text = value
-        if key in NAMES:
+        if key in COLUMN_LISTS:
             text = _listed(value)
         elif key == "na_values":
             pairs = [(name, one) for name, values in value.items() for one in values]

@@ -119,8 +119,9 @@ def test_integer_weights_equal_copies():
     np.testing.assert_array_equal(weighted.merged.weights, copied.merged.weights)
 
 
-def test_class_weights_multiply_the_weights():
+def test_class_weights_multiply_the_weights(tmp_path):
     frame = pd.DataFrame({"x": ["a", "b", "c", "a"], "y": [1, 1, 1, 2]})
+    frame.to_csv(tmp_path / "t.csv", index=False)
     assert read_table(frame, class_weights={"2": 3}).weights.tolist() == [1, 1, 1, 3]
     assert read_table(frame, class_weights={1: 0.5, 2.0: 2}).weights.tolist() == [0.5, 0.5, 0.5, 2]
     balanced = read_table(frame, class_weights="balanced").weights
@@ -132,8 +133,9 @@ def test_class_weights_multiply_the_weights():
         ("equal", "got 'equal'"),
         ([1, 2], "map class labels to weights"),
     ]:
-        with pytest.raises(InputError, match=message):
-            read_table(frame, class_weights=spec)
+        for source in (frame, tmp_path / "t.csv"):
+            with pytest.raises(InputError, match=message):
+                read_table(source, class_weights=spec)
 
 
 def test_an_embedded_instance_is_read_by_name():

@@ -7,14 +7,23 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from milpbn.data.cells import Cells, mark_missing, read_cells
-from milpbn.data.text_format import TextFormat
+from milpbn.data.cells import mark_missing, read_cells
+from milpbn.data.options import TextFormat
+from milpbn.data.raw_table import RawTable
 from milpbn.errors import InputError
 
 
-def read(columns: dict[str, list[Any]], options: dict[str, Any] | None = None, **how: Any) -> Cells:
+def read(
+    columns: dict[str, list[Any]],
+    options: dict[str, Any] | None = None,
+    *,
+    untyped: bool = True,
+    separator: str | None = None,
+    **how: Any,
+) -> RawTable:
     frame = pd.DataFrame({name: pd.Series(cells, dtype=object) for name, cells in columns.items()})
-    return read_cells(frame, TextFormat.of(options or {}), "'f.csv'", **{"untyped": True, **how})
+    form = TextFormat.of(options or {})
+    return read_cells(RawTable(frame, "'f.csv'", untyped=untyped, separator=separator, form=form), **how)
 
 
 def test_one_sentence_names_the_columns_with_an_example() -> None:
@@ -59,6 +68,7 @@ def test_two_ways_of_writing_get_a_sentence() -> None:
     alone = read({"t": ["1,234", "2,345"]}, separator="\t")
     assert alone.frame["t"].tolist() == ["1234", "2345"]
     assert "In column 't', '1,234' may be 1234 or 1.234; it is read as 1234" in alone.notes[1]
+    assert "as a decimal mark is a point unless something speaks against it" in alone.notes[1]
     other = read({"t": ["1.234", "2.345"], "u": ["0,5", "1"]})
     assert other.frame["t"].tolist() == ["1234", "2345"]
     assert "as the decimal mark of other columns is ','" in other.notes[1]

@@ -6,8 +6,9 @@ import random
 
 import pytest
 
-from milpbn.data.delimited import RawTable, parse_delimited
-from milpbn.data.text_format import TextFormat
+from milpbn.data.delimited import parse_delimited
+from milpbn.data.options import TextFormat
+from milpbn.data.raw_table import RawTable
 from milpbn.errors import InputError
 
 

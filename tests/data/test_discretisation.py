@@ -17,7 +17,6 @@ from milpbn.cli.app import app
 from milpbn.data.api import read_table
 from milpbn.data.discretisation import BINNING, Discretisation
 from milpbn.data.mdlp import mdlp_cuts
-from milpbn.data.request import DataRequest
 from milpbn.errors import DataWarning, InputError
 
 
@@ -32,7 +31,7 @@ def codes_by_cuts(method: str, values: np.ndarray, weights: np.ndarray | None = 
 @pytest.mark.parametrize("bins", [2, 3, 7])
 def test_training_rows_fall_between_scikit_learns_edges(strategy: str, bins: int) -> None:
     """Those of its k-means on distinct values with their numbers; on the rows it stops by another variance."""
-    for seed in range(8):
+    for seed in range(4):
         rng = np.random.default_rng([seed, bins])
         values = rng.normal(size=60).round(1 if seed % 2 else 6)
         binning = KBinsDiscretizer(
@@ -53,7 +52,7 @@ def test_training_rows_fall_between_scikit_learns_edges(strategy: str, bins: int
 
 @pytest.mark.parametrize("strategy", BINNING)
 def test_weights_are_copies_and_rows_without_weight_are_absent(strategy: str) -> None:
-    for seed in range(20):
+    for seed in range(8):
         rng = np.random.default_rng([seed, 3])
         values, copies = rng.gamma(0.5, size=60).round(1), rng.integers(0, 4, 60)
         copies[values == values.max()] = 0
@@ -145,7 +144,7 @@ def test_infinite_values_are_refused_with_their_row(tmp_path: Path) -> None:
 def test_class_weights_are_no_rows_for_the_mdl_criterion() -> None:
     """Noise gets no cut from weights; multiplying all class weights changes nothing; sample weights are rows."""
     made = 0
-    for seed in range(40):
+    for seed in range(10):
         rng = np.random.default_rng(seed)
         frame = pd.DataFrame({"x": rng.normal(size=600), "n": rng.integers(1, 4, 600)})
         frame["y"] = np.where(rng.permutation(600) < 12, "rare", "usual")
@@ -163,7 +162,7 @@ def test_class_weights_are_no_rows_for_the_mdl_criterion() -> None:
         for factors in ("balanced", {"rare": 5.0}, None):
             assert cuts(frame, factors) == cuts(copies, factors, None)
         made += bool(alike[0])
-    assert made <= 4  # with the weights as rows, all 40
+    assert made <= 1  # with the weights as rows, all 10
 
 
 def test_class_weights_change_the_shares() -> None:
@@ -255,10 +254,3 @@ def test_the_command_line_takes_a_method(tmp_path: Path) -> None:
     assert other.exit_code == 2
     assert "data" in other.stderr
     assert json.loads((tmp_path / "r.json").read_text())["notes"] == []
-
-
-def test_requests_keep_the_method(tmp_path: Path) -> None:
-    request = DataRequest(str(toy(tmp_path)), "all", {"discretise": "quantile:4"})
-    again = DataRequest.from_dict(request.to_dict())
-    read = read_table(again.source, **again.options).dataset(again.rows)
-    assert read.variables[0].n_states == 4

@@ -50,11 +50,11 @@ def test_rows_are_taken_from_all_encodings():
 
 
 def test_the_file_is_read_once(tmp_path, monkeypatch):
-    from milpbn.data import samples
+    from milpbn.data import api
 
     FRAME.to_csv(tmp_path / "t.csv", index=False)
-    calls, real = [], samples.load_source
-    monkeypatch.setattr(samples, "load_source", lambda *a, **k: calls.append(a) or real(*a, **k))
+    calls, real = [], api.load_source
+    monkeypatch.setattr(api, "load_source", lambda *a, **k: calls.append(a) or real(*a, **k))
     read_encodings(tmp_path / "t.csv", SETS)
     assert len(calls) == 1
 

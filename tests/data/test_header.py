@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from milpbn.data.header import BEGINNING, HEADERS, column_names
-from milpbn.data.reading import READERS, read_frame
+from milpbn.data.reading import READERS, read_file
 
 TEXTS = {
     "a.csv": '\n\n"x, y";b ;class\n1;2;c\n3;4;d\n',
@@ -28,7 +28,7 @@ def test_the_names_are_those_that_reading_finds(name: str, packed: bool, tmp_pat
     data = TEXTS[name].encode()
     path = tmp_path / (name + ".gz" * packed)
     path.write_bytes(gzip.compress(data) if packed else data)
-    assert column_names(path) == list(read_frame(path).columns)
+    assert column_names(path) == list(read_file(path).frame.columns)
 
 
 def test_every_format_of_text_has_a_header() -> None:

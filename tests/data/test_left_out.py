@@ -10,10 +10,8 @@ import pandas as pd
 import pytest
 
 from milpbn.data import read_samples, read_table
-from milpbn.data.catalog import catalog_names
 from milpbn.data.column import Column
 from milpbn.data.left_out import looks_like
-from milpbn.data.sources import load_source
 from milpbn.errors import DataWarning, InputError
 
 ROWS = 60
@@ -167,16 +165,3 @@ def test_a_number_with_a_typing_error_is_said_to_be_one(frame):
         DataWarning, match="'b' looks like an identifier .*nearly all of them numbers, but '1,5' in row 60"
     ):
         read_table(frame)
-
-
-def test_real_features_are_never_left_out(uci):
-    """None of the 19 tables loses a column, nor would it without the kinds of the catalog."""
-    names = catalog_names(uci)
-    assert len(names) == 19
-    for name in names:
-        loaded = load_source(name, uci)
-        assert len(loaded.frame.columns) > 2
-        for label, series in list(loaded.frame.head(4000).items())[:-1]:  # fewer rows repeat less
-            assert looks_like(Column.of(series)) is None, (name, label)
-    table = read_table("corral", data_dir=uci)
-    assert not table.left_out

@@ -3,8 +3,8 @@ import gzip
 import pandas as pd
 import pytest
 
-from milpbn.data.reading import path_stem, read_file, read_frame
-from milpbn.data.text_format import TextFormat
+from milpbn.data.options import TextFormat
+from milpbn.data.reading import path_stem, read_file
 from milpbn.errors import InputError
 
 
@@ -12,6 +12,10 @@ def write(path, data):
     raw = data if isinstance(data, bytes) else data.encode()
     path.write_bytes(gzip.compress(raw) if path.name.endswith(".gz") else raw)
     return path
+
+
+def frame_of(path):
+    return read_file(path).frame
 
 
 def cells(frame):
@@ -46,12 +50,12 @@ EXPECTED = [["a", "b"], ["1", "x"], ["2", "y"]]
     ],
 )
 def test_delimited_text_is_read(tmp_path, name, text):
-    assert cells(read_frame(write(tmp_path / name, text))) == EXPECTED
+    assert cells(frame_of(write(tmp_path / name, text))) == EXPECTED
 
 
 def test_quotes_unicode_and_text_stay_as_they_are(tmp_path):
     text = 'größe,"Klasse, ""neu""",x;y\n"1,5\nm",Ω,007\n1e3,"",NA\n'
-    frame = read_frame(write(tmp_path / "t.csv", text))
+    frame = frame_of(write(tmp_path / "t.csv", text))
     assert cells(frame) == [
         ["größe", 'Klasse, "neu"', "x;y"],
         ["1,5\nm", "Ω", "007"],
@@ -88,23 +92,23 @@ def test_quotes_unicode_and_text_stay_as_they_are(tmp_path):
 )
 def test_bad_files_are_refused(tmp_path, name, data, message):
     with pytest.raises(InputError, match=message) as error:
-        read_frame(write(tmp_path / name, data))
+        frame_of(write(tmp_path / name, data))
     assert name in str(error.value)
     assert str(error.value).endswith(".")
 
 
 def test_absent_files_folders_and_broken_gzip_are_refused(tmp_path):
     with pytest.raises(InputError, match="no file"):
-        read_frame(tmp_path / "absent.csv")
+        frame_of(tmp_path / "absent.csv")
     (tmp_path / "folder.csv").mkdir()
     with pytest.raises(InputError, match="is a folder"):
-        read_frame(tmp_path / "folder.csv")
+        frame_of(tmp_path / "folder.csv")
     broken = tmp_path / "t.csv.gz"
     whole = gzip.compress(b"a,b\n1,2\n" * 1000)
     for data in (b"a,b\n1,2\n", whole[:-20], whole[:10] + b"\xff" * 40):
         broken.write_bytes(data)
         with pytest.raises(InputError, match="gzip"):
-            read_frame(broken)
+            frame_of(broken)
 
 
 def test_a_file_is_read_in_the_encoding_that_is_given(tmp_path):
@@ -130,19 +134,19 @@ def test_parquet_is_read(tmp_path):
     frame.to_parquet(tmp_path / "t.parquet", engine="pyarrow")
     write(tmp_path / "t.parquet.gz", (tmp_path / "t.parquet").read_bytes())
     for name in ("t.parquet", "t.parquet.gz"):
-        read = read_frame(tmp_path / name)
+        read = frame_of(tmp_path / name)
         assert list(read.columns) == ["a", "b", "c"]
         assert list(read["a"]) == [1, 2]
         assert list(read["b"].cat.categories) == ["y", "x", "z"]
         assert list(read["c"].isna()) == [False, True]
     with pytest.raises(InputError, match="Parquet"):
-        read_frame(write(tmp_path / "bad.parquet", "a,b\n1,2\n"))
+        frame_of(write(tmp_path / "bad.parquet", "a,b\n1,2\n"))
 
 
 def test_parquet_without_pyarrow_is_refused(tmp_path, monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "pyarrow", None)
     with pytest.raises(InputError, match=r"pip install 'milpbn\[parquet\]'"):
-        read_frame(write(tmp_path / "t.parquet", "x"))
+        frame_of(write(tmp_path / "t.parquet", "x"))
 
 
 def test_the_stem_drops_the_format_endings(tmp_path):

@@ -11,7 +11,8 @@ import pytest
 
 import milpbn
 from milpbn.data import read_table
-from milpbn.data.dataset import PREDICTS_CLASS
+from milpbn.data.dataset import PREDICTS_CLASS, Variable
+from milpbn.data.remarks import remark_on_leaks
 from milpbn.errors import DataWarning, InputError
 from milpbn.sklearn import NaiveBayesClassifier
 
@@ -128,11 +129,12 @@ def test_chance_is_rare_in_random_tables() -> None:
     for seed in range(100):
         rng = np.random.default_rng(seed)
         rows = int(rng.integers(6, 30))
-        frame = pd.DataFrame({f"f{k}": rng.integers(0, rng.integers(2, 6), rows) for k in range(20)})
-        y = np.where(rng.permutation(rows) < rng.integers(2, rows - 1), "p", "q")
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            found += any(note.startswith(PREDICTS_CLASS) for note in read_table(frame, y).dataset().notes)
+        columns = [rng.integers(0, rng.integers(2, 6), rows) for _ in range(20)]
+        columns.append(rng.permutation(rows) < rng.integers(2, rows - 1))
+        codes = np.column_stack([np.unique(column, return_inverse=True)[1] for column in columns])
+        sizes = (codes.max(axis=0) + 1).tolist()
+        variables = [Variable(f"f{k}", tuple(map(str, range(size)))) for k, size in enumerate(sizes)]
+        found += bool(remark_on_leaks(variables, codes.astype(np.int32), sizes))
     assert found <= 1
 
 

@@ -20,8 +20,7 @@ import pytest
 import milpbn
 from milpbn.claims.result import Result
 from milpbn.network import load_classifier, read_structure
-from milpbn.network.formats.dot import to_dot
-from milpbn.network.formats.structure_files import write_arcs
+from milpbn.network.formats.structure_files import to_dot, write_arcs
 
 from .shop import run
 

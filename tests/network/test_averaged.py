@@ -50,11 +50,11 @@ def test_the_posterior_is_the_mean(average, frame):
 
 
 def test_rows_are_encoded_once_for_each_set_of_variables(average, frame, monkeypatch):
-    from milpbn.data import samples
+    from milpbn.data import api
 
     assert len(average.variable_sets) == 2
-    calls, real = [], samples.encode_columns
-    monkeypatch.setattr(samples, "encode_columns", lambda *a: calls.append(a[1]) or real(*a))
+    calls, real = [], api.encode_columns
+    monkeypatch.setattr(api, "encode_columns", lambda *a: calls.append(a[1]) or real(*a))
     average.predict(frame)
     assert calls == list(average.variable_sets)
 

@@ -12,8 +12,7 @@ import pytest
 from milpbn.cli.app import app
 from milpbn.cli.score_options import ScoreOptions, score_options
 from milpbn.cli.sections import verb
-from milpbn.cli.table_options import TEXT
-from milpbn.data.text_format import NAMES as FORM
+from milpbn.data.options import ReadingOptions
 from milpbn.errors import InputError
 from milpbn.problem.scores.options import DeclaredScore
 from milpbn.problem.scores.registry import SCORES, find_score
@@ -63,7 +62,7 @@ def test_scores_and_searches_have_what_is_declared() -> None:
                 assert item.default == DeclaredScore.__dataclass_fields__[item.name].default
 
 
-@pytest.mark.parametrize("kind", [DeclaredScore, DeclaredOptions])
+@pytest.mark.parametrize("kind", [DeclaredScore, DeclaredOptions, ReadingOptions])
 def test_the_command_line_has_what_is_declared(kind: type) -> None:
     known = {parameter.name: parameter for parameter in app.commands["solve"].params}
     for item in declared(kind):
@@ -81,10 +80,6 @@ def test_groups_have_their_values_in_the_order_of_the_declaration() -> None:
     )
     assert kept == [ScoreOptions({"p": 0.9, "smoothing": 2.0, "hybrid": 1.0}, choose_max_parents=True)]
     assert list(kept[0].given) == ["p", "smoothing", "hybrid"]
-
-
-def test_the_command_line_has_all_options_of_text_files() -> None:
-    assert TEXT == FORM
 
 
 def test_the_estimator_has_the_declared_defaults_and_types() -> None:

@@ -29,7 +29,6 @@ from milpbn.network.formats.plain_network import (
     PlainNode,
     as_classifier,
     encode_words,
-    one_network,
     plain_nodes,
 )
 
@@ -40,12 +39,9 @@ _WORD = re.compile(r"[A-Za-z][A-Za-z0-9_.-]*|[0-9]+[A-Za-z_][A-Za-z0-9_]*", re.A
 def to_bif(classifier: AnyClassifier) -> str:
     """Return a classifier as the text of a BIF file; its probabilities have all digits.
 
-    Raises
-    ------
-    InputError
-        If it is not one network.
+    Raises `InputError` if it is not one network.
     """
-    originals = plain_nodes(one_network(classifier, "A BIF file"))
+    originals = plain_nodes(classifier, "A BIF file")
     nodes = _with_two_states(originals)
     words = dict(zip([n.name for n in nodes], _words((n.name for n in nodes), "v", names=True), strict=True))
     labels = {node.name: _words(node.states, "s") for node in nodes}
@@ -131,16 +127,7 @@ def _is_word(text: str, name: bool) -> bool:
 def from_bif(text: str, target: str | None = None) -> Classifier:
     """Return the classifier in the text of a BIF file.
 
-    Parameters
-    ----------
-    text : str
-        Text of the file.
-    target : str, optional
-        Name of the class variable; files that milpbn wrote name it themselves.
-
-    Raises
-    ------
-    InputError
-        If the text is not BIF, or not a network of discrete variables; the sentence names the line where there is one.
+    `target` is the name of the class variable; files that milpbn wrote name it themselves. Raises `InputError` if the
+    text is not BIF, or not a network of discrete variables; the sentence names the line where there is one.
     """
     return as_classifier(read_nodes(text), target, "BIF")

@@ -7,8 +7,8 @@ marks, as bnlearn and pgmpy write them; commas only within intervals such as ``(
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,10 +27,8 @@ _TOKEN = re.compile(
 def read_nodes(text: str) -> list[PlainNode]:
     """Return the nodes of a BIF file in the order of their declarations.
 
-    Raises
-    ------
-    InputError
-        If the text is not BIF, or not a network of discrete variables; the sentence names the line where there is one.
+    Raises `InputError` if the text is not BIF, or not a network of discrete variables; the sentence names the line
+    where there is one.
     """
     return _Parser(text).nodes()
 
@@ -51,31 +49,18 @@ class _Token:
 _END = _Token("", 0, " ", quoted=True)
 
 
-@dataclass
-class _Block:
-    """A variable while the file is read; `rows` has the lines of its table by the states of its parents."""
-
-    name: str
-    states: tuple[str, ...]
-    properties: dict[str, str]
-    parents: tuple[str, ...] = ()
-    rows: dict[tuple[str, ...], list[float]] = field(default_factory=dict)
-    table: list[float] | None = None
-    default: list[float] | None = None
-    line: int = 0
-
-
 class _Parser:
-    """A recursive descent over the tokens of a file."""
+    """A recursive descent over the tokens of a file; `states` and `properties` are those of the variables so far."""
 
     def __init__(self, text: str) -> None:
         self.tokens = list(_tokens(text))
         self.position = 0
+        self.states: dict[str, tuple[str, ...]] = {}
+        self.properties: dict[str, dict[str, str]] = {}
 
     def nodes(self) -> list[PlainNode]:
         """Return the nodes in the order of their declarations."""
-        blocks: dict[str, _Block] = {}
-        filled: set[str] = set()
+        nodes: dict[str, PlainNode] = {}
         while self.position < len(self.tokens):
             token = self.next()
             keyword = token.text.lower()
@@ -85,26 +70,23 @@ class _Parser:
                 while not self.next().is_mark("}"):
                     pass
             elif keyword == "variable":
-                block = self.variable()
-                if block.name in blocks:
-                    raise InputError(f"Line {token.line} declares the variable {block.name!r} a second time.")
-                blocks[block.name] = block
+                self.variable(token.line)
             elif keyword == "probability":
-                block = self.probability(blocks, token.line)
-                if block.name in filled:
-                    raise InputError(f"Line {token.line} gives {block.name!r} a second table.")
-                filled.add(block.name)
+                node = self.probability(token.line)
+                if node.name in nodes:
+                    raise InputError(f"Line {token.line} gives {node.name!r} a second table.")
+                nodes[node.name] = node
             else:
                 raise InputError(
                     f"Line {token.line} begins with {token.text[:40]!r}, where BIF has network, variable or "
                     "probability."
                 )
-        if not blocks:
+        if not self.states:
             raise InputError("It declares no variable, so it is not a BIF file.")
-        missing = [name for name in blocks if name not in filled]
+        missing = [name for name in self.states if name not in nodes]
         if missing:
             raise InputError(f"It has no probability block of the variable {missing[0]!r}.")
-        return [_node(block, blocks) for block in blocks.values()]
+        return [nodes[name] for name in self.states]
 
     def next(self) -> _Token:
         """Return the next token."""
@@ -158,8 +140,8 @@ class _Parser:
         tokens, end = self.words(*ends)
         return _items(tokens), end
 
-    def variable(self) -> _Block:
-        """Read a variable block, after its keyword."""
+    def variable(self, line: int) -> None:
+        """Read a variable block, after its keyword in a line."""
         name, _ = self.items("{")
         properties: dict[str, str] = {}
         states: list[str] | None = None
@@ -192,7 +174,9 @@ class _Parser:
             self.expect(";")
         if len(name) != 1 or states is None:
             raise InputError(f"Line {token.line} ends a variable without a name or without states.")
-        return _Block(name[0], tuple(states), properties)
+        if name[0] in self.states:
+            raise InputError(f"Line {line} declares the variable {name[0]!r} a second time.")
+        self.states[name[0]], self.properties[name[0]] = tuple(states), properties
 
     def property(self) -> dict[str, str]:
         """Return a property as {key: value}; one that is not of the form key = value is left out."""
@@ -208,42 +192,49 @@ class _Parser:
             found.append(token)
         return found
 
-    def probability(self, blocks: dict[str, _Block], line: int) -> _Block:
-        """Read a probability block, after its keyword, into the block of its variable."""
+    def family(self, line: int) -> tuple[str, tuple[str, ...]]:
+        """Read a variable and its parents in parentheses."""
         self.expect("(")
         head, end = self.items("|", ")")
         if end.text == "|":
             parents, _ = self.items(")")
-        elif len(head) == 1 and head[0] not in blocks:
+        elif len(head) == 1 and head[0] not in self.states:
             head, parents = (words := head[0].split())[:1], words[1:]
         else:
             head, parents = head[:1], head[1:]
         if len(head) != 1:
             raise InputError(f"Line {line} does not name one variable before the bar.")
         for name in (*head, *parents):
-            if name not in blocks:
+            if name not in self.states:
                 raise InputError(f"Line {line} names {name!r}, which is not a variable declared above it.")
-        block = blocks[head[0]]
-        block.parents, block.line = tuple(parents), line
+        return head[0], tuple(parents)
+
+    def probability(self, line: int) -> PlainNode:
+        """Read a probability block, after its keyword in a line."""
+        name, parents = self.family(line)
+        rows: dict[tuple[str, ...], list[float]] = {}
+        whole: dict[str, list[float]] = {}
         self.expect("{")
         while not (token := self.next()).is_mark("}"):
             keyword = token.text.lower()
             if token.is_mark("("):
-                case = _items(self.labels(")"), len(block.parents))
-                if tuple(case) in block.rows:
-                    raise InputError(f"Line {token.line} gives a row of {block.name!r} a second time.")
-                block.rows[tuple(case)] = self.numbers(token.line)
-            elif keyword == "table":
-                block.table = self.numbers(token.line)
-            elif keyword == "default":
-                block.default = self.numbers(token.line)
+                case = tuple(_items(self.labels(")"), len(parents)))
+                if case in rows:
+                    raise InputError(f"Line {token.line} gives a row of {name!r} a second time.")
+                rows[case] = self.numbers(token.line)
+            elif keyword in ("table", "default"):
+                whole[keyword] = self.numbers(token.line)
             elif keyword == "property":
                 self.property()
             else:
                 raise InputError(
                     f"Line {token.line} has {token.text[:40]!r} where a row of a table is expected."
                 )
-        return block
+        states = [self.states[parent] for parent in (*parents, name)]
+        if np.prod([float(len(labels)) for labels in states]) > MAX_TABLE_ENTRIES:
+            raise InputError(f"The table of {name!r} has more than {MAX_TABLE_ENTRIES} entries.")
+        table = _table(states, rows, whole, f"The table of {name!r} (line {line})")
+        return PlainNode(name, self.states[name], parents, table, self.properties[name])
 
     def numbers(self, line: int) -> list[float]:
         """Return a list of probabilities up to a semicolon."""
@@ -312,32 +303,36 @@ def _blank_separated(tokens: Sequence[_Token]) -> list[str]:
     return texts
 
 
-def _node(block: _Block, blocks: dict[str, _Block]) -> PlainNode:
-    """Return a node with its table filled."""
-    parents = [blocks[name] for name in block.parents]
-    shape = [len(parent.states) for parent in parents]
-    n = len(block.states)
-    if np.prod([*map(float, shape), n]) > MAX_TABLE_ENTRIES:
-        raise InputError(f"The table of {block.name!r} has more than {MAX_TABLE_ENTRIES} entries.")
-    where = f"The table of {block.name!r} (line {block.line})"
+def _table(
+    states: Sequence[tuple[str, ...]],
+    rows: Mapping[tuple[str, ...], list[float]],
+    whole: Mapping[str, list[float]],
+    where: str,
+) -> NDArray[np.float64]:
+    """Return a table from its rows, by the states of the parents, and its lists ``table`` and ``default``.
+
+    `states` are those of the parents and of the variable itself.
+    """
+    *shape, n = map(len, states)
     table: NDArray[np.float64] = np.full((*shape, n), np.nan)
-    for values, what in ((block.default, "default row"), *((row, "row") for row in block.rows.values())):
+    default = whole.get("default")
+    for values, what in ((default, "default row"), *((row, "row") for row in rows.values())):
         if values is not None and len(values) != n:
             raise InputError(f"{where} has a {what} of {len(values)} values for {n} states.")
-    if block.table is not None:
-        if len(block.table) != table.size:
-            raise InputError(f"{where} has {len(block.table)} values, but needs {table.size}.")
+    if "table" in whole:
+        if len(whole["table"]) != table.size:
+            raise InputError(f"{where} has {len(whole['table'])} values, but needs {table.size}.")
         # The values of `table` list the variable's own states slowest.
-        table = np.moveaxis(np.array(block.table).reshape(n, *shape), 0, -1)
-    elif block.default is not None:
-        table[...] = block.default
-    codes = [{label: code for code, label in enumerate(parent.states)} for parent in parents]
-    for case, values in block.rows.items():
-        if len(case) != len(parents) or any(s not in c for s, c in zip(case, codes, strict=True)):
+        table = np.moveaxis(np.array(whole["table"]).reshape(n, *shape), 0, -1)
+    elif default is not None:
+        table[...] = default
+    codes = [{label: code for code, label in enumerate(labels)} for labels in states[:-1]]
+    for case, values in rows.items():
+        if len(case) != len(codes) or any(s not in c for s, c in zip(case, codes, strict=True)):
             raise InputError(
                 f"{where} has a row for {', '.join(case)[:80]!r}, which are not states of its parents."
             )
         table[tuple(c[s] for s, c in zip(case, codes, strict=True))] = values
     if np.isnan(table).any():
         raise InputError(f"{where} lacks a row for some states of its parents.")
-    return PlainNode(block.name, block.states, block.parents, table, block.properties)
+    return table

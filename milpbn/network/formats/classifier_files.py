@@ -125,10 +125,7 @@ def classifier_to_dict(classifier: Classifier) -> dict[str, Any]:
 def classifier_from_dict(document: Mapping[str, Any]) -> Classifier:
     """Return the classifier that `classifier_to_dict` described, after checking every value.
 
-    Raises
-    ------
-    InputError
-        If a key is missing, or a value has the wrong type or is not possible.
+    Raises `InputError` if a key is missing, or a value has the wrong type or is not possible.
     """
     if document.get("format") == PSEUDO_FORMAT:
         raise InputError(
@@ -199,10 +196,7 @@ def _require_version(document: Mapping[str, Any], version: int) -> None:
 def parents_mapping(value: Any) -> dict[str, list[str]]:
     """Return a JSON value as ``{variable: [parents...]}``.
 
-    Raises
-    ------
-    InputError
-        If it is something else.
+    Raises `InputError` if it is something else.
     """
     if not isinstance(value, dict):
         raise InputError("The structure is not an object {variable: [parents...]}.")

@@ -51,18 +51,9 @@ _YES_NO = {True: "yes", False: "no"}
 class PlainNode:
     """A discrete variable with its parents and its table.
 
-    Attributes
-    ----------
-    name : str
-        Its name.
-    states : tuple of str
-        Its labels.
-    parents : tuple of str
-        Names of its parents, in any order.
-    table : float64 array, shape (states of each parent..., states of the variable)
-        P(variable | parents), with the parents in the order of ``parents``.
-    properties : mapping of str to str
-        Properties such as ``milpbn_cuts``; the values have no white space, equals sign or semicolon.
+    The parents are given by their names, in any order. The table has the shape (states of each parent..., states of the
+    variable) and holds P(variable | parents), with the parents in this order. The properties, such as ``milpbn_cuts``,
+    have values without white space, equals sign or semicolon.
     """
 
     name: str
@@ -75,17 +66,8 @@ class PlainNode:
 def one_network(classifier: AnyClassifier, what: str) -> Classifier:
     """Return a classifier that is a single Bayesian network.
 
-    Parameters
-    ----------
-    classifier : AnyClassifier
-        Any classifier.
-    what : str
-        What is to hold it, which begins the sentence of an error, such as "A BIF file".
-
-    Raises
-    ------
-    InputError
-        If it is an average or a pseudo-TAN.
+    `what` is to hold it, and begins the sentence of an error, such as "A BIF file". Raises `InputError` if it is an
+    average or a pseudo-TAN.
     """
     if isinstance(classifier, AveragedClassifier):
         raise InputError(
@@ -99,18 +81,19 @@ def one_network(classifier: AnyClassifier, what: str) -> Classifier:
     return classifier
 
 
-def plain_nodes(classifier: Classifier) -> tuple[PlainNode, ...]:
-    """Return the nodes of a classifier: features first, the class last."""
-    names = classifier.structure.names
+def plain_nodes(classifier: AnyClassifier, what: str) -> tuple[PlainNode, ...]:
+    """Return the nodes of a classifier: features first, the class last; `what` is that of `one_network`."""
+    network = one_network(classifier, what)
+    names = network.structure.names
     return tuple(
         PlainNode(
             v.name,
             v.states,
             tuple(names[j] for j in cpt.parents),
             cpt.table,
-            _properties(classifier, cpt.variable),
+            _properties(network, cpt.variable),
         )
-        for v, cpt in zip(classifier.variables, classifier.cpts, strict=True)
+        for v, cpt in zip(network.variables, network.cpts, strict=True)
     )
 
 
@@ -138,21 +121,11 @@ def _properties(classifier: Classifier, index: int) -> dict[str, str]:
 def as_classifier(nodes: Sequence[PlainNode], target: str | None, origin: str) -> Classifier:
     """Return the classifier that predicts one variable of a network.
 
-    Parameters
-    ----------
-    nodes : sequence of PlainNode
-        The network, in any order. Names and labels are those of the properties `NAME` and `STATES` where it has them.
-        Rows of the tables are normalised if they are within `LARGEST_DEFICIT` of 1.
-    target : str or None
-        Name of the class variable; None takes the one that has the property ``milpbn_class``.
-    origin : str
-        Where the network comes from, for the classifier's provenance, such as "BIF".
-
-    Raises
-    ------
-    InputError
-        If there is no such variable, or the nodes do not make up a network: names or states that occur twice,
-        unknown parents, cycles, tables of another shape or without probabilities.
+    The nodes may have any order; names and labels are those of the properties `NAME` and `STATES` where they have them.
+    Rows of the tables are normalised if they are within `LARGEST_DEFICIT` of 1. Without a target, the class is the
+    variable that has the property ``milpbn_class``. The provenance says where the network comes from (`origin`, such as
+    "BIF"). Raises `InputError` if there is no such variable, or the nodes do not make up a network: names or states
+    that occur twice, unknown parents, cycles, tables of another shape or without probabilities.
     """
     nodes = _with_original_texts(_without_unused_states(nodes))
     names = [node.name for node in nodes]

@@ -19,10 +19,10 @@ from milpbn.network.formats.classifier_files import (
     any_classifier_from_dict,
     any_classifier_to_dict,
 )
-from milpbn.network.formats.dot import classifier_to_dot
 from milpbn.network.formats.onnx_format import classifier_to_onnx
 from milpbn.network.formats.plain_network import as_classifier, plain_nodes
 from milpbn.network.formats.sql import classifier_to_sql
+from milpbn.network.formats.structure_files import classifier_to_dot
 from milpbn.network.formats.xmlbif import from_xmlbif, to_xmlbif
 from milpbn.util.atomic import atomic_path
 from milpbn.util.jsonable import dump_json, parse_object, read_text, unusable
@@ -40,7 +40,7 @@ def _read_json(text: str, target: str | None) -> AnyClassifier:
         raise InputError(
             "It holds no single network, so its class variable cannot be changed; leave the target out."
         )
-    return as_classifier(plain_nodes(classifier), target, "a classifier of another variable")
+    return as_classifier(plain_nodes(classifier, "A file"), target, "a classifier of another variable")
 
 
 #: Readers by the ending of the file's name.
@@ -108,10 +108,7 @@ def write_network(classifier: AnyClassifier, path: str | os.PathLike[str]) -> No
 def check_network_ending(path: str | os.PathLike[str]) -> str:
     """Return the ending of a file, which is one of those that `write_network` knows.
 
-    Raises
-    ------
-    InputError
-        If it is another one; the message lists the known ones.
+    Raises `InputError` if it is another one; the message lists the known ones.
     """
     ending = ending_of(path, WRITERS)
     if ending is None:

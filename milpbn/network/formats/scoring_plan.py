@@ -27,12 +27,9 @@ MOST_ENTRIES = 10**6
 class TableFactor:
     """Logarithms of a function of features, and possibly the class.
 
-    Attributes
-    ----------
-    features : tuple of int
-        Indices of the features, one axis each. The last position of an axis is that of a value without a state.
-    table : float64 array, shape (states + 1 of each feature..., C or 1)
-        In nats. The last axis has length 1 if the class is not in the function.
+    The features are indices, one axis each. The table has the shape (states + 1 of each feature..., C or 1) and is in
+    nats: the last position of an axis is that of a value without a state, and the last axis has length 1 if the class
+    is not in the function.
     """
 
     features: tuple[int, ...]
@@ -43,14 +40,8 @@ class TableFactor:
 class SumStep:
     """One step: the product of factors, summed over the states of a feature.
 
-    Attributes
-    ----------
-    feature : int
-        The feature.
-    factors : tuple of int
-        Positions of the factors: those of the tables come first, then the results of the steps in order.
-    left : tuple of int
-        The features of the result.
+    The factors are given by their positions: those of the tables come first, then the results of the steps in order.
+    `left` are the features of the result.
     """
 
     feature: int
@@ -62,16 +53,7 @@ class SumStep:
 class ScoringPlan:
     """The computation of the log-joint of one network.
 
-    Attributes
-    ----------
-    variables : tuple of Variable
-        Features first, the class last.
-    factors : tuple of TableFactor
-        The tables that the posteriors depend on.
-    steps : tuple of SumStep
-        In order.
-    last : tuple of int
-        Positions of the factors without features whose sum is the log-joint; see `SumStep.factors`.
+    The sum of the factors `last`, which have no features, is the log-joint; see `SumStep` for their positions.
     """
 
     variables: tuple[Variable, ...]
@@ -88,10 +70,7 @@ class ScoringPlan:
 def plans_of(classifier: TableClassifier | AveragedClassifier) -> tuple[ScoringPlan, ...]:
     """Return the computation of each network of a classifier, one if it is no average.
 
-    Raises
-    ------
-    InputError
-        If a sum would need more than `MOST_ENTRIES` entries.
+    Raises `InputError` if a sum would need more than `MOST_ENTRIES` entries.
     """
     members = classifier.members if isinstance(classifier, AveragedClassifier) else (classifier,)
     return tuple(_plan(member) for member in members)

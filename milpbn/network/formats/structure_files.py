@@ -1,4 +1,4 @@
-"""Files of structures: classifier files, results and arc lists are read; arc lists are written.
+"""Files of structures: classifier files, results and arc lists are read; arc lists and Graphviz pictures are written.
 
 An arc list is text with one arc per line: ``parent -> child``, ``parent,child``, or a tab between the names. ``#``
 starts a comment at the beginning of a line or after white space. Names that contain a separator, a quote or ``#`` are
@@ -14,7 +14,8 @@ from collections.abc import Collection, Sequence
 
 from milpbn.errors import InputError
 from milpbn.network.averaged import FORMAT as AVERAGED_FORMAT
-from milpbn.network.formats.classifier_files import parents_mapping
+from milpbn.network.formats.classifier_files import AnyClassifier, parents_mapping
+from milpbn.network.formats.plain_network import one_network
 from milpbn.network.structure import Structure
 from milpbn.util.atomic import atomic_write_text
 from milpbn.util.jsonable import parse_object, read_text, unusable
@@ -94,10 +95,8 @@ def read_parents(path: str | os.PathLike[str], names: Collection[str] | None = N
 def parse_arcs(text: str, names: Collection[str] | None = None) -> dict[str, list[str]]:
     """Return ``{variable: [parents...]}`` from the text of an arc list.
 
-    Raises
-    ------
-    InputError
-        If a line is not an arc, names a variable that is not in `names`, or makes a variable its own parent.
+    Raises `InputError` if a line is not an arc, names a variable that is not in `names`, or makes a variable its own
+    parent.
     """
     parents: dict[str, list[str]] = {}
     for number, line in content_lines(text):
@@ -138,6 +137,29 @@ def write_arcs(structure: Structure, path: str | os.PathLike[str]) -> None:
     atomic_write_text(path, format_arcs(structure))
 
 
+def to_dot(structure: Structure) -> str:
+    """Return a structure as a Graphviz digraph in which the class variable is a box.
+
+    Features outside the Markov blanket of the class, which change no prediction, are grey.
+    """
+    names, used = [_dot_quote(name) for name in structure.names], structure.markov_blanket
+    lines = [f"  {names[-1]} [shape=box];"]
+    lines += [
+        f"  {name};" if i in used else f"  {name} [color=gray, fontcolor=gray];"
+        for i, name in enumerate(names[:-1])
+    ]
+    lines += [f"  {names[parent]} -> {names[child]};" for parent, child in structure.arcs]
+    return "digraph structure {\n" + "\n".join(lines) + "\n}\n"
+
+
+def classifier_to_dot(classifier: AnyClassifier) -> str:
+    """Return the structure of a classifier as `to_dot` does.
+
+    Raises `InputError` if the classifier is not one network.
+    """
+    return to_dot(one_network(classifier, "A DOT file").structure)
+
+
 def _unquote(name: str, line: int) -> str:
     if name.startswith("'"):
         return name[1:-1]
@@ -153,3 +175,8 @@ def _unquote(name: str, line: int) -> str:
 
 def _quote(name: str) -> str:
     return name if _PLAIN.fullmatch(name) else json.dumps(name)
+
+
+def _dot_quote(name: str) -> str:
+    escaped = name.replace("\\", "\\\\").replace('"', '\\"').replace("\r", "\\r").replace("\n", "\\n")
+    return f'"{escaped}"'

@@ -23,7 +23,6 @@ from milpbn.network.formats.plain_network import (
     PlainNode,
     as_classifier,
     encode_words,
-    one_network,
     plain_nodes,
 )
 
@@ -34,12 +33,9 @@ _FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]"
 def to_xmlbif(classifier: AnyClassifier) -> str:
     """Return a classifier as the text of an XMLBIF file; its probabilities have all digits.
 
-    Raises
-    ------
-    InputError
-        If it is not one network, or a name is not text that XML can hold.
+    Raises `InputError` if it is not one network, or a name is not text that XML can hold.
     """
-    nodes = plain_nodes(one_network(classifier, "An XMLBIF file"))
+    nodes = plain_nodes(classifier, "An XMLBIF file")
     for node in nodes:
         if _changes(node.name):
             raise InputError(
@@ -83,17 +79,8 @@ def _changes(text: str) -> bool:
 def from_xmlbif(text: str, target: str | None = None) -> Classifier:
     """Return the classifier in the text of an XMLBIF file.
 
-    Parameters
-    ----------
-    text : str
-        Text of the file.
-    target : str, optional
-        Name of the class variable; files that milpbn wrote name it themselves.
-
-    Raises
-    ------
-    InputError
-        If the text is not XMLBIF, or not a network of discrete variables.
+    `target` is the name of the class variable; files that milpbn wrote name it themselves. Raises `InputError` if the
+    text is not XMLBIF, or not a network of discrete variables.
     """
     if "<!ENTITY" in text:
         raise InputError("It declares XML entities, which no network needs; delete the declarations.")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pandas as pd
 
@@ -75,3 +77,28 @@ def expected(
     if isinstance(classifier, PseudoClassifier):
         return np.exp(log_posterior(classifier.predict_log_joint(frame)))
     return classifier.predict_proba(frame)
+
+
+def check_networks(
+    scored: Callable[..., tuple[np.ndarray, np.ndarray]], missing: str, frame: pd.DataFrame
+) -> None:
+    """Check labels and probabilities that a function computes elsewhere for classifiers of all kinds."""
+    for name, classifier in networks(missing).items():
+        labels, shares = scored(classifier, frame)
+        np.testing.assert_allclose(shares, expected(classifier, frame), rtol=0, atol=1e-9, err_msg=name)
+        best = np.sort(shares, axis=1)
+        clear = best[:, -1] - best[:, -2] > 1e-9
+        assert (labels == classifier.predict(frame))[clear].all()
+        assert set(labels) <= set(classifier.classes)
+
+
+def check_cuts(scored: Callable[..., tuple[np.ndarray, np.ndarray]]) -> None:
+    """Check that a value at a cut belongs to the interval below."""
+    classifier = networks()["chain"]
+    cuts = classifier.variables[0].cuts
+    assert cuts
+    near = [value for cut in cuts for value in (np.nextafter(cut, -9), cut, np.nextafter(cut, 9))]
+    frame = pd.concat([rows(2, 1)] * len(near), ignore_index=True).assign(**{"x y": near})
+    shares = scored(classifier, frame)[1]
+    np.testing.assert_allclose(shares, classifier.predict_proba(frame), rtol=0, atol=1e-12)
+    assert not np.allclose(shares[1], shares[2])

@@ -5,7 +5,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from milpbn.data.dataset import Dataset, Variable
@@ -224,6 +224,7 @@ json_values = st.recursive(
 )
 
 
+@settings(max_examples=30)  # drawing such a value takes long
 @given(st.dictionaries(st.text(), json_values))
 def test_json_text_holds_every_value(document):
     assert json_safe(document) == document

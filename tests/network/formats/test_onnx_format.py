@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 import pytest
-from scored_elsewhere import expected, fitted, networks, new_rows, rows
+from scored_elsewhere import check_cuts, check_networks, fitted, new_rows, rows
 
 from milpbn.data import read_table
 from milpbn.errors import InputError
-from milpbn.network import AveragedClassifier, Classifier, Structure, write_network
+from milpbn.network import AveragedClassifier, Classifier, Structure
 from milpbn.network.formats.onnx_format import classifier_to_onnx
 
 pytest.importorskip("onnx")
@@ -33,22 +33,11 @@ def scored(classifier, frame: pd.DataFrame):
 @pytest.mark.parametrize("missing", ["drop", "state"])
 @pytest.mark.parametrize("frame", [rows(2, 40), new_rows()], ids=["known", "new"])
 def test_a_model_returns_the_classifiers_probabilities(missing, frame):
-    for name, classifier in networks(missing).items():
-        labels, shares = scored(classifier, frame)
-        known = expected(classifier, frame)
-        np.testing.assert_allclose(shares, known, rtol=0, atol=1e-9, err_msg=name)
-        best = np.sort(known, axis=1)
-        clear = best[:, -1] - best[:, -2] > 1e-9
-        assert (labels == classifier.predict(frame))[clear].all()
+    check_networks(scored, missing, frame)
 
 
 def test_a_value_at_a_cut_belongs_to_the_interval_below():
-    classifier = networks()["chain"]
-    near = [value for cut in classifier.variables[0].cuts for value in (cut, np.nextafter(cut, 9))]
-    frame = pd.concat([rows(2, 1)] * len(near), ignore_index=True).assign(**{"x y": near})
-    shares = scored(classifier, frame)[1]
-    np.testing.assert_allclose(shares, classifier.predict_proba(frame), rtol=0, atol=1e-12)
-    assert not np.allclose(shares[0], shares[1])
+    check_cuts(scored)
 
 
 def test_networks_that_read_a_column_in_two_ways_are_refused():
@@ -60,12 +49,6 @@ def test_networks_that_read_a_column_in_two_ways_are_refused():
     members = tuple(Classifier.fit(data, Structure.naive_bayes(data.names)) for data in read)
     with pytest.raises(InputError, match="'n' as numbers and as text"):
         classifier_to_onnx(AveragedClassifier(members))
-
-
-def test_convert_writes_the_model(tmp_path):
-    classifier = networks()["chain"]
-    write_network(classifier, tmp_path / "model.onnx")
-    assert (tmp_path / "model.onnx").read_bytes() == classifier_to_onnx(classifier)
 
 
 def test_text_is_stripped_and_truth_values_are_found():

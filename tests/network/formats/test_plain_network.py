@@ -1,15 +1,64 @@
 from __future__ import annotations
 
+import networkx as nx
 import numpy as np
+import pandas as pd
 import pytest
+from format_cases import assert_same, queries, random_classifier, written
 
 from milpbn.errors import InputError
+from milpbn.network.formats.bif import from_bif, to_bif
+from milpbn.network.formats.libraries import (
+    from_networkx,
+    from_pgmpy,
+    from_pyagrum,
+    to_networkx,
+    to_pgmpy,
+    to_pyagrum,
+)
 from milpbn.network.formats.plain_network import (
     PlainNode,
     as_classifier,
     decode_words,
     encode_words,
 )
+from milpbn.network.formats.xmlbif import from_xmlbif, to_xmlbif
+
+#: What holds a network, with the number of random networks to try.
+HOLDERS = {
+    "bif": (to_bif, from_bif, 20),
+    "xmlbif": (to_xmlbif, from_xmlbif, 20),
+    "networkx": (to_networkx, from_networkx, 20),
+    "copied graph": (to_networkx, lambda graph: from_networkx(nx.DiGraph(graph)), 20),
+    "pyagrum": (to_pyagrum, from_pyagrum, 10),
+    "pgmpy": (to_pgmpy, from_pgmpy, 5),
+}
+
+
+@pytest.mark.parametrize(
+    ("holder", "seed"), [(name, seed) for name, (*_, count) in HOLDERS.items() for seed in range(count)]
+)
+def test_a_network_comes_back_to_the_last_bit(holder, seed):
+    if holder in ("pyagrum", "pgmpy"):
+        pytest.importorskip(holder)
+    to, back, _ = HOLDERS[holder]
+    classifier = random_classifier(seed)
+    assert_same(back(to(classifier)), classifier)
+
+
+@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("ending", ["bif", "bifxml"])
+def test_pyagrum_reads_the_same_probabilities(ending, seed, tmp_path):
+    """In BIF files in single precision, and by the words that names and labels are mapped to."""
+    gum = pytest.importorskip("pyagrum")
+    classifier = random_classifier(seed)
+    text = to_bif(classifier) if ending == "bif" else to_xmlbif(classifier)
+    engine = gum.LazyPropagation(gum.loadBN(written(text, tmp_path / f"n.{ending}")))
+    accuracy = {"rel": 1e-5, "abs": 1e-7} if ending == "bif" else {"rel": 1e-12, "abs": 1e-15}
+    for states, probability in queries(classifier, 85):
+        named = {classifier.variables[i].name: classifier.variables[i].states[k] for i, k in states.items()}
+        engine.setEvidence(states if ending == "bif" else named)
+        assert engine.evidenceProbability() == pytest.approx(probability, **accuracy)
 
 
 def nodes(**changes) -> list[PlainNode]:
@@ -22,8 +71,6 @@ def nodes(**changes) -> list[PlainNode]:
 
 
 def test_a_foreign_network_over_intervals_predicts_on_raw_numbers():
-    import pandas as pd
-
     table = np.array([[0.9, 0.1], [0.2, 0.8]])
     found = as_classifier(nodes(a=(("(-inf, 48.5]", "(48.5, inf)"), ("c",), table)), "c", "a test")
     frame = pd.DataFrame({"a": [48.5, 48.6, -1e9]})

@@ -2,10 +2,13 @@ from __future__ import annotations
 
 import pytest
 from format_cases import assert_same, random_classifier
+from scored_elsewhere import networks
 
 from milpbn.errors import InputError
 from milpbn.network.averaged import AveragedClassifier
+from milpbn.network.formats.onnx_format import classifier_to_onnx
 from milpbn.network.formats.registry import READERS, WRITERS, read_network, write_network
+from milpbn.network.formats.sql import classifier_to_sql
 
 
 @pytest.mark.parametrize("ending", sorted(set(READERS) & set(WRITERS)))
@@ -13,6 +16,17 @@ def test_every_format_that_is_read_comes_back(ending, tmp_path):
     classifier = random_classifier(3)
     write_network(classifier, tmp_path / f"n{ending.upper()}")
     assert_same(read_network(tmp_path / f"n{ending.upper()}"), classifier)
+
+
+@pytest.mark.parametrize(("ending", "written"), [(".sql", classifier_to_sql), (".onnx", classifier_to_onnx)])
+def test_formats_that_are_only_written(ending, written, tmp_path):
+    if ending == ".onnx":
+        pytest.importorskip("onnx")
+    classifier = networks()["average"]
+    write_network(classifier, tmp_path / f"n{ending}")
+    content = written(classifier)
+    found = (tmp_path / f"n{ending}").read_bytes()
+    assert found == (content if isinstance(content, bytes) else content.encode())
 
 
 @pytest.mark.parametrize("ending", [ending for ending in WRITERS if ending in (".bif", ".xmlbif", ".dot")])

@@ -7,11 +7,11 @@ import sqlite3
 import numpy as np
 import pandas as pd
 import pytest
-from scored_elsewhere import TARGET, expected, networks, new_rows, rows
+from scored_elsewhere import TARGET, check_cuts, check_networks, expected, networks, new_rows, rows
 
 from milpbn.data.dataset import Dataset, Variable
 from milpbn.errors import InputError
-from milpbn.network import Classifier, Structure, write_network
+from milpbn.network import Classifier, Structure
 from milpbn.network.formats import sql
 from milpbn.network.formats.sql import classifier_to_sql
 
@@ -22,32 +22,22 @@ def queried(classifier, frame: pd.DataFrame, table: str = "data") -> pd.DataFram
         return pd.read_sql(classifier_to_sql(classifier, table), connection)
 
 
+def scored(classifier, frame: pd.DataFrame):
+    found = queried(classifier, frame)
+    assert found["milpbn_row"].tolist() == list(range(1, len(frame) + 1))
+    # Older versions of pandas store such a column as text.
+    assert found["x y"].dropna().astype(float).tolist() == frame["x y"].dropna().astype(float).tolist()
+    return found[f"predicted {TARGET}"], found[[f"P({label})" for label in classifier.classes]].to_numpy()
+
+
 @pytest.mark.parametrize("missing", ["drop", "state"])
 @pytest.mark.parametrize("frame", [rows(2, 40), new_rows()], ids=["known", "new"])
 def test_a_query_returns_the_classifiers_probabilities(missing, frame):
-    for name, classifier in networks(missing).items():
-        found = queried(classifier, frame)
-        shares = found[[f"P({label})" for label in classifier.classes]].to_numpy()
-        np.testing.assert_allclose(shares, expected(classifier, frame), rtol=0, atol=1e-9, err_msg=name)
-        best = np.sort(shares, axis=1)
-        clear = best[:, -1] - best[:, -2] > 1e-9
-        predicted = found[f"predicted {TARGET}"]
-        assert (predicted == classifier.predict(frame))[clear].all()
-        assert set(predicted) <= set(classifier.classes)
-        assert found["milpbn_row"].tolist() == list(range(1, len(frame) + 1))
-        # Older versions of pandas store such a column as text.
-        assert found["x y"].dropna().astype(float).tolist() == frame["x y"].dropna().astype(float).tolist()
+    check_networks(scored, missing, frame)
 
 
 def test_a_value_at_a_cut_belongs_to_the_interval_below():
-    classifier = networks()["chain"]
-    cuts = classifier.variables[0].cuts
-    assert cuts
-    near = [value for cut in cuts for value in (np.nextafter(cut, -9), cut, np.nextafter(cut, 9))]
-    frame = pd.concat([rows(2, 1)] * len(near), ignore_index=True).assign(**{"x y": near})
-    found = queried(classifier, frame)[[f"P({label})" for label in classifier.classes]]
-    np.testing.assert_allclose(found, classifier.predict_proba(frame), rtol=0, atol=1e-12)
-    assert not np.allclose(found.iloc[1], found.iloc[2])
+    check_cuts(scored)
 
 
 def test_many_features_and_messages_fit_into_the_limits_of_sqlite(monkeypatch):
@@ -82,37 +72,27 @@ def test_nul_is_refused():
         classifier_to_sql(classifier)
 
 
-def test_convert_writes_the_query(tmp_path):
-    classifier = networks()["average"]
-    write_network(classifier, tmp_path / "query.sql")
-    assert (tmp_path / "query.sql").read_text(encoding="utf-8") == classifier_to_sql(classifier)
-
-
 def test_columns_of_text_hold_numbers_and_truth_values_as_well():
     """As SQLite's .import makes them: all columns are text, and numbers compare as numbers."""
     classifier = networks("state")["chain"]
     frame = rows(2, 40).drop(columns=TARGET)
-    wanted = expected(classifier, frame)
-    shares = [f"P({label})" for label in classifier.classes]
     texts = frame.astype(str)
-    assert queried(classifier, texts)[shares].to_numpy() == pytest.approx(wanted, abs=1e-9)
     changed = texts.assign(
         n=frame["n"].map("{}.0 ".format), flag=frame["flag"].map({True: "t", False: "FALSE"})
     )
     changed["x y"] = " " + changed["x y"]
-    assert queried(classifier, changed)[shares].to_numpy() == pytest.approx(wanted, abs=1e-9)
-    assert queried(classifier, frame.assign(flag=frame["flag"] * 1.0))[shares].to_numpy() == pytest.approx(
-        wanted, abs=1e-9
-    )
     words = texts.assign(**{"x y": "NULL", "n": "n/a", "it's; text": "\tNone ", "flag": "#N/A"})
     missing = frame.astype(object).assign(**dict.fromkeys(frame.columns))
-    assert queried(classifier, words)[shares].to_numpy() == pytest.approx(
-        expected(classifier, missing), abs=1e-9
-    )
     strange = texts.assign(n="1x")
-    assert queried(classifier, strange)[shares].to_numpy() == pytest.approx(
-        expected(classifier, strange.assign(**{"x y": frame["x y"]})), abs=1e-9
-    )
+    for asked, same in (
+        (texts, frame),
+        (changed, frame),
+        (frame.assign(flag=frame["flag"] * 1.0), frame),
+        (words, missing),
+        (strange, strange.assign(**{"x y": frame["x y"]})),
+    ):
+        shares = queried(classifier, asked)[[f"P({label})" for label in classifier.classes]].to_numpy()
+        assert shares == pytest.approx(expected(classifier, same), abs=1e-9)
 
 
 def test_duckdb_returns_the_same_for_every_type_of_column():

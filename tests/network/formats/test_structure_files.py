@@ -13,7 +13,7 @@ from milpbn.network import (
     save_classifier,
     write_arcs,
 )
-from milpbn.network.formats.structure_files import format_arcs, parse_arcs
+from milpbn.network.formats.structure_files import format_arcs, parse_arcs, to_dot
 
 NAMES = ["a", "b c", "x->y", "#d", "class"]
 
@@ -99,3 +99,17 @@ def test_arc_lists_keep_any_name(make_structure, names, seed):
 def test_structure_without_arcs_survives(tmp_path):
     write_arcs(Structure.empty(NAMES), tmp_path / "arcs.txt")
     assert read_structure(tmp_path / "arcs.txt", NAMES) == Structure.empty(NAMES)
+
+
+def test_dot_quotes_names_and_marks_the_class():
+    # The second feature does not matter once the first is known.
+    structure = Structure(('say "hi"', "back\\slash", "class"), ((2,), (0,), ()))
+    assert to_dot(structure) == (
+        "digraph structure {\n"
+        '  "class" [shape=box];\n'
+        '  "say \\"hi\\"";\n'
+        '  "back\\\\slash" [color=gray, fontcolor=gray];\n'
+        '  "class" -> "say \\"hi\\"";\n'
+        '  "say \\"hi\\"" -> "back\\\\slash";\n'
+        "}\n"
+    )

@@ -1,11 +1,22 @@
 from __future__ import annotations
 
+import inspect
+from dataclasses import fields
 from typing import Any
 
 import pytest
 
-from milpbn.data.text_format import TextFormat
+from milpbn.data import read_table
+from milpbn.data.options import OPTIONS, ReadingOptions, TextFormat
 from milpbn.errors import InputError
+
+
+def test_the_signature_of_read_table_is_that_of_the_declaration() -> None:
+    signature = inspect.signature(read_table).parameters
+    defaults = {name: item.default for name, item in signature.items() if item.kind is item.KEYWORD_ONLY}
+    assert {*defaults} == {*OPTIONS}
+    declared = {item.name: item.default for item in fields(ReadingOptions) if item.name != "na_values"}
+    assert all(default == declared.get(name, default) for name, default in defaults.items())
 
 
 def test_characters_may_be_given_as_words() -> None:
