@@ -22,18 +22,10 @@ STUB, ROW, _SPACE = 2 * DASHES[0] + DASHES[1] + ARROW, 14.0, 4.0
 
 @dataclass(frozen=True)
 class ArcStyle:
-    """How an arc is drawn.
+    """How an arc is drawn: dashed if it is not proved that every optimum has it, with what the score loses without it.
 
-    Attributes
-    ----------
-    width : float
-        Of its line.
-    dashed : bool
-        Whether it is not proved that every optimum has the arc.
-    text : str
-        What the score loses without it; empty if that is unknown.
-    tooltip : str
-        The same in words; it follows the arc's name in the text that appears when the pointer rests on the arc.
+    The text is empty if the loss is unknown. The tooltip, the same in words, follows the arc's name in the text under
+    the pointer.
     """
 
     width: float = _PLAIN
@@ -57,14 +49,7 @@ def arc_styles(
 ) -> dict[Arc, ArcStyle]:
     """Return the style of every arc; without numbers where none of them would be more than 0.00.
 
-    Parameters
-    ----------
-    graph : Graph
-        The structure.
-    losses : mapping of (parent, child) to float, optional
-        What the score loses without each arc, in nats.
-    proved : collection of (parent, child), optional
-        Arcs that every optimum has; None if that is not known, and then no arc is dashed.
+    Losses are in nats. Without `proved`, the arcs that every optimum has, no arc is dashed.
     """
     arcs = [*graph.arcs, *graph.arcs_of_class]
     known = {arc: losses[arc] for arc in arcs if losses and arc in losses}
@@ -105,14 +90,7 @@ def arrowhead(tip: tuple[float, float], down: bool, half: float, colour: str = "
 def stub(x: float, middle: float, style: ArcStyle, title: str = "") -> list[Item]:
     """Return an arc from the class: a short arrow in the colour of the class, and behind it its number.
 
-    Parameters
-    ----------
-    x, middle : float
-        Its left end, and the height on which it is centred.
-    style : ArcStyle
-        Its width, dashes and number.
-    title : str
-        Shown under the pointer.
+    It begins at x, and is centred on the height `middle`; the title is shown under the pointer.
     """
     tip = (x + STUB, middle)
     items: list[Item] = [

@@ -13,15 +13,7 @@ Arc = tuple[int, int]
 
 @dataclass(frozen=True)
 class Graph:
-    """A structure as it is drawn.
-
-    Attributes
-    ----------
-    names : sequence of str, length V
-        Variable names, the class variable last.
-    parents : sequence of sequences of int, length V
-        Indices of each variable's parents.
-    """
+    """A structure as it is drawn: names, the class last, and the indices of each variable's parents."""
 
     names: Sequence[str]
     parents: Sequence[Sequence[int]]

@@ -21,18 +21,9 @@ Arc = tuple[int, int]
 def layered(
     n: int, arcs: Sequence[Arc], sizes: Sequence[float], gap: float
 ) -> tuple[NDArray[np.int64], NDArray[np.float64], dict[Arc, list[float]]]:
-    """Place the nodes of an acyclic graph on levels, so that arcs lead to later levels and few of them cross.
+    """Place the n nodes of an acyclic graph on levels, so that arcs lead to later levels and few of them cross.
 
-    Parameters
-    ----------
-    n : int
-        Number of nodes.
-    arcs : sequence of (parent, child)
-        Without a directed cycle.
-    sizes : sequence of float, length n
-        Sizes of the boxes across the levels' direction.
-    gap : float
-        Least distance between two boxes of a level.
+    Sizes of boxes and the least distance between two boxes of a level are across the levels' direction.
 
     Returns
     -------

@@ -44,16 +44,8 @@ class Placed:
 
 @dataclass(frozen=True)
 class Route:
-    """An arc.
-
-    Attributes
-    ----------
-    steps : tuple of Step
-        The line, from the border of the parent's box to the base of the arrowhead.
-    tip : (float, float)
-        Where the arrowhead touches the child's box.
-    text : (float, float)
-        Centre of the arc's text.
+    """An arc: its line from the parent's box to the base of the arrowhead, the tip of the arrowhead, the centre of its
+    text.
     """
 
     steps: tuple[Step, ...]
@@ -63,16 +55,9 @@ class Route:
 
 @dataclass(frozen=True)
 class GraphLayout:
-    """The places of all boxes and arcs of a picture of this size.
+    """The places of all boxes by node, and of all arcs, of a picture of this size.
 
-    Attributes
-    ----------
-    boxes : dict of int to Placed
-        By node.
-    routes : dict of (parent, child) to Route
-        By arc.
-    down : bool
-        Whether children are below their parents; else they are to the right.
+    Children are below their parents, or to their right if `down` is False.
     """
 
     boxes: dict[int, Placed]
@@ -85,21 +70,15 @@ class GraphLayout:
 def lay_out(
     sizes: Mapping[int, Size], arcs: Sequence[Arc], texts: Mapping[Arc, float] | None = None
 ) -> GraphLayout:
-    """Return a layout of an acyclic graph.
+    """Return a layout of an acyclic graph, with children below or beside their parents, whichever looks better.
 
     Parameters
     ----------
     sizes : mapping of int to (width, height)
         The boxes by node, in pixels.
     arcs : sequence of (parent, child)
-        Without a directed cycle.
     texts : mapping of arc to float, optional
         Widths of the texts at arcs; arcs that it lacks have none.
-
-    Returns
-    -------
-    GraphLayout
-        With children below or to the right of their parents, whichever gives the better proportions.
     """
     if not sizes:
         return GraphLayout({}, {}, 0.0, 0.0)

@@ -37,10 +37,8 @@ def draw_network(
 
     Parameters
     ----------
-    names : sequence of str, length V
-        Variable names, the class variable last.
-    parents : sequence of sequences of int, length V
-        Indices of each variable's parents, without a cycle.
+    names, parents : sequences, length V
+        Variable names, the class variable last, and the indices of each variable's parents, without a cycle.
     losses : mapping of (parent, child) to float, optional
         What the score loses without each arc, in nats: a number and the width of its line.
     proved : collection of (parent, child), optional
@@ -204,14 +202,9 @@ def _alone(nodes: Sequence[_Node], width: float, caption: str) -> Scene:
 class _ArcMarks:
     """Which properties of arcs a picture shows.
 
-    Attributes
-    ----------
-    loss : bool
-        Arcs have numbers: what the score loses without them.
-    proof : bool
-        Arcs that are not proved to be in every optimum are dashed.
-    no_loss : bool
-        The score is known to lose nothing without any one arc, so that no arc has a number.
+    Arcs have numbers if `loss`, what the score loses without them. If `proof`, those that are not proved to be in every
+    optimum are dashed. If `no_loss`, the score is known to lose nothing without any one arc, so that no arc has a
+    number.
     """
 
     loss: bool
@@ -225,16 +218,7 @@ class _ArcMarks:
 def _legend(graph: Graph, marks: _ArcMarks, of_class: Scene, width: float) -> Scene:
     """Draw what colours and lines mean; a class without parents has its box here, with one arc for all of its arcs.
 
-    Parameters
-    ----------
-    graph : Graph
-        The structure.
-    marks : _ArcMarks
-        Which properties of arcs the picture shows.
-    of_class : Scene
-        The box of the class.
-    width : float
-        Of the legend, as long as no single entry needs more.
+    The legend is no wider than `width` as long as no single entry needs more.
     """
     kinds = {graph.kind(i) for i in range(graph.of_class)}
     entries: list[Scene] = []

@@ -93,16 +93,9 @@ Item: TypeAlias = Box | Label | Path
 
 @dataclass
 class Scene:
-    """A picture.
+    """A picture: its size in pixels of 1/96 inch, and its items in the order in which they are drawn.
 
-    Attributes
-    ----------
-    width, height : float
-        In pixels of 1/96 inch.
-    items : list of Box, Label and Path
-        In the order in which they are drawn.
-    description : str
-        What the picture shows, for readers who do not see it.
+    The description says what the picture shows, for readers who do not see it.
     """
 
     width: float

@@ -12,16 +12,7 @@ FONTS = "'DejaVu Sans', Verdana, 'Noto Sans', 'Noto Sans CJK JP', 'Hiragino Sans
 
 
 def to_svg(scene: Scene, *, inline: bool = False) -> str:
-    """Return a picture as an SVG document.
-
-    Parameters
-    ----------
-    scene : Scene
-        The picture.
-    inline : bool
-        For a web page: colours follow the reader's choice of light or dark. Otherwise the document stands alone,
-        on white.
-    """
+    """Return a picture as an SVG document, on white, or `inline` for a page, in light or dark as the reader chooses."""
     width, height = _number(scene.width), _number(scene.height)
     head = (
         f'<svg class="mb-picture" role="img" viewBox="0 0 {width} {height}" width="{width}" height="{height}"'

@@ -11,18 +11,15 @@ from numpy.typing import NDArray
 def tidy(
     parents: Sequence[int | None], sizes: Sequence[float], gap: float
 ) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
-    """Place the nodes of a tree: children side by side, their parent in the middle above them, subtrees close together.
+    """Place the n nodes of a tree: children side by side, their parent in the middle above them, subtrees close.
 
     The places of a subtree do not depend on what is beside it, and the boxes of one level are at least a gap apart.
+    Sizes and gap are across the tree's direction of growth.
 
     Parameters
     ----------
     parents : sequence of int or None, length n
         Each node's parent; None for the root.
-    sizes : sequence of float, length n
-        Sizes of the boxes across the tree's direction of growth.
-    gap : float
-        Least distance between two boxes of a level.
 
     Returns
     -------

@@ -41,7 +41,7 @@ def average_card(
     variables : sequence of Variable, length V
         Of the first network.
     structures : sequence of Structure
-        The networks, the best first.
+        The best first.
     scores : sequence of str
         What each network was learnt with, or "" if that is unknown.
     n_parameters : int

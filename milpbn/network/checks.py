@@ -20,11 +20,8 @@ ROW_SUM_TOLERANCE = 1e-6
 def check_variables(variables: Sequence[Variable]) -> None:
     """Check names, states and cuts.
 
-    Raises
-    ------
-    InputError
-        If there is no feature, a name or a state occurs twice, a variable has no states, the class has only
-        one, cuts are not finite and ascending, or their number does not fit the number of states.
+    `InputError` if there is no feature, a name or a state occurs twice, a variable has no states, the class has only
+    one, cuts are not finite and ascending, or their number does not fit the number of states.
     """
     if len(variables) < 2:
         raise InputError("The classifier needs at least one feature and the class variable.")

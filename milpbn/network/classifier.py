@@ -40,13 +40,7 @@ Source: TypeAlias = "Dataset | Table | RawSource"
 
 
 class Predictor(ABC):
-    """What every learner's model can do, whether or not it is a Bayesian network.
-
-    Attributes
-    ----------
-    variables : tuple of Variable, length V = N + 1
-        Features first, the class variable last.
-    """
+    """What every learner's model can do, whether or not it is a Bayesian network; `variables` has the class last."""
 
     variables: tuple[Variable, ...]
 
@@ -118,11 +112,8 @@ def score_of(provenance: Mapping[str, Any]) -> str:
 def left_out_of(provenance: Mapping[str, Any]) -> dict[str, str]:
     """Return the columns of the training table that are no features, each with the reason.
 
-    Parameters
-    ----------
-    provenance : mapping
-        `Classifier.provenance`, or another document with a summary of the data. A file may hold anything there, and
-        whatever is no such record counts as none.
+    The provenance is `Classifier.provenance`, or another document with a summary of the data. A file may hold anything
+    there, and whatever is no such record counts as none.
     """
     data = provenance.get("data")
     found = data.get("left_out") if isinstance(data, Mapping) else None
@@ -137,10 +128,8 @@ def form_record(data: Dataset) -> dict[str, Any]:
 def form_of(classifier: object) -> TextFormat:
     """Return what the options of the training table say about a table for prediction.
 
-    Parameters
-    ----------
-    classifier : Classifier or AveragedClassifier
-        Its file may hold anything in the provenance, and whatever is no such record counts as none.
+    The file of a classifier or an average may hold anything in the provenance; whatever is no such record counts as
+    none.
     """
     first = getattr(classifier, "members", (classifier,))[0]
     found = getattr(first, "provenance", {}).get("form")
@@ -202,13 +191,6 @@ class TableClassifier(Queries, JointPredictor):
 
     Where a row lacks features (`MISSING`), the probabilities of all states that they may have are summed: missing
     features are marginalised, exactly.
-
-    Attributes
-    ----------
-    variables : tuple of Variable, length V = N + 1
-        Features first, the class variable last.
-    cpts : tuple of Cpt, length V
-        One table per variable.
     """
 
     variables: tuple[Variable, ...]
@@ -231,12 +213,8 @@ class TableClassifier(Queries, JointPredictor):
     def predict_log_joint(self, source: Source) -> NDArray[np.float64]:
         """Return log P(c, known values of z_m) in nats, shape (M, C); see `milpbn.network.inference`.
 
-        If the graph of the tables has cycles (a pseudo-TAN), it is no joint probability.
-
-        Raises
-        ------
-        InputError
-            If the samples cannot be encoded, or the sums over missing features would need too much memory.
+        If the graph of the tables has cycles (a pseudo-TAN), it is no joint probability. `InputError` if the samples
+        cannot be encoded, or the sums over missing features would need too much memory.
         """
         data = self.encode(source)
         return log_joint_of_rows(data.codes, data.names, self.cpts, len(self.classes))

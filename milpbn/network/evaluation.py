@@ -141,10 +141,7 @@ class Evaluation:
 def accuracy(predictor: Predictor, data: Dataset) -> float:
     """Return the share of correctly classified weight; a class that is not in the training data is an error.
 
-    Raises
-    ------
-    InputError
-        If there is no row with a class label and a positive weight.
+    `InputError` if there is no row with a class label and a positive weight.
     """
     return accuracies(predictor, data)[0]
 
@@ -160,10 +157,7 @@ def accuracies(predictor: Predictor, data: Dataset) -> tuple[float, float | None
 def labelled_rows(data: Dataset) -> Dataset:
     """Return the rows that have a class label, be it one that training never saw, and a positive weight.
 
-    Raises
-    ------
-    InputError
-        If there is none.
+    `InputError` if there is none.
     """
     labelled = data.y != MISSING
     if not labelled.any():
@@ -180,12 +174,7 @@ def labelled_rows(data: Dataset) -> Dataset:
 def unseen_classes(classes: NDArray[np.integer], rows: str) -> tuple[str, ...]:
     """Return a sentence on the rows of classes that the training rows lack; none if there are no such rows.
 
-    Parameters
-    ----------
-    classes : int array, shape (M,)
-        Class codes.
-    rows : str
-        What the rows are, a plural.
+    The class codes have the shape (M,); `rows` says what the rows are, a plural.
     """
     unseen, labelled = np.count_nonzero(classes == UNKNOWN), np.count_nonzero(classes != MISSING)
     if not unseen:

@@ -65,10 +65,7 @@ class FixedPointClassifier(Queries, Predictor):
     def costs(self, source: Source) -> NDArray[np.object_]:
         """Return the sums of the stored numbers by class, Python integers, shape (M, C); the smallest sum wins.
 
-        Raises
-        ------
-        InputError
-            If a feature's value is missing.
+        `InputError` if a feature's value is missing.
         """
         original = self.classifier
         codes = original.encode(source).codes
@@ -107,13 +104,11 @@ def accuracy_by_width(
     Parameters
     ----------
     classifier : Classifier
-        Classifier with the original parameters.
+        With the original parameters.
     data : Dataset
         Samples with known classes, encoded with the classifier's variables.
-    integer_bits : int
-        Integer bits of the widest format; P11 has 12.
-    widest : int
-        Bits of the widest format.
+    integer_bits, widest : int
+        Integer bits, and all bits, of the widest format; P11 has 12 integer bits.
 
     Returns
     -------

@@ -35,14 +35,7 @@ def soft_margin(
 ) -> float:
     """Return the sum over m of w_m min(log-margin_m, gamma) in nats: (9) of Peharz and Pernkopf (2012).
 
-    Parameters
-    ----------
-    margins : float64 array, shape (M,)
-        Log-margins.
-    gamma : float
-        Desired log-margin in nats.
-    weights : float64 array, shape (M,), optional
-        Sample weights; by default all are 1.
+    Log-margins and weights have the shape (M,); by default all weights are 1.
     """
     capped = np.minimum(margins, gamma)
     return float(capped.sum() if weights is None else weights @ capped)

@@ -34,15 +34,7 @@ TOWARDS = (UNIFORM, MARGINAL, CLASS)
 
 
 class Prior(NamedTuple):
-    """The prior of all parameters.
-
-    Attributes
-    ----------
-    smoothing : float
-        Pseudo-counts a per state; a table's row has a sp of them in total.
-    towards : str
-        One of `TOWARDS`: the mean of the prior.
-    """
+    """The prior of all parameters: a pseudo-counts per state, so a sp in total, and its mean, one of `TOWARDS`."""
 
     smoothing: float = 1.0
     towards: str = UNIFORM
@@ -61,13 +53,7 @@ class PseudoCounts(NamedTuple):
 
 
 def check_towards(towards: object) -> None:
-    """Refuse a name that is none of `TOWARDS`.
-
-    Raises
-    ------
-    InputError
-        With the names that exist.
-    """
+    """Raise `InputError` with the names that exist for a name that is none of `TOWARDS`."""
     if towards not in TOWARDS:
         raise InputError(
             f"smoothing_towards must be {', '.join(TOWARDS[:-1])} or {TOWARDS[-1]}, got {towards!r}."
@@ -79,14 +65,7 @@ def prior_parents(
 ) -> tuple[int, ...] | None:
     """Return the parents in the table that is the mean of a family's prior; None for the uniform mean.
 
-    Parameters
-    ----------
-    prior : Prior
-        The prior.
-    parents : sequence of int
-        The family's parents.
-    n_states : sequence of int, length V
-        Numbers of states of all variables, the class last.
+    `n_states` has the numbers of states of all variables, the class last.
     """
     last = len(n_states) - 1
     fewer = (last,) if prior.towards == CLASS and last in parents else ()

@@ -52,13 +52,7 @@ def require_matplotlib() -> None:
 
 
 def write_with_matplotlib(scene: Scene, path: str | os.PathLike[str]) -> None:
-    """Write a picture in the format of the path's suffix.
-
-    Warns
-    -----
-    MilpbnWarning
-        If no installed font has some of the characters.
-    """
+    """Write a picture in the format of the path's suffix; warn if no installed font has some of the characters."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 

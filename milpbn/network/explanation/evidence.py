@@ -97,15 +97,7 @@ class FamilyTable:
 
 
 def favours(classes: Sequence[str], evidence: NDArray[np.float64]) -> str:
-    """Return in words what log-ratios to the most favoured class say, such as ``favours a by 3.2 over b``.
-
-    Parameters
-    ----------
-    classes : sequence of str, length C
-        Class labels.
-    evidence : float64 array, shape (C,)
-        Log-ratios to the most favoured class.
-    """
+    """Return in words what log-ratios to the best class, shape (C,), say, such as ``favours a by 3.2 over b``."""
     order = np.argsort(-evidence, kind="stable").tolist()
     if not evidence.any():
         return "favours no class"
@@ -149,10 +141,8 @@ def rules(
 
     Parameters
     ----------
-    target : str
-        Name of the class variable.
-    classes : sequence of str
-        Class labels.
+    target, classes : str, sequence of str
+        Name of the class variable, and its labels.
     base : float64 array, shape (C,)
         Logarithms of the classes' base rates (`milpbn.network.explanation.terms.base_rates`).
     tables : sequence of FamilyTable

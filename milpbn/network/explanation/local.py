@@ -184,30 +184,17 @@ def explain_rows(
     label: str | None = None,
     against: str | None = None,
 ) -> tuple[LocalExplanation, ...]:
-    """Explain the prediction of every sample.
+    """Explain the prediction of every sample of data that are encoded with these variables, the class last.
+
+    `InputError` if a class is not one of the classifier's, or both are the same.
 
     Parameters
     ----------
-    variables : tuple of Variable, length V
-        Features first, the class variable last.
     cpts : sequence of Cpt, length V
         One table per variable.
-    data : Dataset
-        Samples, encoded with these variables.
-    label : str, optional
-        The class to explain; by default the most probable class of the sample that is not `against`.
-    against : str, optional
-        The class to compare with; by default the most probable one of the others.
-
-    Returns
-    -------
-    tuple of LocalExplanation, length M
-        In the order of the samples.
-
-    Raises
-    ------
-    InputError
-        If a class is not one of the classifier's, or both are the same.
+    label, against : str, optional
+        The class to explain, by default the most probable class of the sample that is not `against`, and the class
+        to compare with, by default the most probable one of the others.
     """
     classes = variables[-1].states
     check_classes(classes, label, against)
@@ -220,13 +207,7 @@ def explain_rows(
 
 
 def check_classes(classes: Sequence[str], label: str | None, against: str | None) -> None:
-    """Check that the classes to compare are two of the classifier's.
-
-    Raises
-    ------
-    InputError
-        If they are not; the message lists the classes.
-    """
+    """Raise `InputError` if the classes to compare are not two of the classifier's; the message lists these."""
     for name in (label, against):
         if name is not None and name not in classes:
             raise InputError(

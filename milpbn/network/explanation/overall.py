@@ -200,23 +200,10 @@ def explain_tables(
     data: Dataset | None = None,
     gamma: float | None = None,
 ) -> GlobalExplanation:
-    """Explain a classifier, on data if there are any.
+    """Explain a classifier, on data that are encoded with its variables, the class last, if there are any.
 
-    Parameters
-    ----------
-    variables : tuple of Variable, length V
-        Features first, the class variable last.
-    cpts : sequence of Cpt, length V
-        One table per variable.
-    data : Dataset, optional
-        Samples, encoded with these variables, for importances and margins.
-    gamma : float, optional
-        Desired log-margin in nats.
-
-    Raises
-    ------
-    InputError
-        If gamma is not a positive number, or the data have no row with a positive weight.
+    The data are for importances and margins; gamma is a log-margin in nats. `InputError` if gamma is not a positive
+    number, or the data have no row with a positive weight.
     """
     if gamma is not None and not (gamma := real_number("gamma", gamma)) > 0:
         raise InputError(f"gamma must be a positive number of nats, got {gamma:g}.")

@@ -26,14 +26,9 @@ Reduction = Literal["sum", "max"]
 
 
 class Factor(NamedTuple):
-    """Logarithms of a function of some variables.
+    """Logarithms of a function of some variables, one function per row of evidence, or one for all rows.
 
-    Attributes
-    ----------
-    scope : tuple of int
-        The variables, in the order of the axes.
-    log : float64 array, shape (M or 1, states of each variable...)
-        One function per row of evidence, or one for all rows.
+    The axes, (M or 1, states of each variable...), are in the order of the scope.
     """
 
     scope: tuple[int, ...]
@@ -44,14 +39,8 @@ class Factor(NamedTuple):
 class Step:
     """What the elimination of a variable leaves behind.
 
-    Attributes
-    ----------
-    variable : int
-        The variable.
-    separator : tuple of int
-        The variables of its factors that are eliminated later.
-    log : float64 array, shape (M or 1, states of the variable, states of each variable of the separator...)
-        The product of its factors, in logarithms.
+    The separator are the variables of its factors that are eliminated later. The product of its factors, in logarithms,
+    has the shape (M or 1, states of the variable, states of each variable of the separator...).
     """
 
     variable: int
@@ -61,19 +50,10 @@ class Step:
 
 @dataclass(frozen=True, eq=False)
 class LogTable:
-    """The logarithms of a variable's probability table, with a position for unseen states.
+    """The logarithms of a variable's probability table in nats, with a position for unseen states.
 
-    Attributes
-    ----------
-    variable : int
-        The variable.
-    axes : tuple of int
-        The variables of the axes, the class last.
-    n_states : tuple of int
-        Numbers of their states. The axes of features have one position more, the last one: there the factor of the
-        variable itself is 1, and the row given an unseen state of a parent is uniform.
-    log : float64 array
-        In nats.
+    The class has the last of the `axes`. Those of features have one position more than `n_states`, the last one: there
+    the factor of the variable itself is 1, and the row given an unseen state of a parent is uniform.
     """
 
     variable: int
@@ -265,7 +245,6 @@ def draw(
     codes : intp array, shape (M, V)
         The rows to fill in; variables without a step keep their states.
     generator : Generator or None
-        Of the random numbers.
     """
     filled = codes.copy()
     for step in reversed(steps):
@@ -279,16 +258,9 @@ def draw(
 
 
 def draw_forward(cpts: Sequence[Cpt], codes: NDArray[np.intp], generator: np.random.Generator) -> None:
-    """Draw the variables that are still `MISSING` in rows of states from their tables, parents first, in place.
+    """Draw the variables that are still `MISSING` in rows, shape (M, V), from their tables, parents first, in place.
 
-    Parameters
-    ----------
-    cpts : sequence of Cpt, length V
-        The tables of an acyclic graph.
-    codes : intp array, shape (M, V)
-        The rows; all of them lack the same variables, none of which has a descendant with a state.
-    generator : Generator
-        Of the random numbers.
+    All rows lack the same variables, none of which has a descendant with a state. The graph is acyclic.
     """
     order = topological_order([cpt.parents for cpt in cpts])
     assert order is not None

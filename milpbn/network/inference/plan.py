@@ -32,17 +32,9 @@ _MOST_BITS = 60
 
 @dataclass(frozen=True)
 class Order:
-    """An elimination order with its costs.
+    """An elimination order with its costs: the numbers in its largest factor, and the total of all its factors.
 
-    Attributes
-    ----------
-    variables : tuple of int
-        The variables to eliminate, the first one first.
-    largest : float
-        Numbers in the largest factor.
-    total : float
-        Numbers in all factors from which a variable is eliminated. Both are infinite if a factor has more than 2**60
-        numbers; no further order is sought then.
+    Both are infinite if a factor has more than 2**60 numbers; no further order is sought then.
     """
 
     variables: tuple[int, ...]
@@ -159,15 +151,7 @@ class EliminationPlan:
 
 
 class Planner:
-    """Plans questions to one network.
-
-    Parameters
-    ----------
-    cpts : sequence of Cpt
-        All tables; that of the class variable, whose index is V - 1, may be absent.
-    n_variables : int
-        Number of variables V.
-    """
+    """Plans questions to a network of `n_variables` variables; the table of the class, the last one, may be absent."""
 
     def __init__(self, cpts: Sequence[Cpt], n_variables: int) -> None:
         self.tables = [LogTable.of(cpt, n_variables - 1) for cpt in cpts]

@@ -31,12 +31,7 @@ class Stopped(Exception):  # noqa: N818  # no error: the caller asked for it
 def log_loss(scores: NDArray[np.float64], weights: NDArray[np.float64]) -> float:
     """Return the sum of -w log P(c | x) in nats.
 
-    Parameters
-    ----------
-    scores : float64 array, shape (U, C)
-        Log-joint of every row and class, up to a constant for each row.
-    weights : float64 array, shape (U, C)
-        Weight of every row and class.
+    Log-joint, up to a constant for each row, and weight have the shape (U, C).
     """
     away = scores - scores.max(axis=1, keepdims=True)
     away -= np.log(np.exp(away).sum(axis=1, keepdims=True))
@@ -51,17 +46,13 @@ def objective(
     Parameters
     ----------
     deviations : float64 array, shape (K, C)
-        The point.
+        The point; the gradient has the same shape.
     rows : DistinctRows
         Training rows.
     offset : float64 array, shape (U, C)
         Scores of the rows without deviations.
     strength : float
         Factor lambda of the penalty.
-
-    Returns
-    -------
-    (float, float64 array of shape (K, C))
     """
     scores = offset + rows.indicators @ deviations
     scores -= scores.max(axis=1, keepdims=True)
@@ -85,8 +76,8 @@ def fit_deviations(
 ) -> NDArray[np.float64]:
     """Return the deviations that minimise the penalised loss.
 
-    The variables of the solver are scaled by the square root of an upper bound on each second derivative, a quarter
-    of the joint state's weight plus lambda: without that, rare joint states take several times as many iterations.
+    The variables of the solver are scaled by the square root of an upper bound on each second derivative, a quarter of
+    the joint state's weight plus lambda: without that, rare joint states take several times as many iterations.
 
     Parameters
     ----------
@@ -97,12 +88,7 @@ def fit_deviations(
     tolerance : float
         Largest component of the scaled gradient at the end, relative to the square root of the total weight.
     stopping : callable
-        Asked at every evaluation.
-
-    Raises
-    ------
-    Stopped
-        If `stopping` returned True.
+        Asked at every evaluation; `Stopped` is raised if it returns True.
     """
     curvature = 0.25 * (rows.transposed @ rows.totals) + strength
     scale = 1.0 / np.sqrt(curvature)[:, np.newaxis]

@@ -58,19 +58,8 @@ class DistinctRows:
 class Design:
     """The numbering of the joint states that occur in training data: the columns of the indicators.
 
-    Joint states that do not occur have no column; the penalty would keep their deviations at 0.
-
-    Parameters
-    ----------
-    data : Dataset
-        Training samples, without unknown values.
-    structure : Structure
-        Over the data's variables.
-
-    Attributes
-    ----------
-    n_columns : int
-        Number K of joint states, over all families with the class.
+    Joint states that do not occur have no column; the penalty would keep their deviations at 0. There are `n_columns`
+    joint states, K, over all families with the class.
     """
 
     def __init__(self, data: Dataset, structure: Structure) -> None:

@@ -36,14 +36,9 @@ LARGEST_FACTOR = 10.0
 
 
 class Fold(NamedTuple):
-    """One fold: training and held-out rows, and the generative log-joint of both.
+    """Training and held-out rows of a fold, and the generative log-joint of both.
 
-    Attributes
-    ----------
-    train, held_out : DistinctRows
-        Distinct rows.
-    train_joint, held_out_joint : float64 arrays, shapes (U, C)
-        Log-joint in nats, from tables of the training rows.
+    The log-joints, shapes (U, C), are in nats, from tables of the training rows.
     """
 
     train: DistinctRows
@@ -130,12 +125,7 @@ def _simplest(
 ) -> tuple[float, float, float]:
     """Return the best kappa, the largest strength that is within one standard error of its best, and the mean loss.
 
-    Parameters
-    ----------
-    tried : mapping of (kappa, strength) to float64 array, shape (folds,)
-        Held-out log-losses.
-    weights : float64 array, shape (folds,)
-        Weights of the held-out rows.
+    `tried` has held-out log-losses, shape (folds,), by kappa and strength; the weights are those of the held-out rows.
     """
     means = {pair: float(np.average(losses, weights=weights)) for pair, losses in tried.items()}
     best = min(means, key=means.__getitem__)
@@ -167,7 +157,6 @@ def choose_kappa(
     Parameters
     ----------
     folds : sequence of Fold
-        Return value of `make_folds`.
     kappas : sequence of float
         Values to try, in this order.
     n_columns : int
@@ -178,10 +167,6 @@ def choose_kappa(
         Ends the choice; what was tried on all folds by then counts.
     report : callable
         Called with a line after every value.
-
-    Returns
-    -------
-    HeldOutChoice
 
     Raises
     ------

@@ -48,22 +48,15 @@ def nearest(
 ) -> list[Cpt]:
     """Return weights with the same posteriors whose normalised tables are nearest to the generative ones.
 
+    They have the summands of the last iteration if `stopping`, asked after each, returned True, and none if the
+    distribution of the class's parents would need too much memory.
+
     Parameters
     ----------
-    structure : Structure
+    structure, weights
         As for `milpbn.network.parameters.normalised.normalised`.
-    weights : sequence of Cpt, length V
-        Tables of finite weights in nats, as for `milpbn.network.parameters.normalised.normalised`.
     generative : sequence of Cpt, length V
         Logarithms of the generative tables of the same structure.
-    stopping : callable
-        Asked after every iteration.
-
-    Returns
-    -------
-    list of Cpt, length V
-        Arguments of `normalised`. They have the summands of the last iteration if `stopping` returned True, and none if
-        the distribution of the class's parents would need too much memory.
     """
     try:
         families = _Families(structure, generative)
@@ -99,12 +92,8 @@ def nearest(
 class _Families:
     """The families with the class, in an order in which margins pass from one to the next.
 
-    Parameters
-    ----------
-    structure : Structure
-        As for `nearest`.
-    generative : sequence of Cpt, length V
-        Logarithms of tables; those of the ancestors of the class give the distribution of its parents.
+    Of the generative tables, given as logarithms, those of the ancestors of the class tell the distribution of its
+    parents.
     """
 
     def __init__(self, structure: Structure, generative: Sequence[Cpt]) -> None:
@@ -160,10 +149,7 @@ class _Families:
 def _distribution(logs: Sequence[Cpt], variables: Sequence[int], names: Sequence[str]) -> NDArray[np.float64]:
     """Return the joint distribution of some variables under logarithms of tables, one axis per variable.
 
-    Raises
-    ------
-    InputError
-        If it would need too much memory.
+    `InputError` if it would need too much memory.
     """
     if not variables:
         return np.ones(())

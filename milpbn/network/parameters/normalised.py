@@ -31,23 +31,15 @@ SMALLEST_LOG = -700.0
 def normalised(structure: Structure, weights: Sequence[Cpt]) -> list[Cpt] | None:
     """Return probability tables whose posteriors are those of log-linear weights, up to rounding.
 
+    None if a probability would be below e^-700, and its logarithm inaccurate.
+
     Parameters
     ----------
     structure : Structure
-        A structure to which `completed` adds no arc, and has no reason against.
+        A structure to which `completed` adds no arc, and has no reason against; `ValueError` for another one.
     weights : sequence of Cpt, length V
         Tables of finite weights in nats instead of probabilities. Those of features without the class as a parent
         have no part in the posterior; they must be logarithms of probabilities.
-
-    Returns
-    -------
-    list of Cpt, length V, or None
-        None if a probability would be below e^-700, and its logarithm inaccurate.
-
-    Raises
-    ------
-    ValueError
-        If the structure is another one.
     """
     order = structure.topological_order()
     logs = upward(structure, order, [cpt.table for cpt in weights])[0]
@@ -76,11 +68,6 @@ def upward(
         Logarithms of the probability tables.
     sums : float64 array, shape (states of each parent of the class...)
         Logarithm of the sum over the class, and so over all its descendants, for each state of its parents.
-
-    Raises
-    ------
-    ValueError
-        If the structure is another one.
     """
     target = len(structure.names) - 1
     position = {i: rank for rank, i in enumerate(order)}

@@ -42,7 +42,8 @@ def fitted_path(
     """Yield one classifier for each kappa and strength that a method compares, with these values before it.
 
     The fits are those of `milpbn.network.parameters.refit` with given values, to an accuracy that is enough for a
-    comparison. Where tables cannot hold fitted parameters, there is only the classifier itself, under ``ml``.
+    comparison. Where tables cannot hold fitted parameters, there is only the classifier itself, under ``ml``. The path
+    ends with `Stopped` if `stopping`, which is asked often, returns True.
 
     Parameters
     ----------
@@ -52,18 +53,11 @@ def fitted_path(
         Training samples, without unknown values.
     method : str
         A name in `milpbn.network.parameters.method.METHODS`.
-    objection : callable, optional
-        As for `milpbn.network.parameters.normalised.completed`.
-    stopping : callable
-        Asked often; True ends the path with `Stopped`.
+    objection, stopping : callable
+        As for `milpbn.network.parameters.normalised.completed`, and as above.
     joint : bool
-        Whether the joint distribution matters, too, because features of the compared rows are missing. It takes a fit
-        of its own (`milpbn.network.parameters.nearest`), which changes nothing for complete rows.
-
-    Raises
-    ------
-    milpbn.network.parameters.conditional.Stopped
-        If `stopping` returned True.
+        Whether the joint distribution matters, too, because features of the compared rows are missing. It takes a
+        fit of its own (`milpbn.network.parameters.nearest`), which changes nothing for complete rows.
     """
     if method in ("ml", "hybrid", "temperature"):
         yield ParameterMethod("ml"), classifier

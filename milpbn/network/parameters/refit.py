@@ -43,15 +43,7 @@ CUT_SHORT = "The time limit ended the choice of kappa and strength before all va
 
 
 class Until(NamedTuple):
-    """How long a fit may go on.
-
-    Attributes
-    ----------
-    deadline : float or None
-        `time.monotonic` value at which to give up; None without one.
-    interrupted : callable
-        Asked often; True means to give up.
-    """
+    """How long a fit may go on: until a `time.monotonic` value, or until the user interrupts it."""
 
     deadline: float | None = None
     interrupted: Callable[[], bool] = lambda: False
