@@ -13,10 +13,19 @@ from numpy.typing import NDArray
 from milpbn.data.dataset import MISSING
 from milpbn.errors import InputError
 from milpbn.network.cpt import Cpt
-from milpbn.network.inference.elimination import LogTable, extended_variables
+from milpbn.network.inference.elimination import (
+    Factor,
+    LogTable,
+    Reduction,
+    Step,
+    eliminate,
+    extended_variables,
+    factors_of,
+)
 from milpbn.network.structure import topological_order
 from milpbn.util.graphs import with_ancestors
 from milpbn.util.memory import format_bytes, require_memory
+from milpbn.util.plurals import counted
 
 #: Most numbers in the factors of one question, 2 GiB of float64.
 MOST_NUMBERS = 2**28
@@ -149,6 +158,40 @@ class EliminationPlan:
     order: Order
     n_states: dict[int, int]
 
+    def eliminate(
+        self, codes: NDArray[np.intp], reduction: Reduction = "sum", *, keep: bool = False
+    ) -> tuple[list[Step], list[Factor]]:
+        """Eliminate the free variables of rows of evidence, shape (M, V); see `elimination.eliminate`."""
+        factors = factors_of(self.tables, codes, self.free)
+        return eliminate(factors, self.order.variables, codes, self.n_states, reduction=reduction, keep=keep)
+
+    def require_room(self, names: Sequence[str]) -> None:
+        """Check that the factors, for one row of evidence, fit into memory.
+
+        Raises
+        ------
+        InputError
+            If they have more than `MOST_NUMBERS` numbers, or more than fit into the memory that is available.
+        """
+        needed = self.order.total
+        if needed < _SMALL:
+            return
+        remedy = "give values of more variables, or use a structure with fewer parents (max_parents)"
+        hidden = counted(len(self.order.variables), "variable") + " without a value"
+        if self.order.variables:
+            hidden += f", such as {names[self.order.variables[0]]!r}"
+        if needed > MOST_NUMBERS:
+            size = (
+                f"of {format_bytes(needed * 8)}"
+                if np.isfinite(needed)
+                else "larger than any machine's memory"
+            )
+            raise InputError(
+                f"Exact inference over {hidden} would need tables {size} in this structure; the limit is "
+                f"{format_bytes(MOST_NUMBERS * 8)}. {remedy[0].upper()}{remedy[1:]}."
+            )
+        require_memory(int(needed * _BYTES), f"Exact inference over {hidden}", remedy)
+
 
 class Planner:
     """Plans questions to a network of `n_variables` variables; the table of the class, the last one, may be absent."""
@@ -194,28 +237,3 @@ class Planner:
         scopes = [[v for v in table.axes if free[v]] for table in relevant]
         order = elimination_order(scopes, sizes, [v for v in kept if v in sizes])
         return EliminationPlan(tuple(relevant), free, order, n_states)
-
-
-def require_room(plan: EliminationPlan, names: Sequence[str]) -> None:
-    """Check that the factors of a plan, for one row of evidence, fit into memory.
-
-    Raises
-    ------
-    InputError
-        If they have more than `MOST_NUMBERS` numbers, or more than fit into the memory that is available.
-    """
-    needed = plan.order.total
-    if needed < _SMALL:
-        return
-    remedy = "give values of more variables, or use a structure with fewer parents (max_parents)"
-    n = len(plan.order.variables)
-    hidden = f"{n} variable{'s' * (n != 1)} without a value" + (
-        f", such as {names[plan.order.variables[0]]!r}" if n else ""
-    )
-    if needed > MOST_NUMBERS:
-        size = f"of {format_bytes(needed * 8)}" if np.isfinite(needed) else "larger than any machine's memory"
-        raise InputError(
-            f"Exact inference over {hidden} would need tables {size} in this structure; the limit is "
-            f"{format_bytes(MOST_NUMBERS * 8)}. {remedy[0].upper()}{remedy[1:]}."
-        )
-    require_memory(int(needed * _BYTES), f"Exact inference over {hidden}", remedy)

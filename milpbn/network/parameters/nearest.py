@@ -27,8 +27,8 @@ from scipy.optimize import OptimizeResult, minimize
 from milpbn.data.dataset import MISSING
 from milpbn.errors import InputError
 from milpbn.network.cpt import Cpt
-from milpbn.network.inference.elimination import eliminate, factors_of, total_log
-from milpbn.network.inference.plan import Planner, require_room
+from milpbn.network.inference.elimination import total_log
+from milpbn.network.inference.plan import Planner
 from milpbn.network.parameters.conditional import MEMORY
 from milpbn.network.parameters.normalised import spread, upward
 from milpbn.network.structure import Structure
@@ -156,7 +156,5 @@ def _distribution(logs: Sequence[Cpt], variables: Sequence[int], names: Sequence
     codes = np.full((1, len(logs)), MISSING, dtype=np.intp)
     cpts = [replace(cpt, table=np.exp(cpt.table)) for cpt in logs]
     plan = Planner(cpts, len(cpts)).plan(codes, codes[0] == MISSING, variables)
-    require_room(plan, names)
-    factors = factors_of(plan.tables, codes, plan.free)
-    left = eliminate(factors, plan.order.variables, codes, plan.n_states, keep=False)[1]
-    return np.asarray(np.exp(total_log(left, variables)[0]))
+    plan.require_room(names)
+    return np.asarray(np.exp(total_log(plan.eliminate(codes)[1], variables)[0]))
