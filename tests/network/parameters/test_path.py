@@ -11,8 +11,7 @@ from milpbn.network.classifier import Classifier
 from milpbn.network.margins import log_posterior
 from milpbn.network.parameters.conditional import Stopped
 from milpbn.network.parameters.folds import STRENGTHS
-from milpbn.network.parameters.path import KAPPAS, fitted_path
-from milpbn.network.parameters.refit import refit_classifier
+from milpbn.network.parameters.refit import PATH_KAPPAS, fitted_path, refit_classifier
 from milpbn.network.structure import Structure
 
 TAN = ((4,), (0, 4), (0, 4), (2, 4), ())
@@ -21,7 +20,7 @@ LENGTHS = {
     "ml": 1,
     "cll": len(STRENGTHS),
     "hybrid": 1 + 5 * len(STRENGTHS) + 3,
-    "temperature": len(KAPPAS["temperature"]),
+    "temperature": len(PATH_KAPPAS["temperature"]),
 }
 
 
