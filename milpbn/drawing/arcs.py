@@ -1,15 +1,20 @@
-"""How arcs are drawn: number and width are what the score loses without one; a dashed arc is not proved optimal."""
+"""What is drawn of a structure's variables and arcs.
+
+Number and width of an arc are what the score loses without it; a dashed arc is not proved to be in every optimum.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
-from milpbn.drawing.graph import Arc, Graph
+from milpbn.drawing.layered import Arc
 from milpbn.drawing.layout import ARROW
 from milpbn.drawing.scene import DASHES, Item, Label, Path
 from milpbn.drawing.text import text_width
+from milpbn.util.graphs import families_with_class
 
 #: Font size of the numbers at arcs.
 SMALL = 10.0
@@ -18,6 +23,52 @@ _THIN, _THICK, _PLAIN = 1.2, 4.5, 1.5
 #: The short arrow of an arc from the class: its length, two dashes and a gap before the arrowhead, the height of its
 #: row in the box, and the space before its number.
 STUB, ROW, _SPACE = 2 * DASHES[0] + DASHES[1] + ARROW, 14.0, 4.0
+
+
+@dataclass(frozen=True)
+class Graph:
+    """A structure as it is drawn: names, the class last, and the indices of each variable's parents."""
+
+    names: Sequence[str]
+    parents: Sequence[Sequence[int]]
+
+    @property
+    def of_class(self) -> int:
+        """Index of the class variable."""
+        return len(self.names) - 1
+
+    @cached_property
+    def arcs(self) -> list[Arc]:
+        """The arcs that are drawn as lines: all but those from the class, as (parent, child)."""
+        return [(j, i) for i, ps in enumerate(self.parents) for j in ps if j != self.of_class]
+
+    @cached_property
+    def dependent(self) -> frozenset[int]:
+        """The features that have the class as a parent."""
+        return frozenset(i for i, ps in enumerate(self.parents) if self.of_class in ps)
+
+    @property
+    def arcs_of_class(self) -> list[Arc]:
+        """The arcs from the class, as (class, child); each is a short arrow in its child's box, or not drawn."""
+        return [(self.of_class, i) for i in sorted(self.dependent)]
+
+    @cached_property
+    def used(self) -> frozenset[int]:
+        """The variables that are in a family with the class; predictions depend on no other feature."""
+        return families_with_class(self.parents)
+
+    def kind(self, i: int) -> str:
+        """Return what a variable is to the class: "class", "feature" (its child), "plain" or "unused"."""
+        if i == self.of_class:
+            return "class"
+        if i not in self.used:
+            return "unused"
+        return "feature" if i in self.dependent else "plain"
+
+
+def colours(kind: str) -> tuple[str, str]:
+    """Return the roles of the fill and the edge of a box of this kind."""
+    return ("paper", "line") if kind == "plain" else (kind, f"{kind}-edge")
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
 from milpbn.drawing.layered import Arc, layered
-from milpbn.drawing.scene import Step
+from milpbn.drawing.scene import Box, Step, shifted
 from milpbn.drawing.trees import tidy
 
 #: Least distance between boxes of one level, length of an arrowhead, and distance between parts, in pixels.
@@ -33,24 +33,12 @@ Size = tuple[float, float]
 
 
 @dataclass(frozen=True)
-class Placed:
-    """A box: its upper left corner and its size."""
-
-    x: float
-    y: float
-    width: float
-    height: float
-
-
-@dataclass(frozen=True)
 class Route:
-    """An arc: its line from the parent's box to the base of the arrowhead, the tip of the arrowhead, the centre of its
-    text.
-    """
+    """An arc: its line from the parent's box to the arrowhead, the tip of this, and the centre of its text."""
 
     steps: tuple[Step, ...]
-    tip: tuple[float, float]
-    text: tuple[float, float]
+    tip: Step
+    text: Step
 
 
 @dataclass(frozen=True)
@@ -60,7 +48,7 @@ class GraphLayout:
     Children are below their parents, or to their right if `down` is False.
     """
 
-    boxes: dict[int, Placed]
+    boxes: dict[int, Box]
     routes: dict[Arc, Route]
     width: float
     height: float
@@ -103,7 +91,7 @@ def grid(sizes: Sequence[Size], width: float, gap: float = GAP) -> GraphLayout:
         row = range(first, min(first + columns, len(sizes)))
         height = max(sizes[i][1] for i in row)
         for i in row:
-            boxes[i] = Placed((i - first) * (column + gap), y, column, height)
+            boxes[i] = Box((i - first) * (column + gap), y, column, height)
         y += height + gap
     return GraphLayout(boxes, {}, columns * (column + gap) - gap, y - gap)
 
@@ -183,7 +171,7 @@ def _part(
     for k, node in enumerate(nodes):
         x, y = at(float(start[level[k]]), float(centre[k] - breadth[k] / 2))
         w, h = at(float(length[k]), float(breadth[k]))
-        boxes[node] = Placed(x, y, w, h)
+        boxes[node] = Box(x, y, w, h)
     routes = {}
     for (j, i), arc in zip(inner, arcs, strict=True):
         k = int(level[j])
@@ -247,21 +235,17 @@ def _route(
 
 def _packed(parts: Sequence[GraphLayout], width: float, down: bool) -> GraphLayout:
     """Return the parts in rows that are at most this wide, the largest first."""
-    boxes: dict[int, Placed] = {}
+    boxes: dict[int, Box] = {}
     routes: dict[Arc, Route] = {}
     x = y = row = widest = 0.0
     for part in sorted(parts, key=lambda part: (-part.height, -part.width)):
         if x and x + part.width > width:
             x, y, row = 0.0, y + row + APART, 0.0
         for node, box in part.boxes.items():
-            boxes[node] = Placed(box.x + x, box.y + y, box.width, box.height)
+            boxes[node] = box.moved(x, y)
         for arc, route in part.routes.items():
-            routes[arc] = _moved(route, x, y)
+            *steps, tip, text = shifted((*route.steps, route.tip, route.text), x, y)
+            routes[arc] = Route(tuple(steps), tip, text)
         widest, row = max(widest, x + part.width), max(row, part.height)
         x += part.width + APART
     return GraphLayout(boxes, routes, widest, y + row, down)
-
-
-def _moved(route: Route, dx: float, dy: float) -> Route:
-    steps = tuple(tuple(v + (dy if k % 2 else dx) for k, v in enumerate(step)) for step in route.steps)
-    return Route(steps, (route.tip[0] + dx, route.tip[1] + dy), (route.text[0] + dx, route.text[1] + dy))

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from milpbn.drawing.arcs import ROW, SMALL, STUB, ArcStyle, arc_styles, arrowhead, stub
-from milpbn.drawing.graph import Arc, Graph, colours
-from milpbn.drawing.layout import ARROW, GAP, GraphLayout, Placed, grid, lay_out
+from milpbn.drawing.arcs import ROW, SMALL, STUB, Arc, ArcStyle, Graph, arc_styles, arrowhead, colours, stub
+from milpbn.drawing.layout import ARROW, GAP, GraphLayout, grid, lay_out
 from milpbn.drawing.scene import Box, Item, Label, Path, Scene, lines_of_text, stacked
 from milpbn.drawing.text import BOLD, LINE, shortened, text_width, wrapped
 from milpbn.util.plurals import counted
@@ -115,14 +114,13 @@ class _Node:
             width, height = max(width, self.style.row), height + ROW
         return max(36.0, width + 2 * _PAD_X), height + 2 * _PAD_Y
 
-    def items(self, place: Placed) -> list[Item]:
+    def items(self, place: Box) -> list[Item]:
         """Return the box with what is in it; the whole name and its parents are shown under the pointer."""
         row = ROW if self.style is not None else 0.0
         centre, middle = place.x + place.width / 2, place.y + place.height / 2
+        fill, edge = colours(self.kind)
         items: list[Item] = [
-            Box(
-                place.x, place.y, place.width, place.height, *colours(self.kind), radius=5.0, title=self.title
-            ),
+            replace(place, fill=fill, edge=edge, radius=5.0, title=self.title),
             *lines_of_text(
                 centre,
                 middle - row / 2,
@@ -142,7 +140,7 @@ class _Node:
     def scene(self) -> Scene:
         """Return the box alone, in its own size."""
         scene = Scene(*self.size)
-        scene.add(*self.items(Placed(0.0, 0.0, *self.size)))
+        scene.add(*self.items(Box(0.0, 0.0, *self.size)))
         return scene
 
 
@@ -193,8 +191,7 @@ def _alone(nodes: Sequence[_Node], width: float, caption: str) -> Scene:
     if caption:
         scene.add(Label(0.0, 11.0, caption, SMALL + 1, colour="muted"))
     for k, node in enumerate(nodes):
-        box = placed.boxes[k]
-        scene.add(*node.items(Placed(box.x, box.y + top, box.width, box.height)))
+        scene.add(*node.items(placed.boxes[k].moved(0.0, top)))
     return scene
 
 

@@ -14,8 +14,8 @@ from milpbn.data.encodings import encodings_of
 from milpbn.errors import InputError
 from milpbn.network.cards import average_card
 from milpbn.network.classifier import Classifier, Predictor, Source, encode, form_of, score_of
-from milpbn.network.explanation.local import check_classes, pair
-from milpbn.network.explanation.several import SeveralGlobalExplanations, SeveralLocalExplanations
+from milpbn.network.explanation.local import SeveralLocalExplanations, check_classes, pair
+from milpbn.network.explanation.overall import SeveralGlobalExplanations
 from milpbn.network.inference.queries import Evidence, Queries
 from milpbn.network.margins import log_posterior
 from milpbn.util.plurals import counted

@@ -13,7 +13,15 @@ from milpbn.data.dataset import MISSING, UNKNOWN, Dataset, Variable
 from milpbn.errors import InputError
 from milpbn.network.cpt import Cpt
 from milpbn.network.explanation.terms import Terms, base_rates, log_ratio, terms, with_base_rate
-from milpbn.network.explanation.wording import bar, base_rate_of, factor, joined, nats, shown_states
+from milpbn.network.explanation.wording import (
+    bar,
+    base_rate_of,
+    factor,
+    joined,
+    nats,
+    of_members,
+    shown_states,
+)
 from milpbn.network.margins import log_posterior
 from milpbn.util.jsonable import json_safe
 from milpbn.util.plurals import counted
@@ -172,6 +180,32 @@ class LocalExplanation(Prediction):
         largest = max((abs(value) for value, _ in rows if np.isfinite(value)), default=0.0)
         lines += [f"  {nats(value):>9}  {bar(value, largest, _BAR)}  {words}" for value, words in rows]
         return "\n".join([*lines, f"  {odds:>9}  sum"])
+
+    def __str__(self) -> str:
+        return self.to_text()
+
+
+@dataclass(frozen=True, kw_only=True)
+class SeveralLocalExplanations(Prediction):
+    """The prediction of an average for one sample, and the explanations of its networks for the same two classes.
+
+    `Prediction` has the other attributes; the probabilities are those of the average.
+
+    Attributes
+    ----------
+    members : tuple of LocalExplanation
+        One per network, in their order.
+    """
+
+    members: tuple[LocalExplanation, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return JSON values; infinite numbers are None."""
+        return json_safe({**vars(self), "members": [member.to_dict() for member in self.members]})
+
+    def to_text(self, shown: int = 30) -> str:
+        """Return the explanations as lines of text; each network's has at most this many contributions."""
+        return of_members([f"{self.heading}; {self.share}"], self.members, shown)
 
     def __str__(self) -> str:
         return self.to_text()

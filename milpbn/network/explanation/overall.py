@@ -14,7 +14,7 @@ from milpbn.errors import InputError
 from milpbn.network.cpt import Cpt
 from milpbn.network.explanation.evidence import FamilyTable, family_tables, rules
 from milpbn.network.explanation.terms import Terms, base_rates, log_ratio, terms, with_base_rate
-from milpbn.network.explanation.wording import base_rate_of, more, nats
+from milpbn.network.explanation.wording import base_rate_of, more, nats, of_members
 from milpbn.network.margins import log_margins, soft_margin
 from milpbn.util.jsonable import json_safe
 from milpbn.util.validation import real_number
@@ -182,6 +182,30 @@ class GlobalExplanation:
         if self.margins is not None:
             lines += _margin_lines(self.margins, shown)
         return "\n".join(lines)
+
+    def __str__(self) -> str:
+        return self.to_text()
+
+
+@dataclass(frozen=True, eq=False)
+class SeveralGlobalExplanations:
+    """What the networks of an average have learnt.
+
+    Attributes
+    ----------
+    members : tuple of GlobalExplanation
+        One per network, in their order.
+    """
+
+    members: tuple[GlobalExplanation, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return JSON values; infinite numbers are None."""
+        return {"members": [member.to_dict() for member in self.members]}
+
+    def to_text(self, shown: int = 20) -> str:
+        """Return the explanations as lines of text, each as `GlobalExplanation.to_text` writes it."""
+        return of_members([], self.members, shown)
 
     def __str__(self) -> str:
         return self.to_text()
