@@ -82,18 +82,14 @@ def frame(
     log_x: bool = False,
     notes: Sequence[tuple[str, str]] = (),
 ) -> Frame:
-    """Draw axes, a grid and a legend.
+    """Draw axes, a grid and a legend in a picture of this size, in pixels.
 
     Parameters
     ----------
-    width, height : float
-        Of the whole picture, in pixels.
     x, y : (float, float)
         Limits of the axes; those of a logarithmic axis must be positive.
-    title : str
     labels : (str, str)
         Names of the axes.
-    log_x : bool
     notes : sequence of (role, str)
         The legend: colours and what they stand for.
     """
@@ -188,12 +184,10 @@ def bars(
     ----------
     title, label : str
         Above the chart, and below its axis.
-    width : float
-        Of the picture, in pixels.
     zero : bool
         Whether 0 is among the axis's values.
     names : float
-        Largest width of the names at the left, which have two lines at most.
+        Largest width of the names at the left, in pixels; they have two lines at most.
     notes : sequence of (role, str)
         The legend: colours and what they stand for.
     lines : sequence of str

@@ -210,18 +210,9 @@ def _route(
 ) -> Route:
     """Return the line of an arc: straight past each level, in a curve from there to its next lane.
 
-    Parameters
-    ----------
-    at : callable
-        Converts a place along and across the direction of growth to (x, y).
-    begin : (float, float)
-        Where the arc leaves its parent's box, along and across.
-    curves : list of ((float, float), float)
-        For each level that the arc passes, where along the direction it bends, and the lane that it then has.
-    tip : float
-        Where the arc ends, along the direction.
-    half : float
-        Half the length of its text along the direction.
+    `at` converts a place along and across the direction of growth to (x, y). For each level that the arc passes,
+    `curves` has where along the direction it bends, and the lane that it then has. It begins at the border of its
+    parent's box, and ends at `tip` along the direction; `half` is half the length of its text along it.
     """
     place, here = begin
     steps: list[Step] = [at(place, here)]

@@ -28,22 +28,12 @@ def draw_network(
     proved: Collection[Arc] | None = None,
     title: str = "",
 ) -> Scene:
-    """Draw a structure.
+    """Draw a structure; see `milpbn.plotting.draw_structure`.
 
     Features that have the class as a parent are coloured, so that the arcs from the class need not be drawn and do not
     hide those between features. If losses or proved arcs are given, an arc from the class is a short arrow in its
-    child's box. Features that no prediction depends on are grey; those without arcs are beside the picture.
-
-    Parameters
-    ----------
-    names, parents : sequences, length V
-        Variable names, the class variable last, and the indices of each variable's parents, without a cycle.
-    losses : mapping of (parent, child) to float, optional
-        What the score loses without each arc, in nats: a number and the width of its line.
-    proved : collection of (parent, child), optional
-        Arcs that every optimum has; all others are dashed. None if that is not known; then none is dashed.
-    title : str, optional
-        A line above the picture.
+    child's box. Features that no prediction depends on are grey; those without arcs are beside the picture. A loss is a
+    number at the arc, and the width of its line.
     """
     graph = Graph(names, parents)
     styles = arc_styles(graph, losses, proved)
@@ -103,12 +93,9 @@ class _Node:
     style: ArcStyle | None
 
     @property
-    def _letters(self) -> float:
-        return BOLD * _SIZE if self.kind == "class" else _SIZE
-
-    @property
     def size(self) -> tuple[float, float]:
-        width = max(text_width(line, self._letters) for line in self.lines)
+        letters = BOLD * _SIZE if self.kind == "class" else _SIZE
+        width = max(text_width(line, letters) for line in self.lines)
         height = len(self.lines) * LINE * _SIZE
         if self.style is not None:
             width, height = max(width, self.style.row), height + ROW

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -232,15 +232,10 @@ def _accuracy(
     found = [("training", evaluate(classifier, train))]
     if test is not None:
         found.append(("test", evaluate(classifier, test)))
-    head = "".join(f'<th scope="col" class="n">{name} rows</th>' for name, _ in found)
     columns = [_accuracies(figures) for _, figures in found]
     names = dict.fromkeys(name for column in columns for name in column)
-    body = "".join(
-        f'<tr><th scope="row">{name}</th>'
-        + "".join(f'<td class="n">{c.get(name, "")}</td>' for c in columns)
-        + "</tr>"
-        for name in names
-    )
+    lines = [(name, [column.get(name, "") for column in columns]) for name in names]
+    table = _table("<th></th>", [f"{name} rows" for name, _ in found], lines)
     text = (
         "These rows were not used for learning."
         if test is not None
@@ -254,10 +249,20 @@ def _accuracy(
         )
     confusion = _confusion(found[-1][1])
     return (
-        f'<div class="mb-scroll"><table><thead><tr><th></th>{head}</tr></thead><tbody>{body}</tbody></table></div>'
+        f"{table}"
         f"<p>{'Test rows: ' if test is not None else ''}{text}{_what_counts(found[-1][1])}</p>"
         f"<details><summary>Which classes are confused ({found[-1][0]} rows)</summary>{confusion}</details>"
     )
+
+
+def _table(corner: str, head: Iterable[str], lines: Iterable[tuple[str, Iterable[str]]]) -> str:
+    """Return a table of numbers with names of its columns and rows; `corner` is the cell above the rows' names."""
+    names = "".join(f'<th scope="col" class="n">{words(name)}</th>' for name in head)
+    rows = "".join(
+        f'<tr><th scope="row">{words(name)}</th>{"".join(f"""<td class="n">{v}</td>""" for v in values)}</tr>'
+        for name, values in lines
+    )
+    return f'<div class="mb-scroll"><table><thead><tr>{corner}{names}</tr></thead><tbody>{rows}</tbody></table></div>'
 
 
 def _what_counts(figures: Evaluation) -> str:
@@ -306,19 +311,10 @@ def _interval(figures: Evaluation) -> str:
 def _confusion(figures: Evaluation, most: int = 26) -> str:
     if len(figures.classes) > most:
         return f"<p>The table of {len(figures.classes)} classes is too large for this page.</p>"
-    head = "".join(f'<th scope="col" class="n">{words(name)}</th>' for name in figures.classes)
-    lines = list(zip(figures.classes, figures.confusion.tolist(), strict=True))
-    lines += [("(unseen)", figures.unseen.tolist())] if figures.unknown_class else []
-    rows = "".join(
-        f'<tr><th scope="row">{words(name)}</th>'
-        + "".join(f'<td class="n">{v:g}</td>' for v in line)
-        + "</tr>"
-        for name, line in lines
-    )
-    return (
-        '<div class="mb-scroll"><table><thead><tr><th scope="col">class \\ predicted</th>'
-        f"{head}</tr></thead><tbody>{rows}</tbody></table></div>"
-    )
+    weights = list(zip(figures.classes, figures.confusion.tolist(), strict=True))
+    weights += [("(unseen)", figures.unseen.tolist())] if figures.unknown_class else []
+    lines = [(name, [f"{value:g}" for value in line]) for name, line in weights]
+    return _table('<th scope="col">class \\ predicted</th>', figures.classes, lines)
 
 
 def _trace(result: Result) -> str:

@@ -141,8 +141,6 @@ def rules(
 
     Parameters
     ----------
-    target, classes : str, sequence of str
-        Name of the class variable, and its labels.
     base : float64 array, shape (C,)
         Logarithms of the classes' base rates (`milpbn.network.explanation.terms.base_rates`).
     tables : sequence of FamilyTable

@@ -79,11 +79,9 @@ def factors_of(tables: Sequence[LogTable], codes: NDArray[np.intp], free: NDArra
 
     Parameters
     ----------
-    tables : sequence of LogTable
-        Of the network, or of those variables of it that matter.
     codes : intp array, shape (M, V)
-        States of the rows, the class last; those of free variables may be `MISSING`. A free variable that has an unseen
-        state (`UNKNOWN`) in some row has one position more than states, the last one, for it.
+        States of the rows, the class last; those of free variables may be `MISSING`. A free variable that has an
+        unseen state (`UNKNOWN`) in some row has one position more than states, the last one, for it.
     free : bool array, shape (V,)
         The variables that keep an axis.
     """
@@ -114,14 +112,10 @@ def eliminate(
     reduction: Reduction = "sum",
     keep: bool = True,
 ) -> tuple[list[Step], list[Factor]]:
-    """Eliminate variables, and return the steps and the factors over the others.
+    """Eliminate variables in this order, and return the steps and the factors over the others.
 
     Parameters
     ----------
-    factors : sequence of Factor
-        Of `factors_of`.
-    order : sequence of int
-        The variables to eliminate.
     codes : intp array, shape (M, V)
         A variable of `order` is summed over its states in rows where it is `MISSING`, and has its state in the others.
     n_states : mapping from variable to int

@@ -141,16 +141,9 @@ def _greedy(
 class EliminationPlan:
     """How to answer a question about rows of evidence.
 
-    Attributes
-    ----------
-    tables : tuple of LogTable
-        The tables that the answer depends on.
-    free : bool array, shape (V,)
-        Variables with an axis; the others have a state in every row.
-    order : Order
-        The order in which free variables are eliminated, with its costs per row.
-    n_states : dict of int to int
-        Numbers of states of the free variables.
+    The answer depends on these tables. Variables that are `free`, bool array of shape (V,), have an axis; the others
+    have a state in every row. `n_states` has the numbers of states of the free ones. The costs of the order are per
+    row.
     """
 
     tables: tuple[LogTable, ...]

@@ -169,7 +169,9 @@ class Queries:
             See `posterior`.
         """
         network = self._network()
-        n_samples = _positive(n_samples)
+        n_samples = whole_number("n_samples", n_samples)
+        if n_samples < 1:
+            raise InputError(f"n_samples must be at least 1, got {n_samples}.")
         codes = _codes(network, evidence)
         try:
             generator = np.random.default_rng(random_state)
@@ -206,13 +208,6 @@ _IMPOSSIBLE = (
     "The evidence has the probability 0 in this classifier, so that nothing follows from it; learn the classifier with "
     "smoothing, or leave out some of the evidence."
 )
-
-
-def _positive(n_samples: int) -> int:
-    n_samples = whole_number("n_samples", n_samples)
-    if n_samples < 1:
-        raise InputError(f"n_samples must be at least 1, got {n_samples}.")
-    return n_samples
 
 
 def _names(network: Network) -> list[str]:

@@ -63,7 +63,7 @@ def nearest(
     except InputError:
         return list(weights)
     logs = [cpt.table for cpt in weights]
-    goal = np.concatenate([np.zeros(0), *map(np.ravel, families.feature_margins(generative))])
+    goal = families.margins([cpt.table for cpt in generative])
     if not goal.size:
         return list(weights)
     scale = 1.0 / np.sqrt(np.maximum(goal, np.finfo(np.float64).tiny))
@@ -102,13 +102,10 @@ class _Families:
         self._position = {i: rank for rank, i in enumerate(self._order)}
         #: Features with a summand: the class is among their parents, the last one of them.
         self._members = [i for i in self._order if self._target in structure.parents[i]]
-        self._shapes = [self._without_class(generative[i].table.shape) for i in self._members]
+        shapes = (generative[i].table.shape for i in self._members)
+        self._shapes = [(*shape[:-2], shape[-1]) for shape in shapes]
         self._ends = np.cumsum([math.prod(shape) for shape in self._shapes])
         self._above = _distribution(generative, structure.parents[self._target], structure.names)
-
-    @staticmethod
-    def _without_class(shape: tuple[int, ...]) -> tuple[int, ...]:
-        return (*shape[:-2], shape[-1])
 
     def added(
         self, logs: Sequence[NDArray[np.float64]], summands: NDArray[np.float64]
@@ -125,15 +122,10 @@ class _Families:
     ) -> tuple[float, NDArray[np.float64]]:
         """Return the mean of the log-sum over the states of the class's parents, and its gradient: the margins."""
         tables, sums = upward(self._structure, self._order, self.added(logs, summands))
-        margins = self._margins(tables)
-        return float((self._above * sums).sum()), np.concatenate([margin.ravel() for margin in margins])
+        return float((self._above * sums).sum()), self.margins(tables)
 
-    def feature_margins(self, tables: Sequence[Cpt]) -> list[NDArray[np.float64]]:
-        """Return the probabilities of the joint states of each family without the class."""
-        return self._margins([cpt.table for cpt in tables])
-
-    def _margins(self, tables: Sequence[NDArray[np.float64]]) -> list[NDArray[np.float64]]:
-        """Pass the probabilities of parents from each family to the next; tables are logarithms."""
+    def margins(self, tables: Sequence[NDArray[np.float64]]) -> NDArray[np.float64]:
+        """Return the probabilities of the joint states of each family without the class; tables are logarithms."""
         parents = self._structure.parents
         joint = {self._target: self._above[..., np.newaxis] * np.exp(tables[self._target])}
         for i in self._members:
@@ -143,7 +135,7 @@ class _Families:
             inside = [j for j in axes if j in parents[i]]
             given = spread(joint[host].sum(axis=others), inside, parents[i])
             joint[i] = given[..., np.newaxis] * np.exp(tables[i])
-        return [joint[i].sum(axis=-2) for i in self._members]
+        return np.concatenate([np.zeros(0), *(joint[i].sum(axis=-2).ravel() for i in self._members)])
 
 
 def _distribution(logs: Sequence[Cpt], variables: Sequence[int], names: Sequence[str]) -> NDArray[np.float64]:

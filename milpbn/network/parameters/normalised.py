@@ -76,7 +76,8 @@ def upward(
         parents = structure.parents[i]
         if i != target and target not in parents:
             continue
-        sums = _log_sums(tables[i])
+        top = tables[i].max(axis=-1)
+        sums = np.asarray(top + np.log(np.exp(tables[i] - top[..., np.newaxis]).sum(axis=-1)))
         tables[i] = tables[i] - sums[..., np.newaxis]
         if i == target:
             break
@@ -88,12 +89,6 @@ def upward(
             )
         tables[host] = tables[host] + spread(sums, parents, axes)
     return tables, sums
-
-
-def _log_sums(logs: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return log sum exp over the last axis; all logarithms are finite."""
-    top = logs.max(axis=-1)
-    return np.asarray(top + np.log(np.exp(logs - top[..., np.newaxis]).sum(axis=-1)))
 
 
 def spread(values: NDArray[np.float64], own: Sequence[int], axes: Sequence[int]) -> NDArray[np.float64]:
@@ -122,20 +117,17 @@ def completed(
 
     Parameters
     ----------
-    structure : Structure
-        Any structure.
     n_states : sequence of int, length V
-        Number of states of every variable; the tables of the added arcs may have `MAX_ENTRIES` entries in all.
+        Numbers of states; the tables of the added arcs may have `MAX_ENTRIES` entries in all.
     objection : callable, optional
-        Returns a clause on how a structure breaks the user's constraints, such as "it has the forbidden arc C -> X", or
-        None.
+        Returns a clause on how a structure breaks the user's constraints, such as "it has the forbidden arc C ->
+        X", or None.
 
     Returns
     -------
     completed : Structure
         With the added arcs; the structure itself where none are needed, or where they would not suffice.
-    added : list of (int, int)
-        The added arcs as (parent, child).
+    added : list of (parent, child)
     reason : str or None
         Why tables cannot hold the weights, even with more arcs, as a clause; None if they can.
     """

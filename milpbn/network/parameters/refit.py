@@ -5,8 +5,8 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
+from dataclasses import replace
+from functools import cached_property, partial
 from typing import NamedTuple
 
 import numpy as np
@@ -76,19 +76,17 @@ def refit_classifier(
     Parameters
     ----------
     classifier : Classifier
-        Structure, smoothing and provenance; also its parameters where no others can be fitted. Without smoothing they
-        are kept, except under ``ml``. Its structure may get more arcs (`ParameterFit.added_arcs`).
+        Structure, smoothing and provenance; also its parameters where no others can be fitted. Without smoothing
+        they are kept, except under ``ml``. Its structure may get more arcs (`ParameterFit.added_arcs`).
     data : Dataset
         Training samples, without unknown values.
     method : str
-        What `milpbn.network.parameters.method.ParameterMethod.parse` reads: a name, or a name with kappa and strength,
-        which are then not chosen by folds.
+        What `milpbn.network.parameters.method.ParameterMethod.parse` reads: a name, or a name with kappa and
+        strength, which are then not chosen by folds.
     objection : callable, optional
         Says why a structure with added arcs breaks a constraint; see `completed`.
     random_state : int
         Seed of the folds.
-    until : Until
-        When to give up.
     report : callable
         Called with lines about the progress.
     before : str
@@ -101,10 +99,10 @@ def refit_classifier(
     """
     begun, how, abandoned = time.monotonic(), ParameterMethod.parse(method), threading.Event()
     limit = until._replace(interrupted=lambda: abandoned.is_set() or until.interrupted())
-    fit = _Fit(classifier, data, how, objection, random_state, limit, report)
+    fit = partial(_fitted, classifier, data, how, objection, random_state, limit, report)
     found = None
     try:
-        found = within(fit.run, limit.over, name="milpbn-parameters")
+        found = within(fit, limit.over, name="milpbn-parameters")
         record = give_up(how.name, before, interrupted=until.interrupted()) if found is None else found[1]
     except Stopped:
         record = give_up(how.name, before, interrupted=until.interrupted())
@@ -195,73 +193,68 @@ class _LogLinear:
         return None if cpts is None else tuple(cpts)
 
 
-@dataclass(frozen=True)
-class _Fit:
-    """A fit of the parameters of a classifier's structure; the attributes are parameters of `refit_classifier`."""
-
-    classifier: Classifier
-    data: Dataset
-    method: ParameterMethod
-    objection: Callable[[Structure], str | None] | None
-    random_state: int
-    until: Until
-    report: Callable[[str], None]
-
-    def run(self) -> tuple[Classifier, ParameterFit]:
-        """Return the classifier with other parameters, and how they were fitted."""
-        begun, structure = time.monotonic(), self.classifier.structure
-        require_match(self.data, structure)
-        require_states(self.data)
-        if self.method.name == "ml":
-            return self._generative(), ParameterFit()
-        model = _LogLinear(self.classifier, self.data, self.objection)
-        if self.until.over():
+def _fitted(
+    classifier: Classifier,
+    data: Dataset,
+    method: ParameterMethod,
+    objection: Callable[[Structure], str | None] | None,
+    random_state: int,
+    until: Until,
+    report: Callable[[str], None],
+) -> tuple[Classifier, ParameterFit]:
+    """Return the classifier with other parameters, and how they were fitted; see `refit_classifier`."""
+    begun, structure = time.monotonic(), classifier.structure
+    require_match(data, structure)
+    require_states(data)
+    if method.name == "ml":
+        return _generative(classifier, data), ParameterFit()
+    model = _LogLinear(classifier, data, objection)
+    if until.over():
+        raise Stopped
+    with library_threads(1):  # more threads of BLAS slow down the solver's products of short vectors
+        if method.given:
+            given = {"kappa": method.kappa, "strength": method.strength}
+            record = ParameterFit(method=method.name, fitted=True, **given)
+        else:
+            record = _chosen(model, method.name, random_state, until, begun, report)
+        if until.over():
             raise Stopped
-        with library_threads(1):  # more threads of BLAS slow down the solver's products of short vectors
-            record = self._chosen(model, begun)
-            if self.until.over():
-                raise Stopped
-            kappa, deviations = 1.0 if record.kappa is None else record.kappa, None
-            if record.strength is not None:
-                deviations = model.deviations(
-                    kappa, record.strength, model.origin(), TOLERANCE, self.until.over
-                )
-            cpts = model.tables(kappa, deviations, self.until.over)
-        if cpts is None:
-            raise _NotFitted("a fitted probability is below the smallest that float64 holds accurately")
-        if not record.fitted:
-            return self._generative(), record
-        names = structure.names
-        record = replace(record, added_arcs=tuple((names[a], names[b]) for a, b in model.added))
-        return replace(self.classifier, structure=model.whole, cpts=cpts), record
+        kappa, deviations = 1.0 if record.kappa is None else record.kappa, None
+        if record.strength is not None:
+            deviations = model.deviations(kappa, record.strength, model.origin(), TOLERANCE, until.over)
+        cpts = model.tables(kappa, deviations, until.over)
+    if cpts is None:
+        raise _NotFitted("a fitted probability is below the smallest that float64 holds accurately")
+    if not record.fitted:
+        return _generative(classifier, data), record
+    names = structure.names
+    record = replace(record, added_arcs=tuple((names[a], names[b]) for a, b in model.added))
+    return replace(classifier, structure=model.whole, cpts=cpts), record
 
-    def _generative(self) -> Classifier:
-        before = self.classifier
-        cpts = fit_cpts(self.data, before.structure, before.smoothing, before.smoothing_towards)
-        return replace(before, cpts=tuple(cpts))
 
-    def _chosen(self, model: _LogLinear, begun: float) -> ParameterFit:
-        """Return kappa and strength, the given ones or those that folds choose."""
-        method, limit = self.method.name, self.until
-        if self.method.given:
-            return ParameterFit(
-                method=method, fitted=True, kappa=self.method.kappa, strength=self.method.strength
-            )
-        if model.data.n_samples < 2:
-            raise _NotFitted("folds need at least two rows with a weight above 0")
-        folds = make_folds(model.data, model.structure, model.prior, model.design, self.random_state)
-        if method == "temperature":
-            return choose_temperature(folds)
-        if limit.deadline is not None:
-            limit = limit._replace(deadline=begun + CHOICE_SHARE * (limit.deadline - begun))
-        return choose_kappa(
-            folds,
-            method,
-            KAPPAS if method == "hybrid" else (0.0,),
-            model.design.n_columns,
-            stopping=limit.over,
-            report=self.report,
-        )
+def _generative(classifier: Classifier, data: Dataset) -> Classifier:
+    cpts = fit_cpts(data, classifier.structure, classifier.smoothing, classifier.smoothing_towards)
+    return replace(classifier, cpts=tuple(cpts))
+
+
+def _chosen(
+    model: _LogLinear,
+    method: str,
+    random_state: int,
+    until: Until,
+    begun: float,
+    report: Callable[[str], None],
+) -> ParameterFit:
+    """Return kappa and strength that folds choose, within a share of the time."""
+    if model.data.n_samples < 2:
+        raise _NotFitted("folds need at least two rows with a weight above 0")
+    folds = make_folds(model.data, model.structure, model.prior, model.design, random_state)
+    if method == "temperature":
+        return choose_temperature(folds)
+    if until.deadline is not None:
+        until = until._replace(deadline=begun + CHOICE_SHARE * (until.deadline - begun))
+    kappas = KAPPAS if method == "hybrid" else (0.0,)
+    return choose_kappa(folds, method, kappas, model.design.n_columns, stopping=until.over, report=report)
 
 
 def fitted_path(
@@ -306,7 +299,7 @@ def fitted_path(
         strengths: list[float | None] = [] if method == "temperature" else list(STRENGTHS)
         for strength in ([] if method == "cll" or kappa in (0.0, 1.0) else [None]) + strengths:
             if strength is not None:
-                with library_threads(1):  # as in `_Fit`
+                with library_threads(1):  # as in `_fitted`
                     deviations = model.deviations(kappa, strength, deviations, PATH_TOLERANCE, stopping)
             cpts = model.tables(kappa, None if strength is None else deviations, stopping, joint)
             if cpts is not None:
