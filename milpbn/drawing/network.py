@@ -37,10 +37,10 @@ def draw_network(
     """
     graph = Graph(names, parents)
     styles = arc_styles(graph, losses, proved)
-    loss = any(style.text for style in styles.values())
-    marks = _ArcMarks(loss, proved is not None and bool(styles), bool(losses) and bool(styles) and not loss)
+    numbers, known = any(style.text for style in styles.values()), proved is not None and bool(styles)
+    stubs = numbers or known
     nodes = {
-        i: _node(graph, i, styles.get((graph.of_class, i)) if marks else None) for i in range(len(names))
+        i: _node(graph, i, styles.get((graph.of_class, i)) if stubs else None) for i in range(len(names))
     }
     linked = {i for arc in graph.arcs for i in arc}
     layout = lay_out(
@@ -53,7 +53,8 @@ def draw_network(
     unused = [i for i in alone if i not in graph.used]
     # Features without arcs fill a page's width if there are many of them; a small network still fits a phone.
     width = max(layout.width, min(1000.0, 130.0 * len(alone) ** 0.5), 448.0)
-    parts = [_legend(graph, marks, nodes[graph.of_class].scene(), width)]
+    of_arcs = _entries_of_arcs(numbers, bool(losses) and bool(styles), known)
+    parts = [_legend(graph, nodes[graph.of_class].scene(), of_arcs, stubs, width)]
     if title:
         letters_of_title = BOLD * 1.15 * _SIZE
         line = shortened(printable(title), width, letters_of_title)
@@ -182,27 +183,17 @@ def _alone(nodes: Sequence[_Node], width: float, caption: str) -> Scene:
     return scene
 
 
-@dataclass(frozen=True)
-class _ArcMarks:
-    """Which properties of arcs a picture shows.
-
-    Arcs have numbers if `loss`, what the score loses without them. If `proof`, those that are not proved to be in every
-    optimum are dashed. If `no_loss`, the score is known to lose nothing without any one arc, so that no arc has a
-    number.
-    """
-
-    loss: bool
-    proof: bool
-    no_loss: bool = False
-
-    def __bool__(self) -> bool:
-        return self.loss or self.proof
-
-
-def _legend(graph: Graph, marks: _ArcMarks, of_class: Scene, width: float) -> Scene:
+def _legend(graph: Graph, of_class: Scene, of_arcs: Sequence[Scene], stubs: bool, width: float) -> Scene:
     """Draw what colours and lines mean; a class without parents has its box here, with one arc for all of its arcs.
 
     The legend is no wider than `width` as long as no single entry needs more.
+
+    Parameters
+    ----------
+    of_arcs : sequence of Scene
+        The entries about arcs.
+    stubs : bool
+        Whether the boxes of the children of the class have its arcs.
     """
     kinds = {graph.kind(i) for i in range(graph.of_class)}
     entries: list[Scene] = []
@@ -216,16 +207,22 @@ def _legend(graph: Graph, marks: _ArcMarks, of_class: Scene, width: float) -> Sc
     ):
         if kind in kinds:
             entries.append(_entry([_swatch(kind)], words))
-    if marks and "feature" in kinds:
+    if stubs and "feature" in kinds:
         entries.append(_entry(stub(0.0, 9.0, ArcStyle()), "arc from the class"))
-    if marks.loss:
+    return _in_rows([*entries, *of_arcs], width)
+
+
+def _entries_of_arcs(numbers: bool, losses: bool, proved: bool) -> list[Scene]:
+    """Return what the legend says of arcs: of their numbers, or that all losses are 0, and of dashes."""
+    entries = []
+    if numbers:
         entries.append(_entry([_line(3.5)], "number, width: what the score loses without the arc (nats)"))
-    if marks.no_loss:
+    elif losses:
         entries.append(_entry([_line(1.5)], "the score loses nothing (0.00 nats) without any one arc"))
-    if marks.proof:
+    if proved:
         entries.append(_entry([_line(1.5)], "in every optimum"))
         entries.append(_entry([_line(1.5, dashed=True)], "not proved to be in every optimum"))
-    return _in_rows(entries, width)
+    return entries
 
 
 def _box_of_class(of_class: Scene, arrow: bool) -> Scene:

@@ -112,15 +112,6 @@ def test_random_structures_give_the_class_parents(make_data, make_structure):
     assert any(make_structure(names, seed).parents[-1] for seed in range(8))
 
 
-def test_joint_sums_to_one_over_all_states(make_data, make_structure):
-    data = make_data(3, states=(2, 3, 2, 3))
-    every = np.array(list(itertools.product(range(2), range(3), range(2), [0])), dtype=np.int32)
-    for seed in range(5):
-        structure = make_structure(data.names, seed)
-        log_joint = class_log_joint(every, structure, fit_cpts(data, structure), data.n_classes)
-        assert np.exp(log_joint).sum() == pytest.approx(1, abs=1e-12)
-
-
 def test_naive_bayes_likelihoods_agree_with_scikit_learn(make_data):
     data = make_data(1, samples=200, states=(3, 4, 2, 3))
     model = CategoricalNB(alpha=1.0, min_categories=data.n_states[:-1]).fit(data.X, data.y)

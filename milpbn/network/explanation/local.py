@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -109,6 +109,17 @@ class Prediction:
     against: str
     probabilities: tuple[float, ...]
 
+    def to_dict(self) -> dict[str, Any]:
+        """Return JSON values; infinite numbers are None."""
+        return dict(json_safe(asdict(self)))
+
+    def __str__(self) -> str:
+        return self.to_text()
+
+    def to_text(self) -> str:
+        """Return the explanation as lines of text."""
+        return f"{self.heading}; {self.share}"
+
     @property
     def heading(self) -> str:
         """The sample, its predicted class, and its own class if it is known."""
@@ -158,10 +169,6 @@ class LocalExplanation(Prediction):
             rows.append((sum(c.log_odds for c in left), counted(len(left), "smaller contribution")))
         return rows + [(c.log_odds, c.condition) for c in base]
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return JSON values; infinite numbers are None."""
-        return json_safe({**vars(self), "contributions": [vars(c) for c in self.contributions]})
-
     def to_text(self, shown: int = 30) -> str:
         """Return the sum as lines of text, the largest contributions first.
 
@@ -181,9 +188,6 @@ class LocalExplanation(Prediction):
         lines += [f"  {nats(value):>9}  {bar(value, largest, _BAR)}  {words}" for value, words in rows]
         return "\n".join([*lines, f"  {odds:>9}  sum"])
 
-    def __str__(self) -> str:
-        return self.to_text()
-
 
 @dataclass(frozen=True, kw_only=True)
 class SeveralLocalExplanations(Prediction):
@@ -199,16 +203,9 @@ class SeveralLocalExplanations(Prediction):
 
     members: tuple[LocalExplanation, ...]
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return JSON values; infinite numbers are None."""
-        return json_safe({**vars(self), "members": [member.to_dict() for member in self.members]})
-
     def to_text(self, shown: int = 30) -> str:
         """Return the explanations as lines of text; each network's has at most this many contributions."""
         return of_members([f"{self.heading}; {self.share}"], self.members, shown)
-
-    def __str__(self) -> str:
-        return self.to_text()
 
 
 def explain_rows(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections import Counter
 from dataclasses import replace
 
@@ -207,25 +206,6 @@ def test_an_average_has_the_mean_of_the_posteriors(random_network) -> None:
         average.posterior(different[0])
     with pytest.raises(InputError, match="not one directed acyclic graph"):
         average.most_probable_explanation()
-
-
-def test_an_unseen_value_is_no_evidence_for_its_parents(random_network) -> None:
-    """In naive Bayes an unseen feature leaves the posterior as it is."""
-    data_names = ("x0", "x1", "class")
-    rng = np.random.default_rng(0)
-    tables = [rng.dirichlet([1, 1, 1], 2), rng.dirichlet([1, 1, 1], 2), rng.dirichlet([1, 1])]
-    structure = Structure.naive_bayes(data_names)
-    cpts = tuple(Cpt(i, structure.parents[i], table) for i, table in enumerate(tables))
-    variables = (
-        Variable("x0", ("a", "b", "c")),
-        Variable("x1", ("a", "b", "c")),
-        Variable("class", ("p", "q")),
-    )
-    classifier = Classifier(variables, structure, cpts)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", MilpbnWarning)
-        found = classifier.posterior("class", {"x0": "a", "x1": "d"})
-    assert found == pytest.approx(classifier.posterior("class", {"x0": "a"}), rel=1e-14)
 
 
 def test_answers_agree_with_pyagrum(random_network) -> None:

@@ -14,11 +14,9 @@ from milpbn.network import Classifier, fit_cpts, load_classifier, save_classifie
 from milpbn.network.margins import log_posterior
 from milpbn.network.parameters import refit as module
 from milpbn.network.parameters.conditional import Stopped
-from milpbn.network.parameters.design import Design
-from milpbn.network.parameters.folds import STRENGTHS, generative_log_joint, make_folds
+from milpbn.network.parameters.folds import STRENGTHS
 from milpbn.network.parameters.record import ParameterFit, recorded
 from milpbn.network.parameters.refit import PATH_KAPPAS, Until, fitted_path, refit_classifier
-from milpbn.network.prior import Prior
 from milpbn.network.structure import Structure
 
 METHODS = ("cll", "hybrid", "temperature")
@@ -228,15 +226,6 @@ def test_unseen_values_are_summed_out(data, before) -> None:
         codes[:, 3] = state
         parts.append(after.predict_log_joint(replace(data, codes=codes)))
     np.testing.assert_allclose(blank, np.logaddexp.reduce(parts, axis=0), rtol=1e-9)
-
-
-def test_folds_and_joint_are_of_the_used_rows(data, before) -> None:
-    structure = before.structure
-    design = Design(data, structure)
-    rows = design.rows(data)
-    expected = before.predict_log_joint(replace(data, codes=rows.codes, weights=rows.totals))
-    np.testing.assert_allclose(generative_log_joint(rows, data, structure, Prior(1.0)), expected, rtol=1e-12)
-    assert len(make_folds(data, structure, Prior(1.0), design, 0)) == 5
 
 
 #: Number of classifiers on the path, the generative one included.
