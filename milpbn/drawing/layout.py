@@ -1,7 +1,7 @@
 """Where the boxes and arcs of a directed acyclic graph go.
 
 Boxes never overlap, every arc begins and ends at the border of its boxes and passes no other box, and the texts of arcs
-have lanes of their own. Every connected part is laid out by itself: trees by `trees`, other graphs by `layered`. The
+have lanes of their own. Every connected part is laid out by itself: trees by `tidy`, other graphs by `layered`. The
 parts are then packed into a picture that is about as wide as a page.
 """
 
@@ -16,9 +16,8 @@ import numpy as np
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
-from milpbn.drawing.layered import Arc, layered
+from milpbn.drawing.layered import Arc, layered, tidy
 from milpbn.drawing.scene import Box, Step, shifted
-from milpbn.drawing.trees import tidy
 
 #: Least distance between boxes of one level, length of an arrowhead, and distance between parts, in pixels.
 GAP, ARROW, APART = 10.0, 8.0, 30.0

@@ -139,16 +139,8 @@ def rules(
 ) -> str:
     """Return the tables of log-ratios as lines of text; the families that separate the classes best come first.
 
-    Parameters
-    ----------
-    base : float64 array, shape (C,)
-        Logarithms of the classes' base rates (`milpbn.network.explanation.terms.base_rates`).
-    tables : sequence of FamilyTable
-        The families with the class, that of the class variable first.
-    unused : sequence of str
-        Features that tell no classes apart.
-    shown : int
-        Number of features, and of lines for each of them.
+    The arguments are attributes of `milpbn.network.explanation.GlobalExplanation`, and the number of features, and of
+    lines for each of them, that are shown.
     """
     own, *features = tables
     if own.parents:
