@@ -15,8 +15,7 @@ from scipy.optimize import minimize_scalar
 from milpbn.data.dataset import Dataset
 from milpbn.data.folds import stratified_folds
 from milpbn.network.cpt import class_log_joint, log_cpts
-from milpbn.network.parameters.conditional import Stopped, fit_deviations, log_loss
-from milpbn.network.parameters.design import Design, DistinctRows
+from milpbn.network.parameters.conditional import Design, DistinctRows, Stopped, fit_deviations, log_loss
 from milpbn.network.parameters.record import ParameterFit
 from milpbn.network.prior import Prior
 from milpbn.network.structure import Structure

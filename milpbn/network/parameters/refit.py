@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 from milpbn.data.dataset import Dataset
 from milpbn.network.classifier import Classifier
 from milpbn.network.cpt import Cpt, fit_cpts, log_cpts, require_match, require_states
-from milpbn.network.parameters.conditional import Stopped, fit_deviations
-from milpbn.network.parameters.design import Design, DistinctRows
+from milpbn.network.parameters.conditional import Design, DistinctRows, Stopped, fit_deviations
 from milpbn.network.parameters.folds import (
     KAPPAS,
     STRENGTHS,

@@ -10,8 +10,7 @@ from milpbn.data.folds import stratified_folds
 from milpbn.network import Classifier
 from milpbn.network.margins import log_posterior
 from milpbn.network.parameters import folds
-from milpbn.network.parameters.conditional import Stopped
-from milpbn.network.parameters.design import Design
+from milpbn.network.parameters.conditional import Design, Stopped
 from milpbn.network.parameters.folds import choose_kappa, choose_temperature, generative_loss, make_folds
 from milpbn.network.prior import Prior
 from milpbn.network.structure import Structure
