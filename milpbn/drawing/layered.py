@@ -145,19 +145,9 @@ def tidy(
     """Place the n nodes of a tree: children side by side, their parent in the middle above them, subtrees close.
 
     The places of a subtree do not depend on what is beside it, and the boxes of one level are at least a gap apart.
-    Sizes and gap are across the tree's direction of growth.
-
-    Parameters
-    ----------
-    parents : sequence of int or None, length n
-        Each node's parent; None for the root.
-
-    Returns
-    -------
-    level : int64 array, shape (n,)
-        Number of arcs from the root.
-    centre : float64 array, shape (n,)
-        Centres of the boxes across the direction of growth.
+    Sizes and gap are across the tree's direction of growth. The root has no parent (None). Returned are the level of
+    each node, the number of arcs from the root, and the centre of its box across the direction of growth; both have the
+    shape (n,).
     """
     n = len(parents)
     children: list[list[int]] = [[] for _ in range(n)]

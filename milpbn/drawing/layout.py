@@ -59,13 +59,7 @@ def lay_out(
 ) -> GraphLayout:
     """Return a layout of an acyclic graph, with children below or beside their parents, whichever looks better.
 
-    Parameters
-    ----------
-    sizes : mapping of int to (width, height)
-        The boxes by node, in pixels.
-    arcs : sequence of (parent, child)
-    texts : mapping of arc to float, optional
-        Widths of the texts at arcs; arcs that it lacks have none.
+    Sizes are (width, height) of the boxes by node, and texts the widths of the texts at arcs, in pixels.
     """
     if not sizes:
         return GraphLayout({}, {}, 0.0, 0.0)

@@ -36,16 +36,8 @@ def average_card(
 ) -> str:
     """Return an average of networks as HTML: the first network, and folded behind it as many more as are not too large.
 
-    Parameters
-    ----------
-    variables : sequence of Variable, length V
-        Of the first network.
-    structures : sequence of Structure
-        The best first.
-    scores : sequence of str
-        What each network was learnt with, or "" if that is unknown.
-    n_parameters : int
-        Of all networks.
+    The variables are those of the first network. A score is what a network was learnt with, or "" if that is unknown.
+    The parameters are those of all networks.
     """
     count, first = len(structures), structures[0]
     rows = [

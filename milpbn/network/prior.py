@@ -84,14 +84,8 @@ def shrunk_counts(
 ) -> PseudoCounts:
     """Return the pseudo-counts whose mean is the Laplace-smoothed table of the prior; nothing is subtracted.
 
-    Parameters
-    ----------
-    part, rest : float64 arrays
-        Counts of a state, and of all other states of the variable, in the prior's table.
-    a : float
-        Laplace constant a > 0, of the table and of the prior's table alike.
-    states : int
-        Number of states sp of the variable.
+    `part` and `rest` are counts of a state, and of all other states of the variable, in the prior's table. The Laplace
+    constant a > 0 is that of the table and of the prior's table alike; the variable has sp = `states` states.
     """
     total = part + rest + a * states
     return PseudoCounts(a * states * (part + a) / total, a * states * (rest + a * (states - 1)) / total)

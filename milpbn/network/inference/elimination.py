@@ -232,13 +232,8 @@ def draw(
 ) -> NDArray[np.intp]:
     """Return rows of states of all variables, shape (M, V): drawn, or the most probable ones without a generator.
 
-    Parameters
-    ----------
-    steps : sequence of Step
-        All steps of one row of evidence; of reduction "sum" with a generator, else of "max".
-    codes : intp array, shape (M, V)
-        The rows to fill in; variables without a step keep their states.
-    generator : Generator or None
+    These are all steps of one row of evidence; of reduction "sum" with a generator, else of "max". Variables without a
+    step keep their states in `codes`, shape (M, V).
     """
     filled = codes.copy()
     for step in reversed(steps):

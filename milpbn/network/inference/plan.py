@@ -60,14 +60,8 @@ def elimination_order(
     the one that makes the fewest new neighbours. So the features of a tree given the class are eliminated from the
     leaves, and no factor has more variables than a family. A best order of any graph is NP-hard to find.
 
-    Parameters
-    ----------
-    scopes : iterable of collections of int
-        The variables of each factor.
-    sizes : mapping from variable to int
-        Numbers of states of all variables in `scopes`.
-    last : sequence of int
-        Variables that stay: they count as neighbours, but are not eliminated.
+    Scopes are the variables of each factor, sizes the numbers of states of all of them. The variables `last` count as
+    neighbours, but are not eliminated.
     """
     graph: dict[int, set[int]] = {v: set() for v in sizes}
     for scope in scopes:
@@ -203,7 +197,7 @@ class Planner:
         *,
         whole: bool = False,
     ) -> EliminationPlan:
-        """Return the plan of eliminating the free variables, except for the kept ones.
+        """Return the plan of eliminating the free variables, except for the kept ones, which the answer is about.
 
         Parameters
         ----------
@@ -211,8 +205,6 @@ class Planner:
             The rows of evidence.
         free : bool array, shape (V,)
             Variables that are missing in some row, or kept.
-        kept : sequence of int
-            Variables that the answer is about.
         whole : bool
             Whether every variable matters. Else those without known or kept descendants are left out, because their
             tables sum to 1. (In a graph with cycles they do not, and all stay.)

@@ -174,18 +174,10 @@ def log_loss(scores: NDArray[np.float64], weights: NDArray[np.float64]) -> float
 def objective(
     deviations: NDArray[np.float64], rows: DistinctRows, offset: NDArray[np.float64], strength: float
 ) -> tuple[float, NDArray[np.float64]]:
-    """Return the penalised loss in nats, and its gradient.
+    """Return the penalised loss in nats at a point, shape (K, C), and its gradient, of the same shape.
 
-    Parameters
-    ----------
-    deviations : float64 array, shape (K, C)
-        The point; the gradient has the same shape.
-    rows : DistinctRows
-        Training rows.
-    offset : float64 array, shape (U, C)
-        Scores of the rows without deviations.
-    strength : float
-        Factor lambda of the penalty.
+    The offset, shape (U, C), has the scores of the rows without deviations; the strength is the factor lambda of the
+    penalty.
     """
     scores = offset + rows.indicators @ deviations
     scores -= scores.max(axis=1, keepdims=True)
@@ -207,21 +199,14 @@ def fit_deviations(
     tolerance: float,
     stopping: Callable[[], bool] = lambda: False,
 ) -> NDArray[np.float64]:
-    """Return the deviations that minimise the penalised loss.
+    """Return the deviations, shape (K, C), that minimise the penalised loss; see `objective`.
 
     The variables of the solver are scaled by the square root of an upper bound on each second derivative, a quarter of
     the joint state's weight plus lambda: without that, rare joint states take several times as many iterations.
 
-    Parameters
-    ----------
-    rows, offset, strength
-        As for `objective`; the strength is positive, so that the optimum is unique.
-    start : float64 array, shape (K, C)
-        The point from which the solver starts.
-    tolerance : float
-        Largest component of the scaled gradient at the end, relative to the square root of the total weight.
-    stopping : callable
-        Asked at every evaluation; `Stopped` is raised if it returns True.
+    The strength is positive, so that the optimum is unique. The tolerance is for the largest component of the scaled
+    gradient at the end, relative to the square root of the total weight. `Stopped` is raised if `stopping`, asked at
+    every evaluation, returns True.
     """
     curvature = 0.25 * (rows.transposed @ rows.totals) + strength
     scale = 1.0 / np.sqrt(curvature)[:, np.newaxis]

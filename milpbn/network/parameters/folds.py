@@ -149,23 +149,9 @@ def choose_kappa(
     than the best by more than one standard error of the difference over the folds: the structure was chosen with the
     held-out rows, too, so that their loss is too small where the penalty is weak.
 
-    Parameters
-    ----------
-    method : str
-        Under ``hybrid`` generative parameters without deviations are among the choices.
-    kappas : sequence of float
-        Values to try, in this order.
-    n_columns : int
-        Number K of joint states.
-    stopping : callable
-        Ends the choice; what was tried on all folds by then counts.
-    report : callable
-        Called with a line after every value.
-
-    Raises
-    ------
-    Stopped
-        If nothing was tried on all folds by then.
+    Under ``hybrid`` generative parameters without deviations are among the choices. There are K = `n_columns` joint
+    states. If `stopping` ends the choice, what was tried on all folds by then counts, and `Stopped` is raised if that
+    is nothing. `report` is called with a line after every value.
     """
     weights = np.array([f.held_out.weight for f in folds])
     generative = _losses([f.held_out_joint for f in folds], folds)

@@ -51,16 +51,9 @@ def normalised(structure: Structure, weights: Sequence[Cpt]) -> list[Cpt] | None
 def upward(
     structure: Structure, order: Sequence[int], logs: Sequence[NDArray[np.float64]]
 ) -> tuple[list[NDArray[np.float64]], NDArray[np.float64]]:
-    """Normalise log-linear weights from children to parents.
+    """Normalise log-linear weights, in nats and the shapes of the tables, from children to parents; see `normalised`.
 
-    Parameters
-    ----------
-    structure : Structure
-        As for `normalised`.
-    order : sequence of int, length V
-        The variables, parents before children.
-    logs : sequence of float64 array, length V
-        The weights in nats, in the shapes of the tables. They are not changed.
+    The order of the variables has parents before children.
 
     Returns
     -------
@@ -110,15 +103,13 @@ def completed(
     """Add the arcs that `normalised` needs: from the class to its grandchildren, and between parents of one child.
 
     All added arcs follow one order, in which the ancestors of the class come first, then the class, then the other
-    variables; so no cycle can arise.
+    variables; so no cycle can arise. Their tables may have `MAX_ENTRIES` entries in all.
 
     None are needed under the condition of Roos et al. (2005), Theorem 3: the parents of every feature that has the
     class among them are adjacent to each other. Two parents of the class need not be, as its own table holds both.
 
     Parameters
     ----------
-    n_states : sequence of int, length V
-        Numbers of states; the tables of the added arcs may have `MAX_ENTRIES` entries in all.
     objection : callable, optional
         Returns a clause on how a structure breaks the user's constraints, such as "it has the forbidden arc C ->
         X", or None.
