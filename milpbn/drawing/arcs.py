@@ -12,7 +12,7 @@ from functools import cached_property
 
 from milpbn.drawing.layered import Arc
 from milpbn.drawing.layout import ARROW
-from milpbn.drawing.scene import DASHES, Item, Label, Path
+from milpbn.drawing.scene import DASHES, Item, Label, Path, Step
 from milpbn.drawing.text import text_width
 from milpbn.util.graphs import families_with_class
 
@@ -130,7 +130,7 @@ def amount(value: float) -> str:
     return text.removeprefix("-") if float(text) == 0 else text
 
 
-def arrowhead(tip: tuple[float, float], down: bool, half: float, colour: str = "line") -> Path:
+def arrowhead(tip: Step, down: bool, half: float, colour: str = "line") -> Path:
     """Return the head of an arrow that points down or to the right; `half` is half its breadth."""
     x, y = tip
     if down:

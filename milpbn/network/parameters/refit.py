@@ -212,8 +212,9 @@ def _fitted(
         raise Stopped
     with library_threads(1):  # more threads of BLAS slow down the solver's products of short vectors
         if method.given:
-            given = {"kappa": method.kappa, "strength": method.strength}
-            record = ParameterFit(method=method.name, fitted=True, **given)
+            record = ParameterFit(
+                method=method.name, fitted=True, kappa=method.kappa, strength=method.strength
+            )
         else:
             record = _chosen(model, method.name, random_state, until, begun, report)
         if until.over():
