@@ -21,6 +21,8 @@ from milpbn.data.dataset import MISSING, UNKNOWN
 from milpbn.network.cpt import Cpt, padded_table
 from milpbn.network.structure import topological_order
 
+#: The axis of the rows of evidence, which is no variable's.
+_ROWS = -1
 #: What eliminating a variable does with its states.
 Reduction = Literal["sum", "max"]
 
@@ -152,12 +154,22 @@ def eliminate(
     return steps, rest
 
 
+def aligned(values: NDArray[np.float64], own: Sequence[int], scope: Sequence[int]) -> NDArray[np.float64]:
+    """Return an array with one axis per variable of `own` with one per variable of a scope; others have length 1."""
+    lengths = dict(zip(own, values.shape, strict=True))
+    return values.transpose([own.index(v) for v in scope if v in lengths]).reshape(
+        [lengths.get(v, 1) for v in scope]
+    )
+
+
+def marginal(joint: NDArray[np.float64], own: Sequence[int], kept: Sequence[int]) -> NDArray[np.float64]:
+    """Return the sums of a joint distribution of the variables `own` with one axis per kept variable, in this order."""
+    summed = joint.sum(axis=tuple(k for k, v in enumerate(own) if v not in kept))
+    return aligned(summed, [v for v in own if v in kept], kept)
+
+
 def _aligned(factor: Factor, scope: Sequence[int]) -> NDArray[np.float64]:
-    """Return a factor's array with one axis per variable of a scope; those that it lacks have length 1."""
-    place = {v: 1 + k for k, v in enumerate(factor.scope)}
-    array = factor.log.transpose(0, *(place[v] for v in scope if v in place))
-    lengths = iter(array.shape[1:])
-    return array.reshape(len(array), *(next(lengths) if v in place else 1 for v in scope))
+    return aligned(factor.log, (_ROWS, *factor.scope), (_ROWS, *scope))
 
 
 def _product(logs: Sequence[NDArray[np.float64]]) -> NDArray[np.float64]:
@@ -217,10 +229,7 @@ def marginals(steps: Sequence[Step]) -> dict[int, NDArray[np.float64]]:
         if step.separator:
             holder = steps[min(place[u] for u in step.separator)]
             scope = (holder.variable, *holder.separator)
-            others = tuple(k for k, u in enumerate(scope) if u not in step.separator)
-            inside = [u for u in scope if u in step.separator]
-            above = joints[holder.variable].sum(axis=others)
-            joint = joint * np.transpose(above, [inside.index(u) for u in step.separator])
+            joint = joint * marginal(joints[holder.variable], scope, step.separator)
         joints[step.variable] = joint
         own = joint.sum(axis=tuple(range(1, joint.ndim)))
         found[step.variable] = own / own.sum()

@@ -27,10 +27,10 @@ from scipy.optimize import OptimizeResult, minimize
 from milpbn.data.dataset import MISSING
 from milpbn.errors import InputError
 from milpbn.network.cpt import Cpt
-from milpbn.network.inference.elimination import total_log
+from milpbn.network.inference.elimination import marginal, total_log
 from milpbn.network.inference.plan import Planner
 from milpbn.network.parameters.conditional import MEMORY
-from milpbn.network.parameters.normalised import spread, upward
+from milpbn.network.parameters.normalised import upward
 from milpbn.network.structure import Structure
 
 #: Largest number of iterations of the solver.
@@ -130,10 +130,7 @@ class _Families:
         joint = {self._target: self._above[..., np.newaxis] * np.exp(tables[self._target])}
         for i in self._members:
             host = max(parents[i], key=self._position.__getitem__)
-            axes = (*parents[host], host)
-            others = tuple(a for a, j in enumerate(axes) if j not in parents[i])
-            inside = [j for j in axes if j in parents[i]]
-            given = spread(joint[host].sum(axis=others), inside, parents[i])
+            given = marginal(joint[host], (*parents[host], host), parents[i])
             joint[i] = given[..., np.newaxis] * np.exp(tables[i])
         return np.concatenate([np.zeros(0), *(joint[i].sum(axis=-2).ravel() for i in self._members)])
 

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from milpbn.network.cpt import Cpt
+from milpbn.network.inference.elimination import aligned
 from milpbn.network.structure import Structure
 from milpbn.util.graphs import with_ancestors
 
@@ -80,14 +81,8 @@ def upward(
             raise ValueError(
                 f"the family of {structure.names[host]!r} lacks a parent of {structure.names[i]!r}"
             )
-        tables[host] = tables[host] + spread(sums, parents, axes)
+        tables[host] = tables[host] + aligned(sums, parents, axes)
     return tables, sums
-
-
-def spread(values: NDArray[np.float64], own: Sequence[int], axes: Sequence[int]) -> NDArray[np.float64]:
-    """Return values with one axis per variable of `own` as an array that broadcasts over the variables `axes`."""
-    order = [own.index(j) for j in axes if j in own]
-    return values.transpose(order).reshape([values.shape[own.index(j)] if j in own else 1 for j in axes])
 
 
 def _room_for(parents: Sequence[Collection[int]], target: int, one: int, other: int) -> bool:
