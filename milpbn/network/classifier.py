@@ -212,6 +212,13 @@ class TableClassifier(Queries, JointPredictor):
 
     Where a row lacks features (`MISSING`), the probabilities of all states that they may have are summed: missing
     features are marginalised, exactly.
+
+    Attributes
+    ----------
+    variables : tuple of Variable, length V = N + 1
+        Features first, the class variable last.
+    cpts : tuple of Cpt, length V
+        One table per variable.
     """
 
     variables: tuple[Variable, ...]

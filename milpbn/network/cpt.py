@@ -39,8 +39,9 @@ class Cpt:
     Attributes
     ----------
     variable : int
+        Index of the variable.
     parents : tuple of int
-        Ascending indices.
+        Ascending indices of its parents.
     table : float64 array, shape (states of each parent..., states of the variable)
         P(variable | parents), one axis per parent in the order of ``parents``; the last axis sums to 1.
     """

@@ -35,7 +35,7 @@ def soft_margin(
 ) -> float:
     """Return the sum over m of w_m min(log-margin_m, gamma) in nats: (9) of Peharz and Pernkopf (2012).
 
-    Log-margins and weights have the shape (M,); by default all weights are 1.
+    Log-margins and gamma are in nats; log-margins and weights have the shape (M,). By default all weights are 1.
     """
     capped = np.minimum(margins, gamma)
     return float(capped.sum() if weights is None else weights @ capped)

@@ -34,7 +34,7 @@ TOWARDS = (UNIFORM, MARGINAL, CLASS)
 
 
 class Prior(NamedTuple):
-    """The prior of all parameters: a pseudo-counts per state, so a sp in total, and its mean, one of `TOWARDS`."""
+    """The prior of all parameters: `smoothing` pseudo-counts a per state, and its mean, one of `TOWARDS`."""
 
     smoothing: float = 1.0
     towards: str = UNIFORM
@@ -53,7 +53,7 @@ class PseudoCounts(NamedTuple):
 
 
 def check_towards(towards: object) -> None:
-    """Raise `InputError` with the names that exist for a name that is none of `TOWARDS`."""
+    """Raise `InputError` unless a name is one of `TOWARDS`; the message lists them."""
     if towards not in TOWARDS:
         raise InputError(
             f"smoothing_towards must be {', '.join(TOWARDS[:-1])} or {TOWARDS[-1]}, got {towards!r}."

@@ -97,7 +97,7 @@ class FamilyTable:
 
 
 def favours(classes: Sequence[str], evidence: NDArray[np.float64]) -> str:
-    """Return in words what log-ratios to the best class, shape (C,), say, such as ``favours a by 3.2 over b``."""
+    """Return log-ratios to the most favoured class, shape (C,), in words, such as ``favours a by 3.2 over b``."""
     order = np.argsort(-evidence, kind="stable").tolist()
     if not evidence.any():
         return "favours no class"

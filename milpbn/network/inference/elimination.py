@@ -41,8 +41,8 @@ class Factor(NamedTuple):
 class Step:
     """What the elimination of a variable leaves behind.
 
-    The separator are the variables of its factors that are eliminated later. The product of its factors, in logarithms,
-    has the shape (M or 1, states of the variable, states of each variable of the separator...).
+    The separator is the set of the variables of its factors that are eliminated later. The product of its factors, in
+    logarithms, has the shape (M or 1, states of the variable, states of each variable of the separator...).
     """
 
     variable: int
@@ -241,8 +241,8 @@ def draw(
 ) -> NDArray[np.intp]:
     """Return rows of states of all variables, shape (M, V): drawn, or the most probable ones without a generator.
 
-    These are all steps of one row of evidence; of reduction "sum" with a generator, else of "max". Variables without a
-    step keep their states in `codes`, shape (M, V).
+    The steps are all those of one row of evidence, of reduction "sum" with a generator, else of "max". Variables
+    without a step keep their states in `codes`, shape (M, V).
     """
     filled = codes.copy()
     for step in reversed(steps):
