@@ -186,8 +186,8 @@ def _alone(nodes: Sequence[_Node], width: float, caption: str) -> Scene:
 def _legend(graph: Graph, of_class: Scene, of_arcs: Sequence[Scene], stubs: bool, width: float) -> Scene:
     """Draw what colours and lines mean; a class without parents has its box here, with one arc for all of its arcs.
 
-    The legend ends with the entries of arcs. With `stubs`, the boxes of the children of the class have its arcs. It is
-    no wider than `width` as long as no single entry needs more.
+    The entries of arcs come last. With `stubs`, the boxes of the children of the class have its arcs. The legend is no
+    wider than `width` as long as no single entry needs more.
     """
     kinds = {graph.kind(i) for i in range(graph.of_class)}
     entries: list[Scene] = []

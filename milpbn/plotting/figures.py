@@ -25,16 +25,20 @@ def draw_comparison(document: Mapping[str, Any]) -> Scene:
     InputError
         If it is not such a file, or has no accuracies.
     """
+    rows = document.get("rows")
+    if not isinstance(rows, list) or not all(isinstance(row, Mapping) and "name" in row for row in rows):
+        raise InputError("This is not the output of milpbn compare: it has no rows of learners.")
     try:
-        return _compared(document)
-    except (AttributeError, KeyError, TypeError, ValueError) as error:
-        if isinstance(error, InputError):
-            raise
-        raise InputError("This is not the output of milpbn compare: it has no rows of learners.") from None
+        return _compared(document, rows)
+    except InputError:
+        raise
+    except (AttributeError, TypeError, ValueError):
+        raise InputError(
+            "This is not the output of milpbn compare: a learner's figures are no numbers."
+        ) from None
 
 
-def _compared(document: Mapping[str, Any]) -> Scene:
-    rows = document["rows"]
+def _compared(document: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> Scene:
     key = "test" if any(row.get("test") is not None for row in rows) else "training"
     known = sorted((row for row in rows if row.get(key) is not None), key=lambda row: -row[key])
     left = [printable(str(row["name"])) for row in rows if row not in known]

@@ -248,10 +248,10 @@ def _accuracy(
 def _table(corner: str, head: Iterable[str], lines: Iterable[tuple[str, Iterable[str]]]) -> str:
     """Return a table of numbers with names of its columns and rows; `corner` is the cell above the rows' names."""
     names = "".join(f'<th scope="col" class="n">{words(name)}</th>' for name in head)
-    rows = "".join(
-        f'<tr><th scope="row">{words(name)}</th>{"".join(f"""<td class="n">{v}</td>""" for v in values)}</tr>'
-        for name, values in lines
-    )
+    rows = ""
+    for name, values in lines:
+        cells = "".join(f'<td class="n">{value}</td>' for value in values)
+        rows += f'<tr><th scope="row">{words(name)}</th>{cells}</tr>'
     return f'<div class="mb-scroll"><table><thead><tr>{corner}{names}</tr></thead><tbody>{rows}</tbody></table></div>'
 
 

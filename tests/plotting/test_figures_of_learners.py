@@ -53,7 +53,8 @@ def test_a_comparison_without_intervals_or_test_rows_is_drawn():
     ("document", "words"),
     [
         *((document, "not the output of milpbn compare") for document in ({}, {"rows": 3}, {"rows": [1]})),
-        ({"rows": [{"name": "a", "test": "x"}]}, "not the output of milpbn compare"),
+        ({"rows": [{"name": "a", "test": "x"}]}, "a learner's figures are no numbers"),
+        ({"rows": [{"name": "a", "test": 0.5, "intervals": 3}]}, "a learner's figures are no numbers"),
         ({"rows": []}, "No learner of the comparison has an accuracy"),
         ({"rows": [{"name": "a"}]}, "No learner of the comparison has an accuracy"),
     ],
