@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -109,10 +109,6 @@ class Prediction:
     against: str
     probabilities: tuple[float, ...]
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return JSON values; infinite numbers are None."""
-        return dict(json_safe(asdict(self)))
-
     def __str__(self) -> str:
         return self.to_text()
 
@@ -169,6 +165,10 @@ class LocalExplanation(Prediction):
             rows.append((sum(c.log_odds for c in left), counted(len(left), "smaller contribution")))
         return rows + [(c.log_odds, c.condition) for c in base]
 
+    def to_dict(self) -> dict[str, Any]:
+        """Return JSON values; infinite numbers are None."""
+        return json_safe({**vars(self), "contributions": [vars(c) for c in self.contributions]})
+
     def to_text(self, shown: int = 30) -> str:
         """Return the sum as lines of text, the largest contributions first.
 
@@ -202,6 +202,10 @@ class SeveralLocalExplanations(Prediction):
     """
 
     members: tuple[LocalExplanation, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return JSON values; infinite numbers are None."""
+        return json_safe({**vars(self), "members": [member.to_dict() for member in self.members]})
 
     def to_text(self, shown: int = 30) -> str:
         """Return the explanations as lines of text; each network's has at most this many contributions."""
