@@ -21,10 +21,9 @@ from milpbn.network.calibration import (
 )
 from milpbn.network.classifier import Predictor, ProbabilityPredictor, Source
 from milpbn.network.intervals import Z_95, effective_size, equal, score_interval
-from milpbn.network.margins import log_margins, log_posterior, soft_margin
+from milpbn.network.margins import checked_gamma, log_margins, log_posterior, soft_margin
 from milpbn.util.jsonable import json_safe, shorten
 from milpbn.util.plurals import counted
-from milpbn.util.validation import real_number
 
 
 @dataclass(frozen=True, eq=False)
@@ -209,10 +208,7 @@ def evaluate(classifier: ProbabilityPredictor, source: Source, gamma: float | No
     DataWarning
         If rows have a class that training never saw, with their number.
     """
-    if gamma is not None:
-        gamma = real_number("gamma", gamma)
-        if not gamma > 0:
-            raise InputError(f"gamma must be a positive number of nats, got {gamma:g}.")
+    gamma = checked_gamma(gamma)
     if not isinstance(classifier, ProbabilityPredictor):
         raise InputError(
             f"A {type(classifier).__name__} has no log-probabilities of the classes, so that margins are not defined; "

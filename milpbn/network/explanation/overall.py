@@ -15,9 +15,8 @@ from milpbn.network.cpt import Cpt
 from milpbn.network.explanation.evidence import FamilyTable, family_tables, rules
 from milpbn.network.explanation.terms import Terms, base_rates, log_ratio, terms, with_base_rate
 from milpbn.network.explanation.wording import base_rate_of, more, nats, of_members
-from milpbn.network.margins import log_margins, soft_margin
+from milpbn.network.margins import checked_gamma, log_margins, soft_margin
 from milpbn.util.jsonable import json_safe
-from milpbn.util.validation import real_number
 
 #: Whose contribution an importance is about.
 Part = Literal["feature", "class parents", "base rate"]
@@ -229,8 +228,7 @@ def explain_tables(
     The data are for importances and margins; gamma is a log-margin in nats. `InputError` if gamma is not a positive
     number, or the data have no row with a positive weight.
     """
-    if gamma is not None and not (gamma := real_number("gamma", gamma)) > 0:
-        raise InputError(f"gamma must be a positive number of nats, got {gamma:g}.")
+    gamma = checked_gamma(gamma)
     last = len(variables) - 1
     tables = family_tables(variables, cpts)
     used = {name for table in tables for name in (table.variable, *table.parents)}

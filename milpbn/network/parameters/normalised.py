@@ -37,7 +37,7 @@ def normalised(structure: Structure, weights: Sequence[Cpt]) -> list[Cpt] | None
     Parameters
     ----------
     structure : Structure
-        A structure to which `completed` adds no arc, and has no reason against; `ValueError` for another one.
+        A structure to which `completed` adds no arc, and has no reason against.
     weights : sequence of Cpt, length V
         Tables of finite weights in nats instead of probabilities. Those of features without the class as a parent
         have no part in the posterior; they must be logarithms of probabilities.
@@ -76,12 +76,7 @@ def upward(
         if i == target:
             break
         host = max(parents, key=position.__getitem__)
-        axes = (*structure.parents[host], host)
-        if not set(parents) <= set(axes):
-            raise ValueError(
-                f"the family of {structure.names[host]!r} lacks a parent of {structure.names[i]!r}"
-            )
-        tables[host] = tables[host] + aligned(sums, parents, axes)
+        tables[host] = tables[host] + aligned(sums, parents, (*structure.parents[host], host))
     return tables, sums
 
 
