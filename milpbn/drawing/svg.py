@@ -18,17 +18,13 @@ def to_svg(scene: Scene, *, inline: bool = False) -> str:
         f'<svg class="mb-picture" role="img" viewBox="0 0 {width} {height}" width="{width}" height="{height}"'
         f' font-family="{escape(FONTS)}" xmlns="http://www.w3.org/2000/svg">'
     )
-    used = sorted({role for item in scene.items for role in _roles(item)} | {"paper"})
+    named = ((item.colour,) if isinstance(item, Label) else (item.fill, item.edge) for item in scene.items)
+    used = sorted({role for roles in named for role in roles if role} | {"paper"})
     body = [head, f"<title>{_text(scene.description)}</title>" if scene.description else ""]
     body.append(f"<style>{''.join(_styles(used, inline))}</style>")
     body.append(f'<rect class="mb-f-paper" width="{width}" height="{height}"/>')
     body.extend(_element(item) for item in scene.items)
     return "\n".join([part for part in body if part] + ["</svg>"]) + "\n"
-
-
-def _roles(item: Item) -> tuple[str, ...]:
-    named = (item.colour,) if isinstance(item, Label) else (item.fill, item.edge)
-    return tuple(role for role in named if role)
 
 
 def _styles(roles: list[str], inline: bool) -> Iterator[str]:
